@@ -1,0 +1,28 @@
+"""The pointer-graph form of a model: values, operators, graphs, rules, checks and passes."""
+
+from luciole.ir.dtypes import Array
+from luciole.ir.errors import GraphError, LucioleError, ShapeError, UnsupportedError
+from luciole.ir.graph import Graph, Model, Signature
+from luciole.ir.op import OPS, Op, Quant, UnknownOp
+from luciole.ir.value import Buffer, Shape, Use, Value
+from luciole.schema.enums import TensorType
+
+__all__ = [
+    "OPS",
+    "Array",
+    "Buffer",
+    "Graph",
+    "GraphError",
+    "LucioleError",
+    "Model",
+    "Op",
+    "Quant",
+    "Shape",
+    "ShapeError",
+    "Signature",
+    "TensorType",
+    "UnknownOp",
+    "UnsupportedError",
+    "Use",
+    "Value",
+]

@@ -1,0 +1,87 @@
+"""Element types: what NumPy calls them, and how values narrower than a byte are packed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.schema.enums import TensorType
+
+Array = NDArray[Any]
+
+NUMPY: dict[TensorType, np.dtype[Any]] = {
+    TensorType.FLOAT32: np.dtype(np.float32),
+    TensorType.FLOAT16: np.dtype(np.float16),
+    TensorType.FLOAT64: np.dtype(np.float64),
+    TensorType.INT64: np.dtype(np.int64),
+    TensorType.INT32: np.dtype(np.int32),
+    TensorType.INT16: np.dtype(np.int16),
+    TensorType.INT8: np.dtype(np.int8),
+    TensorType.UINT64: np.dtype(np.uint64),
+    TensorType.UINT32: np.dtype(np.uint32),
+    TensorType.UINT16: np.dtype(np.uint16),
+    TensorType.UINT8: np.dtype(np.uint8),
+    TensorType.BOOL: np.dtype(np.bool_),
+    TensorType.COMPLEX64: np.dtype(np.complex64),
+    TensorType.COMPLEX128: np.dtype(np.complex128),
+}
+"""Types whose buffer is simply the array's bytes."""
+
+PACKED: dict[TensorType, tuple[int, np.dtype[Any]]] = {
+    TensorType.INT2: (2, np.dtype(np.int8)),
+    TensorType.INT4: (4, np.dtype(np.int8)),
+    TensorType.UINT4: (4, np.dtype(np.uint8)),
+}
+"""Types with several values in a byte, the first in the lowest bits: bits per value, and the unpacked type."""
+
+_OF_NUMPY = {dtype: t for t, dtype in NUMPY.items()}
+
+
+def tensor_type(dtype: np.dtype[Any]) -> TensorType:
+    """The element type of an array. Raises TypeError for one that circle does not have."""
+    try:
+        return _OF_NUMPY[np.dtype(dtype)]
+    except KeyError:
+        raise TypeError(f"circle has no element type for {dtype}") from None
+
+
+def byte_count(dtype: TensorType, elements: int) -> int | None:
+    """Bytes that a buffer of this many elements has, or None where the type does not fix it (strings, ...)."""
+    if dtype in NUMPY:
+        return elements * NUMPY[dtype].itemsize
+    if dtype in PACKED:
+        return -(-elements * PACKED[dtype][0] // 8)
+    return None
+
+
+def unpack(raw: NDArray[np.uint8], dtype: TensorType, shape: tuple[int, ...]) -> Array | None:
+    """A buffer as an array of the given shape: a view where the type allows, None where it has no array form."""
+    if dtype in NUMPY:
+        return raw.view(NUMPY[dtype]).reshape(shape)
+    if dtype not in PACKED:
+        return None
+    bits, unpacked = PACKED[dtype]
+    lanes = np.arange(0, 8, bits, dtype=np.uint8)
+    values = (raw[:, None] >> lanes) & np.uint8(2**bits - 1)
+    values = values.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape)
+    if unpacked.kind == "u":
+        return values
+    sign = np.uint8(2 ** (bits - 1))
+    return ((values ^ sign).astype(np.int8) - np.int8(sign)).astype(np.int8)
+
+
+def pack(array: Array, dtype: TensorType) -> NDArray[np.uint8]:
+    """An array as the bytes of a buffer, the inverse of ``unpack``."""
+    if dtype in NUMPY:
+        return np.ascontiguousarray(array, NUMPY[dtype]).reshape(-1).view(np.uint8)
+    if dtype not in PACKED:
+        raise TypeError(f"values of type {dtype.name} cannot be given as an array")
+    bits, _ = PACKED[dtype]
+    per_byte = 8 // bits
+    flat = np.asarray(array).reshape(-1).astype(np.int64) & (2**bits - 1)
+    padded = np.zeros(-(-len(flat) // per_byte) * per_byte, np.int64)
+    padded[: len(flat)] = flat
+    lanes = np.arange(0, 8, bits)
+    return np.asarray((padded.reshape(-1, per_byte) << lanes).sum(1), np.uint8)

@@ -1,0 +1,36 @@
+"""What can go wrong with a model once its bytes are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from luciole.schema.errors import FormatError, LucioleError
+
+__all__ = [
+    "DefinitionError",
+    "FormatError",
+    "GraphError",
+    "LucioleError",
+    "ShapeError",
+    "UnsupportedError",
+]
+
+
+class DefinitionError(TypeError):
+    """An operator class is declared wrongly; raised when the class is created, not when it is used."""
+
+
+class GraphError(LucioleError, ValueError):
+    """An edit that would leave the graph inconsistent."""
+
+
+class ShapeError(LucioleError, ValueError):
+    """The operands of an operator do not fit together."""
+
+
+class UnsupportedError(LucioleError, NotImplementedError):
+    """A model needs something that is known but not done; ``missing`` lists every such thing."""
+
+    def __init__(self, message: str, missing: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.missing = list(missing) or [message]

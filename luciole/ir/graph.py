@@ -1,0 +1,192 @@
+"""Graphs and models: what holds the values and operators together, and how they are edited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from luciole.ir.dtypes import Array
+from luciole.ir.errors import GraphError
+from luciole.ir.op import Op
+from luciole.ir.value import Buffer, Producer, Shape, Value
+from luciole.schema.enums import TensorType
+
+
+@dataclass
+class Signature:
+    """A named way to call a graph: each argument and result by name."""
+
+    key: str
+    graph: Graph
+    inputs: list[tuple[str, Value]] = field(default_factory=list)
+    outputs: list[tuple[str, Value]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Model:
+    """What a model file holds. ``graphs[0]`` is the main one; ``buffers[0]`` is empty, as files want it."""
+
+    graphs: list[Graph] = field(default_factory=list)
+    description: str | None = None
+    buffers: list[Buffer] = field(default_factory=lambda: [Buffer()])
+    metadata: list[tuple[str, Buffer]] = field(default_factory=list)
+    metadata_buffers: list[Buffer] = field(default_factory=list)
+    signatures: list[Signature] = field(default_factory=list)
+
+    @property
+    def graph(self) -> Graph:
+        """The main graph."""
+        return self.graphs[0]
+
+    def add_graph(self, graph: Graph) -> Graph:
+        """Append a graph and make it part of this model."""
+        graph.model = self
+        self.graphs.append(graph)
+        return graph
+
+    def clone(self) -> Model:
+        """A copy that can be edited without touching this one. Constants' bytes are shared."""
+        copy = Model([], self.description, list(self.buffers), list(self.metadata), list(self.metadata_buffers))
+        maps: dict[int, dict[Value, Value]] = {}
+        for graph in self.graphs:
+            new, values = graph.clone()
+            copy.add_graph(new)
+            maps[id(graph)] = values
+        for s in self.signatures:
+            values = maps[id(s.graph)]
+            new = copy.graphs[self.graphs.index(s.graph)]
+            inputs, outputs = ([(n, values[v]) for n, v in side] for side in (s.inputs, s.outputs))
+            copy.signatures.append(Signature(s.key, new, inputs, outputs))
+        return copy
+
+
+class Graph:
+    """One function: inputs, outputs, and operators in the order in which they run.
+
+    ``values`` are all tensors in file order, used or not; a value's place there is its tensor index.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+        self.model: Model | None = None
+        self.values: list[Value] = []
+        self.inputs: list[Value] = []
+        self.outputs: list[Value] = []
+        self.ops: list[Op] = []
+        self.debug_metadata_index = -1
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name!r}: {len(self.ops)} operators, {len(self.values)} tensors>"
+
+    def add_value(self, value: Value) -> Value:
+        """Append a tensor."""
+        if value.graph is not None:
+            raise GraphError(f"tensor {value.name!r} belongs to a graph already")
+        value.graph = self
+        self.values.append(value)
+        return value
+
+    def add_input(self, name: str, shape: Shape, dtype: TensorType = TensorType.FLOAT32) -> Value:
+        """Append a tensor that the caller provides."""
+        value = self.add_value(Value(name, dtype, shape))
+        self.inputs.append(value)
+        return value
+
+    def add_constant(self, name: str, array: Array, dtype: TensorType | None = None) -> Value:
+        """Append a tensor with contents."""
+        value = self.add_value(Value(name, TensorType.FLOAT32))
+        value.set_data(array, dtype)
+        return value
+
+    def append(self, op: Op, *names: str, results: Sequence[Value] | None = None) -> Op:
+        """Add an operator at the end. See ``insert_before``."""
+        return self._insert(len(self.ops), op, names, results)
+
+    def insert_before(self, anchor: Op, op: Op, *names: str) -> Op:
+        """Add an operator right before another; its results get the given names, inferred shapes and dtypes.
+
+        Raises GraphError when the operator is in a graph already or an operand is of another graph.
+        """
+        return self._insert(self.ops.index(anchor), op, names, None)
+
+    def insert_after(self, anchor: Op, op: Op, *names: str) -> Op:
+        """Add an operator right after another. See ``insert_before``."""
+        return self._insert(self.ops.index(anchor) + 1, op, names, None)
+
+    def _insert(self, place: int, op: Op, names: Sequence[str], results: Sequence[Value] | None) -> Op:
+        if op.graph is not None:
+            raise GraphError(f"{op} is in a graph already")
+        for value in op.operands:
+            if value is not None and value.graph is not self:
+                raise GraphError(f"{op}: operand {value.name!r} is not of this graph")
+        op.results = tuple(self._new_results(op, names) if results is None else results)
+        for index, value in enumerate(op.results):
+            value.producer = Producer(op, index)
+        op.graph = self
+        self.ops.insert(place, op)
+        return op
+
+    def _new_results(self, op: Op, names: Sequence[str]) -> Iterator[Value]:
+        shapes, types = op.result_shapes(), op.result_dtypes()
+        if len(names) != len(shapes):
+            raise GraphError(f"{op.kind} has {len(shapes)} results, {len(names)} names were given")
+        for name, shape, dtype in zip(names, shapes, types, strict=True):
+            yield self.add_value(Value(name, dtype, shape))
+
+    def remove(self, op: Op) -> None:
+        """Take an operator and its results out. Raises GraphError while a result is used."""
+        for value in op.results:
+            if value.users or value.is_output:
+                user = "the graph's caller" if value.is_output else str(value.users[0].op)
+                raise GraphError(f"{op} cannot be removed: {value.name!r} is used by {user}")
+        for slot in range(len(op.operands)):
+            op.set_operand(slot, None)
+        for value in op.results:
+            self.remove_value(value)
+        op.graph = None
+        self.ops.remove(op)
+
+    def remove_value(self, value: Value) -> None:
+        """Take a tensor out that nothing uses any more."""
+        value.graph = value.producer = None
+        self.values.remove(value)
+
+    def unique_name(self, name: str) -> str:
+        """The name itself, or with the first free ``_1``, ``_2``, ... behind it."""
+        taken = {value.name for value in self.values}
+        candidates = (f"{name}_{i}" if i else name for i in range(len(taken) + 1))
+        return next(c for c in candidates if c not in taken)
+
+    def rename_in_signatures(self, old: Value, new: Value) -> None:
+        """Let the model's signatures speak of another value."""
+        for signature in self.model.signatures if self.model else ():
+            if signature.graph is self:
+                signature.outputs = [(n, new if v is old else v) for n, v in signature.outputs]
+
+    def clone(self) -> tuple[Graph, dict[Value, Value]]:
+        """A copy, and the map from this graph's values to the copy's. Constants' bytes are shared."""
+        copy = Graph(self.name)
+        copy.debug_metadata_index = self.debug_metadata_index
+        values = {value: copy.add_value(_clone_value(value)) for value in self.values}
+        copy.inputs = [values[v] for v in self.inputs]
+        copy.outputs = [values[v] for v in self.outputs]
+        for op in self.ops:
+            new = op.clone([None if v is None else values[v] for v in op.operands])
+            new.intermediates = tuple(values[v] for v in op.intermediates)
+            copy.append(new, results=[values[v] for v in op.results])
+        return copy, values
+
+
+def _clone_value(value: Value) -> Value:
+    copy = Value(value.name, value.dtype, (), value.buffer)
+    copy.dims, copy.shape_signature = value.dims, value.shape_signature
+    copy.quantization, copy.sparsity = value.quantization, value.sparsity
+    copy.is_variable, copy.has_rank = value.is_variable, value.has_rank
+    copy.variant_tensors, copy.compression_type = value.variant_tensors, value.compression_type
+    return copy
+
+
+def all_ops(graphs: Iterable[Graph]) -> Iterator[Op]:
+    """Every operator of several graphs."""
+    for graph in graphs:
+        yield from graph.ops

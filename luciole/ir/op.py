@@ -1,0 +1,367 @@
+"""Operators: the base class that turns a short declaration into everything generic code needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
+
+from luciole.ir.errors import DefinitionError, ShapeError
+from luciole.ir.value import Shape, Use, Value
+from luciole.schema.enums import BuiltinOperator, TensorType
+from luciole.schema.table import Table
+
+if TYPE_CHECKING:
+    from luciole.ir.dtypes import Array
+    from luciole.ir.graph import Graph
+
+OPS: dict[BuiltinOperator, type[Op]] = {}
+"""Every operator class by builtin code; filled as the modules of ``ir/ops`` are imported."""
+
+HOOKS = frozenset({"infer_shape", "infer_dtype", "verify", "fold"})
+INDEX = (TensorType.INT32, TensorType.INT64)
+"""Element types of operands that hold axes, shapes and indices."""
+
+REQUIRED: Any = object()
+
+
+@dataclass(frozen=True)
+class Quant:
+    """What a quantizer must know about an operator: which operand is the weight, along which axis its
+    output channels lie, and which operand is the bias."""
+
+    weight: str
+    axis: int
+    bias: str | None = None
+
+
+@dataclass
+class Field:
+    """One declared member of an operator class; also the descriptor that gives access to it."""
+
+    kind: Literal["operand", "operands", "attr"]
+    default: Any = REQUIRED
+    dtypes: tuple[TensorType, ...] = ()
+    explicit: bool = False
+    column: str | None = None
+    dump: str | None = None
+    name: str = ""
+    index: int = 0
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @property
+    def schema_name(self) -> str:
+        """What the options table calls this attribute."""
+        return self.column or self.name
+
+    @property
+    def label(self) -> str:
+        """What a dump calls this attribute."""
+        return self.dump or self.name
+
+    def __get__(self, op: Op | None, owner: type) -> Any:
+        if op is None:
+            return self
+        if self.kind == "operands":
+            return op.operands[self.index :]
+        return op.operands[self.index] if self.index < len(op.operands) else None
+
+    def __set__(self, op: Op, value: Any) -> None:
+        if self.kind == "operands":
+            op.set_operands(op.operands[: self.index] + tuple(value))
+        else:
+            op.set_operand(self.index, value)
+
+
+# The specifiers of a definition. They return Any so that the annotation rules, and take ``default`` by
+# keyword because type checkers see it only there (PEP 681).
+def operand(*, default: Any = REQUIRED, dtype: tuple[TensorType, ...] = (), explicit: bool = False) -> Any:
+    """One input tensor. ``dtype`` fixes its type where it does not follow the data; an optional one
+    (``default=None``) is left out of the file when it is the last, unless ``explicit``."""
+    return Field("operand", default, dtypes=dtype, explicit=explicit)
+
+
+def operands() -> Any:
+    """All remaining input tensors, as a tuple."""
+    return Field("operands", ())
+
+
+def attr(*, default: Any, field: str | None = None, dump: str | None = None) -> Any:
+    """One attribute. ``field`` is the schema's name and ``dump`` ONE's label where they differ."""
+    return Field("attr", default, column=field, dump=dump)
+
+
+def dtype_of(name: str) -> Callable[[Any], TensorType]:
+    """Dtype rule: the element type of the named operand."""
+
+    def rule(op: Any, /) -> TensorType:
+        dtype: TensorType = getattr(op, name).dtype
+        return dtype
+
+    rule.operand = name  # type: ignore[attr-defined]  # checked by __init_subclass__
+    return rule
+
+
+def like(name: str) -> Callable[[Any], Shape]:
+    """Shape rule: the shape of the named operand."""
+
+    def rule(op: Any, /) -> Shape:
+        shape: Shape = getattr(op, name).shape
+        return shape
+
+    rule.operand = name  # type: ignore[attr-defined]  # checked by __init_subclass__
+    return rule
+
+
+@dataclass_transform(field_specifiers=(operand, operands, attr))
+class Op:
+    """Base of every operator. See docs/adding-an-operator.md for how a class is declared."""
+
+    code: ClassVar[BuiltinOperator]
+    options: ClassVar[str | None] = None
+    custom_code: ClassVar[str | None] = None
+    result_names: ClassVar[tuple[str, ...]] = ("output",)
+    variadic_results: ClassVar[bool] = False
+    quant: ClassVar[Quant | None] = None
+    fields: ClassVar[tuple[Field, ...]] = ()
+
+    def __init_subclass__(
+        cls,
+        code: BuiltinOperator | None = None,
+        options: str | None = None,
+        custom_code: str | None = None,
+        abstract: bool = False,
+    ) -> None:
+        cls.fields = (*cls.fields, *(m for m in vars(cls).values() if isinstance(m, Field)))
+        for index, field in enumerate(cls.operand_fields()):
+            field.index = index
+        for field in cls.attr_fields():
+            setattr(cls, field.name, field.default)
+        _check_definition(cls)
+        if code is None:
+            return
+        if code in OPS:
+            raise DefinitionError(f"{code.name} is declared twice: {OPS[code].__name__} and {cls.__name__}")
+        cls.code, cls.options, cls.custom_code = code, options, custom_code
+        OPS[code] = cls
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        self._setup()
+        slots: list[Value | None] = []
+        rest = list(args)
+        for field in self.operand_fields():
+            value = rest.pop(0) if rest else given.pop(field.name, field.default)
+            if value is REQUIRED:
+                raise TypeError(f"{type(self).__name__} needs operand {field.name!r}")
+            slots.extend(value if field.kind == "operands" else [value])
+        fields = self.operand_fields()
+        while slots and slots[-1] is None and not fields[min(len(slots), len(fields)) - 1].explicit:
+            slots.pop()
+        self.set_operands(slots)
+        self._set_attributes(given)
+        if rest or given:
+            raise TypeError(f"{type(self).__name__} got unknown arguments {sorted(given) or rest}")
+
+    def _setup(self) -> None:
+        self.operands: tuple[Value | None, ...] = ()
+        self.results: tuple[Value, ...] = ()
+        self.graph: Graph | None = None
+        self.version = 1
+        self.intermediates: tuple[Value, ...] = ()
+        self.mutating_variable_inputs: tuple[bool, ...] = ()
+        self.debug_metadata_index = -1
+
+    def _set_attributes(self, given: dict[str, Any]) -> None:
+        for field in self.attr_fields():
+            if field.name in given:
+                setattr(self, field.name, given.pop(field.name))
+
+    @classmethod
+    def from_operands(cls, slots: Sequence[Value | None], attributes: dict[str, Any]) -> Op:
+        """Make an operator from operands as a file lists them (absent ones are None or not there).
+
+        Raises ShapeError when their number does not fit the declaration.
+        """
+        fields = cls.operand_fields()
+        variadic = bool(fields) and fields[-1].kind == "operands"
+        if len(slots) > len(fields) and not variadic:
+            raise ShapeError(f"{len(slots)} operands, {cls.__name__} takes at most {len(fields)}")
+        for index, field in enumerate(fields):
+            if field.default is REQUIRED and (index >= len(slots) or slots[index] is None):
+                raise ShapeError(f"operand {field.name!r} is missing")
+        op = cls.__new__(cls)
+        op._setup()
+        op.set_operands(slots)
+        op._set_attributes(dict(attributes))
+        return op
+
+    @classmethod
+    def operand_fields(cls) -> tuple[Field, ...]:
+        """The declared operands, in file order."""
+        return tuple(f for f in cls.fields if f.kind != "attr")
+
+    @classmethod
+    def attr_fields(cls) -> tuple[Field, ...]:
+        """The declared attributes."""
+        return tuple(f for f in cls.fields if f.kind == "attr")
+
+    @property
+    def kind(self) -> str:
+        """Circle's name of the operator, for example ``CONV_2D``."""
+        return self.code.name
+
+    @property
+    def name(self) -> str:
+        """The name of the first result: operators have none of their own in a file."""
+        return self.results[0].name if self.results else ""
+
+    @property
+    def output(self) -> Value:
+        """The first result."""
+        return self.results[0]
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} {self.name!r}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def set_operand(self, slot: int, value: Value | None) -> None:
+        """Let an operand be another value (None: absent); both values' users are kept current."""
+        self.set_operands(
+            [value if i == slot else old for i, old in enumerate(self.operands)]
+            if slot < len(self.operands)
+            else [*self.operands, *[None] * (slot - len(self.operands)), value]
+        )
+
+    def set_operands(self, slots: Sequence[Value | None]) -> None:
+        """Replace all operands at once."""
+        for slot, old in enumerate(self.operands):
+            if old is not None and (slot >= len(slots) or slots[slot] is not old):
+                old.users.remove(Use(self, slot))
+        for slot, new in enumerate(slots):
+            if new is not None and (slot >= len(self.operands) or self.operands[slot] is not new):
+                new.users.append(Use(self, slot))
+        self.operands = tuple(slots)
+
+    def attributes(self) -> dict[str, Any]:
+        """Attribute values by attribute name."""
+        return {f.name: getattr(self, f.name) for f in self.attr_fields()}
+
+    def named_operands(self) -> Iterator[tuple[str, Value | None]]:
+        """Operand names with their values; a variadic one is numbered."""
+        fields = self.operand_fields()
+        for slot, value in enumerate(self.operands):
+            field = fields[min(slot, len(fields) - 1)]
+            name = f"{field.name}[{slot - field.index}]" if field.kind == "operands" else field.name
+            yield name, value
+
+    def clone(self, slots: Sequence[Value | None]) -> Op:
+        """The same operator on other operands, in no graph yet."""
+        op = type(self).__new__(type(self))
+        op._setup()
+        op.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("operands", "results", "graph")})
+        op.set_operands(slots)
+        return op
+
+    # ------------------------------------------------------------------ hooks, for subclasses to define
+    def infer_shape(self, /) -> Shape | tuple[Shape, ...]:
+        """The results' shapes from the operands' (a tuple of shapes where there are several results)."""
+        raise ShapeError(f"{type(self).__name__} has no shape rule")
+
+    def infer_dtype(self, /) -> TensorType | tuple[TensorType, ...]:
+        """The results' element types; that of the first operand unless a class says otherwise."""
+        first = self.operands[0] if self.operands else None
+        if first is None:
+            raise ShapeError("the element type cannot be inferred without a first operand")
+        return first.dtype
+
+    def verify(self, /) -> Iterator[str]:
+        """One sentence for every rule that attributes or operands break."""
+        yield from ()
+
+    def fold(self, /) -> Array | None:
+        """The result where shapes alone decide it, else None."""
+        return None
+
+    # ------------------------------------------------------------------ the hooks' answers, made uniform
+    def result_shapes(self) -> tuple[Shape, ...]:
+        """One shape per result. Raises ShapeError that names the operator."""
+        try:
+            shapes: Any = self.infer_shape()
+        except ShapeError as error:
+            raise ShapeError(f"{self}: {error}") from None
+        several = bool(shapes) and isinstance(shapes[0], tuple)
+        return shapes if several or self.variadic_results else (shapes,)
+
+    def result_dtypes(self) -> tuple[TensorType, ...]:
+        """One element type per result: a single answer holds for all of them."""
+        try:
+            types = self.infer_dtype()
+        except ShapeError as error:
+            raise ShapeError(f"{self}: {error}") from None
+        return types if isinstance(types, tuple) else (types,) * len(self.result_shapes())
+
+
+_RESERVED = frozenset(
+    {"operands", "results", "graph", "version", "name", "kind", "output", "code", "options", "quant", "fields"}
+)
+
+
+def _check_definition(cls: type[Op]) -> None:
+    """Refuse a declaration that could not mean what it says."""
+    names = [f.name for f in cls.operand_fields()]
+    for name, member in vars(cls).items():
+        public = callable(member) and not name.startswith("_") and not isinstance(member, Field)
+        if public and name not in HOOKS:
+            raise DefinitionError(f"{cls.__name__}.{name} is not one of the hooks {sorted(HOOKS)}")
+        spoken_of = getattr(member, "operand", None)
+        if spoken_of is not None and spoken_of not in names:
+            raise DefinitionError(f"{cls.__name__}.{name} speaks of {spoken_of!r}; the operands are {names}")
+    for field in cls.fields:
+        if field.name in _RESERVED:
+            raise DefinitionError(f"{cls.__name__}.{field.name}: that name has a meaning for every operator")
+    variadic = [f for f in cls.operand_fields() if f.kind == "operands"]
+    if variadic and variadic != [cls.operand_fields()[-1]]:
+        raise DefinitionError(f"{cls.__name__}.{variadic[0].name} takes all remaining operands: it comes last")
+
+
+class UnknownOp(Op):
+    """An operator without a class: kept as it was read, so that it can be written again.
+
+    ``number`` is its builtin code, ``options`` its tables as read, ``reason`` why there is no class for it.
+    """
+
+    inputs: tuple[Value | None, ...] = operands()
+    variadic_results = True
+
+    def __init__(self, number: int, inputs: Sequence[Value | None] = (), **given: Any) -> None:
+        super().__init__(tuple(inputs))
+        self.number = number
+        self.custom: str | None = given.get("custom_code")
+        self.options_table: Table | None = given.get("options_table")
+        self.options_2: Table | None = given.get("options_2")
+        self.custom_options: Any = given.get("custom_options")
+        self.custom_options_format: int = given.get("custom_options_format", 0)
+        self.reason: str | None = given.get("reason")
+
+    @property
+    def kind(self) -> str:
+        """Circle's name, ``CUSTOM(code)`` for a custom operator, the number where there is no name."""
+        if self.number == BuiltinOperator.CUSTOM:
+            return f"CUSTOM({self.custom})"
+        known = self.number in set(BuiltinOperator)
+        return BuiltinOperator(self.number).name if known else str(self.number)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r}"
+
+    def infer_shape(self, /) -> tuple[Shape, ...]:
+        """The shapes that the file gives: nothing better is known."""
+        return tuple(value.shape for value in self.results)
+
+    def infer_dtype(self, /) -> tuple[TensorType, ...]:
+        """The element types that the file gives."""
+        return tuple(value.dtype for value in self.results)

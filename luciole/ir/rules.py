@@ -1,0 +1,113 @@
+"""Shape rules that several operators share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from luciole.ir.dtypes import Array
+from luciole.ir.errors import ShapeError
+from luciole.ir.value import Shape, Value, shape_text
+from luciole.schema.enums import Padding
+
+
+def rank(value: Value, what: str, *allowed: int) -> Shape:
+    """The shape of an operand. Raises ShapeError when its rank is not one of the allowed ones."""
+    if len(value.shape) not in allowed:
+        wanted = " or ".join(map(str, allowed))
+        raise ShapeError(f"{what} has shape {shape_text(value.shape)}, rank {wanted} is needed")
+    return value.shape
+
+
+def window(size: int | None, kernel: int | None, stride: int, dilation: int, padding: Padding) -> int | None:
+    """Output extent of a sliding window, None when an extent is unknown.
+
+    SAME: ceil(size / stride). VALID: ceil((size - (kernel - 1) * dilation) / stride).
+    """
+    if stride < 1 or dilation < 1:
+        raise ShapeError(f"stride is {stride} and dilation {dilation}, both must be at least 1")
+    if size is None or kernel is None:
+        return None
+    if padding == Padding.SAME:
+        return -(-size // stride)
+    extent = -(-(size - (kernel - 1) * dilation) // stride)
+    if extent < 1:
+        raise ShapeError(f"a window of {kernel} with dilation {dilation} does not fit into {size}")
+    return extent
+
+
+def padding_before(size: int, kernel: int, stride: int, dilation: int, padding: Padding) -> int:
+    """Rows of padding before the first one: half of what SAME needs, rounded down; 0 for VALID."""
+    out = window(size, kernel, stride, dilation, padding) or 0
+    return max((out - 1) * stride + (kernel - 1) * dilation + 1 - size, 0) // 2
+
+
+def agree(name: str, a: int | None, b: int | None, *names: str) -> int | None:
+    """The common extent of two axes that must be equal, None where both are unknown."""
+    if a is not None and b is not None and a != b:
+        raise ShapeError(f"{name}: {names[0]} has {a}, {names[1]} has {b}")
+    return b if a is None else a
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape that element-wise operands stretch to. An unknown extent against 1 stays unknown."""
+    length = max(map(len, shapes))
+    padded = [(1,) * (length - len(s)) + tuple(s) for s in shapes]
+    return tuple(_stretch(extents, shapes) for extents in zip(*padded, strict=True))
+
+
+def _stretch(extents: Sequence[int | None], shapes: Sequence[Shape]) -> int | None:
+    large = {n for n in extents if n is not None and n != 1}
+    if len(large) > 1:
+        raise ShapeError(f"shapes {' and '.join(map(shape_text, shapes))} do not broadcast")
+    if large:
+        return large.pop()
+    return None if None in extents else 1
+
+
+def axis(number: int, rank: int, name: str = "axis") -> int:
+    """An axis counted from the front. Raises ShapeError when there is no such axis."""
+    if not -rank <= number < rank:
+        raise ShapeError(f"{name} is {number}, the tensor has {rank} axes")
+    return number % rank
+
+
+def axes(numbers: Iterable[int], rank: int, name: str = "axis") -> tuple[int, ...]:
+    """Several axes counted from the front, without repeats, in order."""
+    return tuple(sorted({axis(int(n), rank, name) for n in numbers}))
+
+
+def known(value: Value | None) -> Array | None:
+    """The contents of a constant operand, None when it is absent or computed."""
+    return None if value is None else value.data
+
+
+def known_ints(value: Value | None, name: str, length: int | None = None) -> tuple[int, ...] | None:
+    """The contents of a constant index operand as integers, None when they are unknown.
+
+    Raises ShapeError when it is no vector (or scalar) of integers of the wanted length.
+    """
+    array = known(value)
+    if array is None:
+        return None
+    if array.dtype.kind not in "iu" or array.ndim > 1:
+        raise ShapeError(f"{name} is {array.dtype} of rank {array.ndim}, a vector of integers is needed")
+    if length is not None and array.size != length:
+        raise ShapeError(f"{name} has {array.size} entries, {length} are needed")
+    return tuple(int(n) for n in np.atleast_1d(array))
+
+
+def unknown(rank: int) -> Shape:
+    """A shape of which only the rank is known."""
+    return (None,) * rank
+
+
+def product(extents: Iterable[int | None]) -> int | None:
+    """Number of elements, None when an extent is unknown."""
+    count = 1
+    for n in extents:
+        if n is None:
+            return None
+        count *= n
+    return count

@@ -1,0 +1,159 @@
+"""A tensor of a graph: what it is called, what it holds, who makes it and who uses it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import dtypes
+from luciole.ir.dtypes import Array
+from luciole.ir.errors import GraphError
+from luciole.schema.enums import CompressionType, TensorType
+from luciole.schema.tables import QuantizationParameters, SparsityParameters, VariantSubType
+
+if TYPE_CHECKING:
+    from luciole.ir.graph import Graph
+    from luciole.ir.op import Op
+
+Shape = tuple[int | None, ...]
+"""The extent of each axis; None where it is unknown until the model runs."""
+
+
+class Use(NamedTuple):
+    """One place where a value is used: operand ``slot`` of ``op``."""
+
+    op: Op
+    slot: int
+
+
+class Producer(NamedTuple):
+    """Where a value comes from: result ``index`` of ``op``."""
+
+    op: Op
+    index: int
+
+
+class Buffer:
+    """Raw bytes of a constant. Values may share one; identity is what is shared."""
+
+    def __init__(self, data: NDArray[np.uint8] | None = None) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        return 0 if self.data is None else len(self.data)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Value:
+    """One tensor.
+
+    ``dims`` are the extents to allocate when nothing else is known (1 for an unknown axis, as files have
+    it) and ``shape_signature`` marks the unknown ones with -1; ``shape`` shows both as one.
+    """
+
+    def __init__(
+        self, name: str, dtype: TensorType, shape: Shape = (), buffer: Buffer | None = None
+    ) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.dims: tuple[int, ...] = ()
+        self.shape_signature: tuple[int, ...] | None = None
+        self.shape = shape
+        self.buffer = buffer
+        self.quantization: QuantizationParameters | None = None
+        self.sparsity: SparsityParameters | None = None
+        self.is_variable = False
+        self.has_rank = False
+        self.variant_tensors: list[VariantSubType] | None = None
+        self.compression_type = CompressionType.NONE
+        self.graph: Graph | None = None
+        self.producer: Producer | None = None
+        self.users: list[Use] = []
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype.name} {shape_text(self.shape)} {self.name!r}>"
+
+    @property
+    def shape(self) -> Shape:
+        """The extent of each axis, None where unknown."""
+        if self.shape_signature is None:
+            return self.dims
+        return tuple(None if n < 0 else n for n in self.shape_signature)
+
+    @shape.setter
+    def shape(self, shape: Shape) -> None:
+        known = all(n is not None for n in shape)
+        self.dims = tuple(1 if n is None else int(n) for n in shape)
+        self.shape_signature = None if known else tuple(-1 if n is None else int(n) for n in shape)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the contents are part of the model (also when there are none: an axis of extent 0)."""
+        if self.producer is not None or self.is_variable or self.is_input:
+            return False
+        return bool(self.buffer is not None and len(self.buffer)) or 0 in self.shape
+
+    @property
+    def is_input(self) -> bool:
+        """Whether the graph's caller provides the contents."""
+        return self.graph is not None and self in self.graph.inputs
+
+    @property
+    def is_output(self) -> bool:
+        """Whether the graph's caller gets the contents."""
+        return self.graph is not None and self in self.graph.outputs
+
+    @property
+    def data(self) -> Array | None:
+        """The contents of a constant, read-only, shaped and unpacked; None for everything else.
+
+        Raises GraphError when the buffer is not as long as shape and dtype say.
+        """
+        if not self.is_constant or self.sparsity is not None:
+            return None
+        raw = self.buffer.data if self.buffer is not None else None
+        raw = np.empty(0, np.uint8) if raw is None else raw
+        wanted = dtypes.byte_count(self.dtype, element_count(self.dims))
+        if wanted is not None and wanted != len(raw):
+            raise GraphError(
+                f"tensor {self.name!r}: {shape_text(self.shape)} of {self.dtype.name} takes {wanted} bytes, "
+                f"its buffer has {len(raw)}"
+            )
+        return dtypes.unpack(raw, self.dtype, self.dims)
+
+    def set_data(self, array: Array, dtype: TensorType | None = None) -> None:
+        """Make this a constant with the given contents (``dtype`` for types that NumPy does not have)."""
+        if self.producer is not None:
+            raise GraphError(f"tensor {self.name!r} is computed by {self.producer.op}: it takes no contents")
+        self.dtype = dtypes.tensor_type(array.dtype) if dtype is None else dtype
+        self.shape = array.shape
+        raw = dtypes.pack(array, self.dtype)
+        raw.flags.writeable = False
+        self.buffer = Buffer(raw)
+
+    def replace_with(self, other: Value) -> None:
+        """Make everything that uses this value use another one, the graph's outputs and signatures included."""
+        if other.graph is not self.graph:
+            raise GraphError(f"tensor {other.name!r} is of another graph than {self.name!r}")
+        for op, slot in list(self.users):
+            op.set_operand(slot, other)
+        if self.graph is not None:
+            self.graph.outputs = [other if v is self else v for v in self.graph.outputs]
+            self.graph.rename_in_signatures(self, other)
+
+
+def element_count(shape: tuple[int, ...]) -> int:
+    """Number of elements, exact however large."""
+    count = 1
+    for n in shape:
+        count *= n
+    return count
+
+
+def shape_text(shape: Shape) -> str:
+    """``[1,?,3]``."""
+    return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"

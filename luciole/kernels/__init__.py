@@ -1,0 +1,1 @@
+"""How operators compute: a readable NumPy reference for each, compiled kernels beside some."""

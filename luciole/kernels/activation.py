@@ -1,0 +1,23 @@
+"""Activations that operators carry fused into them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, UnsupportedError
+from luciole.schema.enums import ActivationFunctionType
+
+
+def activate(x: Array, activation: ActivationFunctionType) -> Array:
+    """Apply a fused activation. Raises UnsupportedError for one without a definition for this type."""
+    if activation == ActivationFunctionType.NONE:
+        return x
+    if activation == ActivationFunctionType.RELU:
+        return np.maximum(x, x.dtype.type(0))
+    if activation == ActivationFunctionType.RELU6:
+        return np.clip(x, x.dtype.type(0), x.dtype.type(6))
+    if activation == ActivationFunctionType.RELU_N1_TO_1:
+        return np.clip(x, x.dtype.type(-1), x.dtype.type(1))
+    if activation == ActivationFunctionType.TANH and x.dtype.kind == "f":
+        return np.tanh(x)
+    raise UnsupportedError(f"fused activation {activation.name} is not supported for {x.dtype}")

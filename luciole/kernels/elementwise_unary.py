@@ -1,0 +1,29 @@
+"""Kernels of the unary element-wise operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from luciole.ir import Array, TensorType
+from luciole.ir.ops import elementwise_unary as ops
+from luciole.kernels.registry import reference
+
+NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
+
+
+def _register(cls: type[ops.Unary], function: Callable[[Array], Array], *types: TensorType) -> None:
+    @reference(cls, *types)
+    def kernel(op: ops.Unary, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(x), x.dtype)
+
+
+_register(ops.Abs, np.abs, *NUMBERS)
+_register(ops.Neg, np.negative, *NUMBERS)
+_register(ops.Exp, np.exp, TensorType.FLOAT32)
+_register(ops.Log, np.log, TensorType.FLOAT32)
+_register(ops.Sqrt, np.sqrt, TensorType.FLOAT32)
+_register(ops.Rsqrt, lambda x: 1 / np.sqrt(x), TensorType.FLOAT32)
+_register(ops.Square, np.square, *NUMBERS)

@@ -1,0 +1,157 @@
+"""Which implementation runs an operator: tables from operator class and element types to code."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+import luciole.ir.ops  # noqa: F401  # registers every operator class
+import luciole.kernels
+from luciole.ir import Array, Op, TensorType, UnknownOp, UnsupportedError, Value
+from luciole.ir.dtypes import NUMPY, tensor_type
+
+Reference = Callable[..., Any]
+"""``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic operand
+is a tuple. A kernel reads its operands and returns fresh arrays; only variable tensors are written in place."""
+
+Signature = tuple[TensorType, ...]
+ANY: tuple[TensorType, ...] = tuple(NUMPY)
+"""For kernels that only move elements."""
+
+O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
+
+
+@dataclass(frozen=True)
+class NativeStep:
+    """A compiled kernel and the record of numbers it runs on.
+
+    ``address`` is that of a ``void(int64*)`` function. ``record`` is its argument: addresses, sizes and
+    parameters as int64; ``owns`` are the arrays behind those addresses, kept alive with the step.
+    """
+
+    address: int
+    record: Array
+    owns: tuple[Array, ...] = ()
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a native kernel's builder is given: the arrays that hold each operand and result for good."""
+
+    operands: tuple[Array | None, ...]
+    results: tuple[Array, ...]
+
+
+Build = Callable[[Any, Context], "NativeStep | None"]
+"""``build(op, context)``: configure once per model. None declines: the reference runs instead."""
+
+_REFERENCE: dict[tuple[type[Op], Signature], Reference] = {}
+_NATIVE: dict[tuple[type[Op], Signature], Build] = {}
+_T = TypeVar("_T", Reference, Build)
+
+
+def reference(cls: type[O], *signatures: TensorType | Signature) -> Callable[[Reference], Reference]:
+    """Register a NumPy kernel.
+
+    A signature is one element type that all data operands share, or one type per data operand. Operands
+    whose declaration fixes their type (shapes, axes, ...) do not count, nor do absent ones.
+    """
+    return _register(_REFERENCE, cls, signatures)
+
+
+def native(cls: type[O], *signatures: TensorType | Signature) -> Callable[[Build], Build]:
+    """Register the builder of a compiled kernel; signatures as for ``reference``."""
+    return _register(_NATIVE, cls, signatures)
+
+
+def _register(
+    table: dict[tuple[type[Op], Signature], _T], cls: type[Op], signatures: Iterable[TensorType | Signature]
+) -> Callable[[_T], _T]:
+    def register(kernel: _T) -> _T:
+        for given in signatures:
+            signature = given if isinstance(given, tuple) else (given,)
+            if (cls, signature) in table:
+                raise TypeError(f"{cls.__name__} has two kernels for {_names(signature)}")
+            table[cls, signature] = kernel
+        return kernel
+
+    return register
+
+
+def data_types(op: Op) -> Signature:
+    """The element types of the operands that carry data, one each; a single one where they all agree."""
+    fields = op.operand_fields()
+    types = [
+        value.dtype
+        for slot, value in enumerate(op.operands)
+        if value is not None and not fields[min(slot, len(fields) - 1)].dtypes
+    ]
+    return (types[0],) if len(set(types)) == 1 else tuple(types)
+
+
+def find_reference(op: Op) -> Reference:
+    """The NumPy kernel of an operator. Raises UnsupportedError that says what there is."""
+    load_kernels()
+    found = _REFERENCE.get((type(op), data_types(op)))
+    if found is None:
+        raise UnsupportedError(missing(op))
+    return found
+
+
+def find_native(op: Op) -> Build | None:
+    """The builder of an operator's compiled kernel, None when there is none."""
+    load_kernels()
+    return _NATIVE.get((type(op), data_types(op)))
+
+
+def missing(op: Op) -> str:
+    """Why an operator has no kernel, and what there is."""
+    if isinstance(op, UnknownOp):
+        return f"operator {op.kind} is not supported" + (f" ({op.reason})" if op.reason else "")
+    have = sorted(_names(s) for cls, s in _REFERENCE if cls is type(op))
+    return f"{op}: no kernel for {_names(data_types(op))}; there is {', '.join(have) or 'none'}"
+
+
+def registered() -> Iterator[tuple[str, type[Op], Signature]]:
+    """Every kernel there is: kind ("reference" or "native"), operator class, signature."""
+    load_kernels()
+    for cls, signature in _REFERENCE:
+        yield "reference", cls, signature
+    for cls, signature in _NATIVE:
+        yield "native", cls, signature
+
+
+@cache
+def load_kernels() -> None:
+    """Import every kernel module once, so that they register themselves."""
+    for module in pkgutil.iter_modules(luciole.kernels.__path__):
+        importlib.import_module(f"luciole.kernels.{module.name}")
+
+
+def call(kernel: Reference, op: Op, arrays: list[Array | None]) -> tuple[Array, ...]:
+    """Run a reference kernel on arrays in operand order; always a tuple of results."""
+    fields = op.operand_fields()
+    variadic = bool(fields) and fields[-1].kind == "operands"
+    fixed = len(fields) - variadic
+    given: list[Any] = arrays[:fixed] + [None] * (fixed - len(arrays))
+    if variadic:
+        given.append(tuple(arrays[fixed:]))
+    result = kernel(op, *given)
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _names(signature: Signature) -> str:
+    return " x ".join(t.name for t in signature) or "no data"
+
+
+def evaluate(op: Op) -> tuple[Array, ...]:
+    """The results of an operator whose operands are all constant, by its reference kernel."""
+    return call(find_reference(op), op, [_contents(value) for value in op.operands])
+
+
+def _contents(value: Value | None) -> Array | None:
+    return None if value is None else value.data

@@ -1,0 +1,187 @@
+"""Bytes to tables. Every offset, length and tag is checked against the file before it is used."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.schema.dialect import DIALECTS, Dialect
+from luciole.schema.errors import FormatError
+from luciole.schema.table import SCALARS, TABLES, UNIONS, Field, Table
+from luciole.schema.tables import Model
+
+Bytes = bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8]
+
+_U16 = struct.Struct("<H")
+_U32 = struct.Struct("<I")
+_I32 = struct.Struct("<i")
+_SCALAR = {name: struct.Struct("<" + dtype.char) for name, dtype in SCALARS.items()}
+_HEADER = 8
+_SLOT = 2
+
+
+def dialect_of(data: Bytes) -> Dialect | None:
+    """The format that a file's identifier names, or None."""
+    identifier = bytes(memoryview(data)[4:_HEADER])
+    return next((d for d in DIALECTS if d.identifier == identifier), None)
+
+
+def read(data: Bytes, dialect: Dialect | None = None) -> tuple[Model, list[str]]:
+    """Decode a model file.
+
+    Lists of numbers stay views of ``data``: nothing is copied, and the file is not touched before it is used.
+    Returns the root table and one line for everything that the file holds and this schema does not know.
+    Raises FormatError when the bytes are no such file or point outside themselves.
+    """
+    dialect = dialect or dialect_of(data)
+    if dialect is None:
+        raise FormatError(_no_identifier(data))
+    reader = Reader(data, dialect)
+    root = reader.table(Model, reader.offset(0))
+    return root, reader.unknown
+
+
+def _no_identifier(data: Bytes) -> str:
+    found = bytes(memoryview(data)[4:_HEADER])
+    known = " or ".join(f"{d.identifier.decode()} ({d.name})" for d in DIALECTS)
+    if len(found) < _HEADER - 4:
+        return f"not a model file: {len(memoryview(data))} bytes is too short"
+    return f"not a model file: identifier is {found!r}, expected {known}"
+
+
+class Reader:
+    """One pass over one file."""
+
+    def __init__(self, data: Bytes, dialect: Dialect) -> None:
+        self.bytes: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
+        self.bytes.flags.writeable = False
+        self.view = memoryview(self.bytes)
+        self.size = len(self.bytes)
+        self.dialect = dialect
+        self.unknown: list[str] = []
+        # A table takes 4 bytes at least, so more of them means that offsets were shared to blow the file up.
+        self.budget = self.size // 4
+
+    def need(self, position: int, size: int, what: str) -> None:
+        """Refuse a stretch of bytes that is not inside the file."""
+        if position < 0 or size < 0 or position + size > self.size:
+            raise FormatError(
+                f"damaged file: {what} wants bytes {position} to {position + size}, the file has {self.size}"
+            )
+
+    def offset(self, position: int) -> int:
+        """Follow the unsigned offset at a position."""
+        self.need(position, 4, "an offset")
+        return position + int(_U32.unpack_from(self.view, position)[0])
+
+    def table(self, cls: type[Table], position: int) -> Any:
+        """Decode the table at a position."""
+        self._spend(cls.__name__)
+        slots = self._slots(cls, position)
+        given: dict[str, Any] = {}
+        for field in cls.fields:
+            at = self._at(cls, field, slots)
+            if at:
+                value = self._field(cls, field, position + at, slots, position)
+                if value is not None:
+                    given[field.name] = value
+        return cls(**given)
+
+    def _spend(self, what: str) -> None:
+        self.budget -= 1
+        if self.budget < 0:
+            raise FormatError(f"damaged file: more {what} entries than {self.size} bytes can hold")
+
+    def _slots(self, cls: type[Table], position: int) -> tuple[int, ...]:
+        """The vtable: for each slot the field's distance from the table's start, 0 when absent."""
+        self.need(position, 4, f"table {cls.__name__}")
+        start = position - int(_I32.unpack_from(self.view, position)[0])
+        self.need(start, 4, f"the layout of table {cls.__name__}")
+        size, table_size = struct.unpack_from("<HH", self.view, start)
+        self.need(start, max(size, 4), f"the layout of table {cls.__name__}")
+        self.need(position, table_size, f"table {cls.__name__}")
+        slots = struct.unpack_from(f"<{(size - 4) // _SLOT}H", self.view, start + 4) if size > 4 else ()
+        if any(at >= table_size for at in slots if at):
+            raise FormatError(f"damaged file: a field of table {cls.__name__} lies outside the table")
+        self._note_unknown(cls, slots)
+        return slots
+
+    def _note_unknown(self, cls: type[Table], slots: tuple[int, ...]) -> None:
+        known = {self.dialect.slot(cls.__name__, f.name, f.id) for f in cls.fields}
+        known |= {f.id - 1 for f in cls.fields if f.kind == "union"}
+        for slot, at in enumerate(slots):
+            if at and slot not in known:
+                self.unknown.append(f"field {slot} of table {cls.__name__} is not known and is left out")
+
+    def _at(self, cls: type[Table], field: Field, slots: tuple[int, ...]) -> int:
+        slot = self.dialect.slot(cls.__name__, field.name, field.id)
+        return slots[slot] if slot is not None and slot < len(slots) else 0
+
+    def _field(
+        self, cls: type[Table], field: Field, position: int, slots: tuple[int, ...], base: int
+    ) -> Any:
+        if field.kind == "scalar":
+            return self._scalar(field, position)
+        if field.kind == "union":
+            tag = slots[field.id - 1]
+            return self._union(cls, field, base + tag if tag else None, position)
+        target = self.offset(position)
+        if field.kind == "string":
+            return self._string(target)
+        if field.kind == "table":
+            return self.table(TABLES[field.of], target)
+        if field.kind == "vector":
+            return self._vector(field, target)
+        return self._list(field, target)
+
+    def _scalar(self, field: Field, position: int) -> Any:
+        kind = _SCALAR[field.of]
+        self.need(position, kind.size, f"field {field.name}")
+        number = kind.unpack_from(self.view, position)[0]
+        if field.enum is not None:
+            return self._member(field.enum, number)
+        return bool(number) if field.of == "bool" else number
+
+    def _member(self, enum: type[IntEnum], number: int) -> int:
+        """The enum member; a number without a meaning stays a number, for the importer to judge."""
+        member = self.dialect.member(enum, number)
+        return number if member is None else member
+
+    def _union(self, cls: type[Table], field: Field, tag_at: int | None, position: int) -> Table | None:
+        self.need(tag_at or 0, 1, f"field {field.name}")
+        tag = self.bytes[tag_at] if tag_at is not None else 0
+        member = self.dialect.member(UNIONS[field.of], int(tag))
+        if member is None:
+            self.unknown.append(f"{cls.__name__}.{field.name} has the unknown kind {tag} and is left out")
+            return None
+        return None if member == 0 else self.table(TABLES[member.name], self.offset(position))
+
+    def _length(self, position: int, item: int, what: str) -> int:
+        self.need(position, 4, what)
+        length = int(_U32.unpack_from(self.view, position)[0])
+        self.need(position + 4, length * item, what)
+        return length
+
+    def _string(self, position: int) -> str:
+        self._spend("text")
+        length = self._length(position, 1, "a text")
+        return bytes(self.view[position + 4 : position + 4 + length]).decode("utf-8", "surrogateescape")
+
+    def _vector(self, field: Field, position: int) -> NDArray[Any]:
+        dtype = SCALARS[field.of]
+        length = self._length(position, dtype.itemsize, f"list {field.name}")
+        numbers = np.frombuffer(self.bytes, dtype, length, position + 4) if length else np.empty(0, dtype)
+        return numbers != 0 if field.of == "bool" else numbers
+
+    def _list(self, field: Field, position: int) -> list[Any]:
+        length = self._length(position, 4, f"list {field.name}")
+        items = [self.offset(position + 4 + 4 * i) for i in range(length)]
+        if field.kind == "strings":
+            return [self._string(item) for item in items]
+        cls = TABLES[field.of]
+        return [self.table(cls, item) for item in items]

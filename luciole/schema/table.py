@@ -1,0 +1,129 @@
+"""What a flatbuffer table is once it is decoded: a record with typed fields and a known layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, ClassVar, Literal, dataclass_transform
+
+import numpy as np
+
+Kind = Literal["scalar", "string", "table", "union", "vector", "strings", "tables"]
+
+SCALARS: dict[str, np.dtype[Any]] = {
+    "bool": np.dtype("<u1"),
+    "byte": np.dtype("<i1"),
+    "ubyte": np.dtype("<u1"),
+    "short": np.dtype("<i2"),
+    "ushort": np.dtype("<u2"),
+    "int": np.dtype("<i4"),
+    "uint": np.dtype("<u4"),
+    "long": np.dtype("<i8"),
+    "ulong": np.dtype("<u8"),
+    "float": np.dtype("<f4"),
+    "double": np.dtype("<f8"),
+}
+
+
+@dataclass
+class Field:
+    """One field of a table: its slot, what it holds and its default."""
+
+    id: int
+    kind: Kind
+    of: str
+    """Scalar type, or name of the table or union."""
+    default: Any = None
+    enum: type[IntEnum] | None = None
+    align: int = 0
+    name: str = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+
+# Field specifiers: they return Any so that the annotation beside them rules.
+def scalar(id: int, of: str, *, default: Any, enum: type[IntEnum] | None = None) -> Any:
+    """A number, a bool or an enum member."""
+    return Field(id, "scalar", of, default, enum)
+
+
+def string(id: int, *, default: str | None = None) -> Any:
+    """A UTF-8 text."""
+    return Field(id, "string", "string", default)
+
+
+def strings(id: int, *, default: None = None) -> Any:
+    """A list of texts."""
+    return Field(id, "strings", "string", default)
+
+
+def vector(id: int, of: str, *, default: None = None, enum: type[IntEnum] | None = None, align: int = 0) -> Any:
+    """A list of numbers, as a read-only NumPy view of the file."""
+    return Field(id, "vector", of, default, enum, align)
+
+
+def table(id: int, of: str, *, default: None = None) -> Any:
+    """A nested table."""
+    return Field(id, "table", of, default)
+
+
+def tables(id: int, of: str, *, default: None = None) -> Any:
+    """A list of tables."""
+    return Field(id, "tables", of, default)
+
+
+def union(id: int, of: str, *, default: None = None) -> Any:
+    """One of several tables; the class of the value is the tag, which the file keeps in slot ``id - 1``."""
+    return Field(id, "union", of, default)
+
+
+TABLES: dict[str, type[Table]] = {}
+UNIONS: dict[str, type[IntEnum]] = {}
+
+
+@dataclass_transform(
+    kw_only_default=True, field_specifiers=(scalar, string, strings, vector, table, tables, union)
+)
+class Table:
+    """Base of every decoded table. A field that was not given has the schema's default."""
+
+    fields: ClassVar[tuple[Field, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = tuple(member for member in vars(cls).values() if isinstance(member, Field))
+        for member in cls.fields:
+            setattr(cls, member.name, member.default)
+        TABLES[cls.__name__] = cls
+
+    def __init__(self, **given: Any) -> None:
+        unknown = given.keys() - {field.name for field in self.fields}
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        self.__dict__.update(given)
+
+    def __eq__(self, other: object) -> bool:
+        """Same content. An absent list equals an empty one, as everywhere in flatbuffers."""
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(_same(getattr(self, f.name), getattr(other, f.name)) for f in self.fields)
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
+        return f"{type(self).__name__}({given})"
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return _bytes(a) == _bytes(b)
+    if isinstance(a, list) or isinstance(b, list):
+        return (a or []) == (b or [])
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (a != a and b != b)
+    return bool(a == b)
+
+
+def _bytes(vector: Any) -> bytes:
+    return b"" if vector is None else np.asarray(vector).tobytes()

@@ -1,0 +1,125 @@
+"""Tables to bytes, on top of the flatbuffers builder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flatbuffers
+import numpy as np
+from flatbuffers import number_types
+from numpy.typing import NDArray
+
+from luciole.schema.dialect import Dialect
+from luciole.schema.errors import FormatError
+from luciole.schema.table import SCALARS, UNIONS, Field, Table
+from luciole.schema.tables import Model
+
+_FLAGS = {
+    "bool": number_types.BoolFlags,
+    "byte": number_types.Int8Flags,
+    "ubyte": number_types.Uint8Flags,
+    "short": number_types.Int16Flags,
+    "ushort": number_types.Uint16Flags,
+    "int": number_types.Int32Flags,
+    "uint": number_types.Uint32Flags,
+    "long": number_types.Int64Flags,
+    "ulong": number_types.Uint64Flags,
+    "float": number_types.Float32Flags,
+    "double": number_types.Float64Flags,
+}
+_LARGEST = 2**31 - 1
+
+
+def write(model: Model, dialect: Dialect) -> bytes:
+    """Encode a model file.
+
+    Raises FormatError when the format cannot hold something (it is named) or the file would pass 2 GB.
+    """
+    data = sum(b.data.nbytes for b in model.buffers or () if b.data is not None)
+    if data > _LARGEST:
+        raise FormatError(f"{data} bytes of constants: a file over {_LARGEST} bytes cannot be written yet")
+    builder = flatbuffers.Builder(data + 4096)
+    writer = Writer(builder, dialect)
+    builder.Finish(writer.table(model), file_identifier=dialect.identifier)
+    return bytes(builder.Output())
+
+
+class Writer:
+    """One pass over one tree of tables, leaves first as flatbuffers wants it."""
+
+    def __init__(self, builder: flatbuffers.Builder, dialect: Dialect) -> None:
+        self.builder = builder
+        self.dialect = dialect
+
+    def table(self, table: Table) -> int:
+        """Write a table and what it holds; returns its offset."""
+        held = [f for f in table.fields if not _is_default(f, getattr(table, f.name))]
+        placed = [(f, self._slot(table, f), self._content(f, getattr(table, f.name))) for f in held]
+        self.builder.StartObject(1 + max((slot for _, slot, _ in placed), default=-1))
+        for field, slot, content in placed:
+            if field.kind == "scalar":
+                self._scalar(field, slot, content)
+            else:
+                self.builder.PrependUOffsetTRelativeSlot(slot, content, 0)
+            if field.kind == "union":
+                self.builder.PrependUint8Slot(slot - 1, self._tag(field, getattr(table, field.name)), 0)
+        return int(self.builder.EndObject())
+
+    def _slot(self, table: Table, field: Field) -> int:
+        name = type(table).__name__
+        slot = self.dialect.slot(name, field.name, field.id)
+        if slot is None:
+            raise FormatError(f"{self.dialect.name} cannot hold {name}.{field.name}")
+        return slot
+
+    def _content(self, field: Field, value: Any) -> Any:
+        """A scalar's number, or the offset of what was written for anything else."""
+        if field.kind == "scalar":
+            return self._number(field, value)
+        if field.kind == "string":
+            return self.builder.CreateString(value, "utf-8", "surrogateescape")
+        if field.kind in ("table", "union"):
+            return self.table(value)
+        if field.kind == "vector":
+            return self._vector(field, value)
+        write = self.builder.CreateString if field.kind == "strings" else self.table
+        return self._offsets([write(item) for item in value])
+
+    def _number(self, field: Field, value: Any) -> Any:
+        if field.enum is None:
+            return value
+        number = self.dialect.number(field.enum(value))
+        if number is None:
+            raise FormatError(f"{self.dialect.name} has no {field.enum.__name__} {value.name}")
+        return number
+
+    def _tag(self, field: Field, value: Table) -> int:
+        member = UNIONS[field.of][type(value).__name__]
+        number = self.dialect.number(member)
+        if number is None:
+            raise FormatError(f"{self.dialect.name} has no {member.name}")
+        return number
+
+    def _scalar(self, field: Field, slot: int, number: Any) -> None:
+        self.builder.PrependSlot(_FLAGS[field.of], slot, number, None)
+
+    def _vector(self, field: Field, numbers: NDArray[Any]) -> int:
+        dtype = SCALARS[field.of]
+        raw = np.ascontiguousarray(numbers, dtype).view(np.uint8)
+        self.builder.StartVector(dtype.itemsize, len(numbers), max(dtype.itemsize, field.align))
+        head = self.builder.Head() - raw.nbytes
+        self.builder.head = head
+        self.builder.Bytes[head : head + raw.nbytes] = raw.tobytes()
+        return int(self.builder.EndVector())
+
+    def _offsets(self, offsets: list[int]) -> int:
+        self.builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            self.builder.PrependUOffsetTRelative(offset)
+        return int(self.builder.EndVector())
+
+
+def _is_default(field: Field, value: Any) -> bool:
+    if field.kind != "scalar":
+        return value is None
+    return bool(value == field.default)

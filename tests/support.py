@@ -1,0 +1,81 @@
+"""What many tests share: one-operator models, run here and in LiteRT, and where the data is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luciole.exporters import to_bytes
+from luciole.ir import Array, Graph, Model, Op
+from luciole.kernels import registry
+
+HERE = Path(__file__).parent
+
+
+def data_path(name: str) -> Path:
+    """A file of the shared test data; the test is skipped where it is not there."""
+    root = Path(os.environ.get("LUCIOLE_DATA", HERE.parent.parent / "shared" / "data"))
+    path = root / name
+    if not path.exists():
+        pytest.skip(f"needs {name}: set LUCIOLE_DATA to the folder with the test data")
+    return path
+
+
+def one_op(cls: type[Op], operands: Sequence[Array | None], constant: Sequence[int] = (), **attributes: Any) -> Model:
+    """A model of a single operator. Operands at the ``constant`` places are constants, the others inputs."""
+    graph = Model().add_graph(Graph("main"))
+    values = []
+    for i, array in enumerate(operands):
+        if array is None:
+            values.append(None)
+        elif i in constant:
+            values.append(graph.add_constant(f"c{i}", np.asarray(array)))
+        else:
+            value = graph.add_input(f"x{i}", np.asarray(array).shape)
+            value.dtype = registry.tensor_type(np.asarray(array).dtype)
+            values.append(value)
+    op = cls.from_operands(values, attributes)
+    op.results = ()
+    graph.append(op, *[f"y{i}" for i in range(len(op.result_shapes()))])
+    graph.outputs = list(op.results)
+    return graph.model  # type: ignore[return-value]  # add_graph set it
+
+
+def run_reference(
+    cls: type[Op], operands: Sequence[Array | None], constant: Sequence[int] = (), **attributes: Any
+) -> tuple[Array, ...]:
+    """The results of the reference kernel; checks that their shapes and types are the inferred ones."""
+    op = one_op(cls, operands, constant, **attributes).graph.ops[0]
+    arrays = [None if a is None else np.asarray(a) for a in operands]
+    results = registry.call(registry.find_reference(op), op, arrays)
+    for value, array in zip(op.results, results, strict=True):
+        assert all(n in (None, m) for n, m in zip(value.shape, array.shape, strict=True)), (value, array.shape)
+        assert value.dtype == registry.tensor_type(array.dtype), (value, array.dtype)
+    return results
+
+
+def run_litert(
+    cls: type[Op], operands: Sequence[Array | None], constant: Sequence[int] = (), **attributes: Any
+) -> tuple[Array, ...]:
+    """The results of the same single operator in LiteRT's reference kernels."""
+    model = one_op(cls, operands, constant, **attributes)
+    return litert(to_bytes(model, "tflite"), [a for i, a in enumerate(operands) if a is not None and i not in constant])
+
+
+def litert(content: bytes, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """Run a .tflite file in LiteRT, inputs and outputs in file order."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(
+        model_content=content, num_threads=1, experimental_op_resolver_type=OpResolverType.BUILTIN_REF
+    )
+    interpreter.allocate_tensors()
+    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], np.asarray(array))
+    interpreter.invoke()
+    return tuple(interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details())
