@@ -169,6 +169,7 @@ class Op:
         self.results: tuple[Value, ...] = ()
         self.graph: Graph | None = None
         self.version = 1
+        self.has_options = True
         self.intermediates: tuple[Value, ...] = ()
         self.mutating_variable_inputs: tuple[bool, ...] = ()
         self.debug_metadata_index = -1
@@ -338,7 +339,8 @@ class UnknownOp(Op):
     variadic_results = True
 
     def __init__(self, number: int, inputs: Sequence[Value | None] = (), **given: Any) -> None:
-        super().__init__(tuple(inputs))
+        self._setup()
+        self.set_operands(inputs)
         self.number = number
         self.custom: str | None = given.get("custom_code")
         self.options_table: Table | None = given.get("options_table")

@@ -1,0 +1,63 @@
+"""Write files so that a reader never sees half of one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from luciole.exporters.circle import export_model
+from luciole.ir import LucioleError, Model
+from luciole.schema.dialect import CIRCLE, DIALECTS, Dialect
+
+_BY_NAME = {d.name: d for d in DIALECTS}
+
+
+def to_bytes(model: Model, format: str = "circle") -> bytes:
+    """A model as the bytes of a file; ``format`` is "circle" or "tflite"."""
+    return export_model(model, _BY_NAME[format])
+
+
+def save(model: Model, path: str | os.PathLike[str]) -> int:
+    """Write a model: as TFLite where the name ends in .tflite, else as circle. Returns the file's size in bytes.
+
+    Raises FormatError that names what the format cannot hold, LucioleError when the file cannot be written.
+    """
+    content = export_model(model, format_of(Path(path)))
+    write_file(path, content)
+    return len(content)
+
+
+def format_of(path: Path) -> Dialect:
+    """The format that a file name asks for. Raises LucioleError for one that is neither."""
+    dialect = _BY_NAME.get(path.suffix[1:].lower()) if path.suffix else CIRCLE
+    if dialect is None:
+        raise LucioleError(f"{path.name}: can write .circle and .tflite, not {path.suffix}")
+    return dialect
+
+
+def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
+    """Write a whole file or nothing: to a temporary file beside it, then renamed over it."""
+    path = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
+    except OSError as error:
+        raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, _mode(path))
+        os.replace(temporary, path)
+    except OSError as error:
+        os.unlink(temporary)
+        raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _mode(path: Path) -> int:
+    """The permissions of the file that is replaced, or what the process gives to new files."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,101 @@
+"""One operator of a file to one operator of the graph: generic, driven by the operator's class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+from flatbuffers import flexbuffers
+
+from luciole.ir import OPS, Op, ShapeError, UnknownOp, Value
+from luciole.ir.op import Field
+from luciole.schema import tables
+from luciole.schema.enums import BuiltinOperator
+from luciole.schema.table import Table
+
+
+class _NotUnderstood(ValueError):
+    """A known operator in a form that its class does not describe."""
+
+
+def import_operator(
+    operator: tables.Operator, number: int, code: tables.OperatorCode, inputs: Sequence[Value | None]
+) -> Op:
+    """The operator behind a file entry; an UnknownOp, with the reason, where no class describes it."""
+    cls = _find(number, code.custom_code)
+    try:
+        if cls is None:
+            raise _NotUnderstood("")
+        return cls.from_operands(inputs, _attributes(cls, operator))
+    except (_NotUnderstood, ShapeError) as error:
+        return UnknownOp(
+            number,
+            inputs,
+            custom_code=code.custom_code,
+            options_table=operator.builtin_options,
+            options_2=operator.builtin_options_2,
+            custom_options=operator.custom_options,
+            custom_options_format=operator.custom_options_format,
+            reason=str(error) or None,
+        )
+
+
+def _find(number: int, custom_code: str | None) -> type[Op] | None:
+    if number == BuiltinOperator.CUSTOM:
+        return next((cls for cls in OPS.values() if cls.custom_code and cls.custom_code == custom_code), None)
+    return OPS.get(BuiltinOperator(number)) if number in set(BuiltinOperator) else None
+
+
+def _attributes(cls: type[Op], operator: tables.Operator) -> dict[str, Any]:
+    """Attribute values by name, from the options table or, behind CUSTOM, from the FlexBuffer map."""
+    if operator.large_custom_options_size:
+        raise _NotUnderstood("custom options outside the tables")
+    if operator.builtin_options_2 is not None and operator.builtin_options is not None:
+        raise _NotUnderstood("two options tables")
+    options = operator.builtin_options or operator.builtin_options_2
+    if options is None and cls.custom_code and operator.custom_options is not None:
+        return _from_map(cls, operator.custom_options.tobytes())
+    if operator.custom_options is not None and not cls.custom_code:
+        raise _NotUnderstood("custom options on a builtin operator")
+    if options is None:
+        return {}
+    if type(options).__name__ != cls.options:
+        raise _NotUnderstood(f"options are {type(options).__name__}, expected {cls.options}")
+    return {field.name: _value(field, getattr(options, field.schema_name)) for field in cls.attr_fields()}
+
+
+def _value(field: Field, stored: Any) -> Any:
+    """A stored option as the attribute's type. Numbers that name no enum member are refused."""
+    kind = type(field.default)
+    if issubclass(kind, IntEnum) and not isinstance(stored, IntEnum):
+        raise _NotUnderstood(f"{field.schema_name} is {stored}, which names no {kind.__name__}")
+    if kind is tuple:
+        return () if stored is None else tuple(stored.tolist())
+    return stored
+
+
+def _from_map(cls: type[Op], raw: bytes) -> dict[str, Any]:
+    try:
+        options = flexbuffers.Loads(raw)
+    except Exception as error:  # the decoder documents no errors of its own, and the bytes are untrusted
+        raise _NotUnderstood(f"custom options are no FlexBuffer: {error}") from None
+    if not isinstance(options, dict):
+        raise _NotUnderstood("custom options are no FlexBuffer map")
+    given = {f: options[f.schema_name] for f in cls.attr_fields() if f.schema_name in options}
+    return {f.name: _number(f, stored) for f, stored in given.items()}
+
+
+def _number(field: Field, stored: Any) -> Any:
+    if not isinstance(stored, int | float):
+        raise _NotUnderstood(f"{field.schema_name} is {stored!r}, expected a number")
+    try:
+        return type(field.default)(stored)
+    except (ValueError, OverflowError):
+        raise _NotUnderstood(f"{field.schema_name} is {stored}, which has no meaning") from None
+
+
+def options_table(cls: type[Op]) -> type[Table] | None:
+    """The record class of an operator's options, None when it has none."""
+    found: type[Table] | None = getattr(tables, cls.options) if cls.options else None
+    return found

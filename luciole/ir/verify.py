@@ -1,0 +1,176 @@
+"""Check a model: everything that running, exporting or editing it relies on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from luciole.ir.dtypes import byte_count
+from luciole.ir.errors import ShapeError
+from luciole.ir.graph import Graph, Model
+from luciole.ir.op import Op, UnknownOp
+from luciole.ir.value import Shape, Value, element_count, shape_text
+
+
+class Severity(Enum):
+    """How bad a finding is: an ERROR stops a model from being loaded."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that ``verify`` found; ``code`` is stable, ``path`` says where, ``sentence`` says what."""
+
+    severity: Severity
+    code: str
+    path: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.severity.value} [{self.code}] {self.path}: {self.sentence}"
+
+
+Check = Callable[[Graph, str], Iterator[Finding]]
+
+
+def verify(model: Model) -> list[Finding]:
+    """Everything found, in the order of the file."""
+    findings: list[Finding] = []
+    if not model.graphs:
+        findings.append(Finding(Severity.ERROR, "NO_GRAPH", "model", "there is no graph"))
+    for index, graph in enumerate(model.graphs):
+        for check in _CHECKS:
+            findings.extend(check(graph, f"subgraphs[{index}]"))
+    return findings
+
+
+def _tensors(graph: Graph, path: str) -> Iterator[Finding]:
+    for index, value in enumerate(graph.values):
+        here = f"{path}.tensors[{index}] {value.name!r}"
+        yield from _buffer(value, here)
+        yield from _quantization(value, here)
+        if value.producer is not None and value.buffer is not None and len(value.buffer):
+            yield Finding(Severity.ERROR, "RESULT_HAS_DATA", here, f"{value.producer.op} computes a constant")
+        if value.producer is not None and value.is_input:
+            yield Finding(Severity.ERROR, "RESULT_IS_INPUT", here, f"{value.producer.op} computes an input")
+
+
+def _buffer(value: Value, path: str) -> Iterator[Finding]:
+    if value.sparsity is not None or value.buffer is None or not len(value.buffer):
+        return
+    wanted = byte_count(value.dtype, element_count(value.dims))
+    if wanted is not None and wanted != len(value.buffer):
+        sentence = (
+            f"{shape_text(value.shape)} of {value.dtype.name} takes {wanted} bytes, "
+            f"its buffer has {len(value.buffer)}"
+        )
+        yield Finding(Severity.ERROR, "BUFFER_SIZE", path, sentence)
+
+
+def _quantization(value: Value, path: str) -> Iterator[Finding]:
+    q = value.quantization
+    if q is None or q.scale is None or len(q.scale) == 0:
+        return
+    scales, zeros = len(q.scale), 0 if q.zero_point is None else len(q.zero_point)
+    if zeros not in (0, scales):
+        yield Finding(Severity.ERROR, "QUANTIZATION", path, f"{scales} scales but {zeros} zero points")
+    if scales > 1:
+        axis = q.quantized_dimension
+        extent = value.dims[axis] if 0 <= axis < len(value.dims) else None
+        if extent != scales:
+            sentence = f"{scales} scales for axis {axis}, which has {'no' if extent is None else extent} elements"
+            yield Finding(Severity.ERROR, "QUANTIZATION", path, sentence)
+
+
+def _names(graph: Graph, path: str) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for index, value in enumerate(graph.values):
+        if value.name in seen:
+            sentence = "another tensor has this name"
+            yield Finding(Severity.NOTE, "DUPLICATE_NAME", f"{path}.tensors[{index}] {value.name!r}", sentence)
+        seen.add(value.name)
+
+
+def _operators(graph: Graph, path: str) -> Iterator[Finding]:
+    for index, op in enumerate(graph.ops):
+        here = f"{path}.operators[{index}]"
+        if isinstance(op, UnknownOp):
+            yield from _unknown(op, here)
+        else:
+            yield from _known(op, here)
+
+
+def _unknown(op: UnknownOp, path: str) -> Iterator[Finding]:
+    if op.reason is None:
+        yield Finding(Severity.NOTE, "UNKNOWN_OPERATOR", path, f"{op} is kept as it is, but cannot run")
+    elif "operand" in op.reason:
+        yield Finding(Severity.ERROR, "OPERANDS", path, f"{op}: {op.reason}")
+    else:
+        yield Finding(Severity.WARNING, "NOT_UNDERSTOOD", path, f"{op} is kept as it is, but cannot run: {op.reason}")
+
+
+def _known(op: Op, path: str) -> Iterator[Finding]:
+    for sentence in op.verify():
+        yield Finding(Severity.ERROR, "ATTRIBUTE", path, f"{op}: {sentence}")
+    yield from _operand_types(op, path)
+    if not op.variadic_results and len(op.results) != len(op.result_names):
+        sentence = f"{op}: {len(op.results)} results, {len(op.result_names)} are declared"
+        yield Finding(Severity.ERROR, "RESULTS", path, sentence)
+        return
+    try:
+        shapes, types = op.result_shapes(), op.result_dtypes()
+    except ShapeError as error:
+        yield Finding(Severity.ERROR, "SHAPE", path, str(error))
+        return
+    if len(shapes) != len(op.results):
+        sentence = f"{op}: {len(op.results)} results, its attributes and operands give {len(shapes)}"
+        yield Finding(Severity.ERROR, "RESULTS", path, sentence)
+        return
+    for value, shape, dtype in zip(op.results, shapes, types, strict=True):
+        if dtype != value.dtype:
+            sentence = f"{op}: result {value.name!r} is {value.dtype.name}, {dtype.name} is computed"
+            yield Finding(Severity.ERROR, "DTYPE", path, sentence)
+        if not compatible(shape, value.shape):
+            sentence = (
+                f"{op}: result {value.name!r} is {shape_text(value.shape)} in the file, "
+                f"{shape_text(shape)} is computed"
+            )
+            yield Finding(Severity.WARNING, "SHAPE_DIFFERS", path, sentence)
+
+
+def _operand_types(op: Op, path: str) -> Iterator[Finding]:
+    fields = op.operand_fields()
+    for slot, (name, value) in enumerate(op.named_operands()):
+        allowed = fields[min(slot, len(fields) - 1)].dtypes
+        if value is not None and allowed and value.dtype not in allowed:
+            wanted = " or ".join(t.name for t in allowed)
+            sentence = f"{op}: {name} {value.name!r} is {value.dtype.name}, {wanted} is needed"
+            yield Finding(Severity.ERROR, "OPERAND_TYPE", path, sentence)
+
+
+def compatible(a: Shape, b: Shape) -> bool:
+    """Whether two shapes can be the same; an unknown extent fits any."""
+    return len(a) == len(b) and all(None in (m, n) or m == n for m, n in zip(a, b, strict=True))
+
+
+def _order(graph: Graph, path: str) -> Iterator[Finding]:
+    """Every operand exists when its operator runs."""
+    ready = set(graph.inputs)
+    for index, op in enumerate(graph.ops):
+        for value in op.operands:
+            if value is None or value in ready or value.is_constant or value.is_variable:
+                continue
+            why = "is computed only later" if value.producer else "has no contents and nothing computes it"
+            sentence = f"{op}: operand {value.name!r} {why}"
+            yield Finding(Severity.ERROR, "UNDEFINED", f"{path}.operators[{index}]", sentence)
+        ready.update(op.results)
+    for value in graph.outputs:
+        if value not in ready and not value.is_constant and not value.is_variable:
+            yield Finding(Severity.ERROR, "UNDEFINED", f"{path}.outputs", f"nothing computes {value.name!r}")
+
+
+_CHECKS: tuple[Check, ...] = (_tensors, _names, _operators, _order)
