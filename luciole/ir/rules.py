@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import Padding
+
+if TYPE_CHECKING:
+    from luciole.ir.op import Op
 
 
 def rank(value: Value, what: str, *allowed: int) -> Shape:
@@ -25,8 +29,7 @@ def window(size: int | None, kernel: int | None, stride: int, dilation: int, pad
 
     SAME: ceil(size / stride). VALID: ceil((size - (kernel - 1) * dilation) / stride).
     """
-    if stride < 1 or dilation < 1:
-        raise ShapeError(f"stride is {stride} and dilation {dilation}, both must be at least 1")
+    check_window(kernel, stride, dilation)
     if size is None or kernel is None:
         return None
     if padding == Padding.SAME:
@@ -37,9 +40,19 @@ def window(size: int | None, kernel: int | None, stride: int, dilation: int, pad
     return extent
 
 
+def check_window(kernel: int | None, stride: int, dilation: int = 1) -> None:
+    """Raise ShapeError when a sliding window has no element or does not move on."""
+    if stride < 1 or dilation < 1:
+        raise ShapeError(f"stride is {stride} and dilation {dilation}, both must be at least 1")
+    if kernel is not None and kernel < 1:
+        raise ShapeError(f"the window's extent is {kernel}, it must be at least 1")
+
+
 def padding_before(size: int, kernel: int, stride: int, dilation: int, padding: Padding) -> int:
     """Rows of padding before the first one: half of what SAME needs, rounded down; 0 for VALID."""
-    out = window(size, kernel, stride, dilation, padding) or 0
+    out = window(size, kernel, stride, dilation, padding) if padding == Padding.SAME else None
+    if out is None:
+        return 0
     return max((out - 1) * stride + (kernel - 1) * dilation + 1 - size, 0) // 2
 
 
@@ -89,10 +102,18 @@ def known_ints(value: Value | None, name: str, length: int | None = None) -> tup
     Raises ShapeError when it is no vector (or scalar) of integers of the wanted length.
     """
     array = known(value)
-    if array is None:
-        return None
+    return None if array is None else integers(array, name, length)
+
+
+def integers(array: Array, name: str, length: int | None = None) -> tuple[int, ...]:
+    """The contents of an index operand: axes, extents, positions.
+
+    Raises ShapeError when it is no vector (or scalar) of integers of the wanted length.
+    """
     if array.dtype.kind not in "iu" or array.ndim > 1:
-        raise ShapeError(f"{name} is {array.dtype} of rank {array.ndim}, a vector of integers is needed")
+        raise ShapeError(
+            f"{name} is {array.dtype} of rank {array.ndim}, a vector of integers is needed"
+        )
     if length is not None and array.size != length:
         raise ShapeError(f"{name} has {array.size} entries, {length} are needed")
     return tuple(int(n) for n in np.atleast_1d(array))
@@ -101,6 +122,23 @@ def known_ints(value: Value | None, name: str, length: int | None = None) -> tup
 def unknown(rank: int) -> Shape:
     """A shape of which only the rank is known."""
     return (None,) * rank
+
+
+def rank_of_file(op: Op, reason: str) -> Shape:
+    """The rank that the file gives the result, for operators whose operands do not tell it.
+
+    Raises ShapeError with the reason when there is no result yet. The file's extents are not trusted.
+    """
+    if not op.results:
+        raise ShapeError(reason)
+    return unknown(len(op.results[0].shape))
+
+
+def settled(shape: Shape) -> tuple[int, ...]:
+    """A shape in which every extent is known, as it is when a kernel runs."""
+    if None in shape:
+        raise ShapeError(f"shape {shape_text(shape)} is not fully known")
+    return tuple(n for n in shape if n is not None)
 
 
 def product(extents: Iterable[int | None]) -> int | None:

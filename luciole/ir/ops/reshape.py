@@ -24,7 +24,7 @@ class Reshape(Op, code=BuiltinOperator.RESHAPE, options="ReshapeOptions"):
         wanted = self.new_shape if self.shape is None else known_ints(self.shape, "shape")
         if wanted is None and self.shape is not None:
             extent = self.shape.shape[0] if self.shape.shape else None
-            return unknown(extent) if extent is not None else self.output.shape
+            return unknown(extent or 0) if extent is not None or not self.results else self.output.shape
         return _resolve(self.tensor.shape, tuple(wanted or ()))
 
 

@@ -1,0 +1,7 @@
+"""Run models: plans, memory, observers and the interpreter that people call."""
+
+from luciole.interpreter.interpreter import InputError, Interpreter
+from luciole.interpreter.observe import ActivationSaver, Observer
+from luciole.interpreter.plan import ExecutionError, Plan
+
+__all__ = ["ActivationSaver", "ExecutionError", "InputError", "Interpreter", "Observer", "Plan"]

@@ -1,0 +1,235 @@
+"""Run a model. The calls and dictionaries of LiteRT's interpreter, and ``run`` for everyone else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from luciole.interpreter.observe import Observer
+from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT, Plan
+from luciole.ir import Array, LucioleError, Model, Signature, Value
+from luciole.ir.dtypes import NUMPY
+
+
+class InputError(LucioleError, ValueError):
+    """A tensor was given something that does not fit it."""
+
+
+class QuantizationDetails(TypedDict):
+    """Scales and zero points of an affine tensor, as LiteRT gives them."""
+
+    scales: Array
+    zero_points: Array
+    quantized_dimension: int
+
+
+class TensorDetails(TypedDict):
+    """What LiteRT's dictionaries say of a tensor."""
+
+    name: str
+    index: int
+    shape: Array
+    shape_signature: Array
+    dtype: DTypeLike
+    quantization: tuple[float, int]
+    quantization_parameters: QuantizationDetails
+    sparsity_parameters: dict[str, Any]
+
+
+class Interpreter:
+    """Runs the main graph of a model.
+
+    Every tensor can be read after a run. Raises UnsupportedError, listing what is missing, when the model
+    holds operators without a kernel, and MemoryLimitError when it asks for more than ``memory_limit`` bytes.
+    """
+
+    def __init__(self, model: Model, *, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
+        self.model = model
+        self.graph = model.graph
+        self._memory_limit = memory_limit
+        self._shapes: dict[Value, tuple[int, ...]] = {v: v.dims for v in self.graph.inputs}
+        self._plan: Plan | None = None
+        self._observers: list[Observer] = []
+
+    # --------------------------------------------------------------------------------------- observing
+    def attach_observer(self, observer: Observer) -> None:
+        """Add an observer; several watch at once. Raises ValueError for one that watches already."""
+        if observer in self._observers:
+            raise ValueError("this observer is attached already")
+        self._observers.append(observer)
+
+    def detach_observer(self, observer: Observer) -> None:
+        """Remove an observer."""
+        self._observers.remove(observer)
+
+    # ------------------------------------------------------------------------------------ LiteRT's calls
+    def allocate_tensors(self) -> None:
+        """Settle shapes, choose kernels and take memory. Needed once, and again after a resize."""
+        if self._plan is None:
+            self._plan = Plan(self.graph, self._shapes, self._memory_limit)
+            self._plan.reset_variables()
+
+    def resize_tensor_input(self, input_index: int, tensor_size: Any, strict: bool = False) -> None:
+        """Give an input another shape; ``strict`` allows it only for extents that the model leaves open."""
+        value = self._value(input_index)
+        shape = tuple(int(n) for n in tensor_size)
+        if value not in self._shapes:
+            raise InputError(f"tensor {input_index} {value.name!r} is no input: only inputs are resized")
+        fits = len(shape) == len(value.shape) and all(
+            old in (None, new) for old, new in zip(value.shape, shape, strict=True)
+        )
+        if (strict and not fits) or any(n < 0 for n in shape):
+            raise InputError(f"input {value.name!r} is {list(value.shape)}, it cannot be resized to {list(shape)}")
+        if self._shapes[value] != shape:
+            self._shapes[value] = shape
+            self._plan = None
+
+    def set_tensor(self, tensor_index: int, value: Any) -> None:
+        """Copy an array into a tensor. Raises InputError when type or shape differ."""
+        tensor, array = self._value(tensor_index), np.asarray(value)
+        target = self._array(tensor)
+        if array.dtype != target.dtype:
+            raise InputError(
+                f"Cannot set tensor: Got value of type {array.dtype} but expected type {target.dtype} "
+                f"for input {tensor_index}, name: {tensor.name}"
+            )
+        if array.ndim != target.ndim:
+            raise InputError(
+                f"Cannot set tensor: Dimension mismatch. Got {array.ndim} but expected {target.ndim} "
+                f"for input {tensor_index}."
+            )
+        if array.shape != target.shape:
+            at = next(i for i, (a, b) in enumerate(zip(array.shape, target.shape, strict=True)) if a != b)
+            raise InputError(
+                f"Cannot set tensor: Dimension mismatch. Got {array.shape[at]} but expected {target.shape[at]} "
+                f"for dimension {at} of input {tensor_index}."
+            )
+        if tensor.is_constant:
+            raise InputError(f"Cannot set tensor: tensor {tensor_index} {tensor.name!r} is a constant")
+        target[...] = array
+
+    def invoke(self) -> None:
+        """Run the model on what the inputs hold."""
+        self._ready().run(self._observers)
+
+    def get_tensor(self, tensor_index: int) -> Array:
+        """A copy of any tensor's contents."""
+        return self._array(self._value(tensor_index)).copy()
+
+    def tensor(self, tensor_index: int) -> Callable[[], Array]:
+        """A function that gives a view of a tensor's contents, without a copy."""
+        value = self._value(tensor_index)
+        return lambda: self._array(value)
+
+    def get_input_details(self) -> list[TensorDetails]:
+        """LiteRT's dictionaries of the inputs."""
+        return [self._details(v) for v in self.graph.inputs]
+
+    def get_output_details(self) -> list[TensorDetails]:
+        """LiteRT's dictionaries of the outputs."""
+        return [self._details(v) for v in self.graph.outputs]
+
+    def get_tensor_details(self) -> list[TensorDetails]:
+        """LiteRT's dictionaries of all tensors."""
+        return [self._details(v) for v in self.graph.values]
+
+    def reset_all_variables(self) -> None:
+        """Set every variable tensor (the state of an LSTM, ...) to its initial contents."""
+        self._ready().reset_variables()
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """Argument and result names of every signature of the main graph."""
+        return {
+            s.key: {"inputs": [n for n, _ in s.inputs], "outputs": [n for n, _ in s.outputs]}
+            for s in self._signatures()
+        }
+
+    def get_signature_runner(self, signature_key: str | None = None) -> Callable[..., dict[str, Array]]:
+        """A function that takes a signature's arguments by name and returns its results by name."""
+        signatures = {s.key: s for s in self._signatures()}
+        if signature_key is None and len(signatures) == 1:
+            signature_key = next(iter(signatures))
+        if signature_key not in signatures:
+            raise InputError(f"there is no signature {signature_key!r}, only {sorted(signatures)}")
+        return self._runner(signatures[signature_key])
+
+    # --------------------------------------------------------------------------------------- one call
+    def run(self, inputs: Mapping[str, Any] | Any) -> dict[str, Array]:
+        """Run the model on arrays by input name (one array alone for a model with one input).
+
+        Inputs are resized where their shapes differ from the last run. Returns the outputs by name. Raises
+        InputError for names, types or shapes that the model does not take.
+        """
+        given = inputs if isinstance(inputs, Mapping) else {self._only_input().name: inputs}
+        names = {v.name: v for v in self.graph.inputs}
+        if given.keys() != names.keys():
+            raise InputError(f"the inputs are {sorted(names)}, given were {sorted(given)}")
+        places = {v: i for i, v in enumerate(self.graph.values)}
+        arrays = {value: np.asarray(given[name]) for name, value in names.items()}
+        for value, array in arrays.items():
+            self.resize_tensor_input(places[value], array.shape)
+        self.allocate_tensors()
+        for value, array in arrays.items():
+            self.set_tensor(places[value], array)
+        self.invoke()
+        return {v.name: self._array(v).copy() for v in self.graph.outputs}
+
+    # -------------------------------------------------------------------------------------- privately
+    def _only_input(self) -> Value:
+        if len(self.graph.inputs) != 1:
+            names = sorted(v.name for v in self.graph.inputs)
+            raise InputError(f"the model has {len(names)} inputs {names}: give a dictionary")
+        return self.graph.inputs[0]
+
+    def _ready(self) -> Plan:
+        if self._plan is None:
+            raise InputError("call allocate_tensors() first")
+        return self._plan
+
+    def _value(self, index: int) -> Value:
+        if not 0 <= index < len(self.graph.values):
+            raise InputError(f"there is no tensor {index}, they are numbered 0 to {len(self.graph.values) - 1}")
+        return self.graph.values[index]
+
+    def _array(self, value: Value) -> Array:
+        array = self._ready().array(value)
+        if array is None:
+            raise InputError(f"tensor {value.name!r} has no contents: nothing computed it yet")
+        return array
+
+    def _signatures(self) -> list[Signature]:
+        return [s for s in self.model.signatures if s.graph is self.graph]
+
+    def _runner(self, signature: Signature) -> Callable[..., dict[str, Array]]:
+        def run(**arguments: Any) -> dict[str, Array]:
+            names = dict(signature.inputs)
+            if arguments.keys() != names.keys():
+                raise InputError(f"{signature.key} takes {sorted(names)}, given were {sorted(arguments)}")
+            self.run({names[name].name: array for name, array in arguments.items()})
+            return {name: self._array(value).copy() for name, value in signature.outputs}
+
+        return run
+
+    def _details(self, value: Value) -> TensorDetails:
+        q = value.quantization
+        scales = np.zeros(0, np.float32) if q is None or q.scale is None else q.scale
+        zeros = np.zeros(len(scales), np.int32) if q is None or q.zero_point is None else q.zero_point.astype(np.int32)
+        array = self._plan.array(value) if self._plan else None
+        shape = self._shapes.get(value, value.dims) if array is None else array.shape
+        return {
+            "name": value.name,
+            "index": self.graph.values.index(value),
+            "shape": np.array(shape, np.int32),
+            "shape_signature": np.array([-1 if n is None else n for n in value.shape], np.int32),
+            "dtype": NUMPY[value.dtype].type if value.dtype in NUMPY else np.object_,
+            "quantization": (float(scales[0]), int(zeros[0])) if len(scales) == 1 else (0.0, 0),
+            "quantization_parameters": {
+                "scales": scales,
+                "zero_points": zeros,
+                "quantized_dimension": 0 if q is None else q.quantized_dimension,
+            },
+            "sparsity_parameters": {},
+        }

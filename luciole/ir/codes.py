@@ -1,0 +1,75 @@
+"""Learned-level codes: a value is an offset plus a sum of +-a_i, written as one sign bit for each basis element.
+
+This is the arithmetic of the LQ operators' file form (LQ-Nets, Zhang et al. 2018, section 3): a basis of K
+elements spans 2^K levels; a code is the vector of signs, bit i of its number standing for element i.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+WORD = 32
+"""Bits in one packed word; element k is bit k % 32, least significant first, of word k // 32."""
+
+Floats = NDArray[np.floating]
+
+
+def sign_codes(bits: int) -> NDArray[np.float64]:
+    """Every sign vector of a basis with this many elements: [2^bits, bits] of -1 and +1, row = code number."""
+    codes = np.arange(2**bits)
+    return ((codes[:, None] >> np.arange(bits)) & 1) * 2.0 - 1.0
+
+
+def levels(basis: Floats, offset: Floats | float = 0.0) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """The levels that bases span, in rising order, and the code number behind each.
+
+    ``basis`` is [..., K] and ``offset`` [...]; both results are [..., 2^K]. The sort is stable, so equal
+    levels keep the order of their code numbers.
+    """
+    basis = np.asarray(basis, np.float64)
+    values = basis @ sign_codes(basis.shape[-1]).T + np.asarray(offset, np.float64)[..., None]
+    order = np.argsort(values, axis=-1, kind="stable")
+    return np.take_along_axis(values, order, -1), order
+
+
+def thresholds(sorted_levels: Floats) -> NDArray[np.float32]:
+    """Where one level ends and the next begins: the middle between neighbours, [..., 2^K - 1] in float32."""
+    wide = np.asarray(sorted_levels, np.float64)
+    return ((wide[..., :-1] + wide[..., 1:]) / 2).astype(np.float32)
+
+
+def encode(x: Floats, between: NDArray[np.float32]) -> NDArray[np.intp]:
+    """The level of each element of ``x`` by binary search in one vector of thresholds.
+
+    Level l takes what lies in (t_l, t_l+1]: a tie goes to the lower level, and NaN to the lowest.
+    """
+    index = np.searchsorted(between, np.asarray(x, np.float32), side="left")
+    return np.where(np.isnan(x), 0, index)
+
+
+def pack(bits: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Bits [..., n] as words [..., ceil(n / 32)]; padding bits are 0."""
+    n = bits.shape[-1]
+    padded = np.zeros((*bits.shape[:-1], -(-n // WORD) * WORD), np.bool_)
+    padded[..., :n] = bits
+    return np.packbits(padded, axis=-1, bitorder="little").view("<i4")
+
+
+def unpack(words: NDArray[np.int32], n: int) -> NDArray[np.bool_]:
+    """The inverse of ``pack``: the first ``n`` bits of words [..., ceil(n / 32)] as [..., n]."""
+    octets = np.ascontiguousarray(words, "<i4").view(np.uint8)
+    return np.unpackbits(octets, axis=-1, count=n, bitorder="little").astype(np.bool_)
+
+
+def planes(codes: NDArray[np.integer], bits: int) -> NDArray[np.int32]:
+    """Code numbers [..., n] as packed bit planes [..., bits, ceil(n / 32)]."""
+    signs = (codes[..., None, :] >> np.arange(bits)[:, None]) & 1
+    return pack(signs.astype(np.bool_))
+
+
+def decode(words: NDArray[np.int32], basis: Floats, n: int, offset: Floats | float = 0.0) -> NDArray[np.float64]:
+    """The values behind packed planes [..., K, ceil(n / 32)] and bases [..., K]: [..., n]."""
+    signs = unpack(words, n) * 2.0 - 1.0
+    values = np.einsum("...kn,...k->...n", signs, np.asarray(basis, np.float64))
+    return values + np.asarray(offset, np.float64)[..., None]

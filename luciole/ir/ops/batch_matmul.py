@@ -1,0 +1,37 @@
+"""BATCH_MATMUL."""
+
+from luciole.ir.errors import ShapeError
+from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.rules import agree, broadcast
+from luciole.ir.value import Shape, Value, shape_text
+from luciole.schema.enums import BuiltinOperator
+
+
+def _matrix(value: Value, name: str, adjoint: bool) -> tuple[Shape, int | None, int | None]:
+    """Batch axes, rows and columns of an operand."""
+    if len(value.shape) < 2:
+        raise ShapeError(f"{name} has shape {shape_text(value.shape)}, rank 2 or more is needed")
+    *batch, rows, columns = value.shape
+    return (tuple(batch), columns, rows) if adjoint else (tuple(batch), rows, columns)
+
+
+class BatchMatMul(Op, code=BuiltinOperator.BATCH_MATMUL, options="BatchMatMulOptions"):
+    """Matrix products x y over the last two axes; the axes before them are stretched to each other.
+
+    ``adjoint_lhs`` and ``adjoint_rhs`` transpose the matrices of x and y first.
+    """
+
+    x: Value = operand()
+    y: Value = operand()
+
+    adjoint_lhs: bool = attr(default=False)
+    adjoint_rhs: bool = attr(default=False)
+    asymmetric_quantize_inputs: bool = attr(default=False)
+
+    infer_dtype = dtype_of("x")
+
+    def infer_shape(self, /) -> Shape:
+        x_batch, rows, x_depth = _matrix(self.x, "x", self.adjoint_lhs)
+        y_batch, y_depth, columns = _matrix(self.y, "y", self.adjoint_rhs)
+        agree("summed extent", x_depth, y_depth, "x", "y")
+        return (*broadcast(x_batch, y_batch), rows, columns)

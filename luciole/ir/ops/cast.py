@@ -1,0 +1,22 @@
+"""CAST."""
+
+from luciole.ir.op import Op, attr, like, operand
+from luciole.ir.value import Value
+from luciole.schema.enums import BuiltinOperator, TensorType
+
+
+class Cast(Op, code=BuiltinOperator.CAST, options="CastOptions"):
+    """The same numbers in another element type.
+
+    The result's own type counts: converters leave the attributes out or at their default.
+    """
+
+    x: Value = operand()
+
+    in_data_type: TensorType = attr(default=TensorType.FLOAT32)
+    out_data_type: TensorType = attr(default=TensorType.FLOAT32)
+
+    infer_shape = like("x")
+
+    def infer_dtype(self, /) -> TensorType:
+        return self.output.dtype if self.results else self.out_data_type

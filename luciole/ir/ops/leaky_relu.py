@@ -1,0 +1,11 @@
+"""LEAKY_RELU."""
+
+from luciole.ir.op import attr
+from luciole.ir.ops.activations import Rectifier
+from luciole.schema.enums import BuiltinOperator
+
+
+class LeakyRelu(Rectifier, code=BuiltinOperator.LEAKY_RELU, options="LeakyReluOptions"):
+    """x where it is positive, else alpha x."""
+
+    alpha: float = attr(default=0.0)

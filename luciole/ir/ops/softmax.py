@@ -1,0 +1,29 @@
+"""SOFTMAX and LOG_SOFTMAX: distributions over the last axis."""
+
+from luciole.ir.errors import ShapeError
+from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.value import Shape, Value
+from luciole.schema.enums import BuiltinOperator
+
+
+class Distribution(Op):
+    """Base of both; x below is an element of ``logits``."""
+
+    logits: Value = operand()
+
+    infer_dtype = dtype_of("logits")
+
+    def infer_shape(self, /) -> Shape:
+        if not self.logits.shape:
+            raise ShapeError("logits is a scalar, at least one axis is needed")
+        return self.logits.shape
+
+
+class Softmax(Distribution, code=BuiltinOperator.SOFTMAX, options="SoftmaxOptions"):
+    """e^(beta x) / sum of e^(beta x)."""
+
+    beta: float = attr(default=0.0, dump="Beta")
+
+
+class LogSoftmax(Distribution, code=BuiltinOperator.LOG_SOFTMAX, options="LogSoftmaxOptions"):
+    """x - log(sum of e^x)."""

@@ -1,0 +1,22 @@
+"""Rewrites of a graph: one file each, every one a function ``(graph) -> whether it changed anything``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from luciole.ir.errors import GraphError
+from luciole.ir.graph import Graph
+
+Pass = Callable[[Graph], bool]
+
+_MOST_ROUNDS = 100
+
+
+def run_passes(graph: Graph, passes: Sequence[Pass]) -> bool:
+    """Run passes round after round until none changes anything."""
+    changed = False
+    for _ in range(_MOST_ROUNDS):
+        if not any([run(graph) for run in passes]):
+            return changed
+        changed = True
+    raise GraphError(f"{graph}: the passes still change it after {_MOST_ROUNDS} rounds")

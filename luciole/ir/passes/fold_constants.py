@@ -1,0 +1,64 @@
+"""Replace operators whose result is known before anything runs by that result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from luciole.ir.dtypes import Array
+from luciole.ir.errors import LucioleError
+from luciole.ir.graph import Graph
+from luciole.ir.op import Op, UnknownOp
+from luciole.ir.passes.infer_shapes import infer_op
+from luciole.ir.value import element_count
+
+Evaluate = Callable[[Op], Sequence[Array]]
+"""Computes an operator whose operands are all constant. Kernels are not this room's: the caller brings them."""
+
+SHAPE_ARITHMETIC = 1024
+"""Largest result, in elements, that folding keeps as a constant: shapes yes, unpacked weights no."""
+
+
+class FoldConstants:
+    """The pass, with the kernels it may use and the largest result it may keep (None: any)."""
+
+    def __init__(self, evaluate: Evaluate, most_elements: int | None = SHAPE_ARITHMETIC) -> None:
+        self.evaluate = evaluate
+        self.most_elements = most_elements
+
+    def __call__(self, graph: Graph) -> bool:
+        """Fold in execution order, inferring shapes on the way, so that one run reaches everything."""
+        changed = False
+        for op in list(graph.ops):
+            infer_op(op, declared=True)
+            results = folded(op, self.evaluate)
+            if results is not None and self._keeps(results):
+                _replace(graph, op, results)
+                changed = True
+        return changed
+
+    def _keeps(self, results: Sequence[Array]) -> bool:
+        return self.most_elements is None or all(element_count(a.shape) <= self.most_elements for a in results)
+
+
+def folded(op: Op, evaluate: Evaluate) -> Sequence[Array] | None:
+    """An operator's results where they are known: by shapes alone, or because every operand is constant."""
+    if isinstance(op, UnknownOp):
+        return None
+    by_shape = op.fold()
+    if by_shape is not None:
+        return [by_shape]
+    operands = [value for value in op.operands if value is not None]
+    if not operands or any(value.data is None for value in operands):
+        return None
+    try:
+        return evaluate(op)
+    except LucioleError:
+        return None
+
+
+def _replace(graph: Graph, op: Op, results: Sequence[Array]) -> None:
+    for value, array in zip(op.results, results, strict=True):
+        constant = graph.add_constant(graph.unique_name(f"{value.name}/folded"), array)
+        constant.quantization = value.quantization
+        value.replace_with(constant)
+    graph.remove(op)

@@ -1,0 +1,50 @@
+"""Let an operator apply the activation that follows it."""
+
+from __future__ import annotations
+
+from luciole.ir.graph import Graph
+from luciole.ir.op import Op
+from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
+
+_FUSED = {
+    BuiltinOperator.RELU: ActivationFunctionType.RELU,
+    BuiltinOperator.RELU_N1_TO_1: ActivationFunctionType.RELU_N1_TO_1,
+    BuiltinOperator.RELU6: ActivationFunctionType.RELU6,
+    BuiltinOperator.TANH: ActivationFunctionType.TANH,
+}
+_NOT_INTO = (BuiltinOperator.CONCATENATION, BuiltinOperator.TRANSPOSE_CONV)
+"""ONE's rule: their kernels do not apply every activation elsewhere."""
+
+
+def fuse_activation(graph: Graph) -> bool:
+    """Fuse RELU, RELU6, RELU_N1_TO_1 and TANH into the operator before, where nothing else sees its result."""
+    return any([_fuse(graph, op) for op in list(graph.ops)])
+
+
+def _fuse(graph: Graph, op: Op) -> bool:
+    activation = _FUSED.get(getattr(op, "code", None))  # type: ignore[arg-type]  # None finds nothing
+    before = op.operands[0].producer.op if op.operands and op.operands[0] and op.operands[0].producer else None
+    if activation is None or before is None or not _takes(before):
+        return False
+    between = before.output
+    if len(between.users) != 1 or between.is_output:
+        return False
+    before.activation = activation  # type: ignore[attr-defined]  # _takes looked
+    _take_over(graph, op, before)
+    return True
+
+
+def _takes(op: Op) -> bool:
+    if not any(f.name == "activation" for f in op.attr_fields()) or op.code in _NOT_INTO:
+        return False
+    return bool(op.attributes()["activation"] == ActivationFunctionType.NONE)
+
+
+def _take_over(graph: Graph, op: Op, before: Op) -> None:
+    """Let ``before`` produce the activation's result: its name is the one that people know."""
+    between, result = before.output, op.output
+    between.quantization = result.quantization
+    name = result.name
+    result.replace_with(between)
+    graph.remove(op)
+    between.name = name

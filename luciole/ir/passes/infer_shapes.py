@@ -1,0 +1,30 @@
+"""Give every result the shape that its operator's rule computes."""
+
+from __future__ import annotations
+
+from luciole.ir.graph import Graph
+from luciole.ir.op import Op
+from luciole.ir.value import Shape, Value
+
+
+def infer_shapes(graph: Graph) -> bool:
+    """Infer all shapes, in order. An extent that the rule cannot know keeps what the file says.
+
+    Raises ShapeError, naming the operator, when operands do not fit together.
+    """
+    changes = [infer_op(op, declared=True) for op in graph.ops]
+    return any(changes)
+
+
+def infer_op(op: Op, *, declared: bool) -> bool:
+    """Infer one operator's shapes; ``declared`` lets known extents of the file stand where the rule knows none."""
+    before = [value.shape for value in op.results]
+    for value, shape in zip(op.results, op.result_shapes(), strict=True):
+        value.shape = _refined(shape, value) if declared else shape
+    return before != [value.shape for value in op.results]
+
+
+def _refined(shape: Shape, value: Value) -> Shape:
+    if len(shape) != len(value.shape):
+        return shape
+    return tuple(old if new is None else new for new, old in zip(shape, value.shape, strict=True))

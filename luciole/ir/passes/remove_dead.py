@@ -1,0 +1,49 @@
+"""Drop what no output depends on: operators, tensors, buffers."""
+
+from __future__ import annotations
+
+from luciole.ir.graph import Graph, Model
+from luciole.ir.op import Op, UnknownOp
+from luciole.ir.value import Value
+
+
+def remove_dead(graph: Graph) -> bool:
+    """Remove operators none of whose results is used, and tensors that nothing uses.
+
+    Operators that may do more than compute stay: unknown ones, and those that write a variable.
+    """
+    before = (len(graph.ops), len(graph.values))
+    for op in reversed(list(graph.ops)):
+        if not _is_needed(op):
+            graph.remove(op)
+    kept = _spoken_of(graph)
+    for value in list(graph.values):
+        if value not in kept and not value.users and value.producer is None:
+            graph.remove_value(value)
+    return before != (len(graph.ops), len(graph.values))
+
+
+def remove_dead_buffers(model: Model) -> bool:
+    """Remove buffers that no tensor and no metadata uses; buffer 0 stays, files want it empty."""
+    used = {id(v.buffer) for g in model.graphs for v in g.values}
+    used |= {id(b) for _, b in model.metadata} | {id(b) for b in model.metadata_buffers}
+    before = len(model.buffers)
+    model.buffers = [b for i, b in enumerate(model.buffers) if i == 0 or id(b) in used]
+    return len(model.buffers) != before
+
+
+def _is_needed(op: Op) -> bool:
+    if isinstance(op, UnknownOp) or any(v is not None and v.is_variable for v in op.operands):
+        return True
+    return any(value.users or value.is_output for value in op.results)
+
+
+def _spoken_of(graph: Graph) -> set[Value]:
+    """Tensors that are named from outside the operators' operands and results."""
+    named = {*graph.inputs, *graph.outputs}
+    for op in graph.ops:
+        named.update(op.intermediates)
+    for signature in graph.model.signatures if graph.model else ():
+        if signature.graph is graph:
+            named.update(value for _, value in (*signature.inputs, *signature.outputs))
+    return named
