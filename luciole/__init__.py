@@ -1,3 +1,41 @@
-"""luciole: read, quantize, run and look at .circle and .tflite models."""
+"""luciole: read, quantize, run and look at .circle and .tflite models.
+
+    model = luciole.load("model.circle")
+    result = luciole.quantize(model, images, encode_bits=3)
+    luciole.save(result.model, "small.circle")
+    outputs = luciole.Interpreter("small.circle").run({"input": image})
+
+What is heavy (numba, NumPy's big parts) is imported when one of these is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from luciole.api import Interpreter, Result, load, quantize, save
+    from luciole.ir import Graph, LucioleError, Model
 
 __version__ = "0.1.0"
+
+__all__ = ["Graph", "Interpreter", "LucioleError", "Model", "Result", "__version__", "load", "quantize", "save"]
+
+_HOME = {
+    "Graph": "luciole.ir",
+    "LucioleError": "luciole.ir",
+    "Model": "luciole.ir",
+    "Interpreter": "luciole.api",
+    "Result": "luciole.api",
+    "load": "luciole.importers",
+    "quantize": "luciole.api",
+    "save": "luciole.exporters",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'luciole' has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value

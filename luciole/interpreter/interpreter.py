@@ -140,6 +140,11 @@ class Interpreter:
         """Set every variable tensor (the state of an LSTM, ...) to its initial contents."""
         self._ready().reset_variables()
 
+    def reset_before_run(self) -> None:
+        """Let the next run start with fresh variables, also before memory was taken."""
+        if self._plan is not None:
+            self._plan.reset_variables()
+
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
         """Argument and result names of every signature of the main graph."""
         return {

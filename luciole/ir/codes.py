@@ -48,6 +48,17 @@ def encode(x: Floats, between: NDArray[np.float32]) -> NDArray[np.intp]:
     return np.where(np.isnan(x), 0, index)
 
 
+def encode_rows(x: Floats, between: Floats) -> NDArray[np.intp]:
+    """``encode`` for rows [rows, n] that each have thresholds of their own [rows, 2^K - 1]."""
+    index = np.zeros(np.shape(x), np.intp)
+    step = (between.shape[-1] + 1) // 2
+    while step:
+        above = x > np.take_along_axis(between, index + (step - 1), axis=-1)
+        index += step * above
+        step //= 2
+    return index
+
+
 def pack(bits: NDArray[np.bool_]) -> NDArray[np.int32]:
     """Bits [..., n] as words [..., ceil(n / 32)]; padding bits are 0."""
     n = bits.shape[-1]

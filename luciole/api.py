@@ -1,0 +1,91 @@
+"""The calls that people make from Python: load, save, run and quantize models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from luciole import interpreter, lquantizer
+from luciole.exporters import save, to_bytes
+from luciole.importers import from_bytes, load
+from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT
+from luciole.ir import Array, Model
+from luciole.lquantizer import Choice, Recipe, Result, Settings
+from luciole.lquantizer.quantize import Track
+
+__all__ = ["Interpreter", "Result", "load", "quantize", "save"]
+
+Path_ = str | os.PathLike[str]
+
+
+class Interpreter(interpreter.Interpreter):
+    """Runs a model, given as a path, as bytes (``model_content``) or as a Model.
+
+    The calls are LiteRT's; every intermediate tensor can be read. See ``luciole.interpreter.Interpreter``.
+    """
+
+    def __init__(
+        self,
+        model_path: Path_ | Model | None = None,
+        model_content: bytes | None = None,
+        *,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    ) -> None:
+        if (model_path is None) == (model_content is None):
+            raise TypeError("give either a model or its bytes as model_content")
+        if model_content is not None:
+            model = from_bytes(model_content)
+        elif isinstance(model_path, Model):
+            model = model_path
+        else:
+            model = load(model_path)  # type: ignore[arg-type]  # None was refused above
+        super().__init__(model, memory_limit=memory_limit)
+
+
+def quantize(
+    model: Path_ | Model,
+    data: Mapping[str, Any] | Any,
+    *,
+    encode_bits: int = 3,
+    input_bits: int | None = None,
+    weight_bits: int | None = None,
+    recipe: Path_ | Mapping[str, Any] | None = None,
+    settings: Settings | None = None,
+    track: Track | None = None,
+) -> Result:
+    """Quantize a model's dense layers to learned levels.
+
+    ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one input) whose
+    first axis counts them. ``encode_bits`` is the width of inputs and weights unless ``input_bits`` or
+    ``weight_bits`` say otherwise; ``recipe`` (a JSON file or its content) chooses layer by layer. Returns the new
+    model and a report. Raises QuantizeError when nothing qualifies or the data cannot be used.
+    """
+    model = model if isinstance(model, Model) else load(model)
+    default = Choice(input_bits or encode_bits, weight_bits or encode_bits)
+    result = lquantizer.quantize_records(
+        model, _records(model, data), _recipe(recipe, default), settings, track
+    )
+    result.report.bytes_before = len(to_bytes(model))
+    result.report.bytes_after = len(to_bytes(result.model))
+    return result
+
+
+def _records(model: Model, data: Mapping[str, Any] | Any) -> dict[str, Array]:
+    if isinstance(data, Mapping):
+        return {str(name): np.asarray(array) for name, array in data.items()}
+    if len(model.graph.inputs) != 1:
+        names = sorted(v.name for v in model.graph.inputs)
+        raise lquantizer.QuantizeError(f"the model has {len(names)} inputs {names}: give a dictionary of arrays")
+    return {model.graph.inputs[0].name: np.asarray(data)}
+
+
+def _recipe(recipe: Path_ | Mapping[str, Any] | None, default: Choice) -> Recipe:
+    if recipe is None:
+        return Recipe(default)
+    if isinstance(recipe, Mapping):
+        return Recipe.parse(dict(recipe), default)
+    return Recipe.read(Path(recipe), default)

@@ -1,0 +1,104 @@
+"""Run a model over many records: in batches where that gives the same results, else one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from luciole.interpreter.interpreter import InputError, Interpreter
+from luciole.ir import Array, Graph, LucioleError, Value
+from luciole.ir.value import shape_text
+
+Records = Mapping[str, Array]
+"""One array per input name; the first axis counts records. A record has the input's shape without its first
+axis where that is 1 or unknown, else the input's whole shape."""
+
+Progress = Callable[[int], None]
+"""Called with the number of records done since the last call."""
+
+BATCH = 64
+_TOLERANCE = 1e-4
+
+
+def has_batch_axis(value: Value) -> bool:
+    """Whether a tensor's first axis counts records: it is 1 or unknown."""
+    return bool(value.shape) and value.shape[0] in (None, 1)
+
+
+def check_records(graph: Graph, records: Records) -> int:
+    """The number of records. Raises InputError when names, shapes or lengths do not fit the inputs."""
+    names = {v.name: v for v in graph.inputs}
+    if records.keys() != names.keys():
+        raise InputError(f"the inputs are {sorted(names)}, the data has {sorted(records)}")
+    counts = {len(array) for array in records.values()}
+    if len(counts) != 1 or counts == {0}:
+        raise InputError(f"every input needs the same number of records and at least one, found {sorted(counts)}")
+    for name, value in names.items():
+        wanted = value.shape[1:] if has_batch_axis(value) else value.shape
+        found = records[name].shape[1:]
+        if len(found) != len(wanted) or any(w not in (None, f) for w, f in zip(wanted, found, strict=True)):
+            raise InputError(f"a record of {name!r} is {shape_text(wanted)}, the data has {shape_text(found)}")
+    return counts.pop()
+
+
+def run_records(
+    interpreter: Interpreter, records: Records, progress: Progress | None = None, batch: int | None = None
+) -> Iterator[dict[str, Array]]:
+    """The outputs by name, batch after batch, the first axis counting records again.
+
+    Variables (an LSTM's state) start afresh for every batch. Unless ``batch`` is given, ``batch_size`` finds it.
+    """
+    count = check_records(interpreter.graph, records)
+    size = batch_size(interpreter, records) if batch is None else batch
+    for start in range(0, count, size):
+        part = {name: array[start : start + size] for name, array in records.items()}
+        yield _run(interpreter, part)
+        if progress is not None:
+            progress(min(size, count - start))
+
+
+def batch_size(interpreter: Interpreter, records: Records, most: int = BATCH) -> int:
+    """How many records to run at once: more than one only when the graph accepts that and gives the first
+    records the results that they have alone."""
+    size = min(most, check_records(interpreter.graph, records))
+    return size if size > 1 and batches_agree(interpreter, records) else 1
+
+
+def outputs_of(
+    interpreter: Interpreter, records: Records, progress: Progress | None = None
+) -> dict[str, Array]:
+    """All outputs by name, the first axis counting records."""
+    parts = list(run_records(interpreter, records, progress))
+    return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+
+
+def batches_agree(interpreter: Interpreter, records: Records) -> bool:
+    """Whether two records run together give what each gives alone."""
+    graph = interpreter.graph
+    if not all(has_batch_axis(v) for v in (*graph.inputs, *graph.outputs)):
+        return False
+    alone = [_run(interpreter, {n: a[i : i + 1] for n, a in records.items()}) for i in range(2)]
+    try:
+        together = _run(interpreter, {n: a[:2] for n, a in records.items()})
+    except LucioleError:
+        return False
+    wanted = {n: np.concatenate([a[n] for a in alone]) for n in alone[0]}
+    return all(_close(together[n], wanted[n]) for n in wanted)
+
+
+def _close(a: Array, b: Array) -> bool:
+    if a.shape != b.shape:
+        return False
+    scale = float(np.max(np.abs(b), initial=0.0)) if b.dtype.kind == "f" else 0.0
+    return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * scale, equal_nan=True))
+
+
+def _run(interpreter: Interpreter, part: Records) -> dict[str, Array]:
+    """Run one batch, or one record of a graph without a batch axis."""
+    inputs = {v.name: v for v in interpreter.graph.inputs}
+    batched = {n: a if has_batch_axis(inputs[n]) else a[0] for n, a in part.items()}
+    interpreter.reset_before_run()
+    outputs = interpreter.run(batched)
+    results = {v.name: v for v in interpreter.graph.outputs}
+    return {n: a if has_batch_axis(results[n]) else a[None] for n, a in outputs.items()}

@@ -1,0 +1,7 @@
+"""What can go wrong while a model is quantized."""
+
+from luciole.ir import LucioleError
+
+
+class QuantizeError(LucioleError, ValueError):
+    """Settings, recipe or data that a quantization cannot use."""

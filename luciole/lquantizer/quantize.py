@@ -1,0 +1,158 @@
+"""The published method: learn levels for weights and inputs of every dense layer from unlabelled data.
+
+Three stages (LQ-Nets' quantizer applied after training): (a) weights, one basis for each output; (b) one basis
+for each layer's input, fitted on the float network's activations; (c) the input bases refitted layer by layer,
+on the quantized network's own activations against the float network's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from luciole.interpreter.records import Progress, Records, check_records
+from luciole.ir import Array, Model, Value
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.lquantizer import qem
+from luciole.lquantizer.calibration import activations
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.layers import Layer, constant_bytes, find_layers
+from luciole.lquantizer.qem import Fit, Samples, Settings
+from luciole.lquantizer.recipe import Recipe
+from luciole.lquantizer.report import LayerReport, Report, error_of
+from luciole.lquantizer.rewrite import finish, replace_layer, set_input_basis
+
+Track = Callable[[str, int], Progress]
+"""``track(what, total)`` begins a piece of long work and returns what to call as it advances."""
+
+
+@dataclass
+class Result:
+    """A quantized model and what was done to it."""
+
+    model: Model
+    report: Report
+
+
+@dataclass
+class _Job:
+    """One layer on its way from float to learned levels, with what the float network saw there."""
+
+    layer: Layer
+    inputs: Array
+    outputs: Array
+    weight_fit: Fit
+    input_fit: Fit
+    op: LQFullyConnected
+    result: Value
+    report: LayerReport
+
+
+def quantize_records(
+    model: Model,
+    records: Records,
+    recipe: Recipe | None = None,
+    settings: Settings | None = None,
+    track: Track | None = None,
+) -> Result:
+    """Quantize every dense layer that qualifies; the given model stays as it is.
+
+    ``records`` are unlabelled samples by input name, the first axis counting them. Raises QuantizeError when
+    nothing qualifies or the data cannot be used.
+    """
+    begun = time.perf_counter()
+    recipe, settings, track = recipe or Recipe(), settings or Settings(), track or _untracked
+    count = check_records(model.graph, records)
+    quantized = model.clone()
+    twins = dict(zip(quantized.graph.values, model.graph.values, strict=True))
+    layers, skipped = find_layers(quantized.graph, recipe)
+    _check(layers, skipped, recipe)
+    watched = [twins[v] for layer in layers for v in (layer.op.input, layer.op.output)]
+    seen = activations(model, watched, records, track("float network", count))
+    step = track("fitting levels", len(layers))
+    jobs = []
+    for layer in layers:
+        jobs.append(_fit(layer, seen[twins[layer.op.input]], seen[twins[layer.op.output]], settings))
+        step(1)
+    _refit(quantized, jobs, records, settings, track("refitting inputs", len(jobs)))
+    _measure(quantized, jobs, records, track("quantized network", count))
+    report = Report(_in_order(model, jobs, skipped), warnings=_warnings(jobs))
+    finish(quantized)
+    report.seconds = time.perf_counter() - begun
+    return Result(quantized, report)
+
+
+def _untracked(what: str, total: int) -> Progress:
+    return lambda done: None
+
+
+def _check(layers: Sequence[Layer], skipped: dict[str, str], recipe: Recipe) -> None:
+    unused = recipe.unused([*(layer.name for layer in layers), *skipped])
+    if unused:
+        known = ", ".join([*(layer.name for layer in layers), *skipped]) or "none"
+        raise QuantizeError(f"recipe: {unused[0]!r} matches no layer; the layers are {known}")
+    if not layers:
+        why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items()) or "it has no dense layer"
+        raise QuantizeError(f"nothing to quantize: {why}")
+
+
+def _fit(layer: Layer, inputs: Array, outputs: Array, settings: Settings) -> _Job:
+    """Stages (a) and (b) for one layer; its operator is replaced."""
+    choice, weights = layer.choice, layer.weights
+    weight_fit = qem.fit(Samples.of(weights), choice.weight_bits, settings)
+    input_fit = qem.fit(Samples.compressed(inputs), choice.input_bits, settings)
+    report = LayerReport(layer.name, choice.input_bits, choice.weight_bits)
+    report.bytes_before = constant_bytes(layer.op)
+    report.weights_mse = float(np.mean(weight_fit.mse))
+    op, result = replace_layer(layer.op, input_fit.basis[0], weight_fit.basis)
+    report.bytes_after = constant_bytes(op)
+    return _Job(layer, inputs, outputs, weight_fit, input_fit, op, result, report)
+
+
+def _refit(model: Model, jobs: Sequence[_Job], records: Records, settings: Settings, step: Progress) -> None:
+    """Stage (c): codes from what the quantized network computes, levels close to what the float network did."""
+    for job in jobs:
+        own = activations(model, [job.op.input], records)[job.op.input].reshape(job.inputs.shape)
+        if not np.array_equal(own, job.inputs):
+            samples = Samples.compressed(own, job.inputs)
+            job.input_fit = qem.fit(samples, job.layer.choice.input_bits, settings, start=job.input_fit.basis)
+            set_input_basis(job.op, job.input_fit.basis[0])
+        job.report.input_mse = float(job.input_fit.mse[0])
+        step(1)
+
+
+def _measure(model: Model, jobs: Sequence[_Job], records: Records, progress: Progress) -> None:
+    """The error of each layer's output in the finished network."""
+    found = activations(model, [job.result for job in jobs], records, progress)
+    for job in jobs:
+        job.report.mse, job.report.snr_db = error_of(job.outputs, found[job.result].reshape(job.outputs.shape))
+
+
+def _in_order(model: Model, jobs: Sequence[_Job], skipped: dict[str, str]) -> list[LayerReport]:
+    """One report for every layer with weights, in execution order."""
+    done = {job.layer.name: job.report for job in jobs}
+    reports = []
+    for op in model.graph.ops:
+        if op.name in done:
+            reports.append(done[op.name])
+        elif op.name in skipped:
+            size = constant_bytes(op)
+            reports.append(LayerReport(op.name, bytes_before=size, bytes_after=size, skipped=skipped[op.name]))
+    return reports
+
+
+def _warnings(jobs: Sequence[_Job]) -> list[str]:
+    """What a user should know before trusting the result."""
+    lines = []
+    for job in jobs:
+        low, high = float(job.inputs.min()), float(job.inputs.max())
+        if job.layer.choice.input_bits == 1 and low >= 0 and high > 0:
+            lines.append(
+                f"layer {job.layer.name!r}: its inputs lie between {low:.3g} and {high:.3g}, and one bit without an "
+                "offset has levels -a and +a only: standardise the data (for example x/255 -> (x/255 - mean)/std) or "
+                "give the layer more input bits"
+            )
+    return lines

@@ -1,0 +1,129 @@
+"""Which layers get how many bits: defaults, and per-layer exceptions from a JSON file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fnmatch import translate
+from pathlib import Path
+from typing import Any
+
+from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
+from luciole.lquantizer.errors import QuantizeError
+
+_WHICH = {"name", "names", "pattern", "regex"}
+_WHAT = {"input_bits", "weight_bits", "encode_bits", "skip"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to do with one layer."""
+
+    input_bits: int = 3
+    weight_bits: int = 3
+    skip: bool = False
+
+    def __post_init__(self) -> None:
+        for what, bits, most in (
+            ("input", self.input_bits, MAX_INPUT_BITS),
+            ("weight", self.weight_bits, MAX_WEIGHT_BITS),
+        ):
+            if not 1 <= bits <= most:
+                raise QuantizeError(f"{what} bits are {bits}: 1 to {most} are possible")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An exception for the layers whose name a regular expression matches."""
+
+    pattern: re.Pattern[str]
+    change: Mapping[str, Any]
+
+
+class Recipe:
+    """The choice for every layer: the default, changed by each rule that matches, the last one winning."""
+
+    def __init__(self, default: Choice | None = None, rules: tuple[Rule, ...] = ()) -> None:
+        self.default = default or Choice()
+        self.rules = rules
+
+    def choose(self, layer: str) -> Choice:
+        """The choice for a layer, by the name of its result."""
+        choice = self.default
+        for rule in self.rules:
+            if rule.pattern.fullmatch(layer):
+                choice = replace(choice, **rule.change)
+        return choice
+
+    def unused(self, layers: list[str]) -> list[str]:
+        """The rules that match no layer: most likely a misspelt name."""
+        return [r.pattern.pattern for r in self.rules if not any(r.pattern.fullmatch(n) for n in layers)]
+
+    @classmethod
+    def read(cls, path: Path, default: Choice) -> Recipe:
+        """A recipe file. Raises QuantizeError that says what was not understood."""
+        try:
+            content = json.loads(path.read_text())
+        except OSError as error:
+            raise QuantizeError(f"recipe {path}: {error.strerror or error}") from None
+        except ValueError as error:
+            raise QuantizeError(f"recipe {path}: not JSON: {error}") from None
+        return cls.parse(content, default)
+
+    @classmethod
+    def parse(cls, content: Any, default: Choice) -> Recipe:
+        """``{"encode_bits": 3, "layers": [{"name": "fc1", "input_bits": 8}, {"pattern": "*", "skip": true}]}``.
+
+        A layer is named by ``name``, ``names``, a shell ``pattern`` or a ``regex``.
+        """
+        if not isinstance(content, dict) or not isinstance(content.get("layers", []), list):
+            raise QuantizeError('a recipe is an object with a list "layers"')
+        unknown = content.keys() - {"layers", "input_bits", "weight_bits", "encode_bits"}
+        if unknown:
+            raise QuantizeError(f"recipe: {', '.join(sorted(unknown))} is not understood")
+        base = replace(default, **_bits({k: v for k, v in content.items() if k != "layers"}))
+        return cls(base, tuple(_rule(entry) for entry in content.get("layers", [])))
+
+
+def _rule(entry: Any) -> Rule:
+    if not isinstance(entry, dict):
+        raise QuantizeError(f"recipe: a layer is an object, found {entry!r}")
+    unknown = entry.keys() - _WHICH - _WHAT
+    if unknown:
+        known = ", ".join(sorted(_WHICH | _WHAT))
+        raise QuantizeError(f"recipe: {', '.join(sorted(unknown))} is not understood, there is {known}")
+    return Rule(_pattern(entry), _bits({k: v for k, v in entry.items() if k in _WHAT}))
+
+
+def _pattern(entry: dict[str, Any]) -> re.Pattern[str]:
+    given = sorted(_WHICH & entry.keys())
+    if len(given) != 1:
+        raise QuantizeError(f"recipe: a layer needs one of name, names, pattern, regex; found {given or 'none'}")
+    value = entry[given[0]]
+    texts = value if given[0] == "names" and isinstance(value, list) else [value]
+    if not all(isinstance(t, str) for t in texts):
+        raise QuantizeError(f"recipe: {given[0]} is {value!r}, text is needed")
+    if given[0] in ("name", "names"):
+        return re.compile("|".join(re.escape(t) for t in texts))
+    if given[0] == "pattern":
+        return re.compile(translate(value))
+    try:
+        return re.compile(value)
+    except re.error as error:
+        raise QuantizeError(f"recipe: regex {value!r}: {error}") from None
+
+
+def _bits(entry: dict[str, Any]) -> dict[str, Any]:
+    """Both widths from ``encode_bits``, each from its own key, checked."""
+    change: dict[str, Any] = {}
+    if "encode_bits" in entry:
+        change.update(input_bits=entry["encode_bits"], weight_bits=entry["encode_bits"])
+    change.update({k: entry[k] for k in ("input_bits", "weight_bits", "skip") if k in entry})
+    for key, value in change.items():
+        wanted = bool if key == "skip" else int
+        if type(value) is not wanted:
+            raise QuantizeError(f"recipe: {key} is {value!r}, {wanted.__name__} is needed")
+    Choice(**change)
+    return change

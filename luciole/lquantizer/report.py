@@ -1,0 +1,67 @@
+"""What a quantization did to each layer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from luciole.ir import Array
+
+
+@dataclass
+class LayerReport:
+    """One layer. Errors are of its output, float network against quantized one, on the calibration data.
+
+    ``mse`` is the mean squared error, ``snr_db`` 10 log10(signal / error); ``weights_mse`` and ``input_mse``
+    are the errors of what was quantized. A layer that was left alone has a reason in ``skipped`` and no figures.
+    """
+
+    name: str
+    input_bits: int | None = None
+    weight_bits: int | None = None
+    mse: float | None = None
+    snr_db: float | None = None
+    weights_mse: float | None = None
+    input_mse: float | None = None
+    bytes_before: int = 0
+    bytes_after: int = 0
+    skipped: str | None = None
+
+
+@dataclass
+class Report:
+    """Everything that was done: layers in execution order, file sizes, warnings, seconds."""
+
+    layers: list[LayerReport] = field(default_factory=list)
+    bytes_before: int = 0
+    bytes_after: int = 0
+    seconds: float = 0.0
+    warnings: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON values."""
+        return asdict(self)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The report as a table: a row of headings, then one row for each layer."""
+        head = ("layer", "input bits", "weight bits", "error (mse)", "signal/noise", "bytes", "")
+        return [head, *(_row(layer) for layer in self.layers)]
+
+
+def _row(layer: LayerReport) -> tuple[str, ...]:
+    if layer.skipped is not None:
+        return (layer.name, "", "", "", "", f"{layer.bytes_before:,}", f"left alone: {layer.skipped}")
+    mse = "" if layer.mse is None else f"{layer.mse:.3g}"
+    snr = "" if layer.snr_db is None else f"{layer.snr_db:.1f} dB"
+    size = f"{layer.bytes_before:,} -> {layer.bytes_after:,}"
+    return (layer.name, str(layer.input_bits), str(layer.weight_bits), mse, snr, size, "")
+
+
+def error_of(wanted: Array, found: Array) -> tuple[float, float | None]:
+    """Mean squared error, and signal-to-noise ratio in dB (None where there is no signal or no error)."""
+    signal = float(np.mean(np.square(wanted, dtype=np.float64)))
+    mse = float(np.mean(np.square(np.subtract(wanted, found, dtype=np.float64))))
+    return mse, 10 * math.log10(signal / mse) if signal > 0 and mse > 0 else None
