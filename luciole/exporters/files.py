@@ -36,6 +36,16 @@ def format_of(path: Path) -> Dialect:
     return dialect
 
 
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Refuse early what ``save`` would refuse after long work: another ending, a folder that cannot be written."""
+    path = Path(path)
+    format_of(path)
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        why = "it is a folder" if path.is_dir() else f"folder {folder} cannot be written"
+        raise LucioleError(f"cannot write {path}: {why if folder.is_dir() else f'there is no folder {folder}'}")
+
+
 def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
     """Write a whole file or nothing: to a temporary file beside it, then renamed over it."""
     path = Path(path)

@@ -63,6 +63,24 @@ def agree(name: str, a: int | None, b: int | None, *names: str) -> int | None:
     return b if a is None else a
 
 
+def by_axis(shapes: Sequence[Shape]) -> list[tuple[int | None, ...]]:
+    """The extents of several tensors, axis by axis. Raises ShapeError unless they have one rank."""
+    if not shapes:
+        raise ShapeError("there is no input, at least one is needed")
+    if len({len(s) for s in shapes}) != 1:
+        raise ShapeError(f"the inputs are {', '.join(map(shape_text, shapes))}: their ranks differ")
+    return list(zip(*shapes, strict=True))
+
+
+def same_extent(axis: int, extents: Sequence[int | None]) -> int | None:
+    """The extent that several tensors share along an axis, None where all are unknown."""
+    known = {n for n in extents if n is not None}
+    if len(known) > 1:
+        found = ", ".join("?" if n is None else str(n) for n in extents)
+        raise ShapeError(f"axis {axis} of the inputs has {found} elements, they must be as many")
+    return known.pop() if known else None
+
+
 def broadcast(*shapes: Shape) -> Shape:
     """The shape that element-wise operands stretch to. An unknown extent against 1 stays unknown."""
     length = max(map(len, shapes))
@@ -127,7 +145,7 @@ def unknown(rank: int) -> Shape:
 def rank_of_file(op: Op, reason: str) -> Shape:
     """The rank that the file gives the result, for operators whose operands do not tell it.
 
-    Raises ShapeError with the reason when there is no result yet. The file's extents are not trusted.
+    Raises ShapeError with the reason when there is no result yet. The file's extents do not count.
     """
     if not op.results:
         raise ShapeError(reason)

@@ -27,7 +27,7 @@ def patches(
     for size, k, s, d, span in zip(x.shape[1:3], kernel, stride, dilation, spans, strict=True):
         out = window(size, k, s, d, padding) or 0
         before = padding_before(size, k, s, d, padding)
-        pads.append((before, max((out - 1) * s + span - size - before, 0)))
+        pads.append((before, max(max(out - 1, 0) * s + span - size - before, 0)))
         outs.append(out)
     padded = np.pad(x, ((0, 0), *pads, (0, 0)), constant_values=fill)
     view = sliding_window_view(padded, spans, axis=(1, 2))

@@ -1,8 +1,9 @@
 """CONCATENATION."""
 
-from luciole.ir.errors import ShapeError
+from collections.abc import Sequence
+
 from luciole.ir.op import Op, attr, operands
-from luciole.ir.rules import agree, axis
+from luciole.ir.rules import axis, by_axis, same_extent
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 
@@ -12,22 +13,22 @@ class Concatenation(Op, code=BuiltinOperator.CONCATENATION, options="Concatenati
 
     inputs: tuple[Value, ...] = operands()
 
-    axis: int = attr(default=0)
     activation: ActivationFunctionType = attr(
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
+    axis: int = attr(default=0, dump="Axis")
 
     def infer_shape(self, /) -> Shape:
-        shapes = [value.shape for value in self.inputs]
-        if len({len(s) for s in shapes}) != 1:
-            raise ShapeError(f"the inputs have ranks {', '.join(str(len(s)) for s in shapes)}")
-        along = axis(self.axis, len(shapes[0]))
-        result = list(shapes[0])
-        for shape in shapes[1:]:
-            for i, n in enumerate(shape):
-                result[i] = _sum(result[i], n) if i == along else agree(f"axis {i}", result[i], n, "one", "another")
-        return tuple(result)
+        return concatenated([value.shape for value in self.inputs], self.axis)
 
 
-def _sum(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
+def concatenated(shapes: Sequence[Shape], place: int) -> Shape:
+    """The shape of tensors put together. Raises ShapeError when they do not fit."""
+    extents = by_axis(shapes)
+    along = axis(place, len(extents))
+    return tuple(_sum(e) if i == along else same_extent(i, e) for i, e in enumerate(extents))
+
+
+def _sum(extents: Sequence[int | None]) -> int | None:
+    known = [n for n in extents if n is not None]
+    return sum(known) if len(known) == len(extents) else None

@@ -1,13 +1,17 @@
 """CONV_2D."""
 
+from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, Quant, attr, dtype_of, operand
-from luciole.ir.rules import agree, rank, window
+from luciole.ir.rules import agree, product, rank, window
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding, TensorType
 
 
 class Conv2D(Op, code=BuiltinOperator.CONV_2D, options="Conv2DOptions"):
-    """2-D convolution. Input NHWC, filter [O, KH, KW, C], bias [O]; C divides the input's channels (groups)."""
+    """2-D convolution. Input NHWC, filter [O, KH, KW, C], bias [O].
+
+    C divides the input's channels; the quotient is the number of groups.
+    """
 
     input: Value = operand()
     filter: Value = operand()
@@ -16,11 +20,11 @@ class Conv2D(Op, code=BuiltinOperator.CONV_2D, options="Conv2DOptions"):
     padding: Padding = attr(default=Padding.SAME, dump="Padding")
     stride_w: int = attr(default=0, dump="Stride.W")
     stride_h: int = attr(default=0, dump="Stride.H")
+    dilation_w_factor: int = attr(default=1, dump="Dilation.W")
+    dilation_h_factor: int = attr(default=1, dump="Dilation.H")
     activation: ActivationFunctionType = attr(
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
-    dilation_w_factor: int = attr(default=1, dump="Dilation.W")
-    dilation_h_factor: int = attr(default=1, dump="Dilation.H")
     quantized_bias_type: TensorType = attr(default=TensorType.FLOAT32)
 
     quant = Quant(weight="filter", axis=0, bias="bias")
@@ -29,10 +33,20 @@ class Conv2D(Op, code=BuiltinOperator.CONV_2D, options="Conv2DOptions"):
     def infer_shape(self, /) -> Shape:
         n, h, w, channels = rank(self.input, "input", 4)
         o, kh, kw, depth = rank(self.filter, "filter", 4)
-        if channels is not None and depth is not None and (depth < 1 or channels % depth):
-            agree("channels", depth, channels, "filter", "input")
+        check_groups(channels, depth, o)
         if self.bias is not None:
-            agree("output channels", rank(self.bias, "bias", 1)[0], o, "bias", "filter")
+            agree("output channels", product(self.bias.shape), o, "bias", "filter")
         out_h = window(h, kh, self.stride_h, self.dilation_h_factor, self.padding)
         out_w = window(w, kw, self.stride_w, self.dilation_w_factor, self.padding)
         return (n, out_h, out_w, o)
+
+
+def check_groups(channels: int | None, depth: int | None, outputs: int | None) -> None:
+    """Raise ShapeError unless filters of ``depth`` channels make whole groups of both sides."""
+    if channels is None or depth is None:
+        return
+    if depth < 1 or channels < 1 or channels % depth:
+        raise ShapeError(f"filter has {depth} input channels, input has {channels}")
+    groups = channels // depth
+    if outputs is not None and outputs % groups:
+        raise ShapeError(f"filter has {outputs} output channels, not a multiple of {groups} groups")

@@ -8,16 +8,16 @@ from luciole.schema.enums import BuiltinOperator, TensorType
 
 
 def faults(value: Value, name: str) -> Iterator[str]:
-    """What is wrong with the scales and zero points of a value of the given role, one sentence each."""
+    """What is wrong with a value's scales and zero points; ``name`` says whose they are."""
     found = value.quantization
     if found is None or found.scale is None or not len(found.scale):
         yield f"{name} has no scale; one, or one per channel, is needed"
         return
     scales, points = found.scale, found.zero_point
     if not all(0 < s < float("inf") for s in scales):
-        yield f"{name} has scales from {min(scales)} to {max(scales)}; they must be positive and finite"
+        yield f"{name} has scales {min(scales)} to {max(scales)}; they must be positive and finite"
     if points is not None and len(points) not in (0, 1, len(scales)):
-        yield f"{name} has {len(points)} zero points and {len(scales)} scales; their numbers must be equal"
+        yield f"{name} has {len(points)} zero points, {len(scales)} scales; one each is needed"
     if len(scales) > 1:
         yield from _channel_faults(value.shape, found.quantized_dimension, len(scales), name)
 
@@ -26,11 +26,15 @@ def _channel_faults(shape: Shape, axis: int, count: int, name: str) -> Iterator[
     if not 0 <= axis < len(shape):
         yield f"{name} has its scales along axis {axis}; it has {len(shape)} axes"
     elif shape[axis] not in (None, count):
-        yield f"{name} {shape_text(shape)} has {count} scales along axis {axis}; one or {shape[axis]} fit"
+        fits = f"1 or {shape[axis]} fit"
+        yield f"{name} {shape_text(shape)} has {count} scales along axis {axis}; {fits}"
 
 
 class Quantize(Op, code=BuiltinOperator.QUANTIZE, options="QuantizeOptions"):
-    """q = value / scale + zero point, rounded half away from zero, saturated; scales are the result's."""
+    """q = value / scale + zero point, saturated; the quotient is rounded half away from zero.
+
+    Scales and zero points are the result's.
+    """
 
     input: Value = operand()
 
@@ -45,7 +49,7 @@ class Quantize(Op, code=BuiltinOperator.QUANTIZE, options="QuantizeOptions"):
 
 
 class Dequantize(Op, code=BuiltinOperator.DEQUANTIZE, options="DequantizeOptions"):
-    """Real numbers from integers, with the operand's scales, or from half precision, which has none."""
+    """Real numbers from integers with the operand's scales, or from half precision."""
 
     input: Value = operand()
 

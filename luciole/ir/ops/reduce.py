@@ -1,14 +1,15 @@
 """Reductions: many elements become one, along some axes."""
 
-from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
-from luciole.ir.rules import axes, known_ints, unknown
+from luciole.ir.rules import axes, known_ints, rank_of_file, unknown
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
+COMPUTED = "the reduction axes are computed: the result's rank is known only from a file"
+
 
 class Reduction(Op):
-    """Base of the family. Axes may be negative and repeat; a scalar is one axis, no axis changes nothing."""
+    """Base of the family. Axes may be negative and repeat; a scalar is one axis."""
 
     input: Value = operand()
     reduction_indices: Value = operand(dtype=INDEX)
@@ -21,19 +22,11 @@ class Reduction(Op):
         shape = self.input.shape
         numbers = known_ints(self.reduction_indices, "reduction_indices")
         if numbers is None:
-            return self._unknown_axes(len(shape))
+            return unknown(len(shape)) if self.keep_dims else rank_of_file(self, COMPUTED)
         gone = axes(numbers, len(shape), "a reduction axis")
         if self.keep_dims:
             return tuple(1 if i in gone else n for i, n in enumerate(shape))
         return tuple(n for i, n in enumerate(shape) if i not in gone)
-
-    def _unknown_axes(self, rank: int) -> Shape:
-        """What can be said before the axes are computed; without ``keep_dims``, what the file says."""
-        if self.keep_dims:
-            return unknown(rank)
-        if self.results:
-            return self.output.shape
-        raise ShapeError("the axes are computed, so the rank is unknown: a result shape must be given")
 
 
 class Mean(Reduction, code=BuiltinOperator.MEAN, options="ReducerOptions"):

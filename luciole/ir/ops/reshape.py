@@ -1,8 +1,10 @@
 """RESHAPE."""
 
+from collections.abc import Sequence
+
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
-from luciole.ir.rules import known_ints, product, unknown
+from luciole.ir.rules import known_ints, product, rank_of_file, unknown
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator
 
@@ -10,32 +12,53 @@ from luciole.schema.enums import BuiltinOperator
 class Reshape(Op, code=BuiltinOperator.RESHAPE, options="ReshapeOptions"):
     """The same elements in another shape; one extent of -1 takes what is left.
 
-    The shape comes from the second operand where there is one, else from ``new_shape``.
+    The shape comes from the second operand where there is one, else from ``new_shape``, which old
+    files set to [0] for a scalar.
     """
 
     tensor: Value = operand()
     shape: Value | None = operand(default=None, dtype=INDEX)
 
-    new_shape: tuple[int, ...] = attr(default=())
+    new_shape: tuple[int, ...] = attr(default=(), dump="NewShape")
 
     infer_dtype = dtype_of("tensor")
 
     def infer_shape(self, /) -> Shape:
-        wanted = self.new_shape if self.shape is None else known_ints(self.shape, "shape")
-        if wanted is None and self.shape is not None:
-            extent = self.shape.shape[0] if self.shape.shape else None
-            return unknown(extent or 0) if extent is not None or not self.results else self.output.shape
-        return _resolve(self.tensor.shape, tuple(wanted or ()))
+        if self.shape is None:
+            return reshaped(self.tensor.shape, attribute_shape(self))
+        wanted = known_ints(self.shape, "shape")
+        if wanted is not None:
+            return reshaped(self.tensor.shape, wanted)
+        extent = product(self.shape.shape)
+        if extent is None:
+            return rank_of_file(
+                self, "the rank of the result is unknown: so is the length of shape"
+            )
+        return unknown(extent)
 
 
-def _resolve(shape: Shape, wanted: tuple[int, ...]) -> Shape:
-    """The wanted shape with its -1 replaced."""
-    if any(n < -1 for n in wanted) or wanted.count(-1) > 1:
-        raise ShapeError(f"the new shape is {list(wanted)}: extents are 0 or more, one may be -1")
-    count, rest = product(shape), product(n for n in wanted if n != -1) or 0
+def attribute_shape(op: Reshape) -> tuple[int, ...]:
+    """The shape wanted by an operator that has no operand for it."""
+    return () if tuple(op.new_shape) == (0,) else tuple(op.new_shape)
+
+
+def reshaped(shape: Shape, wanted: Sequence[int]) -> Shape:
+    """The wanted shape with its -1 replaced. Raises ShapeError when the elements do not fit."""
+    if any(n < -1 for n in wanted) or list(wanted).count(-1) > 1:
+        raise ShapeError(
+            f"the new shape is {list(wanted)}: extents are 0 or more, one of them may be -1"
+        )
+    count = product(shape)
     if count is None:
         return tuple(None if n == -1 else n for n in wanted)
-    fits = count == rest if -1 not in wanted else rest > 0 and count % rest == 0
-    if not fits and not (count == 0 and -1 in wanted):
+    left = _left(shape, wanted) if -1 in wanted else None
+    result = tuple(left if n == -1 else n for n in wanted)
+    if product(result) != count:
         raise ShapeError(f"{shape_text(shape)} does not reshape to {list(wanted)}")
-    return tuple((count // rest if rest else 0) if n == -1 else n for n in wanted)
+    return result
+
+
+def _left(shape: Shape, wanted: Sequence[int]) -> int:
+    """What -1 stands for. Where the new shape has a 0, zeros do not count, as in TFLite."""
+    count = product(n for n in shape if n or 0 not in wanted) or 0
+    return count // (product(n for n in wanted if n > 0) or 1)

@@ -1,6 +1,6 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
@@ -10,12 +10,15 @@ from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 
 GATES = ("input", "forget", "cell", "output")
 
+INPUT_GATE = ("input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias")
+PEEPHOLES = ("cell_to_input_weights", "cell_to_forget_weights", "cell_to_output_weights")
+NORMS = tuple(f"{gate}_layer_norm_coefficients" for gate in GATES)
+
 EXTENTS: dict[str, tuple[str, ...]] = {
     **{f"input_to_{gate}_weights": ("cells", "inputs") for gate in GATES},
     **{f"recurrent_to_{gate}_weights": ("cells", "outputs") for gate in GATES},
-    **{f"cell_to_{gate}_weights": ("cells",) for gate in GATES},
     **{f"{gate}_gate_bias": ("cells",) for gate in GATES},
-    **{f"{gate}_layer_norm_coefficients": ("cells",) for gate in GATES},
+    **dict.fromkeys(PEEPHOLES + NORMS, ("cells",)),
     "projection_weights": ("outputs", "cells"),
     "projection_bias": ("outputs",),
     "output_state": ("batch", "outputs"),
@@ -23,20 +26,19 @@ EXTENTS: dict[str, tuple[str, ...]] = {
 }
 """The axes of every operand but the input."""
 
-PEEPHOLES = ("cell_to_input_weights", "cell_to_forget_weights", "cell_to_output_weights")
-NORMS = tuple(f"{gate}_layer_norm_coefficients" for gate in GATES)
-
 
 class UnidirectionalSequenceLSTM(
     Op,
     code=BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM,
     options="UnidirectionalSequenceLSTMOptions",
 ):
-    """Long short-term memory over a sequence. Input [batch, time, inputs], result [batch, time, outputs].
+    """Long short-term memory over a sequence.
 
-    ``time_major`` swaps the first two axes. Without weights into the input gate, that gate is 1 - forget
-    gate. ``output_state`` and ``cell_state`` are variables: a run starts from them and leaves its last
-    step in them. The activation is that of the cell gate and of the output; 0 means no clipping.
+    Input [batch, time, inputs], result [batch, time, outputs]; ``time_major`` swaps the first two
+    axes. Without weights into the input gate, that gate is 1 - forget gate. ``output_state`` and
+    ``cell_state`` are variables: a run starts from them and leaves its last step in them. The
+    activation is that of the cell gate and of the output; a clip of 0 is none.
+    ``diagonal_recurrent_tensors``: recurrent weights are the diagonals [cells] of matrices.
     """
 
     input: Value = operand()
@@ -83,11 +85,12 @@ class UnidirectionalSequenceLSTM(
         _check_presence(given.keys())
         for name, extents in EXTENTS.items():
             if name in given:
-                _check_extents(given[name], name, extents, sizes)
+                diagonal = self.diagonal_recurrent_tensors and name.startswith("recurrent_to_")
+                _check_extents(given[name], name, extents[:1] if diagonal else extents, sizes)
         if self.projection_weights is None and sizes["outputs"] != sizes["cells"]:
             raise ShapeError(
-                f"{sizes['cells']} cells give {sizes['outputs']} outputs: without projection_weights "
-                "the numbers must be equal"
+                f"{sizes['cells']} cells give {sizes['outputs']} outputs: without "
+                "projection_weights the numbers must be equal"
             )
         return (first, second, sizes["outputs"])
 
@@ -114,6 +117,18 @@ def _check_extents(
         sizes[extent] = n if known is None else known
 
 
-def _check_presence(given: object) -> None:
+def _check_presence(given: Container[str]) -> None:
     """Refuse half of what only works together."""
-    raise NotImplementedError
+    of_no_gate = () if INPUT_GATE[0] in given else (PEEPHOLES[0], NORMS[0])
+    groups = (INPUT_GATE, *(tuple(n for n in g if n not in of_no_gate) for g in (PEEPHOLES, NORMS)))
+    for group in groups:
+        here = [name for name in group if name in given]
+        missing = [name for name in group if name not in given]
+        if here and missing:
+            raise ShapeError(f"{missing[0]} is absent and {here[0]} is given: both or neither")
+    for name, base in (
+        *((n, INPUT_GATE[0]) for n in of_no_gate),
+        ("projection_bias", "projection_weights"),
+    ):
+        if name in given and base not in given:
+            raise ShapeError(f"{name} is given without {base}: it would have no effect")

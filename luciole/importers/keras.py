@@ -1,0 +1,92 @@
+"""Keras models and SavedModels, through TensorFlow's own converter (extra ``tensorflow``)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from luciole.importers.circle import from_bytes
+from luciole.ir import LucioleError, Model
+from luciole.ir.errors import FormatError
+
+
+def load(path: Path) -> Model:
+    """A model from a .keras or .h5 file or a SavedModel folder.
+
+    Raises LucioleError when TensorFlow is not installed, FormatError when it cannot read or convert it.
+    """
+    if path.is_dir() and not (path / "saved_model.pb").exists():
+        raise FormatError(f"{path.name}: this folder is no SavedModel (it has no saved_model.pb)")
+    tensorflow = _tensorflow(path.name)
+    try:
+        with _quiet():
+            if path.is_dir():
+                return _from_saved_model(tensorflow, path)
+            return from_keras(_read(tensorflow, path))
+    except LucioleError:
+        raise
+    except Exception as error:  # Keras raises whatever its layers do; all of it means: not convertible
+        raise FormatError(f"{path.name}: TensorFlow cannot convert it: {_first_line(error)}") from None
+
+
+def from_keras(keras_model: Any) -> Model:
+    """A model from a live ``keras.Model``; the batch size stays open."""
+    tensorflow = _tensorflow("a live model")
+    with _quiet():
+        converter = tensorflow.lite.TFLiteConverter.from_keras_model(keras_model)
+        return from_bytes(converter.convert(), getattr(keras_model, "name", "model"))
+
+
+def _from_saved_model(tensorflow: ModuleType, path: Path) -> Model:
+    converter = tensorflow.lite.TFLiteConverter.from_saved_model(str(path))
+    return from_bytes(converter.convert(), path.name)
+
+
+def _read(tensorflow: ModuleType, path: Path) -> Any:
+    """Keras looks at the extension; the file may be called anything, so it is given the right one."""
+    suffix = ".keras" if path.read_bytes()[:2] == b"PK" else ".h5"
+    if path.suffix == suffix:
+        return tensorflow.keras.models.load_model(path, compile=False)
+    with tempfile.TemporaryDirectory() as folder:
+        named = Path(folder) / f"model{suffix}"
+        named.symlink_to(path.resolve())
+        return tensorflow.keras.models.load_model(named, compile=False)
+
+
+def _tensorflow(what: str) -> ModuleType:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        with _quiet():
+            import tensorflow
+    except ImportError:
+        raise LucioleError(
+            f"{what}: reading Keras models needs TensorFlow: pip install 'luciole[tensorflow]'"
+        ) from None
+    module: ModuleType = tensorflow
+    return module
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what TensorFlow prints while it loads and converts away from the user's terminal."""
+    with open(os.devnull, "w") as nowhere:
+        saved = os.dup(1), os.dup(2)
+        try:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+            yield
+        finally:
+            os.dup2(saved[0], 1)
+            os.dup2(saved[1], 2)
+            os.close(saved[0])
+            os.close(saved[1])
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,31 @@
+"""PACK."""
+
+from collections.abc import Iterator, Sequence
+
+from luciole.ir import rules
+from luciole.ir.op import Op, attr, operands
+from luciole.ir.value import Shape, Value
+from luciole.schema.enums import BuiltinOperator
+
+
+class Pack(Op, code=BuiltinOperator.PACK, options="PackOptions"):
+    """Tensors of one shape side by side along a new axis."""
+
+    inputs: tuple[Value, ...] = operands()
+
+    values_count: int = attr(default=0, dump="ValuesCount")
+    axis: int = attr(default=0, dump="Axis")
+
+    def verify(self, /) -> Iterator[str]:
+        if self.values_count != len(self.inputs):
+            yield f"values_count is {self.values_count}, there are {len(self.inputs)} inputs"
+
+    def infer_shape(self, /) -> Shape:
+        return packed([value.shape for value in self.inputs], self.axis)
+
+
+def packed(shapes: Sequence[Shape], place: int) -> Shape:
+    """The shape of tensors put side by side. Raises ShapeError when theirs differ."""
+    one = tuple(rules.same_extent(i, e) for i, e in enumerate(rules.by_axis(shapes)))
+    at = rules.axis(place, len(one) + 1)
+    return (*one[:at], len(shapes), *one[at:])

@@ -1,0 +1,30 @@
+"""SHAPE."""
+
+import numpy as np
+
+from luciole.ir.dtypes import NUMPY, Array
+from luciole.ir.errors import ShapeError
+from luciole.ir.op import INDEX, Op, attr, operand
+from luciole.ir.value import Value
+from luciole.schema.enums import BuiltinOperator, TensorType
+
+
+class Shape(Op, code=BuiltinOperator.SHAPE, options="ShapeOptions"):
+    """The operand's extents, as a vector of ``out_type``: INT32 or INT64."""
+
+    input: Value = operand()
+
+    out_type: TensorType = attr(default=TensorType.FLOAT32)
+
+    def infer_shape(self, /) -> tuple[int]:
+        return (len(self.input.shape),)
+
+    def infer_dtype(self, /) -> TensorType:
+        if self.out_type not in INDEX:
+            raise ShapeError(f"out_type is {self.out_type.name}, INT32 or INT64 is needed")
+        return self.out_type
+
+    def fold(self, /) -> Array | None:
+        if None in self.input.shape or self.out_type not in INDEX:
+            return None
+        return np.array(self.input.shape, NUMPY[self.out_type])

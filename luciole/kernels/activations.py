@@ -1,0 +1,47 @@
+"""Kernels of the activations that are operators of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from luciole.ir import Array, Op, TensorType
+from luciole.ir.ops import activations as ops
+from luciole.kernels.activation import activate
+from luciole.kernels.registry import reference
+from luciole.schema.enums import ActivationFunctionType
+
+
+def logistic(x: Array) -> Array:
+    """1 / (1 + e^-x) in the type of x, without overflow and exact to the last denormal."""
+    small = np.exp(-np.abs(x))
+    return np.asarray(np.where(x < 0, small, 1) / (1 + small), x.dtype)
+
+
+def _elu(x: Array) -> Array:
+    return np.where(x < 0, np.expm1(np.minimum(x, 0)), x)
+
+
+def _hard_swish(x: Array) -> Array:
+    return np.asarray(x * np.clip(x + 3, 0, 6) / 6)
+
+
+def _fused(activation: ActivationFunctionType) -> Callable[[Array], Array]:
+    return lambda x: activate(x, activation)
+
+
+def _register(cls: type[Op], function: Callable[[Array], Array]) -> None:
+    @reference(cls, TensorType.FLOAT32)
+    def kernel(op: Op, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(x), x.dtype)
+
+
+_register(ops.Tanh, np.tanh)
+_register(ops.Logistic, logistic)
+_register(ops.Relu, _fused(ActivationFunctionType.RELU))
+_register(ops.Relu6, _fused(ActivationFunctionType.RELU6))
+_register(ops.ReluN1To1, _fused(ActivationFunctionType.RELU_N1_TO_1))
+_register(ops.Elu, _elu)
+_register(ops.HardSwish, _hard_swish)

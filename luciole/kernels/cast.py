@@ -1,0 +1,45 @@
+"""CAST kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from luciole.ir import Array, TensorType, UnsupportedError
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.cast import Cast
+from luciole.kernels.registry import reference
+
+TYPES = (
+    TensorType.FLOAT32,
+    TensorType.INT32,
+    TensorType.INT64,
+    TensorType.INT16,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.BOOL,
+)
+
+
+@reference(Cast, *TYPES)
+def cast(op: Cast, x: Array) -> Array:
+    """Floats become integers toward zero, saturated; integers wrap; all but 0 is true.
+
+    Raises UnsupportedError for a result type that is not in ``TYPES``.
+    """
+    to = op.output.dtype
+    if to not in TYPES:
+        have = ", ".join(t.name for t in TYPES)
+        raise UnsupportedError(f"{op}: no cast to {to.name}; there is {have}")
+    if x.dtype.kind == "f" and NUMPY[to].kind in "iu":
+        return _saturated(x, NUMPY[to])
+    return x.astype(NUMPY[to])
+
+
+def _saturated(x: Array, dtype: DTypeLike) -> Array:
+    """Integers next to zero; the largest one for what is too large and, as in LiteRT, for NaN."""
+    limits = np.iinfo(dtype)
+    high, low = ~(x < float(limits.max + 1)), x < float(limits.min)
+    inside = np.where(high | low, 0, x).astype(dtype)
+    inside[high], inside[low] = limits.max, limits.min
+    return inside

@@ -1,0 +1,16 @@
+"""PRELU kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, TensorType
+from luciole.ir.ops.prelu import PRelu
+from luciole.kernels.registry import reference
+
+
+@reference(PRelu, TensorType.FLOAT32)
+def prelu(op: PRelu, x: Array, alpha: Array) -> Array:
+    """x where it is not negative, else alpha x."""
+    with np.errstate(all="ignore"):
+        return np.where(x >= 0, x, x * alpha)

@@ -1,0 +1,16 @@
+"""SHAPE kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.shape import Shape
+from luciole.kernels.registry import ANY, reference
+
+
+@reference(Shape, *ANY)
+def shape(op: Shape, x: Array) -> Array:
+    """The extents; the elements are not looked at."""
+    return np.array(x.shape, NUMPY[op.infer_dtype()])

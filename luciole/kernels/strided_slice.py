@@ -1,0 +1,43 @@
+"""STRIDED_SLICE kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from luciole.ir import Array
+from luciole.ir.ops.strided_slice import StridedSlice, element, entries, has_bit, span
+from luciole.ir.rules import integers
+from luciole.kernels.registry import ANY, reference
+
+
+@reference(StridedSlice, *ANY)
+def strided_slice(op: StridedSlice, x: Array, begin: Array, end: Array, strides: Array) -> Array:
+    """A copy of what NumPy's basic indexing takes."""
+    first = integers(begin, "begin")
+    last = integers(end, "end", len(first))
+    steps = integers(strides, "strides", len(first))
+    return x[tuple(_keys(op, x.shape, first, last, steps))].copy()
+
+
+def _keys(
+    op: StridedSlice, shape: tuple[int, ...], *vectors: tuple[int, ...]
+) -> Iterator[int | slice | None]:
+    """NumPy's key for each entry, with nothing left for NumPy to clamp or count from the end."""
+    for axis, place in entries(op, len(vectors[0]), len(shape)):
+        if axis is None:
+            yield None
+        elif place is None:
+            yield slice(None)
+        else:
+            begin, end, stride = (vector[place] for vector in vectors)
+            if has_bit(op.shrink_axis_mask, place):
+                yield element(op, place, shape[axis], begin, stride)
+            else:
+                yield _as_slice(span(op, place, shape[axis], begin, end, stride))
+
+
+def _as_slice(taken: range) -> slice:
+    """A range inside of an axis as a key; a stop of -1 would mean the last element."""
+    if not len(taken):
+        return slice(0, 0)
+    return slice(taken.start, taken.stop if taken.stop >= 0 else None, taken.step)

@@ -1,0 +1,86 @@
+"""How every program starts and ends: arguments, one-line errors, exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+import luciole
+from luciole.schema.errors import LucioleError
+
+FINE, FAILED, WRONG_USAGE, UNSUPPORTED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class UsageError(LucioleError):
+    """The arguments do not go together."""
+
+
+def parser_for(program: str, description: str) -> argparse.ArgumentParser:
+    """An argument parser with what all programs have."""
+    parser = argparse.ArgumentParser(
+        program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"luciole {luciole.__version__}")
+    return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """``--json`` and ``--debug``."""
+    parser.add_argument("--json", action="store_true", help="print JSON on standard output")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+
+def run_program(
+    argv: Sequence[str] | None,
+    parser: argparse.ArgumentParser,
+    run: Callable[[argparse.Namespace], int],
+) -> int:
+    """Parse, run, and turn whatever goes wrong into one line and an exit code."""
+    arguments = parser.parse_args(with_dashes(sys.argv[1:] if argv is None else argv))
+    debug = bool(getattr(arguments, "debug", False))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = run(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except KeyboardInterrupt:
+        print("luciole: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        if debug:
+            raise
+        print(f"luciole: error: {_one_line(error)}", file=sys.stderr)
+        return _exit_code(error)
+
+
+def with_dashes(argv: Sequence[str]) -> list[str]:
+    """``--input_model`` means ``--input-model``: ONE's tools use underscores, others dashes."""
+    return [_dashed(word) for word in argv]
+
+
+def _dashed(word: str) -> str:
+    if not word.startswith("--"):
+        return word
+    name, equals, value = word.partition("=")
+    return name.replace("_", "-") + equals + value
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, LucioleError):
+        return text
+    return f"{type(error).__name__}: {text} (--debug shows where)"
+
+
+def _exit_code(error: Exception) -> int:
+    if isinstance(error, UsageError):
+        return WRONG_USAGE
+    # by name: the class lives behind the graph room, which a failing start need not have loaded
+    return UNSUPPORTED if type(error).__name__ == "UnsupportedError" else FAILED

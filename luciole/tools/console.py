@@ -1,0 +1,94 @@
+"""What people see: tables, progress bars, sizes and times; plain text where there is no terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+Advance = Callable[[int], None]
+Track = Callable[[str, int], Advance]
+
+
+def print_table(rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Print rows under headings (the first row): drawn on a terminal, aligned columns elsewhere."""
+    if sys.stdout.isatty():
+        _print_rich(rows, title)
+        return
+    if title:
+        print(title)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _print_rich(rows: Sequence[Sequence[str]], title: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left")
+    for heading in rows[0]:
+        table.add_column(escape(heading))
+    for row in rows[1:]:
+        table.add_row(*map(escape, row))
+    Console().print(table)
+
+
+def print_json(content: Any) -> None:
+    """Print JSON that every reader takes: NaN and infinity become null."""
+    print(json.dumps(_finite(content), indent=2, allow_nan=False))
+
+
+def to_json(content: Any) -> str:
+    """The same as text for a file."""
+    return json.dumps(_finite(content), indent=2, allow_nan=False) + "\n"
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {str(k): _finite(v) for k, v in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(v) for v in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
+
+
+def say(line: str) -> None:
+    """A message for people, on standard error, so that it never mixes with results."""
+    print(line, file=sys.stderr)
+
+
+@contextmanager
+def tracked(quiet: bool = False) -> Iterator[Track]:
+    """Progress bars for long work; silent without a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda what, total: lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+
+        def track(what: str, total: int) -> Advance:
+            task = progress.add_task(what, total=total)
+            return lambda done: progress.advance(task, done)
+
+        yield track
+
+
+def size_text(count: int) -> str:
+    """Bytes for people, in thousands as disks count them."""
+    if count < 1000:
+        return f"{count} B"
+    return f"{count / 1000:.1f} KB" if count < 1_000_000 else f"{count / 1_000_000:.2f} MB"
+
+
+def time_text(microseconds: float) -> str:
+    """A duration for people."""
+    return f"{microseconds:.1f} us" if microseconds < 1000 else f"{microseconds / 1000:.2f} ms"

@@ -1,0 +1,102 @@
+"""``luciole eval``: run a model over labelled records and say how often it is right."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from luciole.tools import console
+from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
+
+if TYPE_CHECKING:
+    from luciole.ir import Array, Model
+    from luciole.tools.data import Data
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.add_argument("model", metavar="MODEL", help="a .circle, .tflite or Keras model")
+    parser.add_argument(
+        "--data", required=True, metavar="DATA", help="records: HDF5, .npz[:array], .npy, a folder, a list file"
+    )
+    parser.add_argument("--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]")
+    parser.add_argument("--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"')
+    parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
+    parser.add_argument("--against", metavar="MODEL", help="also run this model and count equal answers")
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole.importers import load
+    from luciole.tools.data import load_data
+
+    model = load(arguments.model)
+    data = load_data(
+        arguments.data,
+        model.graph,
+        limit=arguments.limit,
+        preprocess=arguments.preprocess,
+        labels=arguments.labels,
+    )
+    for line in data.summary():
+        console.say(f"data: {line}")
+    with console.tracked(arguments.json) as track:
+        begun = time.perf_counter()
+        answers = answers_of(model, data, track("records", data.count))
+        seconds = time.perf_counter() - begun
+        other = load(arguments.against) if arguments.against else None
+        others = None if other is None else answers_of(other, renamed(data, other), track("against", data.count))
+    figures = {
+        "model": arguments.model,
+        "records": data.count,
+        "top1": None if data.labels is None else share_equal(answers, data.labels, "labels"),
+        "agreement": None if others is None else share_equal(answers, others, "answers of the other model"),
+        "seconds": seconds,
+    }
+    _print(figures, arguments)
+    return FINE
+
+
+def answers_of(model: Model, data: Data, progress: console.Advance | None = None) -> Array:
+    """The index of the largest entry of the first output, record by record: [records]."""
+    from luciole.interpreter import Interpreter
+    from luciole.interpreter.records import run_records
+
+    name = model.graph.outputs[0].name
+    parts = [out[name].reshape(len(out[name]), -1).argmax(1) for out in run_records(Interpreter(model), data.records, progress)]
+    import numpy as np
+
+    return np.concatenate(parts)
+
+
+def renamed(data: Data, model: Model) -> Data:
+    """The same records under another model's input names, in order."""
+    from luciole.tools.data import Data
+
+    names = [v.name for v in model.graph.inputs]
+    if len(names) != len(data.records):
+        raise UsageError(f"the other model has {len(names)} inputs, the data {len(data.records)}")
+    return Data(dict(zip(names, data.records.values(), strict=True)), data.labels)
+
+
+def share_equal(answers: Array, wanted: Array, what: str) -> float:
+    """The share of equal entries. Raises UsageError when their number differs."""
+    if wanted.shape != answers.shape:
+        raise UsageError(f"{len(answers)} answers, but the {what} have shape {list(wanted.shape)}")
+    return float((answers == wanted).mean())
+
+
+def _print(figures: dict[str, Any], arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        console.print_json(figures)
+        return
+    print(f"records    {figures['records']}")
+    if figures["top1"] is not None:
+        print(f"top-1      {100 * figures['top1']:.2f} %")
+    if figures["agreement"] is not None:
+        print(f"agreement  {100 * figures['agreement']:.2f} % with {arguments.against}")
+    print(f"time       {figures['seconds']:.2f} s")

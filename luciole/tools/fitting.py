@@ -1,0 +1,227 @@
+"""Fits stored records to the inputs of a model or refuses them, for every source of data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from luciole.ir.dtypes import NUMPY, Array
+from luciole.ir.graph import Graph
+from luciole.ir.value import Shape, Value, element_count, shape_text
+from luciole.tools.data_errors import DataError
+
+Transform = Callable[[Array], Array]
+"""An elementwise function from float32 to float32."""
+
+Record = tuple[str, Sequence[Array]]
+"""One record of a source: what to call it in a refusal, and one array per input."""
+
+_WIDENED = {np.dtype(np.uint8), np.dtype(np.float64)}
+"""Stored types that a float32 input takes besides its own: images, and NumPy's own default."""
+
+
+class Stored(NamedTuple):
+    """What a source gives: fitted records by input name, how many it holds in all, its labels."""
+
+    records: dict[str, Array]
+    total: int
+    labels: Array | None = None
+
+
+def has_batch_axis(value: Value) -> bool:
+    """Whether the first axis of an input counts records: it is 1 or unknown."""
+    return len(value.shape) > 0 and value.shape[0] in (1, None)
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """What a graph input takes: dtype, the shape of a record (no batch axis), preprocessing."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: Shape
+    transform: Transform | None = None
+
+    @staticmethod
+    def of(value: Value, transform: Transform | None = None) -> InputSpec:
+        """The spec of a graph input; only float32 inputs are preprocessed.
+
+        Raises DataError for element types that files do not hold (4 bit, strings, resources).
+        """
+        if value.dtype not in NUMPY:
+            raise DataError(f"input {value.name!r}: {value.dtype.name} cannot be fed from a file")
+        dtype = NUMPY[value.dtype]
+        shape = value.shape[1:] if has_batch_axis(value) else value.shape
+        return InputSpec(value.name, dtype, shape, transform if dtype == np.float32 else None)
+
+    def byte_count(self) -> int:
+        """Bytes of one raw record. Raises DataError when an axis is unknown."""
+        known = tuple(n for n in self.shape if n is not None)
+        if len(known) != len(self.shape):
+            raise DataError(
+                f"input {self.name!r} has shape {shape_text(self.shape)} per record: raw bytes "
+                f"cannot tell the unknown axes, use .npy, .npz or typed HDF5"
+            )
+        return element_count(known) * self.dtype.itemsize
+
+    def from_bytes(self, raw: bytes) -> Array:
+        """One record from its bytes, little-endian, in the input's dtype and per-record shape."""
+        if len(raw) != self.byte_count():
+            raise DataError(
+                f"input {self.name!r} takes {self.byte_count()} bytes per record "
+                f"({self.dtype} {shape_text(self.shape)}), found {len(raw)}"
+            )
+        known = [n for n in self.shape if n is not None]
+        if self.dtype == np.bool_:
+            return np.asarray(np.frombuffer(raw, np.uint8) != 0).reshape(known)
+        return np.frombuffer(raw, self.dtype.newbyteorder("<")).reshape(known)
+
+    def fit(self, stored: Array, source: str, *, numbered: bool = True) -> Array:
+        """Records as the model takes them: ``[records, *per-record shape]`` of the input's dtype.
+
+        ``source`` names them in a refusal, with the record's number if ``numbered``. The result
+        shares memory with ``stored`` where nothing changes. Raises DataError for a shape or type
+        that does not fit, and for NaN or infinity before or after preprocessing.
+        """
+        shape = self._fit_shape(stored, source)
+        self._check_dtype(stored.dtype, source)
+        stored = stored.reshape(len(stored), *shape)
+        with np.errstate(all="ignore"):
+            fed = stored.astype(self.dtype, copy=False)
+            self._check_finite(fed, stored, source, numbered)
+            if self.transform is not None:
+                fed = self.transform(fed)
+                self._check_finite(fed, stored, source, numbered)
+        return np.ascontiguousarray(fed)
+
+    def _fit_shape(self, stored: Array, source: str) -> tuple[int, ...]:
+        found = stored.shape[1:]
+        shape = fit_shape(found, self.shape)
+        if shape is not None:
+            return shape
+        hint = ""
+        if fit_shape(stored.shape, self.shape) is not None:
+            hint = " (the first axis counts records; store a single record with a first axis of 1)"
+        raise DataError(
+            f"input {self.name!r} takes records of shape {shape_text(self.shape)}, "
+            f"found {shape_text(found)} in {source}{hint}"
+        )
+
+    def _check_dtype(self, found: np.dtype[Any], source: str) -> None:
+        if found.newbyteorder("=") == self.dtype:
+            return
+        also = _WIDENED if self.dtype == np.float32 else set()
+        if found.newbyteorder("=") in also:
+            return
+        allowed = " or ".join([str(self.dtype), *sorted(str(d) for d in also)])
+        raise DataError(f"input {self.name!r} takes {allowed}, found {found} in {source}")
+
+    def _check_finite(self, fed: Array, stored: Array, source: str, numbered: bool) -> None:
+        if fed.dtype.kind not in "fc":
+            return
+        finite = np.isfinite(fed)
+        if finite.all():
+            return
+        place = np.unravel_index(int(np.argmin(finite)), fed.shape)
+        record = f"record {place[0]} of {source}" if numbered else source
+        element = shape_text(tuple(int(i) for i in place[1:]))
+        was, now = stored[place], fed[place]
+        story = f"is {was}" if not np.isfinite(was) else f"is {was}, which becomes {now}"
+        raise DataError(f"input {self.name!r}: element {element} of {record} {story}: not finite")
+
+
+def input_specs(graph: Graph, transform: Transform | None = None) -> list[InputSpec]:
+    """The specs of all inputs of a graph, in order.
+
+    Raises DataError when there are none, when two share a name, or when none can be preprocessed.
+    """
+    specs = [InputSpec.of(value, transform) for value in graph.inputs]
+    if not specs:
+        raise DataError("the model has no inputs to feed")
+    names = [spec.name for spec in specs]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataError(f"the model has {names.count(twice[0])} inputs named {twice[0]!r}")
+    if transform is not None and all(spec.transform is None for spec in specs):
+        found = ", ".join(f"{spec.name!r} is {spec.dtype}" for spec in specs)
+        raise DataError(f"preprocessing is for float32 inputs, the model has none: {found}")
+    return specs
+
+
+def fit_shape(found: tuple[int, ...], wanted: Shape) -> tuple[int, ...] | None:
+    """The extents that a record gets at an input of shape ``wanted``, None if it does not fit.
+
+    It fits if the shapes agree up to axes of extent 1, or if one of the two is flat and the counts
+    agree. Axes are never merged or swapped otherwise: [3,32,32] is not [32,32,3].
+    """
+    aligned = _align(found, len(wanted))
+    if aligned is not None and _agree(aligned, wanted):
+        return aligned
+    squeezed = tuple(n for n in found if n != 1)
+    core = tuple(n for n in wanted if n != 1)
+    if _agree(squeezed, core):
+        extents = iter(squeezed)
+        return tuple(1 if n == 1 else next(extents) for n in wanted)
+    known = tuple(n for n in wanted if n is not None)
+    flat = len(squeezed) <= 1 or len(core) <= 1
+    if flat and len(known) == len(wanted) and element_count(found) == element_count(known):
+        return known
+    return None
+
+
+def _align(found: tuple[int, ...], rank: int) -> tuple[int, ...] | None:
+    extra = len(found) - rank
+    if extra <= 0:
+        return (1,) * -extra + found
+    return found[extra:] if all(n == 1 for n in found[:extra]) else None
+
+
+def _agree(found: tuple[int, ...], wanted: Shape) -> bool:
+    return len(found) == len(wanted) and all(
+        w is None or n == w for n, w in zip(found, wanted, strict=True)
+    )
+
+
+def collect(specs: Sequence[InputSpec], records: Iterable[Record], count: int) -> dict[str, Array]:
+    """Fit ``count`` records that come one by one, into one array per input."""
+    fed: dict[str, Array] = {}
+    for number, (source, arrays) in enumerate(records):
+        for spec, array in zip(specs, arrays, strict=True):
+            one = spec.fit(array[np.newaxis], source, numbered=False)
+            if number == 0:
+                fed[spec.name] = np.empty((count, *one.shape[1:]), one.dtype)
+            _check_same(one, fed[spec.name], f"input {spec.name!r}", source)
+            fed[spec.name][number] = one[0]
+    return fed
+
+
+def _check_same(one: Array, others: Array, who: str, source: str) -> None:
+    found, first = one.shape[1:], others.shape[1:]
+    if found != first:
+        raise DataError(
+            f"{who}: all records need one shape, "
+            f"found {shape_text(found)} in {source} after {shape_text(first)}"
+        )
+
+
+def check_count(count: int) -> int:
+    """The number of records itself. Raises DataError when there are none."""
+    if count < 1:
+        raise DataError("holds no records")
+    return count
+
+
+def check_labels(labels: Array, total: int) -> Array:
+    """The labels themselves. Raises DataError unless they are finite numbers, one per record."""
+    if labels.dtype.kind not in "biuf":
+        raise DataError(f"labels are numbers, found {labels.dtype}")
+    if labels.ndim == 0 or len(labels) != total:
+        found = shape_text(labels.shape)
+        raise DataError(f"{total} records need {total} labels, found an array of shape {found}")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        first = np.argwhere(~np.isfinite(labels))[0]
+        raise DataError(f"label {first[0]} is {labels[tuple(first)]}: not finite")
+    return labels

@@ -1,0 +1,36 @@
+"""``luciole import``: turn a .tflite file or a Keras model into a .circle file (or back into .tflite)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Sequence
+
+from luciole.tools import console
+from luciole.tools.command import FINE, add_common, parser_for, run_program
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.add_argument("source", metavar="SOURCE", help="a .tflite, .circle, .keras or .h5 file, or a SavedModel folder")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the .circle (or .tflite) file to write")
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole.exporters import check_target, save
+    from luciole.importers import load
+
+    check_target(arguments.output)
+    model = load(arguments.source)
+    size = save(model, arguments.output)
+    kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
+    if arguments.json:
+        console.print_json({"output": os.fspath(arguments.output), "bytes": size, "operators": dict(kinds)})
+        return FINE
+    listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    print(f"{arguments.output}: {console.size_text(size)}, {listed}")
+    return FINE

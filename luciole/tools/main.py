@@ -1,0 +1,50 @@
+"""``luciole``: one name for all programs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from luciole.tools.command import WRONG_USAGE, parser_for
+
+
+class Program(NamedTuple):
+    """A program: where it lives and what it does, in a line."""
+
+    module: str
+    summary: str
+
+
+PROGRAMS = {
+    "demo": Program("demo", "quantize a bundled model to 3, 2 and 1 bits and compare size, accuracy and time"),
+    "quantize": Program("lquantizer", "learn levels for a model's dense layers from data (also: lquantizer)"),
+    "eval": Program("evaluate", "accuracy of a model on labelled data, and agreement with another model"),
+    "import": Program("import_model", "turn a .tflite or Keras model into .circle"),
+    "dump": Program("dump", "print everything a model file holds (also: circle-dump)"),
+    "verify": Program("verify", "check a model file and list what is wrong with it"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program that the first argument names."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in PROGRAMS:
+        module = importlib.import_module(f"luciole.tools.{PROGRAMS[words[0]].module}")
+        return int(module.main(words[1:], program=f"luciole {words[0]}"))
+    width = max(map(len, PROGRAMS))
+    listed = "\n".join(f"  {name:<{width}}  {p.summary}" for name, p in PROGRAMS.items())
+    parser = parser_for("luciole", f"{luciole_text()}\n\nprograms:\n{listed}")
+    parser.usage = "luciole PROGRAM [...]; luciole PROGRAM --help says more"
+    if not words:
+        parser.print_help()
+        return WRONG_USAGE
+    parser.add_argument("program", choices=list(PROGRAMS), metavar="PROGRAM", help="one of the programs above")
+    parser.parse_args(words[:1])
+    return WRONG_USAGE
+
+
+def luciole_text() -> str:
+    """What luciole is, in a line."""
+    return "Read, quantize to 1-4 learned bits, run and look at .circle and .tflite models."

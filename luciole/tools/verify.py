@@ -1,0 +1,37 @@
+"""``luciole verify``: check a .circle or .tflite file and list everything that is wrong with it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from luciole.tools import console
+from luciole.tools.command import FAILED, FINE, add_common, parser_for, run_program
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole verify") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.add_argument("model", metavar="MODEL", help="a .circle or .tflite file")
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole.importers import load_with_findings
+    from luciole.ir.verify import Severity
+
+    model, findings = load_with_findings(arguments.model)
+    failed = any(f.severity is Severity.ERROR for f in findings)
+    if arguments.json:
+        listed = [
+            {"severity": f.severity.value, "code": f.code, "path": f.path, "sentence": f.sentence} for f in findings
+        ]
+        console.print_json({"model": arguments.model, "valid": not failed, "findings": listed})
+        return FAILED if failed else FINE
+    for finding in findings:
+        print(finding)
+    operators = sum(len(graph.ops) for graph in model.graphs)
+    verdict = "has errors" if failed else "is valid"
+    print(f"{arguments.model} {verdict}: {len(model.graphs)} graphs, {operators} operators, {len(findings)} findings")
+    return FAILED if failed else FINE

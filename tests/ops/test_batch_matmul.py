@@ -1,0 +1,74 @@
+"""BATCH_MATMUL: numbers against LiteRT, and shapes."""
+
+import numpy as np
+import pytest
+
+from luciole.ir import Graph, ShapeError, UnsupportedError
+from luciole.ir.ops.batch_matmul import BatchMatMul
+from tests.support import run_litert, run_reference
+
+CASES = (
+    ((3, 4), (4, 5), False, False),
+    ((2, 3, 4), (4, 5), False, False),
+    ((2, 1, 3, 4), (1, 5, 6, 4), False, True),
+    ((4, 3), (4, 5), True, False),
+    ((2, 4, 3), (7, 1, 5, 4), True, True),
+    ((2, 2, 2, 3, 4), (2, 4, 5), False, False),
+    ((1, 1), (3, 1, 1), True, True),
+    ((3, 0), (0, 2), False, False),
+    ((0, 2, 3), (3, 1), False, False),
+)
+
+
+@pytest.mark.parametrize(("x", "y", "lhs", "rhs"), CASES)
+@pytest.mark.parametrize("constant", [(), (1,)])
+def test_numbers_are_those_of_litert(
+    x: tuple[int, ...], y: tuple[int, ...], lhs: bool, rhs: bool, constant: tuple[int, ...]
+) -> None:
+    random = np.random.default_rng(5)
+    pair = [random.normal(size=shape).astype(np.float32) for shape in (x, y)]
+    adjoint = {"adjoint_lhs": lhs, "adjoint_rhs": rhs}
+    ours = run_reference(BatchMatMul, pair, constant, **adjoint)[0]
+    theirs = run_litert(BatchMatMul, pair, constant, **adjoint)[0]
+    assert ours.shape == theirs.shape
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+def test_not_a_number_spreads_along_its_row_only() -> None:
+    x, y = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
+    x[0, 1] = np.nan
+    result = run_reference(BatchMatMul, [x, y])[0]
+    np.testing.assert_array_equal(result, np.array([[np.nan, np.nan], [3, 3]], np.float32))
+
+
+def test_unknown_extents() -> None:
+    graph = Graph()
+    x, y = graph.add_input("x", (None, 1, None, 4)), graph.add_input("y", (3, 5, None))
+    op = BatchMatMul(x, y, adjoint_rhs=True)
+    assert op.result_shapes() == ((None, 3, None, 5),)
+
+
+def test_batch_matmul_refuses_vectors() -> None:
+    graph = Graph()
+    op = BatchMatMul(graph.add_input("x", (3,)), graph.add_input("y", (3, 2)))
+    with pytest.raises(ShapeError, match=r"x has shape \[3\], rank 2 or more is needed"):
+        op.result_shapes()
+
+
+def test_batch_matmul_refuses_sums_of_different_length() -> None:
+    graph = Graph()
+    op = BatchMatMul(graph.add_input("x", (3, 4)), graph.add_input("y", (4, 2)), adjoint_rhs=True)
+    with pytest.raises(ShapeError, match="summed extent: x has 4, y has 2"):
+        op.result_shapes()
+
+
+def test_batch_matmul_refuses_batches_that_do_not_stretch() -> None:
+    graph = Graph()
+    op = BatchMatMul(graph.add_input("x", (2, 3, 4)), graph.add_input("y", (3, 4, 2)))
+    with pytest.raises(ShapeError, match=r"shapes \[2\] and \[3\] do not broadcast"):
+        op.result_shapes()
+
+
+def test_batch_matmul_refuses_integers() -> None:
+    with pytest.raises(UnsupportedError, match="no kernel for INT8; there is FLOAT32"):
+        run_reference(BatchMatMul, [np.ones((2, 2), np.int8)] * 2)

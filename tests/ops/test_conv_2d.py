@@ -1,0 +1,134 @@
+"""CONV_2D against LiteRT."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luciole.ir import Graph, ShapeError, TensorType
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.schema.enums import ActivationFunctionType, Padding
+from tests.support import one_op, run_litert, run_reference
+
+CASES = list(product(Padding, [(1, 1), (2, 1), (3, 2)], [(1, 1), (2, 3)]))
+
+
+def options(padding: Padding, stride: tuple[int, int], dilation: tuple[int, int]) -> dict[str, Any]:
+    return {
+        "padding": padding,
+        "stride_h": stride[0],
+        "stride_w": stride[1],
+        "dilation_h_factor": dilation[0],
+        "dilation_w_factor": dilation[1],
+    }
+
+
+def check(shape: tuple[int, ...], filter_shape: tuple[int, ...], **attributes: Any) -> None:
+    """Random numbers of these shapes give what LiteRT gives, to 2e-6 of the largest result."""
+    rng = np.random.default_rng(sum(shape) + sum(filter_shape))
+    arrays = [
+        rng.normal(size=s).astype(np.float32) for s in (shape, filter_shape, filter_shape[:1])
+    ]
+    ours, theirs = (
+        run(Conv2D, arrays, (1, 2), **attributes)[0] for run in (run_reference, run_litert)
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize(("padding", "stride", "dilation"), CASES)
+def test_conv_2d_gives_what_litert_gives(
+    padding: Padding, stride: tuple[int, int], dilation: tuple[int, int]
+) -> None:
+    check((2, 9, 11, 3), (5, 3, 2, 3), **options(padding, stride, dilation))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_conv_2d_with_groups_gives_what_litert_gives(depth: int) -> None:
+    check((1, 6, 5, 6), (12, 3, 3, depth), stride_h=1, stride_w=2)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 7), (4, 1)])
+def test_conv_2d_with_a_filter_larger_than_the_image(size: tuple[int, int]) -> None:
+    check((1, *size, 2), (3, 5, 5, 2), stride_h=2, stride_w=2)
+
+
+@pytest.mark.parametrize("activation", ["RELU", "RELU6", "RELU_N1_TO_1"])
+def test_conv_2d_applies_its_activation(activation: str) -> None:
+    check(
+        (1, 5, 5, 8),
+        (4, 3, 3, 8),
+        stride_h=1,
+        stride_w=1,
+        activation=ActivationFunctionType[activation],
+    )
+
+
+def test_conv_2d_without_bias_and_with_a_bias_of_zeros_are_equal() -> None:
+    x, filter = np.ones((1, 4, 4, 2), np.float32), np.ones((3, 2, 2, 2), np.float32)
+    zeros = np.zeros((1, 1, 1, 3), np.float32)
+    without, with_zeros = (
+        run_reference(Conv2D, [x, filter, b], stride_h=1, stride_w=1)[0] for b in (None, zeros)
+    )
+    np.testing.assert_array_equal(without, with_zeros, strict=True)
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 4, 2), (1, 0, 4, 2)])
+def test_conv_2d_of_an_empty_image_is_empty(shape: tuple[int, ...]) -> None:
+    filter = np.ones((3, 2, 2, 2), np.float32)
+    (y,) = run_reference(Conv2D, [np.ones(shape, np.float32), filter], stride_h=1, stride_w=1)
+    assert y.shape == (*shape[:3], 3)
+
+
+def test_conv_2d_keeps_unknown_dimensions() -> None:
+    graph = Graph()
+    x = graph.add_input("x", (None, None, 8, 3))
+    filter = graph.add_constant("filter", np.ones((4, 3, 3, 3), np.float32))
+    op = Conv2D(x, filter, stride_h=2, stride_w=2, padding=Padding.VALID)
+    assert op.infer_shape() == (None, None, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "filter", "message"),
+    [
+        ((1, 4, 4, 3), (2, 3, 3, 4), "filter has 4 input channels, input has 3"),
+        ((1, 4, 4, 0), (2, 3, 3, 0), "filter has 0 input channels, input has 0"),
+        ((1, 4, 4, 4), (3, 3, 3, 2), "filter has 3 output channels, not a multiple of 2 groups"),
+        ((4, 4, 3), (2, 3, 3, 3), r"input has shape \[4,4,3\], rank 4 is needed"),
+        ((1, 4, 4, 3), (3, 3, 3), r"filter has shape \[3,3,3\], rank 4 is needed"),
+        ((1, 4, 4, 3), (2, 0, 3, 3), "the window's extent is 0, it must be at least 1"),
+        ((1, 2, 2, 3), (2, 3, 3, 3), "a window of 3 with dilation 1 does not fit into 2"),
+    ],
+)
+def test_conv_2d_refuses_shapes_that_do_not_fit(
+    shape: tuple[int, ...], filter: tuple[int, ...], message: str
+) -> None:
+    arrays = [np.zeros(shape, np.float32), np.zeros(filter, np.float32)]
+    with pytest.raises(ShapeError, match=message):
+        one_op(Conv2D, arrays, stride_h=1, stride_w=1, padding=Padding.VALID)
+
+
+def test_conv_2d_refuses_a_bias_of_another_length() -> None:
+    arrays = [np.zeros(s, np.float32) for s in ((1, 4, 4, 3), (2, 3, 3, 3), (3,))]
+    with pytest.raises(ShapeError, match="output channels: bias has 3, filter has 2"):
+        one_op(Conv2D, arrays, stride_h=1, stride_w=1)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"stride_h": 0, "stride_w": 1}, "stride is 0 and dilation 1, both must be at least 1"),
+        ({"stride_h": 1, "stride_w": 1, "dilation_w_factor": 0}, "stride is 1 and dilation 0"),
+    ],
+)
+def test_conv_2d_refuses_windows_that_do_not_move(attributes: dict[str, Any], message: str) -> None:
+    arrays = [np.zeros(s, np.float32) for s in ((1, 4, 4, 3), (2, 3, 3, 3))]
+    with pytest.raises(ShapeError, match=message):
+        one_op(Conv2D, arrays, **attributes)
+
+
+def test_conv_2d_infers_the_input_s_type() -> None:
+    op = one_op(Conv2D, [np.zeros((1, 2, 2, 1), np.int8)] * 2, stride_h=1, stride_w=1).graph.ops[0]
+    assert op.results[0].dtype == TensorType.INT8

@@ -1,0 +1,164 @@
+"""QUANTIZE and DEQUANTIZE: numbers against LiteRT."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luciole.exporters import to_bytes
+from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, UnsupportedError, Value
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.kernels import registry
+from luciole.schema.tables import QuantizationParameters
+from tests.support import litert, run_litert, run_reference
+
+TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+NUMPY: dict[TensorType, Any] = {
+    TensorType.INT8: np.int8,
+    TensorType.UINT8: np.uint8,
+    TensorType.INT16: np.int16,
+}
+CHANNELS = (0.0371, 0.1, 2.5)
+
+
+def scales(
+    scale: Sequence[float] | None, zero_point: Sequence[int] | None = (0,), axis: int = 0
+) -> QuantizationParameters:
+    return QuantizationParameters(
+        scale=None if scale is None else np.array(scale, np.float32),
+        zero_point=None if zero_point is None else np.array(zero_point, np.int64),
+        quantized_dimension=axis,
+    )
+
+
+def model(cls: type[Op], x: Array, dtype: TensorType, parameters: QuantizationParameters) -> Model:
+    """One operator; the parameters and the type are those of its integer side."""
+    graph = Model().add_graph(Graph("main"))
+    real = graph.add_value(Value("real", TensorType.FLOAT32, x.shape))
+    integer = graph.add_value(Value("integer", dtype, x.shape))
+    integer.quantization = parameters
+    source, result = (real, integer) if cls is Quantize else (integer, real)
+    graph.inputs, graph.outputs = [source], [result]
+    graph.append(cls(source), results=[result])
+    assert graph.model is not None
+    return graph.model
+
+
+def both(made: Model, x: Array) -> tuple[Array, Array]:
+    """The result here and in LiteRT."""
+    op = made.graph.ops[0]
+    assert op.result_dtypes() == (op.output.dtype,)
+    return registry.call(registry.find_reference(op), op, [x])[0], litert(
+        to_bytes(made, "tflite"), [x]
+    )[0]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("scale", [0.0371, 1.0, 3e-6])
+def test_quantized_numbers_are_those_of_litert(dtype: TensorType, scale: float) -> None:
+    zero_point = {TensorType.INT8: -7, TensorType.UINT8: 131, TensorType.INT16: 0}[dtype]
+    x = (np.random.default_rng(5).normal(0, 60, (5, 7, 31)) * scale).astype(np.float32)
+    halves = np.array(
+        [0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, 0.49999997, -0.49999997, 1e9, -1e9], np.float32
+    )
+    for values in (x, halves * np.array(scale, np.float32), x[:0], x[0, 0, 0]):
+        ours, theirs = both(model(Quantize, values, dtype, scales([scale], [zero_point])), values)
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_channels_are_quantized_like_in_litert(dtype: TensorType, axis: int) -> None:
+    x = np.random.default_rng(5).normal(0, 9, (3, 3, 3)).astype(np.float32)
+    points = [0, 0, 0] if dtype != TensorType.UINT8 else [128, 128, 128]
+    ours, theirs = both(model(Quantize, x, dtype, scales(CHANNELS, points, axis)), x)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", TYPES)
+def test_too_large_numbers_saturate_and_nan_is_the_lowest(dtype: TensorType) -> None:
+    x = np.array([1e20, -1e20, np.inf, -np.inf, 3e38, np.nan], np.float32)
+    op = model(Quantize, x, dtype, scales([1e-3], None)).graph.ops[0]
+    low, high = np.iinfo(NUMPY[dtype]).min, np.iinfo(NUMPY[dtype]).max
+    result = registry.call(registry.find_reference(op), op, [x])[0]
+    np.testing.assert_array_equal(result, np.array([high, low, high, low, high, low]))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_dequantized_numbers_are_those_of_litert(dtype: TensorType) -> None:
+    limits = np.iinfo(NUMPY[dtype])
+    q = np.arange(limits.min, limits.max + 1, dtype=NUMPY[dtype]).reshape(2, -1)
+    for zero_point in (0,) if dtype == TensorType.INT16 else (0, 5):
+        ours, theirs = both(model(Dequantize, q, dtype, scales([0.0371], [zero_point])), q)
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", [TensorType.INT8, TensorType.UINT8])
+def test_channels_are_dequantized_like_in_litert(dtype: TensorType) -> None:
+    q = np.random.default_rng(5).integers(0, 100, (2, 3, 4)).astype(NUMPY[dtype])
+    ours, theirs = both(model(Dequantize, q, dtype, scales(CHANNELS, [0, 3, 7], 1)), q)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_half_precision_is_that_of_litert() -> None:
+    x = np.array([0, -0.0, 1, 65504, 6e-8, np.inf, -np.inf, np.nan], np.float16)
+    np.testing.assert_array_equal(run_reference(Dequantize, [x])[0], run_litert(Dequantize, [x])[0])
+
+
+def test_the_result_is_int8_until_there_is_one() -> None:
+    assert Quantize(Graph().add_input("x", (2,))).result_dtypes() == (TensorType.INT8,)
+
+
+BAD = (
+    (scales(None), "has no scale; one, or one per channel, is needed"),
+    (scales([]), "has no scale; one, or one per channel, is needed"),
+    (scales([1.0, 0.0, 1.0]), "has scales 0.0 to 1.0; they must be positive and finite"),
+    (scales([np.inf]), "they must be positive and finite"),
+    (scales([np.nan]), "they must be positive and finite"),
+    (scales([1, 2, 3], [1, 2]), "has 2 zero points, 3 scales; one each is needed"),
+    (scales([1, 2, 3], [0], 2), "has its scales along axis 2; it has 2 axes"),
+    (scales([1, 2, 3], [0], -1), "has its scales along axis -1; it has 2 axes"),
+    (scales([1, 2, 3], [0], 1), r"\[3,2\] has 3 scales along axis 1; 1 or 2 fit"),
+)
+
+
+@pytest.mark.parametrize(("parameters", "sentence"), BAD)
+def test_quantize_refuses_parameters_that_do_not_fit(
+    parameters: QuantizationParameters, sentence: str
+) -> None:
+    x = np.ones((3, 2), np.float32)
+    op = model(Quantize, x, TensorType.INT8, parameters).graph.ops[0]
+    with pytest.raises(LucioleError, match=f"Quantize 'integer': the result .*{sentence}"):
+        registry.call(registry.find_reference(op), op, [x])
+
+
+@pytest.mark.parametrize(("parameters", "sentence"), BAD)
+def test_dequantize_refuses_parameters_that_do_not_fit(
+    parameters: QuantizationParameters, sentence: str
+) -> None:
+    q = np.ones((3, 2), np.int8)
+    op = model(Dequantize, q, TensorType.INT8, parameters).graph.ops[0]
+    with pytest.raises(LucioleError, match=f"Dequantize 'real': the input .*{sentence}"):
+        registry.call(registry.find_reference(op), op, [q])
+
+
+def test_quantize_refuses_channels_that_do_not_fit_what_arrives() -> None:
+    x = np.ones((3, 2), np.float32)
+    op = model(Quantize, x, TensorType.INT8, scales(CHANNELS)).graph.ops[0]
+    op.output.shape = (None, 2)
+    with pytest.raises(LucioleError, match=r"3 scales do not fit the axes \[1, 2\]"):
+        registry.call(registry.find_reference(op), op, [x[:1]])
+
+
+def test_quantize_refuses_types_that_have_no_kernel() -> None:
+    x = np.ones((3, 2), np.float32)
+    op = model(Quantize, x, TensorType.INT32, scales([1])).graph.ops[0]
+    with pytest.raises(
+        UnsupportedError, match="no quantization to INT32; there is INT8, UINT8, INT16"
+    ):
+        registry.call(registry.find_reference(op), op, [x])
+    with pytest.raises(UnsupportedError, match="no kernel for INT8; there is FLOAT32"):
+        run_reference(Quantize, [x.astype(np.int8)])

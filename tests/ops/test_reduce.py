@@ -1,0 +1,130 @@
+"""MEAN, SUM and REDUCE_MAX: numbers against LiteRT, and shapes."""
+
+import numpy as np
+import pytest
+from numpy.typing import DTypeLike
+
+from luciole.ir import Array, Graph, Op, ShapeError, UnsupportedError, Value
+from luciole.ir.ops.reduce import Mean, ReduceMax, Sum
+from luciole.schema.enums import TensorType
+from tests.support import run_litert, run_reference
+
+ALL = (Mean, Sum, ReduceMax)
+AXES: tuple[Array, ...] = tuple(
+    np.array(a, np.int32)
+    for a in ([], [0], [-1], -2, [0, 2], [1, -2, 1], [2, 0, 1], [0, 1, 2, 3], 3)
+)
+LOWEST = np.finfo(np.float32).min
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_numbers_are_those_of_litert(cls: type[Op], dtype: DTypeLike, keep_dims: bool) -> None:
+    x = np.random.default_rng(5).normal(0, 50, (3, 5, 2, 7)).astype(dtype)
+    for axes in AXES:
+        both = (
+            run(cls, [x, axes], (1,), keep_dims=keep_dims)[0] for run in (run_reference, run_litert)
+        )
+        ours, theirs = both
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(
+            ours, theirs, rtol=1e-6 if dtype is np.float32 else 0, atol=2e-5 * (dtype is np.float32)
+        )
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_scalar_without_axes_stays(cls: type[Op]) -> None:
+    pair = [np.array(3, np.float32), np.zeros(0, np.int32)]
+    assert run_reference(cls, pair, (1,))[0] == run_litert(cls, pair, (1,))[0] == 3
+
+
+@pytest.mark.parametrize("cls", [Mean, Sum])
+def test_float_extremes_are_those_of_litert(cls: type[Op]) -> None:
+    inf, nan = np.inf, np.nan
+    x = np.array(
+        [[-inf, -inf], [nan, 1], [inf, nan], [inf, -inf], [1e-40, -0.0], [1, 2]], np.float32
+    )
+    ours, theirs = (
+        run(cls, [x, np.array([1], np.int32)], (1,))[0] for run in (run_reference, run_litert)
+    )
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_maximum_skips_nan_like_litert() -> None:
+    inf, nan = np.inf, np.nan
+    x = np.array(
+        [[-inf, -inf], [nan, 1], [1, nan], [inf, nan], [nan, nan], [inf, -inf]], np.float32
+    )
+    ours, theirs = (
+        run(ReduceMax, [x, np.array([1], np.int32)], (1,))[0] for run in (run_reference, run_litert)
+    )
+    np.testing.assert_array_equal(ours, np.array([-inf, 1, 1, inf, -inf, inf], np.float32))
+    np.testing.assert_array_equal(np.maximum(ours, LOWEST), theirs)
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
+def test_nothing_to_reduce_is_as_in_litert(cls: type[Op], dtype: DTypeLike) -> None:
+    pair = [np.ones((0, 2), dtype), np.array([0], np.int32)]
+    ours, theirs = (run(cls, pair, (1,))[0] for run in (run_reference, run_litert))
+    if cls is ReduceMax and dtype is np.float32:
+        ours = np.maximum(ours, LOWEST)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_integers_wrap_and_round_like_litert(cls: type[Op], dtype: DTypeLike) -> None:
+    largest = np.iinfo(dtype).max
+    for values in ([largest] * 4, [-largest - 1, -1], [-7, -4], [7, 4]):
+        pair = [np.array(values, dtype), np.array([0], np.int32)]
+        ours, theirs = (run(cls, pair, (1,))[0] for run in (run_reference, run_litert))
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_axes_may_be_computed(cls: type[Op]) -> None:
+    x = np.random.default_rng(5).normal(0, 5, (3, 5)).astype(np.float32)
+    pair = [x, np.array([-1], np.int64)]
+    ours = run_reference(cls, pair, keep_dims=True)[0]
+    np.testing.assert_array_equal(ours, run_reference(cls, pair, (1,), keep_dims=True)[0])
+
+
+def test_shapes_with_unknown_extents() -> None:
+    graph = Graph()
+    x, axes = graph.add_input("x", (None, 3, 5)), graph.add_constant("a", np.array([-1], np.int32))
+    assert Mean(x, axes).result_shapes() == ((None, 3),)
+    assert Mean(x, axes, keep_dims=True).result_shapes() == ((None, 3, 1),)
+    computed = graph.add_input("b", (2,), TensorType.INT32)
+    assert Sum(x, computed, keep_dims=True).result_shapes() == ((None, None, None),)
+    op = graph.append(Sum(x, computed), results=[graph.add_value(Value("y", x.dtype, (3,)))])
+    assert op.result_shapes() == ((None,),)
+
+
+def test_reduction_refuses_computed_axes_without_a_declared_rank() -> None:
+    graph = Graph()
+    x, axes = graph.add_input("x", (2, 3)), graph.add_input("a", (1,), TensorType.INT32)
+    with pytest.raises(ShapeError, match="axes are computed"):
+        Sum(x, axes).result_shapes()
+
+
+@pytest.mark.parametrize("axis", [2, -3])
+@pytest.mark.parametrize("constant", [(), (1,)])
+def test_reduction_refuses_an_axis_that_is_not_there(axis: int, constant: tuple[int, ...]) -> None:
+    pair = [np.ones((2, 3), np.float32), np.array([0, axis], np.int32)]
+    with pytest.raises(ShapeError, match=f"a reduction axis is {axis}, the tensor has 2 axes"):
+        run_reference(Mean, pair, constant, keep_dims=True)
+
+
+def test_reduction_refuses_floats_as_axes() -> None:
+    pair = [np.ones((2, 3), np.float32), np.array([0], np.float32)]
+    with pytest.raises(ShapeError, match="reduction_indices is float32 of rank 1"):
+        run_reference(Mean, pair, (1,))
+
+
+def test_reduction_refuses_quantized_types() -> None:
+    with pytest.raises(
+        UnsupportedError, match="no kernel for INT8; there is FLOAT32, INT32, INT64"
+    ):
+        run_reference(Sum, [np.ones((2, 3), np.int8), np.array([0], np.int32)], (1,))

@@ -1,0 +1,248 @@
+"""UNIDIRECTIONAL_SEQUENCE_LSTM: numbers and states against LiteRT, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luciole.exporters import to_bytes
+from luciole.importers import load
+from luciole.ir import Array, Graph, ShapeError, TensorType, Value
+from luciole.ir.errors import LucioleError
+from luciole.ir.graph import Model
+from luciole.ir.ops.unidirectional_sequence_lstm import (
+    EXTENTS,
+    INPUT_GATE,
+    NORMS,
+    PEEPHOLES,
+    UnidirectionalSequenceLSTM,
+)
+from luciole.kernels import registry
+from luciole.schema.enums import ActivationFunctionType
+from tests.support import data_path
+
+STATES = ("output_state", "cell_state")
+PROJECTION = ("projection_weights", "projection_bias")
+SIZES = {"batch": 3, "inputs": 5, "cells": 4, "outputs": 4}
+TIME = 6
+PLAIN = (*PEEPHOLES, *NORMS, *PROJECTION)
+CIFG = (*INPUT_GATE, PEEPHOLES[0], NORMS[0])
+
+VARIANTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "plain": (PLAIN, {}),
+    "clipped": (PLAIN, {"cell_clip": 0.3}),
+    "time major": (PLAIN, {"time_major": True}),
+    "relu": (PLAIN, {"activation": ActivationFunctionType.RELU}),
+    "relu6": (PLAIN, {"activation": ActivationFunctionType.RELU6}),
+    "no input gate": ((*PLAIN, *CIFG), {}),
+    "peepholes": ((*NORMS, *PROJECTION), {}),
+    "normalized": ((*PEEPHOLES, *PROJECTION), {}),
+    "projected": ((*PEEPHOLES, *NORMS), {"proj_clip": 0.2}),
+    "projected without bias": ((*PEEPHOLES, *NORMS, "projection_bias"), {}),
+    "everything": ((), {"cell_clip": 2.0, "proj_clip": 0.5}),
+    "everything but the input gate": (CIFG, {"time_major": True}),
+}
+"""What is left out, and the attributes."""
+
+
+def lstm(left_out: tuple[str, ...], sizes: dict[str, int], **attributes: Any) -> Model:
+    """A model of one operator with random parameters."""
+    attributes = {"activation": ActivationFunctionType.TANH, **attributes}
+    graph = Model().add_graph(Graph("main"))
+    random = np.random.default_rng(11)
+    first = (TIME, sizes["batch"]) if attributes.get("time_major") else (sizes["batch"], TIME)
+    operands: dict[str, Value] = {"input": graph.add_input("x", (*first, sizes["inputs"]))}
+    for name, extents in EXTENTS.items():
+        shape = tuple(sizes[e] for e in extents)
+        if name in STATES:
+            operands[name] = graph.add_value(Value(name, TensorType.FLOAT32, shape))
+            operands[name].is_variable = True
+        elif name not in left_out:
+            operands[name] = graph.add_constant(
+                name, random.normal(0, 0.7, shape).astype(np.float32)
+            )
+    graph.append(UnidirectionalSequenceLSTM(**operands, **attributes), "y")
+    graph.outputs = list(graph.ops[0].results)
+    assert graph.model is not None
+    return graph.model
+
+
+def outputs_here(model: Model, runs: list[Array]) -> list[Array]:
+    """The results of several runs, one after the other, by the reference kernel."""
+    op = model.graph.ops[0]
+    arrays: list[Array | None] = []
+    for value in op.operands:
+        fresh = value is not None and value.is_variable
+        arrays.append(
+            np.zeros(value.dims, np.float32)
+            if value is not None and fresh
+            else value and value.data
+        )
+    results = []
+    for x in runs:
+        arrays[0] = x
+        results.append(registry.call(registry.find_reference(op), op, arrays)[0])
+        assert results[-1].shape == op.output.shape
+    return results
+
+
+def outputs_in_litert(content: bytes, runs: list[Array], output: int | None = None) -> list[Array]:
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(model_content=content, experimental_preserve_all_tensors=True)
+    interpreter.allocate_tensors()
+    index = interpreter.get_output_details()[0]["index"] if output is None else output
+    results = []
+    for x in runs:
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+        interpreter.invoke()
+        results.append(interpreter.get_tensor(index).copy())
+    return results
+
+
+def sequences(shape: tuple[int | None, ...]) -> list[Array]:
+    random = np.random.default_rng(12)
+    return [random.normal(0, 1, tuple(n or 1 for n in shape)).astype(np.float32) for _ in range(3)]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_three_runs_are_those_of_litert(variant: str) -> None:
+    left_out, attributes = VARIANTS[variant]
+    sizes = {**SIZES, "outputs": SIZES["outputs"] if "projection_weights" in left_out else 2}
+    model = lstm(left_out, sizes, **attributes)
+    runs = sequences(model.graph.inputs[0].shape)
+    theirs = outputs_in_litert(to_bytes(model, "tflite"), runs)
+    for ours, other in zip(outputs_here(model, runs), theirs, strict=True):
+        np.testing.assert_allclose(ours, other, rtol=1e-5, atol=1e-6)
+
+
+def test_a_trained_model_is_that_of_litert() -> None:
+    path = data_path("models/mnist_lstm_fp32.tflite")
+    model = load(path)
+    op = model.graph.ops[0]
+    assert list(op.verify()) == []
+    runs = [x / 3 for x in sequences(model.graph.inputs[0].shape)]
+    theirs = outputs_in_litert(path.read_bytes(), runs, model.graph.values.index(op.output))
+    for ours, other in zip(outputs_here(model, runs), theirs, strict=True):
+        np.testing.assert_allclose(ours, other, rtol=1e-5, atol=1e-6)
+
+
+def test_states_hold_the_last_step_and_are_read_again() -> None:
+    model = lstm(PLAIN, SIZES)
+    op = model.graph.ops[0]
+    arrays = [None if v is None else v.data for v in op.operands]
+    arrays[18], arrays[19] = np.zeros((3, 4), np.float32), np.zeros((3, 4), np.float32)
+    x = sequences(model.graph.inputs[0].shape)[0]
+    arrays[0] = x
+    whole = registry.call(registry.find_reference(op), op, arrays)[0]
+    np.testing.assert_array_equal(arrays[18], whole[:, -1])
+    arrays[18][:], arrays[19][:] = 0, 0
+    halves = []
+    for part in (x[:, :2], x[:, 2:]):
+        arrays[0] = part
+        halves.append(registry.call(registry.find_reference(op), op, arrays)[0])
+    np.testing.assert_array_equal(np.concatenate(halves, 1), whole)
+
+
+def test_diagonal_recurrent_weights_are_diagonal_matrices() -> None:
+    full = lstm(PLAIN, SIZES)
+    diagonal = full.clone()
+    diagonal.graph.ops[0].diagonal_recurrent_tensors = True  # type: ignore[attr-defined]
+    for slot in range(5, 9):
+        vector = np.linspace(-1, 1, 4, dtype=np.float32) * slot
+        for model, array in ((full, np.diag(vector)), (diagonal, vector)):
+            value = model.graph.ops[0].operands[slot]
+            assert value is not None
+            value.set_data(array)
+    assert diagonal.graph.ops[0].result_shapes() == ((3, TIME, 4),)
+    runs = sequences(full.graph.inputs[0].shape)
+    for a, b in zip(outputs_here(full, runs), outputs_here(diagonal, runs), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
+
+
+def test_unknown_extents() -> None:
+    model = lstm(PLAIN, SIZES)
+    model.graph.inputs[0].shape = (None, None, 5)
+    for value in model.graph.values:
+        if value.is_variable:
+            value.shape = (None, 4)
+    assert model.graph.ops[0].result_shapes() == ((None, None, 4),)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "sentence"),
+    [
+        (
+            ("input_to_input_weights",),
+            "input_to_input_weights is absent and recurrent_to_input_weights is",
+        ),
+        (("input_gate_bias",), "input_gate_bias is absent and input_to_input_weights is given"),
+        (
+            ("cell_to_output_weights",),
+            "cell_to_output_weights is absent and cell_to_input_weights is",
+        ),
+        (
+            ("cell_to_input_weights",),
+            "cell_to_input_weights is absent and cell_to_forget_weights is",
+        ),
+        (
+            NORMS[1:2],
+            "forget_layer_norm_coefficients is absent and input_layer_norm_coefficients is",
+        ),
+        (INPUT_GATE, "cell_to_input_weights is given without input_to_input_weights"),
+        (
+            (*INPUT_GATE, *PEEPHOLES),
+            "input_layer_norm_coefficients is given without input_to_input",
+        ),
+        (("projection_weights",), "projection_bias is given without projection_weights"),
+        (("forget_gate_bias",), "needs operand 'forget_gate_bias'"),
+    ],
+)
+def test_lstm_refuses_half_of_a_set_of_parameters(left_out: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises((ShapeError, TypeError), match=sentence):
+        lstm(left_out, SIZES)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "sentence"),
+    [
+        ("input", (3, 5), r"input has shape \[3,5\], rank 3 is needed"),
+        ("input_to_cell_weights", (4, 6), r"has shape \[4,6\], \[cells 4, inputs 5\] is needed"),
+        (
+            "recurrent_to_forget_weights",
+            (3, 4),
+            r"has shape \[3,4\], \[cells 4, outputs 4\] is needed",
+        ),
+        ("recurrent_to_forget_weights", (4,), r"has shape \[4\], rank 2 is needed"),
+        ("output_gate_bias", (3,), r"has shape \[3\], \[cells 4\] is needed"),
+        ("cell_state", (1, 4), r"has shape \[1,4\], \[batch 3, cells 4\] is needed"),
+    ],
+)
+def test_lstm_refuses_shapes_that_do_not_fit(
+    name: str, shape: tuple[int, ...], sentence: str
+) -> None:
+    op = lstm(PLAIN, SIZES).graph.ops[0]
+    dict(op.named_operands())[name].shape = shape  # type: ignore[union-attr]
+    with pytest.raises(ShapeError, match=sentence):
+        op.result_shapes()
+
+
+def test_lstm_refuses_outputs_that_are_no_cells_without_projection() -> None:
+    with pytest.raises(ShapeError, match="4 cells give 2 outputs: without projection_weights"):
+        lstm(PLAIN, {**SIZES, "outputs": 2})
+
+
+def test_lstm_refuses_bad_clips_and_states_that_are_no_variables() -> None:
+    op = lstm(PLAIN, SIZES, cell_clip=-1.0, proj_clip=float("nan")).graph.ops[0]
+    dict(op.named_operands())["cell_state"].is_variable = False  # type: ignore[union-attr]
+    assert list(op.verify()) == [
+        "cell_clip is -1.0; it must be 0 (no clipping) or positive",
+        "proj_clip is nan; it must be 0 (no clipping) or positive",
+        "cell_state 'cell_state' is not a variable tensor: it must be one",
+    ]
+
+
+def test_lstm_refuses_an_activation_without_meaning() -> None:
+    model = lstm(PLAIN, SIZES, activation=ActivationFunctionType.SIGN_BIT)
+    with pytest.raises(LucioleError, match="SIGN_BIT is not supported for float32"):
+        outputs_here(model, sequences(model.graph.inputs[0].shape))
