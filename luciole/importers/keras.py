@@ -22,12 +22,12 @@ def load(path: Path) -> Model:
     """
     if path.is_dir() and not (path / "saved_model.pb").exists():
         raise FormatError(f"{path.name}: this folder is no SavedModel (it has no saved_model.pb)")
-    tensorflow = _tensorflow(path.name)
+    framework = tensorflow(path.name)
     try:
         with _quiet():
             if path.is_dir():
-                return _from_saved_model(tensorflow, path)
-            return from_keras(_read(tensorflow, path))
+                return _from_saved_model(framework, path)
+            return from_keras(_read(framework, path))
     except LucioleError:
         raise
     except Exception as error:  # Keras raises whatever its layers do; all of it means: not convertible
@@ -36,38 +36,38 @@ def load(path: Path) -> Model:
 
 def from_keras(keras_model: Any) -> Model:
     """A model from a live ``keras.Model``; the batch size stays open."""
-    tensorflow = _tensorflow("a live model")
+    framework = tensorflow("a live model")
     with _quiet():
-        converter = tensorflow.lite.TFLiteConverter.from_keras_model(keras_model)
+        converter = framework.lite.TFLiteConverter.from_keras_model(keras_model)
         return from_bytes(converter.convert(), getattr(keras_model, "name", "model"))
 
 
-def _from_saved_model(tensorflow: ModuleType, path: Path) -> Model:
-    converter = tensorflow.lite.TFLiteConverter.from_saved_model(str(path))
+def _from_saved_model(framework: ModuleType, path: Path) -> Model:
+    converter = framework.lite.TFLiteConverter.from_saved_model(str(path))
     return from_bytes(converter.convert(), path.name)
 
 
-def _read(tensorflow: ModuleType, path: Path) -> Any:
+def _read(framework: ModuleType, path: Path) -> Any:
     """Keras looks at the extension; the file may be called anything, so it is given the right one."""
     suffix = ".keras" if path.read_bytes()[:2] == b"PK" else ".h5"
     if path.suffix == suffix:
-        return tensorflow.keras.models.load_model(path, compile=False)
+        return framework.keras.models.load_model(path, compile=False)
     with tempfile.TemporaryDirectory() as folder:
         named = Path(folder) / f"model{suffix}"
         named.symlink_to(path.resolve())
-        return tensorflow.keras.models.load_model(named, compile=False)
+        return framework.keras.models.load_model(named, compile=False)
 
 
-def _tensorflow(what: str) -> ModuleType:
+def tensorflow(what: str) -> ModuleType:
+    """TensorFlow, imported without its messages. Raises LucioleError, saying what needs it, when it is missing."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         with _quiet():
-            import tensorflow
+            import tensorflow as module
     except ImportError:
         raise LucioleError(
-            f"{what}: reading Keras models needs TensorFlow: pip install 'luciole[tensorflow]'"
+            f"{what}: this needs TensorFlow: pip install 'luciole[tensorflow]'"
         ) from None
-    module: ModuleType = tensorflow
     return module
 
 
