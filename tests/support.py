@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
-from luciole.ir import Array, Graph, Model, Op
+from luciole.ir import Array, Graph, Model, Op, Value
+from luciole.ir.dtypes import tensor_type
 from luciole.kernels import registry
 
 HERE = Path(__file__).parent
@@ -28,8 +29,9 @@ def data_path(name: str) -> Path:
 
 def one_op(cls: type[Op], operands: Sequence[Array | None], constant: Sequence[int] = (), **attributes: Any) -> Model:
     """A model of a single operator. Operands at the ``constant`` places are constants, the others inputs."""
-    graph = Model().add_graph(Graph("main"))
-    values = []
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    values: list[Value | None] = []
     for i, array in enumerate(operands):
         if array is None:
             values.append(None)
@@ -37,13 +39,12 @@ def one_op(cls: type[Op], operands: Sequence[Array | None], constant: Sequence[i
             values.append(graph.add_constant(f"c{i}", np.asarray(array)))
         else:
             value = graph.add_input(f"x{i}", np.asarray(array).shape)
-            value.dtype = registry.tensor_type(np.asarray(array).dtype)
+            value.dtype = tensor_type(np.asarray(array).dtype)
             values.append(value)
     op = cls.from_operands(values, attributes)
-    op.results = ()
     graph.append(op, *[f"y{i}" for i in range(len(op.result_shapes()))])
     graph.outputs = list(op.results)
-    return graph.model  # type: ignore[return-value]  # add_graph set it
+    return model
 
 
 def run_reference(
@@ -55,7 +56,7 @@ def run_reference(
     results = registry.call(registry.find_reference(op), op, arrays)
     for value, array in zip(op.results, results, strict=True):
         assert all(n in (None, m) for n, m in zip(value.shape, array.shape, strict=True)), (value, array.shape)
-        assert value.dtype == registry.tensor_type(array.dtype), (value, array.dtype)
+        assert value.dtype == tensor_type(array.dtype), (value, array.dtype)
     return results
 
 
@@ -67,12 +68,15 @@ def run_litert(
     return litert(to_bytes(model, "tflite"), [a for i, a in enumerate(operands) if a is not None and i not in constant])
 
 
-def litert(content: bytes, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """Run a .tflite file in LiteRT, inputs and outputs in file order."""
+def litert(content: bytes, inputs: Sequence[Array], resolver: str = "BUILTIN_REF") -> tuple[Array, ...]:
+    """Run a .tflite file in LiteRT, inputs and outputs in file order.
+
+    ``resolver`` names its kernels: BUILTIN_REF (reference), AUTO (what users get), ...
+    """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     interpreter = Interpreter(
-        model_content=content, num_threads=1, experimental_op_resolver_type=OpResolverType.BUILTIN_REF
+        model_content=content, num_threads=1, experimental_op_resolver_type=OpResolverType[resolver]
     )
     interpreter.allocate_tensors()
     for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):

@@ -82,8 +82,8 @@ def _from_map(cls: type[Op], raw: bytes) -> dict[str, Any]:
         raise _NotUnderstood(f"custom options are no FlexBuffer: {error}") from None
     if not isinstance(options, dict):
         raise _NotUnderstood("custom options are no FlexBuffer map")
-    given = {f: options[f.schema_name] for f in cls.attr_fields() if f.schema_name in options}
-    return {f.name: _number(f, stored) for f, stored in given.items()}
+    fields = [f for f in cls.attr_fields() if f.schema_name in options]
+    return {f.name: _number(f, options[f.schema_name]) for f in fields}
 
 
 def _number(field: Field, stored: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from luciole.interpreter.interpreter import InputError, Interpreter
 from luciole.interpreter.observe import ActivationSaver, Observer
-from luciole.interpreter.plan import ExecutionError, Plan
+from luciole.interpreter.plan import Plan
+from luciole.kernels.registry import ExecutionError
 
 __all__ = ["ActivationSaver", "ExecutionError", "InputError", "Interpreter", "Observer", "Plan"]

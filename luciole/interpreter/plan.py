@@ -9,18 +9,15 @@ import numpy as np
 
 from luciole.interpreter.memory import allocate
 from luciole.interpreter.observe import Observer
-from luciole.ir import Array, Graph, LucioleError, Op, UnsupportedError, Value
+from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.passes.fold_constants import folded
 from luciole.ir.passes.infer_shapes import infer_op
+from luciole.ir.value import element_count
 from luciole.kernels import jit, registry
 from luciole.kernels.registry import Context, NativeStep, Reference
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
 """Bytes of tensors that a model may ask for unless the caller raises it."""
-
-
-class ExecutionError(LucioleError):
-    """An operator could not compute its result from what it was given."""
 
 
 @dataclass
@@ -57,6 +54,7 @@ class Plan:
     def __init__(
         self, graph: Graph, shapes: Mapping[Value, tuple[int, ...]], memory_limit: int = DEFAULT_MEMORY_LIMIT
     ) -> None:
+        self._memory_limit = memory_limit
         self.graph, values = graph.clone()
         self.values = values
         self._sources = dict(zip(self.graph.ops, graph.ops, strict=True))
@@ -67,7 +65,8 @@ class Plan:
         remaining = self._settle()
         self._contents: dict[Value, Array] = dict(self._constants)
         self._contents.update(allocate(self._placed(remaining), memory_limit))
-        self.steps = self._steps(remaining)
+        with np.errstate(all="ignore"):
+            self.steps = [self._step(op) for op in remaining]
         self._schedule = _grouped(self.steps)
 
     def _settle(self) -> list[Op]:
@@ -76,7 +75,7 @@ class Plan:
         remaining = []
         for op in self.graph.ops:
             infer_op(op, declared=False)
-            results = folded(op, registry.evaluate)
+            results = folded(op, registry.evaluate) if self._is_modest(op) else None
             if results is None:
                 remaining.append(op)
                 continue
@@ -86,14 +85,15 @@ class Plan:
                 self._constants[value] = array
         return remaining
 
+    def _is_modest(self, op: Op) -> bool:
+        """Whether an operator's results may be computed before anyone asked for their memory."""
+        return all(element_count(value.dims) <= self._memory_limit for value in op.results)
+
     def _placed(self, ops: Sequence[Op]) -> list[Value]:
         """Tensors whose size is settled and that something fills: inputs, variables, results."""
         results = [v for op in ops for v in op.results if None not in v.shape]
         variables = [v for v in self.graph.values if v.is_variable]
         return list(dict.fromkeys([*self.graph.inputs, *variables, *results]))
-
-    def _steps(self, ops: Sequence[Op]) -> list[Step]:
-        return [self._step(op) for op in ops]
 
     def _step(self, op: Op) -> Step:
         in_place = all(value in self._contents for value in op.results)
@@ -149,12 +149,7 @@ class Plan:
 
     def _run_reference(self, step: Step) -> None:
         operands = [None if v is None else self._contents[v] for v in step.op.operands]
-        try:
-            results = registry.call(step.reference, step.op, operands)
-        except LucioleError as error:
-            raise type(error)(f"{step.source}: {error}") from None
-        except (ValueError, IndexError, TypeError, ArithmeticError, MemoryError) as error:
-            raise ExecutionError(f"{step.source}: {type(error).__name__}: {error}") from error
+        results = registry.call(step.reference, step.op, operands)
         for value, array in zip(step.op.results, results, strict=True):
             if step.in_place:
                 self._contents[value][...] = array

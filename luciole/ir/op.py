@@ -192,6 +192,8 @@ class Op:
         for index, field in enumerate(fields):
             if field.default is REQUIRED and (index >= len(slots) or slots[index] is None):
                 raise ShapeError(f"operand {field.name!r} is missing")
+        if variadic and None in slots[len(fields) - 1 :]:
+            raise ShapeError(f"one of the operands {fields[-1].name!r} is missing")
         op = cls.__new__(cls)
         op._setup()
         op.set_operands(slots)

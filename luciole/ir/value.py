@@ -29,10 +29,10 @@ class Use(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """Where a value comes from: result ``index`` of ``op``."""
+    """Where a value comes from: result ``slot`` of ``op``."""
 
     op: Op
-    index: int
+    slot: int
 
 
 class Buffer:

@@ -30,7 +30,7 @@ def cast(op: Cast, x: Array) -> Array:
     to = op.output.dtype
     if to not in TYPES:
         have = ", ".join(t.name for t in TYPES)
-        raise UnsupportedError(f"{op}: no cast to {to.name}; there is {have}")
+        raise UnsupportedError(f"no cast to {to.name}; there is {have}")
     if x.dtype.kind == "f" and NUMPY[to].kind in "iu":
         return _saturated(x, NUMPY[to])
     return x.astype(NUMPY[to])

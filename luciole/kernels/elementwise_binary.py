@@ -40,7 +40,7 @@ def integer_div(op: ops.Div, x: Array, y: Array) -> Array:
     """Rounded toward zero. Raises LucioleError when a divisor is 0."""
     zeros = y.size - np.count_nonzero(y)
     if zeros:
-        raise LucioleError(f"{op}: {zeros} of {y.size} divisors are 0, integers need others")
+        raise LucioleError(f"{zeros} of {y.size} divisors are 0, integers need others")
     with np.errstate(over="ignore"):
         return activate(truncated_quotient(x, y), op.activation)
 

@@ -18,7 +18,7 @@ def parameters(op: Op, value: Value, shape: tuple[int, ...]) -> tuple[Array, Arr
     Raises LucioleError when there are none or they do not fit the value.
     """
     for fault in op.verify():
-        raise LucioleError(f"{op}: {fault}")
+        raise LucioleError(fault)
     found = value.quantization
     assert found is not None  # else verify has spoken
     scale = np.asarray(found.scale, np.float32)
@@ -28,7 +28,7 @@ def parameters(op: Op, value: Value, shape: tuple[int, ...]) -> tuple[Array, Arr
     if scale.size > 1:
         channels[found.quantized_dimension] = scale.size
         if shape[found.quantized_dimension] != scale.size:
-            raise LucioleError(f"{op}: {scale.size} scales do not fit the axes {list(shape)}")
+            raise LucioleError(f"{scale.size} scales do not fit the axes {list(shape)}")
     return scale.reshape(channels), np.broadcast_to(zero_point, scale.shape).reshape(channels)
 
 
@@ -38,7 +38,7 @@ def quantize(op: Quantize, x: Array) -> Array:
     to = op.output.dtype
     if to not in TYPES:
         have = ", ".join(t.name for t in TYPES)
-        raise UnsupportedError(f"{op}: no quantization to {to.name}; there is {have}")
+        raise UnsupportedError(f"no quantization to {to.name}; there is {have}")
     scale, zero_point = parameters(op, op.output, x.shape)
     limits = np.iinfo(NUMPY[to])
     with np.errstate(all="ignore"):

@@ -18,7 +18,7 @@ INTEGERS = (TensorType.INT32, TensorType.INT64)
 
 def _where(op: Reduction, x: Array, indices: Array) -> dict[str, Any]:
     """NumPy's words for the axes."""
-    numbers = axes(np.atleast_1d(indices).tolist(), x.ndim, f"{op}: a reduction axis")
+    numbers = axes(np.atleast_1d(indices).tolist(), x.ndim, "a reduction axis")
     return {"axis": numbers, "keepdims": op.keep_dims}
 
 

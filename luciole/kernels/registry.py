@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
+
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 import luciole.kernels
-from luciole.ir import Array, Op, TensorType, UnknownOp, UnsupportedError, Value
-from luciole.ir.dtypes import NUMPY, tensor_type
+from luciole.ir import Array, LucioleError, Op, TensorType, UnknownOp, UnsupportedError, Value
+from luciole.ir.dtypes import NUMPY
 
 Reference = Callable[..., Any]
 """``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic operand
@@ -23,6 +25,10 @@ ANY: tuple[TensorType, ...] = tuple(NUMPY)
 """For kernels that only move elements."""
 
 O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
+
+
+class ExecutionError(LucioleError):
+    """An operator could not compute its result from what it was given."""
 
 
 @dataclass(frozen=True)
@@ -133,14 +139,23 @@ def load_kernels() -> None:
 
 
 def call(kernel: Reference, op: Op, arrays: list[Array | None]) -> tuple[Array, ...]:
-    """Run a reference kernel on arrays in operand order; always a tuple of results."""
+    """Run a reference kernel on arrays in operand order; always a tuple of results.
+
+    Whatever goes wrong inside becomes a LucioleError that names the operator.
+    """
     fields = op.operand_fields()
     variadic = bool(fields) and fields[-1].kind == "operands"
     fixed = len(fields) - variadic
     given: list[Any] = arrays[:fixed] + [None] * (fixed - len(arrays))
     if variadic:
         given.append(tuple(arrays[fixed:]))
-    result = kernel(op, *given)
+    try:
+        with np.errstate(all="ignore"):  # infinities and NaN are values here, as in every runtime
+            result = kernel(op, *given)
+    except LucioleError as error:
+        raise type(error)(f"{op}: {error}") from None
+    except (ValueError, IndexError, TypeError, ArithmeticError, MemoryError) as error:
+        raise ExecutionError(f"{op}: {type(error).__name__}: {error}") from error
     return result if isinstance(result, tuple) else (result,)
 
 

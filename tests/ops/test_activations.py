@@ -8,6 +8,8 @@ from luciole.ir import Array, Op, UnsupportedError
 from luciole.ir.ops import activations as ops
 from tests.support import one_op, run_litert, run_reference
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 ALL = (ops.Tanh, ops.Logistic, ops.Relu, ops.Relu6, ops.ReluN1To1, ops.Elu, ops.HardSwish)
 EXTREMES = np.array(
     [0, -0.0, 1e-40, -1e-40, 3e38, -3e38, 88, -88, -9, 17, -104, np.inf, -np.inf, np.nan],
@@ -15,11 +17,11 @@ EXTREMES = np.array(
 )
 RANDOM = np.random.default_rng(7).normal(0, 4, (3, 5, 701)).astype(np.float32)
 LITERT_LOGISTIC = 1.3e-4
-"""LiteRT's reference kernel takes e^x for the logistic function below -9: too much by 1 + e^x."""
+"""LiteRT's reference kernel takes e^x for the logistic function below -9."""
 
 
 def litert(cls: type[Op], x: Array) -> Array:
-    """LiteRT's result; ELU is not among its reference kernels, so that one runs in an optimized one."""
+    """LiteRT's result; ELU is not among its reference kernels, so an optimized one runs."""
     if cls is not ops.Elu:
         return run_litert(cls, [x])[0]
     from ai_edge_litert.interpreter import Interpreter, OpResolverType

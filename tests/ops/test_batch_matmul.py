@@ -7,6 +7,8 @@ from luciole.ir import Graph, ShapeError, UnsupportedError
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from tests.support import run_litert, run_reference
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 CASES = (
     ((3, 4), (4, 5), False, False),
     ((2, 3, 4), (4, 5), False, False),

@@ -1,11 +1,15 @@
 """CAST: numbers against LiteRT, every pair of types."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.cast import Cast
 from tests.support import run_litert, run_reference
+
+pytestmark = pytest.mark.filterwarnings("error")
 
 INTEGERS = (0, 1, -1, 127, 128, -128, -129, 255, 300, -300, 32767, 32768, -32769, 65536 + 5)
 LARGE = (2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**40 + 5, 2**63 - 1, -(2**63))
@@ -28,11 +32,10 @@ INPUTS: dict[TensorType, Array] = {
 }
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("source", INPUTS)
 @pytest.mark.parametrize("target", INPUTS)
 def test_every_pair_is_that_of_litert(source: TensorType, target: TensorType) -> None:
-    types = {"in_data_type": source, "out_data_type": target}
+    types: dict[str, Any] = {"in_data_type": source, "out_data_type": target}
     ours, theirs = (run(Cast, [INPUTS[source]], **types)[0] for run in (run_reference, run_litert))
     assert ours.dtype == theirs.dtype
     np.testing.assert_array_equal(ours, theirs)
@@ -40,7 +43,7 @@ def test_every_pair_is_that_of_litert(source: TensorType, target: TensorType) ->
 
 
 def test_scalars_and_empty_tensors() -> None:
-    types = {"out_data_type": TensorType.INT8}
+    types: dict[str, Any] = {"out_data_type": TensorType.INT8}
     assert run_reference(Cast, [np.array(-7.9, np.float32)], **types)[0] == -7
     assert run_reference(Cast, [np.zeros((2, 0), np.float32)], **types)[0].shape == (2, 0)
 

@@ -9,6 +9,8 @@ from luciole.ir.ops import elementwise_binary as ops
 from luciole.schema.enums import ActivationFunctionType, TensorType
 from tests.support import run_litert, run_reference
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 ALL = (ops.Add, ops.Sub, ops.Mul, ops.Div, ops.Maximum, ops.Minimum)
 ARITHMETIC = (ops.Add, ops.Sub, ops.Mul, ops.Div)
 SHAPES = (

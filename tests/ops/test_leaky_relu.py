@@ -7,6 +7,8 @@ from luciole.ir import UnsupportedError
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from tests.support import run_litert, run_reference
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 EXTREMES = np.array([0, -0.0, 1e-40, -1e-40, 3e38, -3e38, np.inf, -np.inf, np.nan], np.float32)
 
 

@@ -7,6 +7,8 @@ from luciole.ir import Graph, Shape, ShapeError, UnsupportedError
 from luciole.ir.ops.prelu import PRelu
 from tests.support import run_litert, run_reference
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 EXTREMES = np.array([0, -0.0, 1e-40, -1e-40, 3e38, -3e38, np.inf, -np.inf, np.nan], np.float32)
 
 
@@ -20,9 +22,11 @@ def test_numbers_are_those_of_litert(shape: tuple[int, ...]) -> None:
 
 
 def test_extremes_are_those_of_litert() -> None:
-    pair = [np.repeat(EXTREMES[:, None], 3, 1), np.array([0, 0.5, -2], np.float32)]
+    pair = [np.repeat(EXTREMES[:, None], 4, 1), np.array([0, 0.5, -2, np.inf], np.float32)]
     ours, theirs = (run(PRelu, pair)[0] for run in (run_reference, run_litert))
     np.testing.assert_array_equal(ours, theirs)
+    zero = ours == 0
+    np.testing.assert_array_equal(np.signbit(ours)[zero], np.signbit(theirs)[zero])
 
 
 def test_unknown_extents() -> None:

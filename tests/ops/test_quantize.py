@@ -13,6 +13,8 @@ from luciole.kernels import registry
 from luciole.schema.tables import QuantizationParameters
 from tests.support import litert, run_litert, run_reference
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 NUMPY: dict[TensorType, Any] = {
     TensorType.INT8: np.int8,
@@ -77,7 +79,6 @@ def test_channels_are_quantized_like_in_litert(dtype: TensorType, axis: int) -> 
     np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", TYPES)
 def test_too_large_numbers_saturate_and_nan_is_the_lowest(dtype: TensorType) -> None:
     x = np.array([1e20, -1e20, np.inf, -np.inf, 3e38, np.nan], np.float32)

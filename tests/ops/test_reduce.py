@@ -9,6 +9,8 @@ from luciole.ir.ops.reduce import Mean, ReduceMax, Sum
 from luciole.schema.enums import TensorType
 from tests.support import run_litert, run_reference
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 ALL = (Mean, Sum, ReduceMax)
 AXES: tuple[Array, ...] = tuple(
     np.array(a, np.int32)
@@ -86,7 +88,7 @@ def test_integers_wrap_and_round_like_litert(cls: type[Op], dtype: DTypeLike) ->
 @pytest.mark.parametrize("cls", ALL)
 def test_axes_may_be_computed(cls: type[Op]) -> None:
     x = np.random.default_rng(5).normal(0, 5, (3, 5)).astype(np.float32)
-    pair = [x, np.array([-1], np.int64)]
+    pair: list[Array] = [x, np.array([-1], np.int64)]
     ours = run_reference(cls, pair, keep_dims=True)[0]
     np.testing.assert_array_equal(ours, run_reference(cls, pair, (1,), keep_dims=True)[0])
 

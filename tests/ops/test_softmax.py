@@ -9,6 +9,8 @@ from luciole.ir import Graph, Op, ShapeError, UnsupportedError
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from tests.support import run_litert, run_reference
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 BOTH: tuple[tuple[type[Op], dict[str, Any]], ...] = ((Softmax, {"beta": 1.0}), (LogSoftmax, {}))
 SHAPES = ((5,), (3, 1), (2, 7), (3, 2, 5), (1, 2, 3, 4), (2, 1, 2, 2, 3), (2, 0), (0, 3))
 EXTREMES = np.array(

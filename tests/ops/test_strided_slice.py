@@ -36,7 +36,7 @@ CASES: list[tuple[list[int], list[int], list[int], dict[str, int]]] = [
     ([0, 0, 0, 1], [0, 0, 0, 3], [1, 1, 1, 1], {"ellipsis_mask": 1, "new_axis_mask": 0b0110}),
     ([0, 1, 1], [0, 3, 2], [1, 1, 1], {"new_axis_mask": 0b001}),
     ([1, 0, 1], [3, 0, 2], [1, 1, 1], {"new_axis_mask": 0b010, "shrink_axis_mask": 0b110}),
-    ([0, 0, 3], [0, 0, 0], [1, 1, 1], {"ellipsis_mask": 3 & 1, "shrink_axis_mask": 0b100}),
+    ([0, 0, 3], [0, 2, 0], [1, 1, 1], {"ellipsis_mask": 0b001, "shrink_axis_mask": 0b100}),
     ([0, 0], [0, 0], [1, 1], {"ellipsis_mask": 0b01, "new_axis_mask": 0b11}),
 ]
 
@@ -185,7 +185,6 @@ def test_strided_slice_takes_the_rank_from_the_file_where_nothing_else_tells_it(
             "ellipsis_mask speaks of 2 entries, one is possible",
         ),
         ([3, 0], [1, 1], {"offset": 1}, r"begin\[0\] 3 plus end 1 lies outside of the 3 elements"),
-        ([0, 0], [-1, 1], {"offset": 1}, None),
     ],
 )
 @pytest.mark.parametrize("constant", [(1, 2, 3), ()])
@@ -193,13 +192,10 @@ def test_strided_slice_refuses_impossible_entries(
     begin: list[int],
     strides: list[int],
     masks: dict[str, int],
-    message: str | None,
+    message: str,
     constant: tuple[int, ...],
 ) -> None:
     arrays = operands(X, begin, [1] * len(begin), strides)
-    if message is None:
-        assert 0 in run_reference(StridedSlice, arrays, constant, **masks)[0].shape
-        return
     with pytest.raises(ShapeError, match=message):
         run_reference(StridedSlice, arrays, constant, **masks)
 

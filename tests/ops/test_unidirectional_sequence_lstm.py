@@ -7,9 +7,7 @@ import pytest
 
 from luciole.exporters import to_bytes
 from luciole.importers import load
-from luciole.ir import Array, Graph, ShapeError, TensorType, Value
-from luciole.ir.errors import LucioleError
-from luciole.ir.graph import Model
+from luciole.ir import Array, Graph, LucioleError, Model, ShapeError, TensorType, Value
 from luciole.ir.ops.unidirectional_sequence_lstm import (
     EXTENTS,
     INPUT_GATE,
@@ -20,6 +18,8 @@ from luciole.ir.ops.unidirectional_sequence_lstm import (
 from luciole.kernels import registry
 from luciole.schema.enums import ActivationFunctionType
 from tests.support import data_path
+
+pytestmark = pytest.mark.filterwarnings("error")
 
 STATES = ("output_state", "cell_state")
 PROJECTION = ("projection_weights", "projection_bias")
@@ -61,43 +61,57 @@ def lstm(left_out: tuple[str, ...], sizes: dict[str, int], **attributes: Any) ->
             operands[name] = graph.add_constant(
                 name, random.normal(0, 0.7, shape).astype(np.float32)
             )
-    graph.append(UnidirectionalSequenceLSTM(**operands, **attributes), "y")
+    given: dict[str, Any] = {**operands, **attributes}
+    graph.append(UnidirectionalSequenceLSTM(**given), "y")
     graph.outputs = list(graph.ops[0].results)
     assert graph.model is not None
     return graph.model
 
 
+def states(model: Model) -> list[Array]:
+    """Both states as they are before the first run."""
+    return [
+        np.zeros(value.dims, np.float32) for value in model.graph.ops[0].operands[18:20] if value
+    ]
+
+
+def run_here(model: Model, x: Array, state: list[Array]) -> Array:
+    """The result of the reference kernel, which updates the states."""
+    op = model.graph.ops[0]
+    rest = [None if value is None else value.data for value in op.operands]
+    arrays = [x, *rest[1:18], *state, *rest[20:]]
+    return registry.call(registry.find_reference(op), op, arrays)[0]
+
+
 def outputs_here(model: Model, runs: list[Array]) -> list[Array]:
     """The results of several runs, one after the other, by the reference kernel."""
-    op = model.graph.ops[0]
-    arrays: list[Array | None] = []
-    for value in op.operands:
-        fresh = value is not None and value.is_variable
-        arrays.append(
-            np.zeros(value.dims, np.float32)
-            if value is not None and fresh
-            else value and value.data
-        )
-    results = []
-    for x in runs:
-        arrays[0] = x
-        results.append(registry.call(registry.find_reference(op), op, arrays)[0])
-        assert results[-1].shape == op.output.shape
-    return results
+    state = states(model)
+    return [run_here(model, x, state) for x in runs]
 
 
 def outputs_in_litert(content: bytes, runs: list[Array], output: int | None = None) -> list[Array]:
-    from ai_edge_litert.interpreter import Interpreter
+    """The same in LiteRT; ``output`` is the index of an inner tensor, to see that instead."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    interpreter = Interpreter(model_content=content, experimental_preserve_all_tensors=True)
+    interpreter = Interpreter(
+        model_content=content,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+        experimental_preserve_all_tensors=True,
+    )
     interpreter.allocate_tensors()
     index = interpreter.get_output_details()[0]["index"] if output is None else output
     results = []
     for x in runs:
         interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
         interpreter.invoke()
-        results.append(interpreter.get_tensor(index).copy())
+        results.append(interpreter.get_tensor(index))
     return results
+
+
+def assert_close(ours: list[Array], theirs: list[Array]) -> None:
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 def sequences(shape: tuple[int | None, ...]) -> list[Array]:
@@ -108,12 +122,11 @@ def sequences(shape: tuple[int | None, ...]) -> list[Array]:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_three_runs_are_those_of_litert(variant: str) -> None:
     left_out, attributes = VARIANTS[variant]
-    sizes = {**SIZES, "outputs": SIZES["outputs"] if "projection_weights" in left_out else 2}
+    sizes = {**SIZES, "outputs": SIZES["cells"] if "projection_weights" in left_out else 2}
     model = lstm(left_out, sizes, **attributes)
     runs = sequences(model.graph.inputs[0].shape)
     theirs = outputs_in_litert(to_bytes(model, "tflite"), runs)
-    for ours, other in zip(outputs_here(model, runs), theirs, strict=True):
-        np.testing.assert_allclose(ours, other, rtol=1e-5, atol=1e-6)
+    assert_close(outputs_here(model, runs), theirs)
 
 
 def test_a_trained_model_is_that_of_litert() -> None:
@@ -123,41 +136,37 @@ def test_a_trained_model_is_that_of_litert() -> None:
     assert list(op.verify()) == []
     runs = [x / 3 for x in sequences(model.graph.inputs[0].shape)]
     theirs = outputs_in_litert(path.read_bytes(), runs, model.graph.values.index(op.output))
-    for ours, other in zip(outputs_here(model, runs), theirs, strict=True):
-        np.testing.assert_allclose(ours, other, rtol=1e-5, atol=1e-6)
+    assert_close(outputs_here(model, runs), theirs)
 
 
 def test_states_hold_the_last_step_and_are_read_again() -> None:
     model = lstm(PLAIN, SIZES)
-    op = model.graph.ops[0]
-    arrays = [None if v is None else v.data for v in op.operands]
-    arrays[18], arrays[19] = np.zeros((3, 4), np.float32), np.zeros((3, 4), np.float32)
     x = sequences(model.graph.inputs[0].shape)[0]
-    arrays[0] = x
-    whole = registry.call(registry.find_reference(op), op, arrays)[0]
-    np.testing.assert_array_equal(arrays[18], whole[:, -1])
-    arrays[18][:], arrays[19][:] = 0, 0
-    halves = []
-    for part in (x[:, :2], x[:, 2:]):
-        arrays[0] = part
-        halves.append(registry.call(registry.find_reference(op), op, arrays)[0])
-    np.testing.assert_array_equal(np.concatenate(halves, 1), whole)
+    state = states(model)
+    whole = run_here(model, x, state)
+    np.testing.assert_array_equal(state[0], whole[:, -1])
+    state = states(model)
+    parts = [run_here(model, part, state) for part in (x[:, :2], x[:, 2:2], x[:, 2:])]
+    np.testing.assert_array_equal(np.concatenate(parts, 1), whole)
 
 
-def test_diagonal_recurrent_weights_are_diagonal_matrices() -> None:
+def test_diagonal_recurrent_weights_are_those_of_litert() -> None:
     full = lstm(PLAIN, SIZES)
-    diagonal = full.clone()
-    diagonal.graph.ops[0].diagonal_recurrent_tensors = True  # type: ignore[attr-defined]
+    diagonal = lstm(PLAIN, SIZES)
     for slot in range(5, 9):
         vector = np.linspace(-1, 1, 4, dtype=np.float32) * slot
         for model, array in ((full, np.diag(vector)), (diagonal, vector)):
             value = model.graph.ops[0].operands[slot]
             assert value is not None
             value.set_data(array)
-    assert diagonal.graph.ops[0].result_shapes() == ((3, TIME, 4),)
+    op = diagonal.graph.ops[0]
+    assert isinstance(op, UnidirectionalSequenceLSTM)
+    op.diagonal_recurrent_tensors = True
+    assert op.result_shapes() == ((3, TIME, 4),)
     runs = sequences(full.graph.inputs[0].shape)
-    for a, b in zip(outputs_here(full, runs), outputs_here(diagonal, runs), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
+    ours = outputs_here(diagonal, runs)
+    assert_close(ours, outputs_here(full, runs))
+    assert_close(ours, outputs_in_litert(to_bytes(diagonal, "tflite"), runs))
 
 
 def test_unknown_extents() -> None:
