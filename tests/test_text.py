@@ -295,33 +295,12 @@ ONE_OPTIONS = {
 }
 """What ONE prints for each operator: compiler/circledump/src/OpPrinter.cpp, labels in order."""
 
-WAITING = frozenset(
-    {
-        "BATCH_MATMUL",
-        "CAST",
-        "FULLY_CONNECTED",
-        "GELU",
-        "LEAKY_RELU",
-        "REDUCE_ANY",
-        "REDUCE_MAX",
-        "REDUCE_MIN",
-        "REDUCE_PROD",
-        "SHAPE",
-        "SPLIT",
-        "SPLIT_V",
-        "STRIDED_SLICE",
-        "SUM",
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
-    }
-)
 """Definitions that do not have ONE's labels yet."""
 
 
 @pytest.mark.parametrize("name", sorted(ONE_OPTIONS.keys() & {code.name for code in OPS}))
 def test_definitions_have_the_labels_of_circledump_in_its_order(name: str) -> None:
     labels = [f.dump for f in OPS[BuiltinOperator[name]].attr_fields() if f.dump is not None]
-    if name in WAITING and " ".join(labels) != ONE_OPTIONS[name]:
-        pytest.xfail(f"{name} has {labels}, ONE prints {ONE_OPTIONS[name]}")
     assert " ".join(labels) == ONE_OPTIONS[name]
 
 

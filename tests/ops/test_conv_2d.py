@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole.ir import Graph, ShapeError, TensorType
+from luciole.exporters import to_bytes
+from luciole.interpreter import Interpreter
+from luciole.ir import Array, Graph, Model, ShapeError, TensorType, UnsupportedError
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.schema.enums import ActivationFunctionType, Padding
-from tests.support import one_op, run_litert, run_reference
+from luciole.schema.tables import QuantizationParameters
+from tests.support import litert, one_op, run_litert, run_reference
 
 CASES = list(product(Padding, [(1, 1), (2, 1), (3, 2)], [(1, 1), (2, 3)]))
 
@@ -132,3 +135,39 @@ def test_conv_2d_refuses_windows_that_do_not_move(attributes: dict[str, Any], me
 def test_conv_2d_infers_the_input_s_type() -> None:
     op = one_op(Conv2D, [np.zeros((1, 2, 2, 1), np.int8)] * 2, stride_h=1, stride_w=1).graph.ops[0]
     assert op.results[0].dtype == TensorType.INT8
+
+
+def hybrid_model(filter: Array, scale: float, bias: Array) -> Model:
+    """A convolution with int8 weights under float inputs, as the converter's dynamic range writes it."""
+    x = np.zeros((2, 6, 5, 3), np.float32)
+    model = one_op(Conv2D, [x, filter, bias], constant=(1, 2), stride_h=1, stride_w=2)
+    weights = model.graph.ops[0].operands[1]
+    assert weights is not None
+    weights.quantization = QuantizationParameters(
+        scale=np.array([scale], np.float32), zero_point=np.zeros(1, np.int64)
+    )
+    model.graph.ops[0].version = 2
+    return model
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_hybrid_equals_litert(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    filter = generator.integers(-127, 128, (4, 3, 2, 3)).astype(np.int8)
+    model = hybrid_model(filter, 0.013, generator.normal(size=4).astype(np.float32))
+    x = (generator.normal(size=(2, 6, 5, 3)) * 10**seed).astype(np.float32)
+    x[1] *= 0 if seed == 4 else 1
+    (want,) = litert(to_bytes(model, "tflite"), [x])
+    (got,) = Interpreter(model).run(x).values()
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-6 * np.abs(want).max())
+
+
+def test_hybrid_refuses_weights_with_several_scales() -> None:
+    model = hybrid_model(np.ones((4, 3, 2, 3), np.int8), 0.1, np.zeros(4, np.float32))
+    weights = model.graph.ops[0].operands[1]
+    assert weights is not None
+    weights.quantization = QuantizationParameters(
+        scale=np.ones(4, np.float32), zero_point=np.zeros(4, np.int64)
+    )
+    with pytest.raises(UnsupportedError, match="need one scale and zero point 0"):
+        Interpreter(model).run(np.zeros((2, 6, 5, 3), np.float32))

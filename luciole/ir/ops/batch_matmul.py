@@ -24,8 +24,8 @@ class BatchMatMul(Op, code=BuiltinOperator.BATCH_MATMUL, options="BatchMatMulOpt
     x: Value = operand()
     y: Value = operand()
 
-    adjoint_lhs: bool = attr(default=False)
-    adjoint_rhs: bool = attr(default=False)
+    adjoint_lhs: bool = attr(default=False, dump="adjoint_lhs")
+    adjoint_rhs: bool = attr(default=False, dump="adjoint_rhs")
     asymmetric_quantize_inputs: bool = attr(default=False)
 
     infer_dtype = dtype_of("x")

@@ -13,8 +13,8 @@ class Cast(Op, code=BuiltinOperator.CAST, options="CastOptions"):
 
     x: Value = operand()
 
-    in_data_type: TensorType = attr(default=TensorType.FLOAT32)
-    out_data_type: TensorType = attr(default=TensorType.FLOAT32)
+    in_data_type: TensorType = attr(default=TensorType.FLOAT32, dump="in_data_type")
+    out_data_type: TensorType = attr(default=TensorType.FLOAT32, dump="out_data_type")
 
     infer_shape = like("x")
 

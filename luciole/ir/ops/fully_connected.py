@@ -32,13 +32,13 @@ class FullyConnected(Op, code=BuiltinOperator.FULLY_CONNECTED, options="FullyCon
     weights: Value = operand()
     bias: Value | None = operand(default=None, explicit=True)
 
-    activation: ActivationFunctionType = attr(
-        default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
-    )
     weights_format: FullyConnectedOptionsWeightsFormat = attr(
         default=FullyConnectedOptionsWeightsFormat.DEFAULT, dump="WeightFormat"
     )
-    keep_num_dims: bool = attr(default=False)
+    activation: ActivationFunctionType = attr(
+        default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
+    )
+    keep_num_dims: bool = attr(default=False, dump="keep_num_dims")
     asymmetric_quantize_inputs: bool = attr(default=False)
     quantized_bias_type: TensorType = attr(default=TensorType.FLOAT32)
 

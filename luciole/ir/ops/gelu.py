@@ -11,4 +11,4 @@ class Gelu(Rectifier, code=BuiltinOperator.GELU, options="GeluOptions"):
     Hendrycks and Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415, section 2.
     """
 
-    approximate: bool = attr(default=False)
+    approximate: bool = attr(default=False, dump="approximate")

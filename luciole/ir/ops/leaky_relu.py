@@ -8,4 +8,4 @@ from luciole.schema.enums import BuiltinOperator
 class LeakyRelu(Rectifier, code=BuiltinOperator.LEAKY_RELU, options="LeakyReluOptions"):
     """x where it is positive, else alpha x."""
 
-    alpha: float = attr(default=0.0)
+    alpha: float = attr(default=0.0, dump="alpha")

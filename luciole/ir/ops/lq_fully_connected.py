@@ -32,11 +32,11 @@ class LQFullyConnected(
     bias: Value | None = operand(default=None)
     weights_offsets: Value | None = operand(default=None)
 
-    hidden_size: int = attr(default=0)
+    hidden_size: int = attr(default=0, dump="hidden_size")
     activation: ActivationFunctionType = attr(
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
-    input_offset: float = attr(default=0.0)
+    input_offset: float = attr(default=0.0, dump="input_offset")
 
     quant = Quant(weight="weights_binary", axis=0, bias="bias")
     infer_dtype = dtype_of("input")

@@ -14,7 +14,7 @@ class Reduction(Op):
     input: Value = operand()
     reduction_indices: Value = operand(dtype=INDEX)
 
-    keep_dims: bool = attr(default=False)
+    keep_dims: bool = attr(default=False, dump="keep_dims")
 
     infer_dtype = dtype_of("input")
 

@@ -14,7 +14,7 @@ class Shape(Op, code=BuiltinOperator.SHAPE, options="ShapeOptions"):
 
     input: Value = operand()
 
-    out_type: TensorType = attr(default=TensorType.FLOAT32)
+    out_type: TensorType = attr(default=TensorType.FLOAT32, dump="out_type")
 
     def infer_shape(self, /) -> tuple[int]:
         return (len(self.input.shape),)

@@ -15,7 +15,7 @@ class Split(Op, code=BuiltinOperator.SPLIT, options="SplitOptions"):
     split_dim: Value = operand(dtype=INDEX)
     input: Value = operand()
 
-    num_splits: int = attr(default=0)
+    num_splits: int = attr(default=0, dump="num_splits")
 
     variadic_results = True
     infer_dtype = dtype_of("input")

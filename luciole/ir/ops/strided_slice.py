@@ -28,11 +28,11 @@ class StridedSlice(Op, code=BuiltinOperator.STRIDED_SLICE, options="StridedSlice
     end: Value = operand(dtype=INDEX)
     strides: Value = operand(dtype=INDEX)
 
-    begin_mask: int = attr(default=0)
-    end_mask: int = attr(default=0)
-    ellipsis_mask: int = attr(default=0)
-    new_axis_mask: int = attr(default=0)
-    shrink_axis_mask: int = attr(default=0)
+    begin_mask: int = attr(default=0, dump="begin_mask")
+    end_mask: int = attr(default=0, dump="end_mask")
+    ellipsis_mask: int = attr(default=0, dump="ellipsis_mask")
+    new_axis_mask: int = attr(default=0, dump="new_axis_mask")
+    shrink_axis_mask: int = attr(default=0, dump="shrink_axis_mask")
     offset: bool = attr(default=False)
 
     infer_dtype = dtype_of("input")

@@ -70,10 +70,10 @@ class UnidirectionalSequenceLSTM(
     activation: ActivationFunctionType = attr(
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
-    cell_clip: float = attr(default=0.0)
-    proj_clip: float = attr(default=0.0)
-    time_major: bool = attr(default=False)
-    asymmetric_quantize_inputs: bool = attr(default=False)
+    cell_clip: float = attr(default=0.0, dump="cell_clip")
+    proj_clip: float = attr(default=0.0, dump="proj_clip")
+    time_major: bool = attr(default=False, dump="time_major")
+    asymmetric_quantize_inputs: bool = attr(default=False, dump="asymmetric_quantize_inputs")
     diagonal_recurrent_tensors: bool = attr(default=False)
 
     infer_dtype = dtype_of("input")
