@@ -1,8 +1,8 @@
 """Train the demo's network and write it with its data: ``python examples/train_digits.py``.
 
-The data are the 1,797 handwritten digits of the UCI machine learning repository (8 x 8 pixels of 0 to 16),
-as scikit-learn ships them; scikit-learn is needed to run this, NumPy does the training. The result is what
-``luciole demo`` bundles, so this is run only when the network should change.
+The data are the 1,797 handwritten digits of the UCI machine learning repository (8 x 8 pixels of 0
+to 16), as scikit-learn ships them; scikit-learn is needed to run this, NumPy does the training. The
+result is what ``luciole demo`` bundles, so this is run only when the network should change.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ def main() -> None:
     x = (images / 16).astype(np.float32)
     weights = train(x[:1200], labels[:1200])
     share = float((forward(weights, x[1200:])[1].argmax(1) == labels[1200:]).mean())
-    print(f"pixels: mean {images[:1200].mean():.3f}, std {images[:1200].std():.3f}; test accuracy {share:.4f}")
+    print(
+        f"pixels: mean {images[:1200].mean():.3f}, std {images[:1200].std():.3f}; "
+        f"test accuracy {share:.4f}"
+    )
     luciole.save(as_model(standardised(weights)), TARGET / "digits.circle")
     np.savez_compressed(
         TARGET / "digits.npz",

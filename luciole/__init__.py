@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Graph", "Interpreter", "LucioleError", "Model", "Result", "__version__", "load", "quantize", "save"]
+__all__ = [
+    "Graph",
+    "Interpreter",
+    "LucioleError",
+    "Model",
+    "Result",
+    "__version__",
+    "load",
+    "quantize",
+    "save",
+]
 
 _HOME = {
     "Graph": "luciole.ir",

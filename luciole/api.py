@@ -25,7 +25,8 @@ Path_ = str | os.PathLike[str]
 class Interpreter(interpreter.Interpreter):
     """Runs a model, given as a path, as bytes (``model_content``) or as a Model.
 
-    The calls are LiteRT's; every intermediate tensor can be read. See ``luciole.interpreter.Interpreter``.
+    The calls are LiteRT's; every intermediate tensor can be read. See
+    ``luciole.interpreter.Interpreter``.
     """
 
     def __init__(
@@ -59,10 +60,11 @@ def quantize(
 ) -> Result:
     """Quantize a model's dense layers to learned levels.
 
-    ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one input) whose
-    first axis counts them. ``encode_bits`` is the width of inputs and weights unless ``input_bits`` or
-    ``weight_bits`` say otherwise; ``recipe`` (a JSON file or its content) chooses layer by layer. Returns the new
-    model and a report. Raises QuantizeError when nothing qualifies or the data cannot be used.
+    ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one
+    input) whose first axis counts them. ``encode_bits`` is the width of inputs and weights unless
+    ``input_bits`` or ``weight_bits`` say otherwise; ``recipe`` (a JSON file or its content) chooses
+    layer by layer. Returns the new model and a report. Raises QuantizeError when nothing qualifies
+    or the data cannot be used.
     """
     model = model if isinstance(model, Model) else load(model)
     default = Choice(input_bits or encode_bits, weight_bits or encode_bits)
@@ -79,7 +81,9 @@ def _records(model: Model, data: Mapping[str, Any] | Any) -> dict[str, Array]:
         return {str(name): np.asarray(array) for name, array in data.items()}
     if len(model.graph.inputs) != 1:
         names = sorted(v.name for v in model.graph.inputs)
-        raise lquantizer.QuantizeError(f"the model has {len(names)} inputs {names}: give a dictionary of arrays")
+        raise lquantizer.QuantizeError(
+            f"the model has {len(names)} inputs {names}: give a dictionary of arrays"
+        )
     return {model.graph.inputs[0].name: np.asarray(data)}
 
 

@@ -24,7 +24,9 @@ def export_model(model: Model, dialect: Dialect) -> bytes:
 
 
 class _Exporter:
-    """One model being turned into tables; tensors, buffers and operator codes keep the model's order."""
+    """One model being turned into tables; tensors, buffers and operator codes keep the model's
+    order.
+    """
 
     def __init__(self, model: Model, dialect: Dialect) -> None:
         self.source = model
@@ -42,7 +44,9 @@ class _Exporter:
         signatures = [self._signature(s) for s in source.signatures]
         return tables.Model(
             version=self.dialect.model_version,
-            operator_codes=[opcodes.encode(n, v, custom, self.dialect) for n, custom, v in self.codes],
+            operator_codes=[
+                opcodes.encode(n, v, custom, self.dialect) for n, custom, v in self.codes
+            ],
             subgraphs=graphs,
             description=source.description,
             buffers=[tables.Buffer(data=b.data) for b in self.buffers],
@@ -87,7 +91,9 @@ class _Exporter:
         )
 
     def _operator(self, op: Op, index: dict[Value, int]) -> tables.Operator:
-        mutating = np.array(op.mutating_variable_inputs, np.bool_) if op.mutating_variable_inputs else None
+        mutating = (
+            np.array(op.mutating_variable_inputs, np.bool_) if op.mutating_variable_inputs else None
+        )
         return tables.Operator(
             opcode_index=self._code(op),
             inputs=_ints(-1 if v is None else index[v] for v in op.operands),
@@ -99,8 +105,10 @@ class _Exporter:
         )
 
     def _code(self, op: Op) -> int:
-        unknown = isinstance(op, UnknownOp)
-        key: Code = (op.number, op.custom, op.version) if unknown else (int(op.code), op.custom_code, op.version)
+        if isinstance(op, UnknownOp):
+            key: Code = (op.number, op.custom, op.version)
+        else:
+            key = (int(op.code), op.custom_code, op.version)
         return self.codes.setdefault(key, len(self.codes))
 
     def _signature(self, signature: Signature) -> tables.SignatureDef:

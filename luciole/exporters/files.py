@@ -19,9 +19,11 @@ def to_bytes(model: Model, format: str = "circle") -> bytes:
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> int:
-    """Write a model: as TFLite where the name ends in .tflite, else as circle. Returns the file's size in bytes.
+    """Write a model: as TFLite where the name ends in .tflite, else as circle. Returns the file's
+    size in bytes.
 
-    Raises FormatError that names what the format cannot hold, LucioleError when the file cannot be written.
+    Raises FormatError that names what the format cannot hold, LucioleError when the file cannot be
+    written.
     """
     content = export_model(model, format_of(Path(path)))
     write_file(path, content)
@@ -37,13 +39,17 @@ def format_of(path: Path) -> Dialect:
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
-    """Refuse early what ``save`` would refuse after long work: another ending, a folder that cannot be written."""
+    """Refuse early what ``save`` would refuse after long work: another ending, a folder that cannot
+    be written.
+    """
     path = Path(path)
     format_of(path)
     folder = path.parent
     if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         why = "it is a folder" if path.is_dir() else f"folder {folder} cannot be written"
-        raise LucioleError(f"cannot write {path}: {why if folder.is_dir() else f'there is no folder {folder}'}")
+        raise LucioleError(
+            f"cannot write {path}: {why if folder.is_dir() else f'there is no folder {folder}'}"
+        )
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:

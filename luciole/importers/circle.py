@@ -32,7 +32,9 @@ def import_model(data: Bytes) -> tuple[Model, list[Finding]]:
     root, unknown = read(data)
     importer = _Importer(root, np.frombuffer(data, np.uint8))
     model = importer.model()
-    lost = [Finding(Severity.WARNING, "UNKNOWN_FIELD", "model", line) for line in dict.fromkeys(unknown)]
+    lost = [
+        Finding(Severity.WARNING, "UNKNOWN_FIELD", "model", line) for line in dict.fromkeys(unknown)
+    ]
     return model, lost + verify(model)
 
 
@@ -65,9 +67,13 @@ class _Importer:
         for index, subgraph in enumerate(root.subgraphs):
             self._graph(model.add_graph(Graph(subgraph.name)), subgraph, f"subgraph {index}")
         for entry in root.metadata or []:
-            model.metadata.append((entry.name or "", self._pick(self.buffers, entry.buffer, "metadata", "buffer")))
+            model.metadata.append(
+                (entry.name or "", self._pick(self.buffers, entry.buffer, "metadata", "buffer"))
+            )
         for number in _ints(root.metadata_buffer):
-            model.metadata_buffers.append(self._pick(self.buffers, number, "metadata_buffer", "buffer"))
+            model.metadata_buffers.append(
+                self._pick(self.buffers, number, "metadata_buffer", "buffer")
+            )
         model.signatures = [self._signature(model, s) for s in root.signature_defs or []]
         return model
 
@@ -102,41 +108,56 @@ class _Importer:
         if not isinstance(dtype, IntEnum):
             raise FormatError(f"{where}: element type {dtype} is not known")
         value = Value(tensor.name or "", TensorType(dtype), self._extents(tensor, where))
-        value.buffer = self._pick(self.buffers, tensor.buffer, where, "buffer") if tensor.buffer else None
+        value.buffer = (
+            self._pick(self.buffers, tensor.buffer, where, "buffer") if tensor.buffer else None
+        )
         if tensor.shape_signature is not None and len(tensor.shape_signature):
             value.shape_signature = self._signature_shape(tensor, where)
         value.quantization, value.sparsity = tensor.quantization, tensor.sparsity
         value.is_variable, value.has_rank = tensor.is_variable, tensor.has_rank
-        value.variant_tensors, value.compression_type = tensor.variant_tensors, tensor.compression_type
+        value.variant_tensors, value.compression_type = (
+            tensor.variant_tensors,
+            tensor.compression_type,
+        )
         return value
 
     @staticmethod
     def _extents(tensor: tables.Tensor, where: str) -> tuple[int, ...]:
         extents = tuple(_ints(tensor.shape))
         if any(n < 0 for n in extents):
-            raise FormatError(f"{where} {tensor.name!r}: shape {list(extents)} has a negative extent")
+            raise FormatError(
+                f"{where} {tensor.name!r}: shape {list(extents)} has a negative extent"
+            )
         return extents
 
     @staticmethod
     def _signature_shape(tensor: tables.Tensor, where: str) -> tuple[int, ...]:
         signature, extents = tuple(_ints(tensor.shape_signature)), tuple(_ints(tensor.shape))
         fits = len(signature) == len(extents)
-        if not fits or any(s < -1 or (s >= 0 and s != n) for s, n in zip(signature, extents, strict=False)):
+        if not fits or any(
+            s < -1 or (s >= 0 and s != n) for s, n in zip(signature, extents, strict=False)
+        ):
             raise FormatError(
-                f"{where} {tensor.name!r}: shape signature {list(signature)} contradicts shape {list(extents)}"
+                f"{where} {tensor.name!r}: shape signature {list(signature)} "
+                f"contradicts shape {list(extents)}"
             )
         return signature
 
     def _operator(self, graph: Graph, operator: tables.Operator, where: str) -> None:
         code = self._pick(self.codes, operator.opcode_index, where, "operator code")
-        inputs = [None if n == -1 else self._pick(graph.values, n, where, "tensor") for n in _ints(operator.inputs)]
+        inputs = [
+            None if n == -1 else self._pick(graph.values, n, where, "tensor")
+            for n in _ints(operator.inputs)
+        ]
         results = self._values(graph, operator.outputs, where)
         for value in results:
             if value.producer is not None or results.count(value) > 1:
                 raise FormatError(f"{where}: tensor {value.name!r} is computed twice")
         op = import_operator(operator, self.numbers[operator.opcode_index], code, inputs)
         op.version = code.version
-        op.has_options = operator.builtin_options is not None or operator.builtin_options_2 is not None
+        op.has_options = (
+            operator.builtin_options is not None or operator.builtin_options_2 is not None
+        )
         op.intermediates = tuple(self._values(graph, operator.intermediates, where))
         if operator.mutating_variable_inputs is not None:
             op.mutating_variable_inputs = tuple(bool(b) for b in operator.mutating_variable_inputs)
@@ -147,7 +168,10 @@ class _Importer:
         where = f"signature {table.signature_key!r}"
         graph = self._pick(model.graphs, table.subgraph_index, where, "subgraph")
         sides = [
-            [(m.name or "", self._pick(graph.values, m.tensor_index, where, "tensor")) for m in side or []]
+            [
+                (m.name or "", self._pick(graph.values, m.tensor_index, where, "tensor"))
+                for m in side or []
+            ]
             for side in (table.inputs, table.outputs)
         ]
         return Signature(table.signature_key or "", graph, *sides)

@@ -19,9 +19,9 @@ _ZIP = b"PK\x03\x04"
 def load(path: str | os.PathLike[str]) -> Model:
     """Load a model from a .circle, .tflite, .keras or .h5 file or a SavedModel folder.
 
-    The content decides. Constants of circle and TFLite files stay in the mapped file until used. Raises
-    FormatError when it is none of these or is damaged, LucioleError when it cannot be read or an extra is
-    missing.
+    The content decides. Constants of circle and TFLite files stay in the mapped file until used.
+    Raises FormatError when it is none of these or is damaged, LucioleError when it cannot be read
+    or an extra is missing.
     """
     path = Path(path)
     if not is_flatbuffer(path):
@@ -38,7 +38,9 @@ def load_with_findings(path: str | os.PathLike[str]) -> tuple[Model, list[Findin
 
 
 def is_flatbuffer(path: Path) -> bool:
-    """Whether a file starts like a .circle or .tflite file. Raises when it starts like nothing known."""
+    """Whether a file starts like a .circle or .tflite file. Raises when it starts like nothing
+    known.
+    """
     if path.is_dir():
         return False
     start = _start(path)
@@ -46,7 +48,8 @@ def is_flatbuffer(path: Path) -> bool:
         return False
     if dialect_of(start) is None:
         raise FormatError(
-            f"{path.name}: not a .circle, .tflite, .keras, .h5 or SavedModel (it starts with {start[:8]!r})"
+            f"{path.name}: not a .circle, .tflite, .keras, .h5 or SavedModel "
+            f"(it starts with {start[:8]!r})"
         )
     return True
 

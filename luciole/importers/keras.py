@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -18,7 +19,8 @@ from luciole.ir.errors import FormatError
 def load(path: Path) -> Model:
     """A model from a .keras or .h5 file or a SavedModel folder.
 
-    Raises LucioleError when TensorFlow is not installed, FormatError when it cannot read or convert it.
+    Raises LucioleError when TensorFlow is not installed, FormatError when it cannot read or convert
+    it.
     """
     if path.is_dir() and not (path / "saved_model.pb").exists():
         raise FormatError(f"{path.name}: this folder is no SavedModel (it has no saved_model.pb)")
@@ -30,8 +32,12 @@ def load(path: Path) -> Model:
             return from_keras(_read(framework, path))
     except LucioleError:
         raise
-    except Exception as error:  # Keras raises whatever its layers do; all of it means: not convertible
-        raise FormatError(f"{path.name}: TensorFlow cannot convert it: {_first_line(error)}") from None
+    except (
+        Exception
+    ) as error:  # Keras raises whatever its layers do; all of it means: not convertible
+        raise FormatError(
+            f"{path.name}: TensorFlow cannot convert it: {_first_line(error)}"
+        ) from None
 
 
 def from_keras(keras_model: Any) -> Model:
@@ -48,7 +54,7 @@ def _from_saved_model(framework: ModuleType, path: Path) -> Model:
 
 
 def _read(framework: ModuleType, path: Path) -> Any:
-    """Keras looks at the extension; the file may be called anything, so it is given the right one."""
+    """Keras looks at the extension: the file, called anything, is given the right one."""
     suffix = ".keras" if path.read_bytes()[:2] == b"PK" else ".h5"
     if path.suffix == suffix:
         return framework.keras.models.load_model(path, compile=False)
@@ -59,11 +65,13 @@ def _read(framework: ModuleType, path: Path) -> Any:
 
 
 def tensorflow(what: str) -> ModuleType:
-    """TensorFlow, imported without its messages. Raises LucioleError, saying what needs it, when it is missing."""
+    """TensorFlow, imported without its messages. Raises LucioleError, saying what needs it, when it
+    is missing.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         with _quiet():
-            import tensorflow as module
+            module: ModuleType = importlib.import_module("tensorflow")
     except ImportError:
         raise LucioleError(
             f"{what}: this needs TensorFlow: pip install 'luciole[tensorflow]'"

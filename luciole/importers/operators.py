@@ -15,20 +15,23 @@ from luciole.schema.enums import BuiltinOperator
 from luciole.schema.table import Table
 
 
-class _NotUnderstood(ValueError):
+class _NotUnderstoodError(ValueError):
     """A known operator in a form that its class does not describe."""
 
 
 def import_operator(
-    operator: tables.Operator, number: int, code: tables.OperatorCode, inputs: Sequence[Value | None]
+    operator: tables.Operator,
+    number: int,
+    code: tables.OperatorCode,
+    inputs: Sequence[Value | None],
 ) -> Op:
-    """The operator behind a file entry; an UnknownOp, with the reason, where no class describes it."""
+    """The operator behind a file entry; an UnknownOp with the reason where no class fits."""
     cls = _find(number, code.custom_code)
     try:
         if cls is None:
-            raise _NotUnderstood("")
+            raise _NotUnderstoodError("")
         return cls.from_operands(inputs, _attributes(cls, operator))
-    except (_NotUnderstood, ShapeError) as error:
+    except (_NotUnderstoodError, ShapeError) as error:
         return UnknownOp(
             number,
             inputs,
@@ -43,33 +46,41 @@ def import_operator(
 
 def _find(number: int, custom_code: str | None) -> type[Op] | None:
     if number == BuiltinOperator.CUSTOM:
-        return next((cls for cls in OPS.values() if cls.custom_code and cls.custom_code == custom_code), None)
+        return next(
+            (cls for cls in OPS.values() if cls.custom_code and cls.custom_code == custom_code),
+            None,
+        )
     return OPS.get(BuiltinOperator(number)) if number in set(BuiltinOperator) else None
 
 
 def _attributes(cls: type[Op], operator: tables.Operator) -> dict[str, Any]:
-    """Attribute values by name, from the options table or, behind CUSTOM, from the FlexBuffer map."""
+    """Attribute values by name, from the options table or, behind CUSTOM, a FlexBuffer map."""
     if operator.large_custom_options_size:
-        raise _NotUnderstood("custom options outside the tables")
+        raise _NotUnderstoodError("custom options outside the tables")
     if operator.builtin_options_2 is not None and operator.builtin_options is not None:
-        raise _NotUnderstood("two options tables")
+        raise _NotUnderstoodError("two options tables")
     options = operator.builtin_options or operator.builtin_options_2
     if options is None and cls.custom_code and operator.custom_options is not None:
         return _from_map(cls, operator.custom_options.tobytes())
     if operator.custom_options is not None and not cls.custom_code:
-        raise _NotUnderstood("custom options on a builtin operator")
+        raise _NotUnderstoodError("custom options on a builtin operator")
     if options is None:
         return {}
     if type(options).__name__ != cls.options:
-        raise _NotUnderstood(f"options are {type(options).__name__}, expected {cls.options}")
-    return {field.name: _value(field, getattr(options, field.schema_name)) for field in cls.attr_fields()}
+        raise _NotUnderstoodError(f"options are {type(options).__name__}, expected {cls.options}")
+    return {
+        field.name: _value(field, getattr(options, field.schema_name))
+        for field in cls.attr_fields()
+    }
 
 
 def _value(field: Field, stored: Any) -> Any:
     """A stored option as the attribute's type. Numbers that name no enum member are refused."""
     kind = type(field.default)
     if issubclass(kind, IntEnum) and not isinstance(stored, IntEnum):
-        raise _NotUnderstood(f"{field.schema_name} is {stored}, which names no {kind.__name__}")
+        raise _NotUnderstoodError(
+            f"{field.schema_name} is {stored}, which names no {kind.__name__}"
+        )
     if kind is tuple:
         return () if stored is None else tuple(stored.tolist())
     return stored
@@ -78,21 +89,25 @@ def _value(field: Field, stored: Any) -> Any:
 def _from_map(cls: type[Op], raw: bytes) -> dict[str, Any]:
     try:
         options = flexbuffers.Loads(raw)
-    except Exception as error:  # the decoder documents no errors of its own, and the bytes are untrusted
-        raise _NotUnderstood(f"custom options are no FlexBuffer: {error}") from None
+    except (
+        Exception
+    ) as error:  # the decoder documents no errors of its own, and the bytes are untrusted
+        raise _NotUnderstoodError(f"custom options are no FlexBuffer: {error}") from None
     if not isinstance(options, dict):
-        raise _NotUnderstood("custom options are no FlexBuffer map")
+        raise _NotUnderstoodError("custom options are no FlexBuffer map")
     fields = [f for f in cls.attr_fields() if f.schema_name in options]
     return {f.name: _number(f, options[f.schema_name]) for f in fields}
 
 
 def _number(field: Field, stored: Any) -> Any:
     if not isinstance(stored, int | float):
-        raise _NotUnderstood(f"{field.schema_name} is {stored!r}, expected a number")
+        raise _NotUnderstoodError(f"{field.schema_name} is {stored!r}, expected a number")
     try:
         return type(field.default)(stored)
     except (ValueError, OverflowError):
-        raise _NotUnderstood(f"{field.schema_name} is {stored}, which has no meaning") from None
+        raise _NotUnderstoodError(
+            f"{field.schema_name} is {stored}, which has no meaning"
+        ) from None
 
 
 def options_table(cls: type[Op]) -> type[Table] | None:

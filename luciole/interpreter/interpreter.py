@@ -1,4 +1,4 @@
-"""Run a model. The calls and dictionaries of LiteRT's interpreter, and ``run`` for everyone else."""
+"""Run a model: the calls and dictionaries of LiteRT's interpreter, and ``run`` for the rest."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class TensorDetails(TypedDict):
 class Interpreter:
     """Runs the main graph of a model.
 
-    Every tensor can be read after a run. Raises UnsupportedError, listing what is missing, when the model
-    holds operators without a kernel, and MemoryLimitError when it asks for more than ``memory_limit`` bytes.
+    Every tensor can be read after a run. Raises UnsupportedError, listing what is missing, when the
+    model holds operators without a kernel, and MemoryLimitError when it asks for more than
+    ``memory_limit`` bytes.
     """
 
     def __init__(self, model: Model, *, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
@@ -54,9 +55,10 @@ class Interpreter:
         self._plan: Plan | None = None
         self._observers: list[Observer] = []
 
-    # --------------------------------------------------------------------------------------- observing
+    # ---------------------------------------------------------------------------------------
+    # observing
     def attach_observer(self, observer: Observer) -> None:
-        """Add an observer; several watch at once. Raises ValueError for one that watches already."""
+        """Add an observer, one of several. Raises ValueError for one that watches already."""
         if observer in self._observers:
             raise ValueError("this observer is attached already")
         self._observers.append(observer)
@@ -65,7 +67,8 @@ class Interpreter:
         """Remove an observer."""
         self._observers.remove(observer)
 
-    # ------------------------------------------------------------------------------------ LiteRT's calls
+    # ------------------------------------------------------------------------------------ LiteRT's
+    # calls
     def allocate_tensors(self) -> None:
         """Settle shapes, choose kernels and take memory. Needed once, and again after a resize."""
         if self._plan is None:
@@ -73,16 +76,23 @@ class Interpreter:
             self._plan.reset_variables()
 
     def resize_tensor_input(self, input_index: int, tensor_size: Any, strict: bool = False) -> None:
-        """Give an input another shape; ``strict`` allows it only for extents that the model leaves open."""
+        """Give an input another shape; ``strict`` allows it only for extents that the model leaves
+        open.
+        """
         value = self._value(input_index)
         shape = tuple(int(n) for n in tensor_size)
         if value not in self._shapes:
-            raise InputError(f"tensor {input_index} {value.name!r} is no input: only inputs are resized")
+            raise InputError(
+                f"tensor {input_index} {value.name!r} is no input: only inputs are resized"
+            )
         fits = len(shape) == len(value.shape) and all(
             old in (None, new) for old, new in zip(value.shape, shape, strict=True)
         )
         if (strict and not fits) or any(n < 0 for n in shape):
-            raise InputError(f"input {value.name!r} is {list(value.shape)}, it cannot be resized to {list(shape)}")
+            raise InputError(
+                f"input {value.name!r} is {list(value.shape)}, "
+                f"it cannot be resized to {list(shape)}"
+            )
         if self._shapes[value] != shape:
             self._shapes[value] = shape
             self._plan = None
@@ -93,22 +103,29 @@ class Interpreter:
         target = self._array(tensor)
         if array.dtype != target.dtype:
             raise InputError(
-                f"Cannot set tensor: Got value of type {array.dtype} but expected type {target.dtype} "
+                f"Cannot set tensor: Got value of type {array.dtype} "
+                f"but expected type {target.dtype} "
                 f"for input {tensor_index}, name: {tensor.name}"
             )
         if array.ndim != target.ndim:
             raise InputError(
-                f"Cannot set tensor: Dimension mismatch. Got {array.ndim} but expected {target.ndim} "
+                f"Cannot set tensor: Dimension mismatch. "
+                f"Got {array.ndim} but expected {target.ndim} "
                 f"for input {tensor_index}."
             )
         if array.shape != target.shape:
-            at = next(i for i, (a, b) in enumerate(zip(array.shape, target.shape, strict=True)) if a != b)
+            at = next(
+                i for i, (a, b) in enumerate(zip(array.shape, target.shape, strict=True)) if a != b
+            )
             raise InputError(
-                f"Cannot set tensor: Dimension mismatch. Got {array.shape[at]} but expected {target.shape[at]} "
+                f"Cannot set tensor: Dimension mismatch. "
+                f"Got {array.shape[at]} but expected {target.shape[at]} "
                 f"for dimension {at} of input {tensor_index}."
             )
         if tensor.is_constant:
-            raise InputError(f"Cannot set tensor: tensor {tensor_index} {tensor.name!r} is a constant")
+            raise InputError(
+                f"Cannot set tensor: tensor {tensor_index} {tensor.name!r} is a constant"
+            )
         target[...] = array
 
     def invoke(self) -> None:
@@ -152,7 +169,9 @@ class Interpreter:
             for s in self._signatures()
         }
 
-    def get_signature_runner(self, signature_key: str | None = None) -> Callable[..., dict[str, Array]]:
+    def get_signature_runner(
+        self, signature_key: str | None = None
+    ) -> Callable[..., dict[str, Array]]:
         """A function that takes a signature's arguments by name and returns its results by name."""
         signatures = {s.key: s for s in self._signatures()}
         if signature_key is None and len(signatures) == 1:
@@ -161,12 +180,13 @@ class Interpreter:
             raise InputError(f"there is no signature {signature_key!r}, only {sorted(signatures)}")
         return self._runner(signatures[signature_key])
 
-    # --------------------------------------------------------------------------------------- one call
+    # --------------------------------------------------------------------------------------- one
+    # call
     def run(self, inputs: Mapping[str, Any] | Any) -> dict[str, Array]:
         """Run the model on arrays by input name (one array alone for a model with one input).
 
-        Inputs are resized where their shapes differ from the last run. Returns the outputs by name. Raises
-        InputError for names, types or shapes that the model does not take.
+        Inputs are resized where their shapes differ from the last run. Returns the outputs by name.
+        Raises InputError for names, types or shapes that the model does not take.
         """
         given = inputs if isinstance(inputs, Mapping) else {self._only_input().name: inputs}
         names = {v.name: v for v in self.graph.inputs}
@@ -182,7 +202,8 @@ class Interpreter:
         self.invoke()
         return {v.name: self._array(v).copy() for v in self.graph.outputs}
 
-    # -------------------------------------------------------------------------------------- privately
+    # --------------------------------------------------------------------------------------
+    # privately
     def _only_input(self) -> Value:
         if len(self.graph.inputs) != 1:
             names = sorted(v.name for v in self.graph.inputs)
@@ -196,7 +217,9 @@ class Interpreter:
 
     def _value(self, index: int) -> Value:
         if not 0 <= index < len(self.graph.values):
-            raise InputError(f"there is no tensor {index}, they are numbered 0 to {len(self.graph.values) - 1}")
+            raise InputError(
+                f"there is no tensor {index}, they are numbered 0 to {len(self.graph.values) - 1}"
+            )
         return self.graph.values[index]
 
     def _array(self, value: Value) -> Array:
@@ -212,7 +235,9 @@ class Interpreter:
         def run(**arguments: Any) -> dict[str, Array]:
             names = dict(signature.inputs)
             if arguments.keys() != names.keys():
-                raise InputError(f"{signature.key} takes {sorted(names)}, given were {sorted(arguments)}")
+                raise InputError(
+                    f"{signature.key} takes {sorted(names)}, given were {sorted(arguments)}"
+                )
             self.run({names[name].name: array for name, array in arguments.items()})
             return {name: self._array(value).copy() for name, value in signature.outputs}
 
@@ -221,7 +246,11 @@ class Interpreter:
     def _details(self, value: Value) -> TensorDetails:
         q = value.quantization
         scales = np.zeros(0, np.float32) if q is None or q.scale is None else q.scale
-        zeros = np.zeros(len(scales), np.int32) if q is None or q.zero_point is None else q.zero_point.astype(np.int32)
+        zeros = (
+            np.zeros(len(scales), np.int32)
+            if q is None or q.zero_point is None
+            else q.zero_point.astype(np.int32)
+        )
         array = self._plan.array(value) if self._plan else None
         shape = self._shapes.get(value, value.dims) if array is None else array.shape
         return {

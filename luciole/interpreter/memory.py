@@ -34,7 +34,8 @@ def allocate(values: Iterable[Value], limit: int) -> dict[Value, Array]:
         size += -(-bytes_ // ALIGNMENT) * ALIGNMENT
         if size > limit:
             raise MemoryLimitError(
-                f"tensor {value.name!r} {shape_text(value.shape)} needs memory beyond the limit of {limit} bytes: "
+                f"tensor {value.name!r} {shape_text(value.shape)} needs memory "
+                f"beyond the limit of {limit} bytes: "
                 "raise memory_limit if the model is to be trusted"
             )
     block = np.zeros(size + ALIGNMENT, np.uint8)

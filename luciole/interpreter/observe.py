@@ -10,7 +10,9 @@ from luciole.ir import Array, Op, Value
 
 
 class Observer:
-    """Base of observers: override what you need. Arrays are the interpreter's own: copy what you keep."""
+    """Base of observers: override what you need. Arrays are the interpreter's own: copy what you
+    keep.
+    """
 
     def before_operator(self, op: Op) -> None:
         """Called before an operator runs."""
@@ -19,7 +21,9 @@ class Observer:
         """Called after an operator ran."""
 
     def after_tensor_write(self, value: Value, array: Array) -> None:
-        """Called after a tensor got its contents; model inputs are reported before the first operator."""
+        """Called after a tensor got its contents; model inputs are reported before the first
+        operator.
+        """
 
 
 class ActivationSaver(Observer):
@@ -35,5 +39,7 @@ class ActivationSaver(Observer):
             kept.append(np.atleast_1d(array.copy()))
 
     def saved(self, value: Value) -> Array:
-        """Everything kept of a tensor, along its first axis. Raises KeyError for one that was not asked for."""
+        """Everything kept of a tensor, along its first axis. Raises KeyError for one that was not
+        asked for.
+        """
         return np.concatenate(self._kept[value])

@@ -1,4 +1,6 @@
-"""From a graph to steps: shapes settled, constants folded, an implementation chosen for every operator."""
+"""From a graph to steps: shapes settled, constants folded, an implementation chosen for every
+operator.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ DEFAULT_MEMORY_LIMIT = 4 << 30
 
 @dataclass
 class Step:
-    """One operator, ready to run: ``native`` where a compiled kernel was built, else the reference."""
+    """One operator, ready to run: ``native`` where a kernel was built, else the reference."""
 
     op: Op
     source: Op
@@ -47,12 +49,15 @@ class Run:
 class Plan:
     """A graph with settled input shapes, ready to run any number of times.
 
-    The plan works on a copy of the graph and owns every array that its steps point into. ``arrays`` gives the
-    contents of every tensor of the original graph that exists so far.
+    The plan works on a copy of the graph and owns every array that its steps point into. ``arrays``
+    gives the contents of every tensor of the original graph that exists so far.
     """
 
     def __init__(
-        self, graph: Graph, shapes: Mapping[Value, tuple[int, ...]], memory_limit: int = DEFAULT_MEMORY_LIMIT
+        self,
+        graph: Graph,
+        shapes: Mapping[Value, tuple[int, ...]],
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
     ) -> None:
         self._memory_limit = memory_limit
         self.graph, values = graph.clone()
@@ -61,7 +66,9 @@ class Plan:
         self._originals = {copy: value for value, copy in values.items()}
         for value, shape in shapes.items():
             values[value].shape = shape
-        self._constants: dict[Value, Array] = {v: v.data for v in self.graph.values if v.data is not None}  # type: ignore[misc]  # just checked
+        self._constants: dict[Value, Array] = {
+            v: v.data for v in self.graph.values if v.data is not None
+        }
         remaining = self._settle()
         self._contents: dict[Value, Array] = dict(self._constants)
         self._contents.update(allocate(self._placed(remaining), memory_limit))
@@ -70,7 +77,9 @@ class Plan:
         self._schedule = _grouped(self.steps)
 
     def _settle(self) -> list[Op]:
-        """Infer shapes in order and compute what is constant; returns the operators that are left to run."""
+        """Infer shapes in order and compute what is constant; returns the operators that are left
+        to run.
+        """
         _refuse_unsupported(self.graph.ops)
         remaining = []
         for op in self.graph.ops:

@@ -11,8 +11,9 @@ from luciole.ir import Array, Graph, LucioleError, Value
 from luciole.ir.value import shape_text
 
 Records = Mapping[str, Array]
-"""One array per input name; the first axis counts records. A record has the input's shape without its first
-axis where that is 1 or unknown, else the input's whole shape."""
+"""One array per input name; the first axis counts records. A record has the input's shape without
+its first axis where that is 1 or unknown, else the input's whole shape.
+"""
 
 Progress = Callable[[int], None]
 """Called with the number of records done since the last call."""
@@ -27,27 +28,37 @@ def has_batch_axis(value: Value) -> bool:
 
 
 def check_records(graph: Graph, records: Records) -> int:
-    """The number of records. Raises InputError when names, shapes or lengths do not fit the inputs."""
+    """The number of records. Raises InputError when they do not fit the inputs."""
     names = {v.name: v for v in graph.inputs}
     if records.keys() != names.keys():
         raise InputError(f"the inputs are {sorted(names)}, the data has {sorted(records)}")
     counts = {len(array) for array in records.values()}
     if len(counts) != 1 or counts == {0}:
-        raise InputError(f"every input needs the same number of records and at least one, found {sorted(counts)}")
+        raise InputError(
+            f"every input needs the same number of records and at least one, found {sorted(counts)}"
+        )
     for name, value in names.items():
         wanted = value.shape[1:] if has_batch_axis(value) else value.shape
         found = records[name].shape[1:]
-        if len(found) != len(wanted) or any(w not in (None, f) for w, f in zip(wanted, found, strict=True)):
-            raise InputError(f"a record of {name!r} is {shape_text(wanted)}, the data has {shape_text(found)}")
+        if len(found) != len(wanted) or any(
+            w not in (None, f) for w, f in zip(wanted, found, strict=True)
+        ):
+            raise InputError(
+                f"a record of {name!r} is {shape_text(wanted)}, the data has {shape_text(found)}"
+            )
     return counts.pop()
 
 
 def run_records(
-    interpreter: Interpreter, records: Records, progress: Progress | None = None, batch: int | None = None
+    interpreter: Interpreter,
+    records: Records,
+    progress: Progress | None = None,
+    batch: int | None = None,
 ) -> Iterator[dict[str, Array]]:
     """The outputs by name, batch after batch, the first axis counting records again.
 
-    Variables (an LSTM's state) start afresh for every batch. Unless ``batch`` is given, ``batch_size`` finds it.
+    Variables (an LSTM's state) start afresh for every batch. Unless ``batch`` is given,
+    ``batch_size`` finds it.
     """
     count = check_records(interpreter.graph, records)
     size = batch_size(interpreter, records) if batch is None else batch
@@ -59,8 +70,9 @@ def run_records(
 
 
 def batch_size(interpreter: Interpreter, records: Records, most: int = BATCH) -> int:
-    """How many records to run at once: more than one only when the graph accepts that and gives the first
-    records the results that they have alone."""
+    """How many records to run at once: more than one only when the graph accepts that and gives the
+    first records the results that they have alone.
+    """
     size = min(most, check_records(interpreter.graph, records))
     return size if size > 1 and batches_agree(interpreter, records) else 1
 

@@ -1,7 +1,9 @@
-"""Learned-level codes: a value is an offset plus a sum of +-a_i, written as one sign bit for each basis element.
+"""Learned-level codes: a value is an offset plus a sum of +-a_i, written as one sign bit for each
+basis element.
 
-This is the arithmetic of the LQ operators' file form (LQ-Nets, Zhang et al. 2018, section 3): a basis of K
-elements spans 2^K levels; a code is the vector of signs, bit i of its number standing for element i.
+This is the arithmetic of the LQ operators' file form (LQ-Nets, Zhang et al. 2018, section 3): a
+basis of K elements spans 2^K levels; a code is the vector of signs, bit i of its number standing
+for element i.
 """
 
 from __future__ import annotations
@@ -16,16 +18,20 @@ Floats = NDArray[np.floating]
 
 
 def sign_codes(bits: int) -> NDArray[np.float64]:
-    """Every sign vector of a basis with this many elements: [2^bits, bits] of -1 and +1, row = code number."""
+    """Every sign vector of a basis with this many elements: [2^bits, bits] of -1 and +1, row = code
+    number.
+    """
     codes = np.arange(2**bits)
-    return ((codes[:, None] >> np.arange(bits)) & 1) * 2.0 - 1.0
+    return np.asarray(((codes[:, None] >> np.arange(bits)) & 1) * 2.0 - 1.0, np.float64)
 
 
-def levels(basis: Floats, offset: Floats | float = 0.0) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def levels(
+    basis: Floats, offset: Floats | float = 0.0
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """The levels that bases span, in rising order, and the code number behind each.
 
-    ``basis`` is [..., K] and ``offset`` [...]; both results are [..., 2^K]. The sort is stable, so equal
-    levels keep the order of their code numbers.
+    ``basis`` is [..., K] and ``offset`` [...]; both results are [..., 2^K]. The sort is stable, so
+    equal levels keep the order of their code numbers.
     """
     basis = np.asarray(basis, np.float64)
     values = basis @ sign_codes(basis.shape[-1]).T + np.asarray(offset, np.float64)[..., None]
@@ -34,7 +40,9 @@ def levels(basis: Floats, offset: Floats | float = 0.0) -> tuple[NDArray[np.floa
 
 
 def thresholds(sorted_levels: Floats) -> NDArray[np.float32]:
-    """Where one level ends and the next begins: the middle between neighbours, [..., 2^K - 1] in float32."""
+    """Where one level ends and the next begins: the middle between neighbours, [..., 2^K - 1] in
+    float32.
+    """
     wide = np.asarray(sorted_levels, np.float64)
     return ((wide[..., :-1] + wide[..., 1:]) / 2).astype(np.float32)
 
@@ -79,8 +87,10 @@ def planes(codes: NDArray[np.integer], bits: int) -> NDArray[np.int32]:
     return pack(signs.astype(np.bool_))
 
 
-def decode(words: NDArray[np.int32], basis: Floats, n: int, offset: Floats | float = 0.0) -> NDArray[np.float64]:
+def decode(
+    words: NDArray[np.int32], basis: Floats, n: int, offset: Floats | float = 0.0
+) -> NDArray[np.float64]:
     """The values behind packed planes [..., K, ceil(n / 32)] and bases [..., K]: [..., n]."""
     signs = unpack(words, n) * 2.0 - 1.0
     values = np.einsum("...kn,...k->...n", signs, np.asarray(basis, np.float64))
-    return values + np.asarray(offset, np.float64)[..., None]
+    return np.asarray(values + np.asarray(offset, np.float64)[..., None])

@@ -34,7 +34,9 @@ PACKED: dict[TensorType, tuple[int, np.dtype[Any]]] = {
     TensorType.INT4: (4, np.dtype(np.int8)),
     TensorType.UINT4: (4, np.dtype(np.uint8)),
 }
-"""Types with several values in a byte, the first in the lowest bits: bits per value, and the unpacked type."""
+"""Types with several values in a byte, the first in the lowest bits: bits per value, and the
+unpacked type.
+"""
 
 _OF_NUMPY = {dtype: t for t, dtype in NUMPY.items()}
 
@@ -48,7 +50,9 @@ def tensor_type(dtype: np.dtype[Any]) -> TensorType:
 
 
 def byte_count(dtype: TensorType, elements: int) -> int | None:
-    """Bytes that a buffer of this many elements has, or None where the type does not fix it (strings, ...)."""
+    """Bytes that a buffer of this many elements has, or None where the type does not fix it
+    (strings, ...).
+    """
     if dtype in NUMPY:
         return elements * NUMPY[dtype].itemsize
     if dtype in PACKED:
@@ -57,7 +61,9 @@ def byte_count(dtype: TensorType, elements: int) -> int | None:
 
 
 def unpack(raw: NDArray[np.uint8], dtype: TensorType, shape: tuple[int, ...]) -> Array | None:
-    """A buffer as an array of the given shape: a view where the type allows, None where it has no array form."""
+    """A buffer as an array of the given shape: a view where the type allows, None where it has no
+    array form.
+    """
     if dtype in NUMPY:
         return raw.view(NUMPY[dtype]).reshape(shape)
     if dtype not in PACKED:

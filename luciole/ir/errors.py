@@ -17,7 +17,7 @@ __all__ = [
 
 
 class DefinitionError(TypeError):
-    """An operator class is declared wrongly; raised when the class is created, not when it is used."""
+    """An operator class is declared wrongly; raised when it is created, not when used."""
 
 
 class GraphError(LucioleError, ValueError):

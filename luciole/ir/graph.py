@@ -24,7 +24,9 @@ class Signature:
 
 @dataclass(eq=False)
 class Model:
-    """What a model file holds. ``graphs[0]`` is the main one; ``buffers[0]`` is empty, as files want it."""
+    """What a model file holds. ``graphs[0]`` is the main one; ``buffers[0]`` is empty, as files
+    want it.
+    """
 
     graphs: list[Graph] = field(default_factory=list)
     description: str | None = None
@@ -46,7 +48,13 @@ class Model:
 
     def clone(self) -> Model:
         """A copy that can be edited without touching this one. Constants' bytes are shared."""
-        copy = Model([], self.description, list(self.buffers), list(self.metadata), list(self.metadata_buffers))
+        copy = Model(
+            [],
+            self.description,
+            list(self.buffers),
+            list(self.metadata),
+            list(self.metadata_buffers),
+        )
         maps: dict[int, dict[Value, Value]] = {}
         for graph in self.graphs:
             new, values = graph.clone()
@@ -63,7 +71,8 @@ class Model:
 class Graph:
     """One function: inputs, outputs, and operators in the order in which they run.
 
-    ``values`` are all tensors in file order, used or not; a value's place there is its tensor index.
+    ``values`` are all tensors in file order, used or not; a value's place there is its tensor
+    index.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -103,7 +112,8 @@ class Graph:
         return self._insert(len(self.ops), op, names, results)
 
     def insert_before(self, anchor: Op, op: Op, *names: str) -> Op:
-        """Add an operator right before another; its results get the given names, inferred shapes and dtypes.
+        """Add an operator right before another; its results get the given names, inferred shapes
+        and dtypes.
 
         Raises GraphError when the operator is in a graph already or an operand is of another graph.
         """
@@ -113,7 +123,9 @@ class Graph:
         """Add an operator right after another. See ``insert_before``."""
         return self._insert(self.ops.index(anchor) + 1, op, names, None)
 
-    def _insert(self, place: int, op: Op, names: Sequence[str], results: Sequence[Value] | None) -> Op:
+    def _insert(
+        self, place: int, op: Op, names: Sequence[str], results: Sequence[Value] | None
+    ) -> Op:
         if op.graph is not None:
             raise GraphError(f"{op} is in a graph already")
         for value in op.operands:
@@ -164,7 +176,7 @@ class Graph:
                 signature.outputs = [(n, new if v is old else v) for n, v in signature.outputs]
 
     def clone(self) -> tuple[Graph, dict[Value, Value]]:
-        """A copy, and the map from this graph's values to the copy's. Constants' bytes are shared."""
+        """A copy, and the map from this graph's values to its own. Constants are shared."""
         copy = Graph(self.name)
         copy.debug_metadata_index = self.debug_metadata_index
         values = {value: copy.add_value(_clone_value(value)) for value in self.values}

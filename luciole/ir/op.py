@@ -27,8 +27,9 @@ REQUIRED: Any = object()
 
 @dataclass(frozen=True)
 class Quant:
-    """What a quantizer must know about an operator: which operand is the weight, along which axis its
-    output channels lie, and which operand is the bias."""
+    """What a quantizer must know about an operator: which operand is the weight, along which axis
+    its output channels lie, and which operand is the bias.
+    """
 
     weight: str
     axis: int
@@ -75,9 +76,11 @@ class Field:
             op.set_operand(self.index, value)
 
 
-# The specifiers of a definition. They return Any so that the annotation rules, and take ``default`` by
-# keyword because type checkers see it only there (PEP 681).
-def operand(*, default: Any = REQUIRED, dtype: tuple[TensorType, ...] = (), explicit: bool = False) -> Any:
+# The specifiers of a definition. They return Any so that the annotation rules, and take ``default``
+# by keyword because type checkers see it only there (PEP 681).
+def operand(
+    *, default: Any = REQUIRED, dtype: tuple[TensorType, ...] = (), explicit: bool = False
+) -> Any:
     """One input tensor. ``dtype`` fixes its type where it does not follow the data; an optional one
     (``default=None``) is left out of the file when it is the last, unless ``explicit``."""
     return Field("operand", default, dtypes=dtype, explicit=explicit)
@@ -143,7 +146,9 @@ class Op:
         if code is None:
             return
         if code in OPS:
-            raise DefinitionError(f"{code.name} is declared twice: {OPS[code].__name__} and {cls.__name__}")
+            raise DefinitionError(
+                f"{code.name} is declared twice: {OPS[code].__name__} and {cls.__name__}"
+            )
         cls.code, cls.options, cls.custom_code = code, options, custom_code
         OPS[code] = cls
 
@@ -265,13 +270,18 @@ class Op:
         """The same operator on other operands, in no graph yet."""
         op = type(self).__new__(type(self))
         op._setup()
-        op.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("operands", "results", "graph")})
+        op.__dict__.update(
+            {k: v for k, v in self.__dict__.items() if k not in ("operands", "results", "graph")}
+        )
         op.set_operands(slots)
         return op
 
-    # ------------------------------------------------------------------ hooks, for subclasses to define
+    # ------------------------------------------------------------------ hooks, for subclasses to
+    # define
     def infer_shape(self, /) -> Shape | tuple[Shape, ...]:
-        """The results' shapes from the operands' (a tuple of shapes where there are several results)."""
+        """The results' shapes from the operands' (a tuple of shapes where there are several
+        results).
+        """
         raise ShapeError(f"{type(self).__name__} has no shape rule")
 
     def infer_dtype(self, /) -> TensorType | tuple[TensorType, ...]:
@@ -289,7 +299,8 @@ class Op:
         """The result where shapes alone decide it, else None."""
         return None
 
-    # ------------------------------------------------------------------ the hooks' answers, made uniform
+    # ------------------------------------------------------------------ the hooks' answers, made
+    # uniform
     def result_shapes(self) -> tuple[Shape, ...]:
         """One shape per result. Raises ShapeError that names the operator."""
         try:
@@ -309,7 +320,19 @@ class Op:
 
 
 _RESERVED = frozenset(
-    {"operands", "results", "graph", "version", "name", "kind", "output", "code", "options", "quant", "fields"}
+    {
+        "operands",
+        "results",
+        "graph",
+        "version",
+        "name",
+        "kind",
+        "output",
+        "code",
+        "options",
+        "quant",
+        "fields",
+    }
 )
 
 
@@ -322,19 +345,26 @@ def _check_definition(cls: type[Op]) -> None:
             raise DefinitionError(f"{cls.__name__}.{name} is not one of the hooks {sorted(HOOKS)}")
         spoken_of = getattr(member, "operand", None)
         if spoken_of is not None and spoken_of not in names:
-            raise DefinitionError(f"{cls.__name__}.{name} speaks of {spoken_of!r}; the operands are {names}")
+            raise DefinitionError(
+                f"{cls.__name__}.{name} speaks of {spoken_of!r}; the operands are {names}"
+            )
     for field in cls.fields:
         if field.name in _RESERVED:
-            raise DefinitionError(f"{cls.__name__}.{field.name}: that name has a meaning for every operator")
+            raise DefinitionError(
+                f"{cls.__name__}.{field.name}: that name has a meaning for every operator"
+            )
     variadic = [f for f in cls.operand_fields() if f.kind == "operands"]
     if variadic and variadic != [cls.operand_fields()[-1]]:
-        raise DefinitionError(f"{cls.__name__}.{variadic[0].name} takes all remaining operands: it comes last")
+        raise DefinitionError(
+            f"{cls.__name__}.{variadic[0].name} takes all remaining operands: it comes last"
+        )
 
 
 class UnknownOp(Op):
     """An operator without a class: kept as it was read, so that it can be written again.
 
-    ``number`` is its builtin code, ``options`` its tables as read, ``reason`` why there is no class for it.
+    ``number`` is its builtin code, ``options`` its tables as read, ``reason`` why there is no class
+    for it.
     """
 
     inputs: tuple[Value | None, ...] = operands()
@@ -353,7 +383,7 @@ class UnknownOp(Op):
 
     @property
     def kind(self) -> str:
-        """Circle's name, ``CUSTOM(code)`` for a custom operator, the number where there is no name."""
+        """Circle's name, ``CUSTOM(code)`` for a custom one, the number where there is no name."""
         if self.number == BuiltinOperator.CUSTOM:
             return f"CUSTOM({self.custom})"
         known = self.number in set(BuiltinOperator)

@@ -24,7 +24,9 @@ def rank(value: Value, what: str, *allowed: int) -> Shape:
     return value.shape
 
 
-def window(size: int | None, kernel: int | None, stride: int, dilation: int, padding: Padding) -> int | None:
+def window(
+    size: int | None, kernel: int | None, stride: int, dilation: int, padding: Padding
+) -> int | None:
     """Output extent of a sliding window, None when an extent is unknown.
 
     SAME: ceil(size / stride). VALID: ceil((size - (kernel - 1) * dilation) / stride).
@@ -82,7 +84,7 @@ def same_extent(axis: int, extents: Sequence[int | None]) -> int | None:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape that element-wise operands stretch to. An unknown extent against 1 stays unknown."""
+    """The shape that element-wise operands stretch to; unknown against 1 stays unknown."""
     length = max(map(len, shapes))
     padded = [(1,) * (length - len(s)) + tuple(s) for s in shapes]
     return tuple(_stretch(extents, shapes) for extents in zip(*padded, strict=True))

@@ -51,8 +51,8 @@ class Buffer:
 class Value:
     """One tensor.
 
-    ``dims`` are the extents to allocate when nothing else is known (1 for an unknown axis, as files have
-    it) and ``shape_signature`` marks the unknown ones with -1; ``shape`` shows both as one.
+    ``dims`` are the extents to allocate when nothing else is known (1 for an unknown axis, as files
+    have it) and ``shape_signature`` marks the unknown ones with -1; ``shape`` shows both as one.
     """
 
     def __init__(
@@ -92,7 +92,9 @@ class Value:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the contents are part of the model (also when there are none: an axis of extent 0)."""
+        """Whether the contents are part of the model (also when there are none: an axis of extent
+        0).
+        """
         if self.producer is not None or self.is_variable or self.is_input:
             return False
         return bool(self.buffer is not None and len(self.buffer)) or 0 in self.shape
@@ -120,15 +122,20 @@ class Value:
         wanted = dtypes.byte_count(self.dtype, element_count(self.dims))
         if wanted is not None and wanted != len(raw):
             raise GraphError(
-                f"tensor {self.name!r}: {shape_text(self.shape)} of {self.dtype.name} takes {wanted} bytes, "
+                f"tensor {self.name!r}: {shape_text(self.shape)} of {self.dtype.name} "
+                f"takes {wanted} bytes, "
                 f"its buffer has {len(raw)}"
             )
         return dtypes.unpack(raw, self.dtype, self.dims)
 
     def set_data(self, array: Array, dtype: TensorType | None = None) -> None:
-        """Make this a constant with the given contents (``dtype`` for types that NumPy does not have)."""
+        """Make this a constant with the given contents (``dtype`` for types that NumPy does not
+        have).
+        """
         if self.producer is not None:
-            raise GraphError(f"tensor {self.name!r} is computed by {self.producer.op}: it takes no contents")
+            raise GraphError(
+                f"tensor {self.name!r} is computed by {self.producer.op}: it takes no contents"
+            )
         self.dtype = dtypes.tensor_type(array.dtype) if dtype is None else dtype
         self.shape = array.shape
         raw = dtypes.pack(array, self.dtype)
@@ -136,7 +143,9 @@ class Value:
         self.buffer = Buffer(raw)
 
     def replace_with(self, other: Value) -> None:
-        """Make everything that uses this value use another one, the graph's outputs and signatures included."""
+        """Make everything that uses this value use another one, the graph's outputs and signatures
+        included.
+        """
         if other.graph is not self.graph:
             raise GraphError(f"tensor {other.name!r} is of another graph than {self.name!r}")
         for op, slot in list(self.users):

@@ -23,7 +23,9 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that ``verify`` found; ``code`` is stable, ``path`` says where, ``sentence`` says what."""
+    """One thing that ``verify`` found; ``code`` is stable, ``path`` says where, ``sentence`` says
+    what.
+    """
 
     severity: Severity
     code: str
@@ -54,9 +56,13 @@ def _tensors(graph: Graph, path: str) -> Iterator[Finding]:
         yield from _buffer(value, here)
         yield from _quantization(value, here)
         if value.producer is not None and value.buffer is not None and len(value.buffer):
-            yield Finding(Severity.ERROR, "RESULT_HAS_DATA", here, f"{value.producer.op} computes a constant")
+            yield Finding(
+                Severity.ERROR, "RESULT_HAS_DATA", here, f"{value.producer.op} computes a constant"
+            )
         if value.producer is not None and value.is_input:
-            yield Finding(Severity.ERROR, "RESULT_IS_INPUT", here, f"{value.producer.op} computes an input")
+            yield Finding(
+                Severity.ERROR, "RESULT_IS_INPUT", here, f"{value.producer.op} computes an input"
+            )
 
 
 def _buffer(value: Value, path: str) -> Iterator[Finding]:
@@ -77,12 +83,15 @@ def _quantization(value: Value, path: str) -> Iterator[Finding]:
         return
     scales, zeros = len(q.scale), 0 if q.zero_point is None else len(q.zero_point)
     if zeros not in (0, scales):
-        yield Finding(Severity.ERROR, "QUANTIZATION", path, f"{scales} scales but {zeros} zero points")
+        yield Finding(
+            Severity.ERROR, "QUANTIZATION", path, f"{scales} scales but {zeros} zero points"
+        )
     if scales > 1:
         axis = q.quantized_dimension
         extent = value.dims[axis] if 0 <= axis < len(value.dims) else None
         if extent != scales:
-            sentence = f"{scales} scales for axis {axis}, which has {'no' if extent is None else extent} elements"
+            found = "no" if extent is None else extent
+            sentence = f"{scales} scales for axis {axis}, which has {found} elements"
             yield Finding(Severity.ERROR, "QUANTIZATION", path, sentence)
 
 
@@ -91,7 +100,9 @@ def _names(graph: Graph, path: str) -> Iterator[Finding]:
     for index, value in enumerate(graph.values):
         if value.name in seen:
             sentence = "another tensor has this name"
-            yield Finding(Severity.NOTE, "DUPLICATE_NAME", f"{path}.tensors[{index}] {value.name!r}", sentence)
+            yield Finding(
+                Severity.NOTE, "DUPLICATE_NAME", f"{path}.tensors[{index}] {value.name!r}", sentence
+            )
         seen.add(value.name)
 
 
@@ -106,11 +117,18 @@ def _operators(graph: Graph, path: str) -> Iterator[Finding]:
 
 def _unknown(op: UnknownOp, path: str) -> Iterator[Finding]:
     if op.reason is None:
-        yield Finding(Severity.NOTE, "UNKNOWN_OPERATOR", path, f"{op} is kept as it is, but cannot run")
+        yield Finding(
+            Severity.NOTE, "UNKNOWN_OPERATOR", path, f"{op} is kept as it is, but cannot run"
+        )
     elif "operand" in op.reason:
         yield Finding(Severity.ERROR, "OPERANDS", path, f"{op}: {op.reason}")
     else:
-        yield Finding(Severity.WARNING, "NOT_UNDERSTOOD", path, f"{op} is kept as it is, but cannot run: {op.reason}")
+        yield Finding(
+            Severity.WARNING,
+            "NOT_UNDERSTOOD",
+            path,
+            f"{op} is kept as it is, but cannot run: {op.reason}",
+        )
 
 
 def _known(op: Op, path: str) -> Iterator[Finding]:
@@ -127,12 +145,16 @@ def _known(op: Op, path: str) -> Iterator[Finding]:
         yield Finding(Severity.ERROR, "SHAPE", path, str(error))
         return
     if len(shapes) != len(op.results):
-        sentence = f"{op}: {len(op.results)} results, its attributes and operands give {len(shapes)}"
+        sentence = (
+            f"{op}: {len(op.results)} results, its attributes and operands give {len(shapes)}"
+        )
         yield Finding(Severity.ERROR, "RESULTS", path, sentence)
         return
     for value, shape, dtype in zip(op.results, shapes, types, strict=True):
         if dtype != value.dtype:
-            sentence = f"{op}: result {value.name!r} is {value.dtype.name}, {dtype.name} is computed"
+            sentence = (
+                f"{op}: result {value.name!r} is {value.dtype.name}, {dtype.name} is computed"
+            )
             yield Finding(Severity.ERROR, "DTYPE", path, sentence)
         if not compatible(shape, value.shape):
             sentence = (
@@ -164,13 +186,19 @@ def _order(graph: Graph, path: str) -> Iterator[Finding]:
         for value in op.operands:
             if value is None or value in ready or value.is_constant or value.is_variable:
                 continue
-            why = "is computed only later" if value.producer else "has no contents and nothing computes it"
+            why = (
+                "is computed only later"
+                if value.producer
+                else "has no contents and nothing computes it"
+            )
             sentence = f"{op}: operand {value.name!r} {why}"
             yield Finding(Severity.ERROR, "UNDEFINED", f"{path}.operators[{index}]", sentence)
         ready.update(op.results)
     for value in graph.outputs:
         if value not in ready and not value.is_constant and not value.is_variable:
-            yield Finding(Severity.ERROR, "UNDEFINED", f"{path}.outputs", f"nothing computes {value.name!r}")
+            yield Finding(
+                Severity.ERROR, "UNDEFINED", f"{path}.outputs", f"nothing computes {value.name!r}"
+            )
 
 
 _CHECKS: tuple[Check, ...] = (_tensors, _names, _operators, _order)

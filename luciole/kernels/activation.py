@@ -9,11 +9,11 @@ from luciole.schema.enums import ActivationFunctionType
 
 
 def activate(x: Array, activation: ActivationFunctionType) -> Array:
-    """Apply a fused activation. Raises UnsupportedError for one without a definition for this type."""
+    """Apply a fused activation. Raises UnsupportedError where this type has none."""
     if activation == ActivationFunctionType.NONE:
         return x
     if activation == ActivationFunctionType.RELU:
-        return np.maximum(x, x.dtype.type(0))
+        return np.asarray(np.maximum(x, x.dtype.type(0)))
     if activation == ActivationFunctionType.RELU6:
         return np.clip(x, x.dtype.type(0), x.dtype.type(6))
     if activation == ActivationFunctionType.RELU_N1_TO_1:

@@ -25,7 +25,9 @@ def conv_2d(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> Array:
     (TensorType.FLOAT32, TensorType.INT8, TensorType.FLOAT32),
 )
 def conv_2d_hybrid(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> Array:
-    """int8 weights under float activations: each image is quantized, sums are integers, as in TFLite."""
+    """int8 weights under float activations: each image is quantized, sums are integers, as in
+    TFLite.
+    """
     quantized, scales = quantize_rows(x)
     sums = _sums(op, quantized, filter.astype(np.float64))  # exact: below 2^53
     factors = scales * weight_scale(op.filter)

@@ -1,6 +1,8 @@
-"""Integer weights under float activations, as TFLite's reference kernels compute them (dynamic range).
+"""Integer weights under float activations, as TFLite's reference kernels compute them (dynamic
+range).
 
-Other kernels of LiteRT (XNNPACK) quantize the activations asymmetrically; outputs differ by some percent.
+Other kernels of LiteRT (XNNPACK) quantize the activations asymmetrically; outputs differ by some
+percent.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ _LARGEST = 127
 
 
 def quantize_rows(x: Array) -> tuple[Array, Array]:
-    """Each entry of the first axis on a symmetric int8 grid of its own: integers as float64, and scales [n]."""
+    """Each entry of the first axis on a symmetric int8 grid of its own: integers as float64, and
+    scales [n].
+    """
     flat = x.reshape(len(x), -1)
     span = np.abs(flat).max(axis=1, initial=0).astype(np.float32)
     scales = np.where(span > 0, span / np.float32(_LARGEST), np.float32(1))

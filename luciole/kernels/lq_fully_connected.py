@@ -1,4 +1,4 @@
-"""LQ_FULLY_CONNECTED kernels: a reference on dequantized values, and xnor/popcount on packed bits."""
+"""LQ_FULLY_CONNECTED kernels: a reference on dequantized values, xnor/popcount on packed bits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from luciole.ir import Array, TensorType, codes
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels import jit
 from luciole.kernels.activation import activate
-from luciole.kernels.jit import floats, popcount, words
+from luciole.kernels.jit import Pointer, Record, floats, popcount, words
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
@@ -34,10 +34,14 @@ def lq_fully_connected(
     bias: Array | None,
     weights_offsets: Array | None,
 ) -> Array:
-    """Quantize the input, dequantize the weights, multiply: in float64, so that it can judge the other."""
+    """Quantize the input, dequantize the weights, multiply: in float64, so that it can judge the
+    other.
+    """
     levels, _ = codes.levels(input_scales, op.input_offset)
     quantized = levels[codes.encode(x, codes.thresholds(levels))]
-    weights = codes.decode(weights_binary, weights_scales, op.hidden_size, _or_zero(weights_offsets))
+    weights = codes.decode(
+        weights_binary, weights_scales, op.hidden_size, _or_zero(weights_offsets)
+    )
     y = quantized.reshape(-1, op.hidden_size) @ weights.T + _or_zero(bias)
     y = y.reshape(*x.shape[:-1], weights.shape[0]).astype(np.float32)
     return activate(y, op.activation)
@@ -49,7 +53,8 @@ def _or_zero(array: Array | None) -> Array:
 
 @native(LQFullyConnected, TensorType.FLOAT32)
 def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
-    """Lay weights out with one output per lane: [word, plane, output], so that counting needs no horizontal sum.
+    """Lay weights out with one output per lane: [word, plane, output], so that counting needs no
+    horizontal sum.
 
     The input's offset meets every weight of a row once, so its share goes into the bias here.
     """
@@ -72,7 +77,14 @@ def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
         np.zeros(len(input_scales) * count, np.uint32),
         np.zeros(outputs, np.uint32),
     )
-    sizes = (x.size // op.hidden_size, op.hidden_size, outputs, len(input_scales), planes, offsets is not None)
+    sizes = (
+        x.size // op.hidden_size,
+        op.hidden_size,
+        outputs,
+        len(input_scales),
+        planes,
+        offsets is not None,
+    )
     addresses = [a.ctypes.data for a in (x, context.results[0], *owned)]
     record = np.array([*addresses, *sizes, int(op.activation)], np.int64)
     return NativeStep(_xnor.address, record, owned)
@@ -86,7 +98,9 @@ def _folded_bias(
 
 
 @jit.inline
-def _quantize(x, between, order, bits, n, planes):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _quantize(
+    x: Pointer, between: Pointer, order: Pointer, bits: int, n: int, planes: Pointer
+) -> None:
     """Encode a row by binary search and set its bits in ``planes`` [bits, ceil(n / 32)]."""
     count = (n + 31) // 32
     for k in range(bits * count):
@@ -105,7 +119,9 @@ def _quantize(x, between, order, bits, n, planes):  # type: ignore[no-untyped-de
 
 
 @jit.inline
-def _differing(plane, weights, stride, count, outputs, bits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _differing(
+    plane: Pointer, weights: Pointer, stride: int, count: int, outputs: int, bits: Pointer
+) -> None:
     """For each output, the number of bits in which an input plane differs from a weight plane."""
     for o in range(outputs):
         bits[o] = np.uint32(0)
@@ -116,16 +132,16 @@ def _differing(plane, weights, stride, count, outputs, bits):  # type: ignore[no
 
 
 @jit.inline
-def _ones(plane, count):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _ones(plane: Pointer, count: int) -> int:
     """Number of set bits of a plane."""
-    total = np.int64(0)
+    total: int = np.int64(0)  # type: ignore[assignment]  # 64 bits where it is compiled
     for w in range(count):
         total += np.int64(popcount(plane[w]))
     return total
 
 
 @jit.inline
-def _activate(y, outputs, activation):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _activate(y: Pointer, outputs: int, activation: int) -> None:
     """Apply a fused activation, numbered as in the file."""
     for o in range(outputs):
         v = y[o]
@@ -140,8 +156,10 @@ def _activate(y, outputs, activation):  # type: ignore[no-untyped-def]  # noqa: 
 
 
 @jit.kernel
-def _xnor(r):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202  # compiled: r points to int64
-    """y_o = sum_ij ax_i aw_oj (n - 2 popcount(x_i xor w_oj)) + offset_o sum_i ax_i (2 popcount(x_i) - n) + b_o."""
+def _xnor(r: Record) -> None:
+    """y_o = sum_ij ax_i aw_oj (n - 2 popcount(x_i xor w_oj)) + offset_o sum_i ax_i (2 popcount(x_i)
+    - n) + b_o.
+    """
     between, order, input_scales = floats(r[2]), words(r[3]), floats(r[4])
     scales, bias, offsets = floats(r[6]), floats(r[7]), floats(r[8])
     rows, n, outputs, kx, kw = r[11], r[12], r[13], r[14], r[15]

@@ -11,14 +11,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-import luciole.ir.ops  # noqa: F401  # registers every operator class
+import luciole.ir.ops  # registers every operator class
 import luciole.kernels
 from luciole.ir import Array, LucioleError, Op, TensorType, UnknownOp, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY
 
 Reference = Callable[..., Any]
-"""``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic operand
-is a tuple. A kernel reads its operands and returns fresh arrays; only variable tensors are written in place."""
+"""``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic
+operand is a tuple. A kernel reads its operands and returns fresh arrays; only variable tensors are
+written in place.
+"""
 
 Signature = tuple[TensorType, ...]
 ANY: tuple[TensorType, ...] = tuple(NUMPY)
@@ -35,8 +37,9 @@ class ExecutionError(LucioleError):
 class NativeStep:
     """A compiled kernel and the record of numbers it runs on.
 
-    ``address`` is that of a ``void(int64*)`` function. ``record`` is its argument: addresses, sizes and
-    parameters as int64; ``owns`` are the arrays behind those addresses, kept alive with the step.
+    ``address`` is that of a ``void(int64*)`` function. ``record`` is its argument: addresses, sizes
+    and parameters as int64; ``owns`` are the arrays behind those addresses, kept alive with the
+    step.
     """
 
     address: int
@@ -46,7 +49,9 @@ class NativeStep:
 
 @dataclass(frozen=True)
 class Context:
-    """What a native kernel's builder is given: the arrays that hold each operand and result for good."""
+    """What a native kernel's builder is given: the arrays that hold each operand and result for
+    good.
+    """
 
     operands: tuple[Array | None, ...]
     results: tuple[Array, ...]
@@ -60,11 +65,14 @@ _NATIVE: dict[tuple[type[Op], Signature], Build] = {}
 _T = TypeVar("_T", Reference, Build)
 
 
-def reference(cls: type[O], *signatures: TensorType | Signature) -> Callable[[Reference], Reference]:
+def reference(
+    cls: type[O], *signatures: TensorType | Signature
+) -> Callable[[Reference], Reference]:
     """Register a NumPy kernel.
 
-    A signature is one element type that all data operands share, or one type per data operand. Operands
-    whose declaration fixes their type (shapes, axes, ...) do not count, nor do absent ones.
+    A signature is one element type that all data operands share, or one type per data operand.
+    Operands whose declaration fixes their type (shapes, axes, ...) do not count, nor do absent
+    ones.
     """
     return _register(_REFERENCE, cls, signatures)
 
@@ -75,7 +83,9 @@ def native(cls: type[O], *signatures: TensorType | Signature) -> Callable[[Build
 
 
 def _register(
-    table: dict[tuple[type[Op], Signature], _T], cls: type[Op], signatures: Iterable[TensorType | Signature]
+    table: dict[tuple[type[Op], Signature], _T],
+    cls: type[Op],
+    signatures: Iterable[TensorType | Signature],
 ) -> Callable[[_T], _T]:
     def register(kernel: _T) -> _T:
         for given in signatures:
@@ -89,7 +99,9 @@ def _register(
 
 
 def data_types(op: Op) -> Signature:
-    """The element types of the operands that carry data, one each; a single one where they all agree."""
+    """The element types of the operands that carry data, one each; a single one where they all
+    agree.
+    """
     fields = op.operand_fields()
     types = [
         value.dtype

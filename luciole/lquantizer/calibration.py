@@ -28,5 +28,7 @@ def activations(
     saved = {value: saver.saved(value) for value in dict.fromkeys(values)}
     for value, array in saved.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise QuantizeError(f"tensor {value.name!r} becomes NaN or infinite on the calibration data")
+            raise QuantizeError(
+                f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
+            )
     return saved

@@ -39,7 +39,9 @@ class Layer:
 
 
 def find_layers(graph: Graph, recipe: Recipe) -> tuple[list[Layer], dict[str, str]]:
-    """The layers to quantize, in execution order, and by name the reason for each that is left alone."""
+    """The layers to quantize, in execution order, and by name the reason for each that is left
+    alone.
+    """
     layers: list[Layer] = []
     skipped: dict[str, str] = {}
     for op in graph.ops:
@@ -75,5 +77,7 @@ def unfit(op: Op) -> str | None:
 
 def constant_bytes(op: Op) -> int:
     """Bytes of an operator's constant operands."""
-    buffers = {id(v.buffer): v.buffer for v in op.operands if isinstance(v, Value) and v.is_constant}
+    buffers = {
+        id(v.buffer): v.buffer for v in op.operands if isinstance(v, Value) and v.is_constant
+    }
     return sum(len(b) for b in buffers.values() if b is not None)

@@ -1,7 +1,9 @@
-"""Fit bases to samples by quantization-error minimisation (QEM; LQ-Nets, Zhang et al. 2018, section 3.2).
+"""Fit bases to samples by quantization-error minimisation (QEM; LQ-Nets, Zhang et al. 2018, section
+3.2).
 
-Two steps alternate: each sample takes its nearest level, then each basis moves so that the levels lie closer
-to their samples. A basis of K elements spans 2^K levels, so K numbers are learned for each row of samples.
+Two steps alternate: each sample takes its nearest level, then each basis moves so that the levels
+lie closer to their samples. A basis of K elements spans 2^K levels, so K numbers are learned for
+each row of samples.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ Floats = NDArray[np.float64]
 class Settings:
     """How bases are fitted.
 
-    ``gradient`` is the published update; ``least_squares`` solves for the best basis at once, with a ridge
-    that holds directions which the codes leave open at their present value.
+    ``gradient`` is the published update; ``least_squares`` solves for the best basis at once, with
+    a ridge that holds directions which the codes leave open at their present value.
     """
 
     method: Literal["gradient", "least_squares"] = "gradient"
@@ -41,8 +43,8 @@ class Settings:
 class Samples:
     """Rows of numbers to fit, one basis per row.
 
-    ``values`` [rows, n] decide the codes; ``targets`` [rows, n] are what the levels should be close to (the
-    values themselves unless given); ``weights`` [n] say how often each column occurs.
+    ``values`` [rows, n] decide the codes; ``targets`` [rows, n] are what the levels should be close
+    to (the values themselves unless given); ``weights`` [n] say how often each column occurs.
     """
 
     values: Floats
@@ -59,11 +61,16 @@ class Samples:
 
     @classmethod
     def compressed(
-        cls, values: NDArray[np.floating], targets: NDArray[np.floating] | None = None, bins: int = 4096
+        cls,
+        values: NDArray[np.floating],
+        targets: NDArray[np.floating] | None = None,
+        bins: int = 4096,
     ) -> Samples:
-        """One row, compressed: equal values share a column, and more than ``bins`` of them become bins.
+        """One row, compressed: equal values share a column, and more than ``bins`` of them become
+        bins.
 
-        A column's target is the mean of its samples' targets; nothing else of them matters for a fit.
+        A column's target is the mean of its samples' targets; nothing else of them matters for a
+        fit.
         """
         x = np.asarray(values, np.float64).reshape(-1)
         t = x if targets is None else np.asarray(targets, np.float64).reshape(-1)
@@ -74,7 +81,9 @@ class Samples:
         count = np.bincount(column)
         used = count > 0
         mean_x, mean_t = (np.bincount(column, v)[used] / count[used] for v in (x, t))
-        return cls(mean_x[None], mean_t[None], count[used].astype(np.float64), np.array([np.mean(t**2)]))
+        return cls(
+            mean_x[None], mean_t[None], count[used].astype(np.float64), np.array([np.mean(t**2)])
+        )
 
 
 @dataclass(frozen=True)
@@ -101,11 +110,17 @@ def fit(samples: Samples, bits: int, settings: Settings, start: Floats | None = 
 
 
 def _initial(samples: Samples, bits: int, settings: Settings) -> Floats:
-    return _greedy(samples, bits) if settings.initialisation == "greedy" else _random(samples, bits, settings)
+    return (
+        _greedy(samples, bits)
+        if settings.initialisation == "greedy"
+        else _random(samples, bits, settings)
+    )
 
 
 def _random(samples: Samples, bits: int, settings: Settings) -> Floats:
-    """|normal| scaled to each row's root mean square: a basis far from the data's size never finds it."""
+    """|normal| scaled to each row's root mean square: a basis far from the data's size never finds
+    it.
+    """
     generator = np.random.default_rng(settings.seed)
     scale = np.sqrt(_mean(samples, samples.values**2))
     return np.abs(generator.standard_normal((len(samples.values), bits))) * scale[:, None]
@@ -142,7 +157,9 @@ def _least_squares(samples: Samples, basis: Floats, settings: Settings) -> Float
 
 
 def _statistics(samples: Samples, basis: Floats) -> tuple[Floats, Floats, Floats]:
-    """Per row and level: weight and weighted target sum of the samples there [rows, L], and signs [rows, L, K]."""
+    """Per row and level: weight and weighted target sum of the samples there [rows, L], and signs
+    [rows, L, K].
+    """
     levels, order = codes.levels(basis)
     index = _encode(samples, levels)
     rows, count = levels.shape
@@ -151,7 +168,11 @@ def _statistics(samples: Samples, basis: Floats) -> tuple[Floats, Floats, Floats
     size = rows * count
     found = np.bincount(flat, weights.reshape(-1), size).reshape(rows, count)
     total = np.bincount(flat, (weights * samples.targets).reshape(-1), size).reshape(rows, count)
-    return found, total, codes.sign_codes(basis.shape[1])[order]
+    return (
+        found.astype(np.float64),
+        total.astype(np.float64),
+        codes.sign_codes(basis.shape[1])[order],
+    )
 
 
 def _encode(samples: Samples, levels: Floats) -> NDArray[np.intp]:

@@ -1,8 +1,9 @@
-"""The published method: learn levels for weights and inputs of every dense layer from unlabelled data.
+"""The published method: learn levels for weights and inputs of every dense layer from unlabelled
+data.
 
-Three stages (LQ-Nets' quantizer applied after training): (a) weights, one basis for each output; (b) one basis
-for each layer's input, fitted on the float network's activations; (c) the input bases refitted layer by layer,
-on the quantized network's own activations against the float network's.
+Three stages (LQ-Nets' quantizer applied after training): (a) weights, one basis for each output;
+(b) one basis for each layer's input, fitted on the float network's activations; (c) the input bases
+refitted layer by layer, on the quantized network's own activations against the float network's.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def quantize_records(
 ) -> Result:
     """Quantize every dense layer that qualifies; the given model stays as it is.
 
-    ``records`` are unlabelled samples by input name, the first axis counting them. Raises QuantizeError when
-    nothing qualifies or the data cannot be used.
+    ``records`` are unlabelled samples by input name, the first axis counting them. Raises
+    QuantizeError when nothing qualifies or the data cannot be used.
     """
     begun = time.perf_counter()
     recipe, settings, track = recipe or Recipe(), settings or Settings(), track or _untracked
@@ -75,7 +76,9 @@ def quantize_records(
     step = track("fitting levels", len(layers))
     jobs = []
     for layer in layers:
-        jobs.append(_fit(layer, seen[twins[layer.op.input]], seen[twins[layer.op.output]], settings))
+        jobs.append(
+            _fit(layer, seen[twins[layer.op.input]], seen[twins[layer.op.output]], settings)
+        )
         step(1)
     _refit(quantized, jobs, records, settings, track("refitting inputs", len(jobs)))
     _measure(quantized, jobs, records, track("quantized network", count))
@@ -95,7 +98,10 @@ def _check(layers: Sequence[Layer], skipped: dict[str, str], recipe: Recipe) -> 
         known = ", ".join([*(layer.name for layer in layers), *skipped]) or "none"
         raise QuantizeError(f"recipe: {unused[0]!r} matches no layer; the layers are {known}")
     if not layers:
-        why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items()) or "it has no dense layer"
+        why = (
+            "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
+            or "it has no dense layer"
+        )
         raise QuantizeError(f"nothing to quantize: {why}")
 
 
@@ -112,13 +118,19 @@ def _fit(layer: Layer, inputs: Array, outputs: Array, settings: Settings) -> _Jo
     return _Job(layer, inputs, outputs, weight_fit, input_fit, op, result, report)
 
 
-def _refit(model: Model, jobs: Sequence[_Job], records: Records, settings: Settings, step: Progress) -> None:
-    """Stage (c): codes from what the quantized network computes, levels close to what the float network did."""
+def _refit(
+    model: Model, jobs: Sequence[_Job], records: Records, settings: Settings, step: Progress
+) -> None:
+    """Stage (c): codes from what the quantized network computes, levels close to what the float
+    network did.
+    """
     for job in jobs:
         own = activations(model, [job.op.input], records)[job.op.input].reshape(job.inputs.shape)
         if not np.array_equal(own, job.inputs):
             samples = Samples.compressed(own, job.inputs)
-            job.input_fit = qem.fit(samples, job.layer.choice.input_bits, settings, start=job.input_fit.basis)
+            job.input_fit = qem.fit(
+                samples, job.layer.choice.input_bits, settings, start=job.input_fit.basis
+            )
             set_input_basis(job.op, job.input_fit.basis[0])
         job.report.input_mse = float(job.input_fit.mse[0])
         step(1)
@@ -128,7 +140,9 @@ def _measure(model: Model, jobs: Sequence[_Job], records: Records, progress: Pro
     """The error of each layer's output in the finished network."""
     found = activations(model, [job.result for job in jobs], records, progress)
     for job in jobs:
-        job.report.mse, job.report.snr_db = error_of(job.outputs, found[job.result].reshape(job.outputs.shape))
+        job.report.mse, job.report.snr_db = error_of(
+            job.outputs, found[job.result].reshape(job.outputs.shape)
+        )
 
 
 def _in_order(model: Model, jobs: Sequence[_Job], skipped: dict[str, str]) -> list[LayerReport]:
@@ -140,7 +154,9 @@ def _in_order(model: Model, jobs: Sequence[_Job], skipped: dict[str, str]) -> li
             reports.append(done[op.name])
         elif op.name in skipped:
             size = constant_bytes(op)
-            reports.append(LayerReport(op.name, bytes_before=size, bytes_after=size, skipped=skipped[op.name]))
+            reports.append(
+                LayerReport(op.name, bytes_before=size, bytes_after=size, skipped=skipped[op.name])
+            )
     return reports
 
 
@@ -151,8 +167,8 @@ def _warnings(jobs: Sequence[_Job]) -> list[str]:
         low, high = float(job.inputs.min()), float(job.inputs.max())
         if job.layer.choice.input_bits == 1 and low >= 0 and high > 0:
             lines.append(
-                f"layer {job.layer.name!r}: its inputs lie between {low:.3g} and {high:.3g}, and one bit without an "
-                "offset has levels -a and +a only: standardise the data (for example x/255 -> (x/255 - mean)/std) or "
-                "give the layer more input bits"
+                f"layer {job.layer.name!r}: inputs lie between {low:.3g} and {high:.3g}, and one "
+                "bit without an offset has levels -a and +a only: standardise the data (say "
+                "x/255 -> (x/255 - mean)/std) or give the layer more input bits"
             )
     return lines

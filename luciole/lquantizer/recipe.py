@@ -43,7 +43,9 @@ class Rule:
 
 
 class Recipe:
-    """The choice for every layer: the default, changed by each rule that matches, the last one winning."""
+    """The choice for every layer: the default, changed by each rule that matches, the last one
+    winning.
+    """
 
     def __init__(self, default: Choice | None = None, rules: tuple[Rule, ...] = ()) -> None:
         self.default = default or Choice()
@@ -59,7 +61,9 @@ class Recipe:
 
     def unused(self, layers: list[str]) -> list[str]:
         """The rules that match no layer: most likely a misspelt name."""
-        return [r.pattern.pattern for r in self.rules if not any(r.pattern.fullmatch(n) for n in layers)]
+        return [
+            r.pattern.pattern for r in self.rules if not any(r.pattern.fullmatch(n) for n in layers)
+        ]
 
     @classmethod
     def read(cls, path: Path, default: Choice) -> Recipe:
@@ -74,7 +78,8 @@ class Recipe:
 
     @classmethod
     def parse(cls, content: Any, default: Choice) -> Recipe:
-        """``{"encode_bits": 3, "layers": [{"name": "fc1", "input_bits": 8}, {"pattern": "*", "skip": true}]}``.
+        """``{"encode_bits": 3, "layers": [{"name": "fc1", "input_bits": 8}, {"pattern": "*",
+        "skip": true}]}``.
 
         A layer is named by ``name``, ``names``, a shell ``pattern`` or a ``regex``.
         """
@@ -93,14 +98,18 @@ def _rule(entry: Any) -> Rule:
     unknown = entry.keys() - _WHICH - _WHAT
     if unknown:
         known = ", ".join(sorted(_WHICH | _WHAT))
-        raise QuantizeError(f"recipe: {', '.join(sorted(unknown))} is not understood, there is {known}")
+        raise QuantizeError(
+            f"recipe: {', '.join(sorted(unknown))} is not understood, there is {known}"
+        )
     return Rule(_pattern(entry), _bits({k: v for k, v in entry.items() if k in _WHAT}))
 
 
 def _pattern(entry: dict[str, Any]) -> re.Pattern[str]:
     given = sorted(_WHICH & entry.keys())
     if len(given) != 1:
-        raise QuantizeError(f"recipe: a layer needs one of name, names, pattern, regex; found {given or 'none'}")
+        raise QuantizeError(
+            f"recipe: a layer needs one of name, names, pattern, regex; found {given or 'none'}"
+        )
     value = entry[given[0]]
     texts = value if given[0] == "names" and isinstance(value, list) else [value]
     if not all(isinstance(t, str) for t in texts):

@@ -13,10 +13,12 @@ from luciole.ir import Array
 
 @dataclass
 class LayerReport:
-    """One layer. Errors are of its output, float network against quantized one, on the calibration data.
+    """One layer. Errors are of its output, float network against quantized one, on the calibration
+    data.
 
-    ``mse`` is the mean squared error, ``snr_db`` 10 log10(signal / error); ``weights_mse`` and ``input_mse``
-    are the errors of what was quantized. A layer that was left alone has a reason in ``skipped`` and no figures.
+    ``mse`` is the mean squared error, ``snr_db`` 10 log10(signal / error); ``weights_mse`` and
+    ``input_mse`` are the errors of what was quantized. A layer that was left alone has a reason in
+    ``skipped`` and no figures.
     """
 
     name: str
@@ -53,7 +55,15 @@ class Report:
 
 def _row(layer: LayerReport) -> tuple[str, ...]:
     if layer.skipped is not None:
-        return (layer.name, "", "", "", "", f"{layer.bytes_before:,}", f"left alone: {layer.skipped}")
+        return (
+            layer.name,
+            "",
+            "",
+            "",
+            "",
+            f"{layer.bytes_before:,}",
+            f"left alone: {layer.skipped}",
+        )
     mse = "" if layer.mse is None else f"{layer.mse:.3g}"
     snr = "" if layer.snr_db is None else f"{layer.snr_db:.1f} dB"
     size = f"{layer.bytes_before:,} -> {layer.bytes_after:,}"
@@ -61,7 +71,9 @@ def _row(layer: LayerReport) -> tuple[str, ...]:
 
 
 def error_of(wanted: Array, found: Array) -> tuple[float, float | None]:
-    """Mean squared error, and signal-to-noise ratio in dB (None where there is no signal or no error)."""
+    """Mean squared error, and signal-to-noise ratio in dB (None where there is no signal or no
+    error).
+    """
     signal = float(np.mean(np.square(wanted, dtype=np.float64)))
     mse = float(np.mean(np.square(np.subtract(wanted, found, dtype=np.float64))))
     return mse, 10 * math.log10(signal / mse) if signal > 0 and mse > 0 else None

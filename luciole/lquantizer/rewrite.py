@@ -16,7 +16,8 @@ from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
 def replace_layer(
     op: FullyConnected, input_basis: NDArray[np.float64], weight_basis: NDArray[np.float64]
 ) -> tuple[LQFullyConnected, Value]:
-    """Replace a dense layer by one with the learned bases, [kx] for its input and [o, kw] for its weights.
+    """Replace a dense layer by one with the learned bases, [kx] for its input and [o, kw] for its
+    weights.
 
     Returns the new operator and the tensor that took the old result's place and name.
     """
@@ -47,7 +48,9 @@ def _shaped_like(graph: Graph, op: FullyConnected, new: LQFullyConnected) -> Val
     if len(new.output.shape) == len(op.output.shape):
         return new.output
     extents = np.array([-1, new.output.shape[-1] or 0], np.int32)
-    reshape = Reshape(new.output, _constant(graph, op, "shape", extents), new_shape=tuple(extents.tolist()))
+    reshape = Reshape(
+        new.output, _constant(graph, op, "shape", extents), new_shape=tuple(extents.tolist())
+    )
     return graph.insert_after(new, reshape, graph.unique_name(f"{op.name}/shaped")).output
 
 
@@ -57,7 +60,9 @@ def set_input_basis(op: LQFullyConnected, basis: NDArray[np.float64]) -> None:
 
 
 def encode_weights(weights: NDArray[np.float32], basis: NDArray[np.float32]) -> NDArray[np.int32]:
-    """The packed sign planes [o, kw, ceil(n / 32)] of weights [o, n]: each takes its row's nearest level."""
+    """The packed sign planes [o, kw, ceil(n / 32)] of weights [o, n]: each takes its row's nearest
+    level.
+    """
     levels, order = codes.levels(basis)
     index = codes.encode_rows(weights, codes.thresholds(levels))
     return codes.planes(np.take_along_axis(order, index, axis=1), basis.shape[1])

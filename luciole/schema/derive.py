@@ -1,4 +1,4 @@
-"""Derive ``enums.py`` and ``tables.py`` from ``circle.fbs``: ``python -m luciole.schema.derive``."""
+"""Derive enums.py and tables.py from circle.fbs: ``python -m luciole.schema.derive``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-HEADER = '"""{doc} Derived from circle.fbs by ``python -m luciole.schema.derive``: do not edit."""\n'
+HEADER = (
+    '"""{doc} Derived from circle.fbs by ``python -m luciole.schema.derive``: do not edit."""\n'
+)
 NUMPY = {
-    "bool": "bool_", "byte": "int8", "ubyte": "uint8", "short": "int16", "ushort": "uint16", "int": "int32",
+    "bool": "bool_", "byte": "int8", "ubyte": "uint8", "short": "int16", "ushort": "uint16",
+    "int": "int32",
     "uint": "uint32", "long": "int64", "ulong": "uint64", "float": "float32", "double": "float64",
 }  # fmt: skip
+
+
+_SPECIFIERS = "UNIONS, Table, scalar, string, table, tables, union, vector"
 
 
 @dataclass
@@ -67,7 +73,7 @@ def tables(declared: list[Declaration]) -> str:
         "from luciole.schema.enums import (",
         *(f"    {name}," for name in names),
         ")",
-        "from luciole.schema.table import UNIONS, Table, scalar, string, table, tables, union, vector\n",
+        f"from luciole.schema.table import {_SPECIFIERS}\n",
     ]
     for d in declared:
         if d.kind == "table":
@@ -80,7 +86,12 @@ def tables(declared: list[Declaration]) -> str:
 
 
 def _used(name: str, declared: list[Declaration]) -> bool:
-    return any(re.search(rf"\b{name}\b(?!.*deprecated)", m) for d in declared if d.kind == "table" for m in d.members)
+    return any(
+        re.search(rf"\b{name}\b(?!.*deprecated)", m)
+        for d in declared
+        if d.kind == "table"
+        for m in d.members
+    )
 
 
 def _fields(d: Declaration, kinds: dict[str, Declaration]) -> Iterator[str]:
@@ -97,7 +108,13 @@ def _fields(d: Declaration, kinds: dict[str, Declaration]) -> Iterator[str]:
 
 
 def _field(
-    name: str, slot: int, is_list: bool, of: str, default: str | None, note: str, kinds: dict[str, Declaration]
+    name: str,
+    slot: int,
+    is_list: bool,
+    of: str,
+    default: str | None,
+    note: str,
+    kinds: dict[str, Declaration],
 ) -> str:
     kind = kinds[of].kind if of in kinds else "scalar"
     if of == "string":

@@ -1,4 +1,4 @@
-"""The two file formats that share these tables, and every number to which they give two meanings."""
+"""The two file formats that share these tables, and each number to which they give two meanings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from luciole.schema.enums import BuiltinOperator, QuantizationDetails, TensorTyp
 class Dialect:
     """A file format: its identifier, and where it departs from ``circle.fbs``.
 
-    ``slots`` moves a field (table, field) to another slot, ``numbers`` gives enum members (by enum and
-    name) other numbers; ``None`` means that the format has no such field or member.
+    ``slots`` moves a field (table, field) to another slot, ``numbers`` gives enum members (by enum
+    and name) other numbers; ``None`` means that the format has no such field or member.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Dialect:
         return self.numbers.get(type(member), {}).get(member.name, int(member))
 
     def member(self, enum: type[IntEnum], number: int) -> IntEnum | None:
-        """The enum member behind a number of a file, or None when this format gives it no meaning."""
+        """The enum member behind a file's number, None when this format gives it no meaning."""
         moved = self.numbers.get(enum, {})
         for name, there in moved.items():
             if there == number:

@@ -2,7 +2,9 @@
 
 
 class LucioleError(Exception):
-    """Something the caller can act on; the message is one line and names who, what and what would be right."""
+    """Something the caller can act on; the message is one line and names who, what and what would
+    be right.
+    """
 
 
 class FormatError(LucioleError, ValueError):

@@ -9,15 +9,18 @@ from luciole.schema.tables import OperatorCode
 
 _PLACEHOLDER = BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES
 LAST_OF_ONE = -9
-"""ONE's own operators are -2 to -9; luciole's lie below and hide behind CUSTOM, so that others can show them."""
+"""ONE's own operators are -2 to -9; luciole's lie below and hide behind CUSTOM, so that others can
+show them.
+"""
 
 
 def resolve(code: OperatorCode) -> int:
     """The operator number that a file's entry means.
 
-    A negative ``builtin_code`` comes first: that is how luciole's operators stand behind CUSTOM. The old
-    byte is signed (252 to 254 of old circle files are -4 to -2) and wins unless it is the placeholder; files
-    that never wrote it have 0 there, so the larger of the two is meant, as in TFLite.
+    A negative ``builtin_code`` comes first: that is how luciole's operators stand behind CUSTOM.
+    The old byte is signed (252 to 254 of old circle files are -4 to -2) and wins unless it is the
+    placeholder; files that never wrote it have 0 there, so the larger of the two is meant, as in
+    TFLite.
     """
     old, new = code.deprecated_builtin_code, int(code.builtin_code)
     if new < 0:
@@ -27,8 +30,12 @@ def resolve(code: OperatorCode) -> int:
     return old if old < 0 else max(old, new)
 
 
-def encode(builtin: int, version: int, custom_code: str | None, dialect: Dialect = CIRCLE) -> OperatorCode:
-    """The file's entry for an operator number. Raises FormatError when the format has no such operator."""
+def encode(
+    builtin: int, version: int, custom_code: str | None, dialect: Dialect = CIRCLE
+) -> OperatorCode:
+    """The file's entry for an operator number. Raises FormatError when the format has no such
+    operator.
+    """
     member = dialect.member(BuiltinOperator, builtin)
     if member is None:
         name = custom_code or _name(builtin)

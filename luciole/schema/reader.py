@@ -27,16 +27,17 @@ _SLOT = 2
 
 def dialect_of(data: Bytes) -> Dialect | None:
     """The format that a file's identifier names, or None."""
-    identifier = bytes(memoryview(data)[4:_HEADER])
+    identifier = _octets(data)[4:_HEADER].tobytes()
     return next((d for d in DIALECTS if d.identifier == identifier), None)
 
 
 def read(data: Bytes, dialect: Dialect | None = None) -> tuple[Model, list[str]]:
     """Decode a model file.
 
-    Lists of numbers stay views of ``data``: nothing is copied, and the file is not touched before it is used.
-    Returns the root table and one line for everything that the file holds and this schema does not know.
-    Raises FormatError when the bytes are no such file or point outside themselves.
+    Lists of numbers stay views of ``data``: nothing is copied, and the file is not touched before
+    it is used. Returns the root table and one line for everything that the file holds and this
+    schema does not know. Raises FormatError when the bytes are no such file or point outside
+    themselves.
     """
     dialect = dialect or dialect_of(data)
     if dialect is None:
@@ -46,11 +47,15 @@ def read(data: Bytes, dialect: Dialect | None = None) -> tuple[Model, list[str]]
     return root, reader.unknown
 
 
+def _octets(data: Bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
+
+
 def _no_identifier(data: Bytes) -> str:
-    found = bytes(memoryview(data)[4:_HEADER])
+    found = _octets(data)[4:_HEADER].tobytes()
     known = " or ".join(f"{d.identifier.decode()} ({d.name})" for d in DIALECTS)
     if len(found) < _HEADER - 4:
-        return f"not a model file: {len(memoryview(data))} bytes is too short"
+        return f"not a model file: {len(_octets(data))} bytes is too short"
     return f"not a model file: identifier is {found!r}, expected {known}"
 
 
@@ -58,20 +63,22 @@ class Reader:
     """One pass over one file."""
 
     def __init__(self, data: Bytes, dialect: Dialect) -> None:
-        self.bytes: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
+        self.bytes = _octets(data)
         self.bytes.flags.writeable = False
-        self.view = memoryview(self.bytes)
+        self.view = self.bytes.data
         self.size = len(self.bytes)
         self.dialect = dialect
         self.unknown: list[str] = []
-        # A table takes 4 bytes at least, so more of them means that offsets were shared to blow the file up.
+        # A table takes 4 bytes at least, so more of them means that offsets were shared to blow the
+        # file up.
         self.budget = self.size // 4
 
     def need(self, position: int, size: int, what: str) -> None:
         """Refuse a stretch of bytes that is not inside the file."""
         if position < 0 or size < 0 or position + size > self.size:
             raise FormatError(
-                f"damaged file: {what} wants bytes {position} to {position + size}, the file has {self.size}"
+                f"damaged file: {what} wants bytes {position} to {position + size}, "
+                f"the file has {self.size}"
             )
 
     def offset(self, position: int) -> int:
@@ -105,9 +112,13 @@ class Reader:
         size, table_size = struct.unpack_from("<HH", self.view, start)
         self.need(start, max(size, 4), f"the layout of table {cls.__name__}")
         self.need(position, table_size, f"table {cls.__name__}")
-        slots = struct.unpack_from(f"<{(size - 4) // _SLOT}H", self.view, start + 4) if size > 4 else ()
+        slots = (
+            struct.unpack_from(f"<{(size - 4) // _SLOT}H", self.view, start + 4) if size > 4 else ()
+        )
         if any(at >= table_size for at in slots if at):
-            raise FormatError(f"damaged file: a field of table {cls.__name__} lies outside the table")
+            raise FormatError(
+                f"damaged file: a field of table {cls.__name__} lies outside the table"
+            )
         self._note_unknown(cls, slots)
         return slots
 
@@ -116,7 +127,9 @@ class Reader:
         known |= {f.id - 1 for f in cls.fields if f.kind == "union"}
         for slot, at in enumerate(slots):
             if at and slot not in known:
-                self.unknown.append(f"field {slot} of table {cls.__name__} is not known and is left out")
+                self.unknown.append(
+                    f"field {slot} of table {cls.__name__} is not known and is left out"
+                )
 
     def _at(self, cls: type[Table], field: Field, slots: tuple[int, ...]) -> int:
         slot = self.dialect.slot(cls.__name__, field.name, field.id)
@@ -152,12 +165,16 @@ class Reader:
         member = self.dialect.member(enum, number)
         return number if member is None else member
 
-    def _union(self, cls: type[Table], field: Field, tag_at: int | None, position: int) -> Table | None:
+    def _union(
+        self, cls: type[Table], field: Field, tag_at: int | None, position: int
+    ) -> Table | None:
         self.need(tag_at or 0, 1, f"field {field.name}")
         tag = self.bytes[tag_at] if tag_at is not None else 0
         member = self.dialect.member(UNIONS[field.of], int(tag))
         if member is None:
-            self.unknown.append(f"{cls.__name__}.{field.name} has the unknown kind {tag} and is left out")
+            self.unknown.append(
+                f"{cls.__name__}.{field.name} has the unknown kind {tag} and is left out"
+            )
             return None
         return None if member == 0 else self.table(TABLES[member.name], self.offset(position))
 
@@ -170,12 +187,16 @@ class Reader:
     def _string(self, position: int) -> str:
         self._spend("text")
         length = self._length(position, 1, "a text")
-        return bytes(self.view[position + 4 : position + 4 + length]).decode("utf-8", "surrogateescape")
+        return bytes(self.view[position + 4 : position + 4 + length]).decode(
+            "utf-8", "surrogateescape"
+        )
 
     def _vector(self, field: Field, position: int) -> NDArray[Any]:
         dtype = SCALARS[field.of]
         length = self._length(position, dtype.itemsize, f"list {field.name}")
-        numbers = np.frombuffer(self.bytes, dtype, length, position + 4) if length else np.empty(0, dtype)
+        numbers = (
+            np.frombuffer(self.bytes, dtype, length, position + 4) if length else np.empty(0, dtype)
+        )
         return numbers != 0 if field.of == "bool" else numbers
 
     def _list(self, field: Field, position: int) -> list[Any]:

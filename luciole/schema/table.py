@@ -58,7 +58,9 @@ def strings(id: int, *, default: None = None) -> Any:
     return Field(id, "strings", "string", default)
 
 
-def vector(id: int, of: str, *, default: None = None, enum: type[IntEnum] | None = None, align: int = 0) -> Any:
+def vector(
+    id: int, of: str, *, default: None = None, enum: type[IntEnum] | None = None, align: int = 0
+) -> Any:
     """A list of numbers, as a read-only NumPy view of the file."""
     return Field(id, "vector", of, default, enum, align)
 
@@ -74,7 +76,9 @@ def tables(id: int, of: str, *, default: None = None) -> Any:
 
 
 def union(id: int, of: str, *, default: None = None) -> Any:
-    """One of several tables; the class of the value is the tag, which the file keeps in slot ``id - 1``."""
+    """One of several tables; the class of the value is the tag, which the file keeps in slot ``id -
+    1``.
+    """
     return Field(id, "union", of, default)
 
 

@@ -33,11 +33,14 @@ _LARGEST = 2**31 - 1
 def write(model: Model, dialect: Dialect) -> bytes:
     """Encode a model file.
 
-    Raises FormatError when the format cannot hold something (it is named) or the file would pass 2 GB.
+    Raises FormatError when the format cannot hold something (it is named) or the file would pass 2
+    GB.
     """
     data = sum(b.data.nbytes for b in model.buffers or () if b.data is not None)
     if data > _LARGEST:
-        raise FormatError(f"{data} bytes of constants: a file over {_LARGEST} bytes cannot be written yet")
+        raise FormatError(
+            f"{data} bytes of constants: a file over {_LARGEST} bytes cannot be written yet"
+        )
     builder = flatbuffers.Builder(data + 4096)
     writer = Writer(builder, dialect)
     builder.Finish(writer.table(model), file_identifier=dialect.identifier)
@@ -62,7 +65,9 @@ class Writer:
             else:
                 self.builder.PrependUOffsetTRelativeSlot(slot, content, 0)
             if field.kind == "union":
-                self.builder.PrependUint8Slot(slot - 1, self._tag(field, getattr(table, field.name)), 0)
+                self.builder.PrependUint8Slot(
+                    slot - 1, self._tag(field, getattr(table, field.name)), 0
+                )
         return int(self.builder.EndObject())
 
     def _slot(self, table: Table, field: Field) -> int:

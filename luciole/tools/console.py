@@ -1,4 +1,4 @@
-"""What people see: tables, progress bars, sizes and times; plain text where there is no terminal."""
+"""What people see: tables, progress bars, sizes and times; plain text without a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def print_table(rows: Sequence[Sequence[str]], title: str = "") -> None:
         print(title)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
 
 
 def _print_rich(rows: Sequence[Sequence[str]], title: str) -> None:
@@ -70,9 +72,20 @@ def tracked(quiet: bool = False) -> Iterator[Track]:
         yield lambda what, total: lambda done: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
 
         def track(what: str, total: int) -> Advance:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 BITS = (3, 2, 1)
 DIGITS_PREPROCESS = "(x - 4.884) / 6.017"
-"""The bundled pixels' mean and standard deviation: one bit holds +a and -a, so values must lie around 0."""
+"""The bundled pixels' mean and standard deviation: one bit holds +a and -a, so values must lie
+around 0.
+"""
 
 
 @dataclass
@@ -39,9 +41,15 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole demo") -> in
         metavar="mnist.npz",
         help="train 784-690(tanh)-10(softmax) on MNIST with Keras (extra tensorflow) and use that",
     )
-    parser.add_argument("--output", metavar="FOLDER", default="luciole-demo", help="where files are written")
-    parser.add_argument("--calibration", type=int, default=1000, metavar="N", help="records to learn levels from")
-    parser.add_argument("--seed", type=int, default=0, help="seed of training and of the first bases")
+    parser.add_argument(
+        "--output", metavar="FOLDER", default="luciole-demo", help="where files are written"
+    )
+    parser.add_argument(
+        "--calibration", type=int, default=1000, metavar="N", help="records to learn levels from"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of training and of the first bases"
+    )
     add_common(parser)
     return run_program(argv, parser, _run)
 
@@ -77,16 +85,22 @@ def _digits(arguments: argparse.Namespace) -> Subject:
 
     with resources.as_file(resources.files("luciole") / "demo_data") as bundled:
         model = load(bundled / "digits.circle")
-        return _subject("digits", model, bundled / "digits.npz", DIGITS_PREPROCESS, arguments.calibration)
+        return _subject(
+            "digits", model, bundled / "digits.npz", DIGITS_PREPROCESS, arguments.calibration
+        )
 
 
 def _mnist(arguments: argparse.Namespace, track: console.Track) -> Subject:
     from luciole.importers.keras import from_keras
     from luciole.tools import demo_mnist
 
-    trained = demo_mnist.train(Path(arguments.mnist), arguments.seed, track("training", demo_mnist.EPOCHS))
+    trained = demo_mnist.train(
+        Path(arguments.mnist), arguments.seed, track("training", demo_mnist.EPOCHS)
+    )
     path = Path(arguments.mnist)
-    return _subject("mnist", from_keras(trained), path, demo_mnist.PREPROCESS, arguments.calibration)
+    return _subject(
+        "mnist", from_keras(trained), path, demo_mnist.PREPROCESS, arguments.calibration
+    )
 
 
 def _subject(name: str, model: Model, data: Path, preprocess: str, calibration: int) -> Subject:
@@ -163,7 +177,13 @@ def _print(subject: Subject, rows: Sequence[dict[str, Any]], files: Sequence[Pat
         smaller = f"{float_row['bytes'] / row['bytes']:.1f}x"
         share = f"{100 * row['top1']:.2f} %"
         table.append(
-            (row["name"], console.size_text(row["bytes"]), smaller, share, console.time_text(row["median_us"]))
+            (
+                row["name"],
+                console.size_text(row["bytes"]),
+                smaller,
+                share,
+                console.time_text(row["median_us"]),
+            )
         )
     learned = f"levels learned from {subject.calibration.count} unlabelled records"
     console.print_table(table, f"{subject.name}: {subject.test.count} test records, {learned}")

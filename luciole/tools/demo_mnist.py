@@ -19,9 +19,9 @@ EPOCHS, BATCH = 5, 128
 def train(path: Path, seed: int, progress: Callable[[int], None]) -> Any:
     """Train on pixels of 0 to 1 and return a ``keras.Model`` for standardised ones.
 
-    Training on 0 to 1 leaves the weights of border pixels, which are always 0, at their small first values;
-    trained on standardised pixels (-0.42 there) they grow large and spoil what few bits can hold: 9 % instead
-    of 90 % at one bit. Raises LucioleError where Keras or the data are missing.
+    Training on 0 to 1 leaves the weights of border pixels, which are always 0, at their small first
+    values; trained on standardised pixels (-0.42 there) they grow large and spoil what few bits can
+    hold: 9 % instead of 90 % at one bit. Raises LucioleError where Keras or the data are missing.
     """
     images, labels = _training_data(path)
     keras = _keras(seed)

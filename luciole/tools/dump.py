@@ -1,4 +1,6 @@
-"""``circle-dump``: print everything a model file holds, as Samsung ONE's circledump does or as JSON."""
+"""``circle-dump``: print everything a model file holds, as Samsung ONE's circledump does or as
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None, program: str = "circle-dump") -> int:
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
-    parser.add_argument("model", metavar="MODEL", help="a .circle, .tflite or Keras model; - reads standard input")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a .circle, .tflite or Keras model; - reads standard input"
+    )
     add_common(parser)
     return run_program(argv, parser, _run)
 

@@ -20,12 +20,21 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
     parser = parser_for(program, __doc__ or "")
     parser.add_argument("model", metavar="MODEL", help="a .circle, .tflite or Keras model")
     parser.add_argument(
-        "--data", required=True, metavar="DATA", help="records: HDF5, .npz[:array], .npy, a folder, a list file"
+        "--data",
+        required=True,
+        metavar="DATA",
+        help="records: HDF5, .npz[:array], .npy, a folder, a list file",
     )
-    parser.add_argument("--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]")
-    parser.add_argument("--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"')
+    parser.add_argument(
+        "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"
+    )
+    parser.add_argument(
+        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
-    parser.add_argument("--against", metavar="MODEL", help="also run this model and count equal answers")
+    parser.add_argument(
+        "--against", metavar="MODEL", help="also run this model and count equal answers"
+    )
     add_common(parser)
     return run_program(argv, parser, _run)
 
@@ -49,12 +58,18 @@ def _run(arguments: argparse.Namespace) -> int:
         answers = answers_of(model, data, track("records", data.count))
         seconds = time.perf_counter() - begun
         other = load(arguments.against) if arguments.against else None
-        others = None if other is None else answers_of(other, renamed(data, other), track("against", data.count))
+        others = (
+            None
+            if other is None
+            else answers_of(other, renamed(data, other), track("against", data.count))
+        )
     figures = {
         "model": arguments.model,
         "records": data.count,
         "top1": None if data.labels is None else share_equal(answers, data.labels, "labels"),
-        "agreement": None if others is None else share_equal(answers, others, "answers of the other model"),
+        "agreement": None
+        if others is None
+        else share_equal(answers, others, "answers of the other model"),
         "seconds": seconds,
     }
     _print(figures, arguments)
@@ -67,7 +82,10 @@ def answers_of(model: Model, data: Data, progress: console.Advance | None = None
     from luciole.interpreter.records import run_records
 
     name = model.graph.outputs[0].name
-    parts = [out[name].reshape(len(out[name]), -1).argmax(1) for out in run_records(Interpreter(model), data.records, progress)]
+    parts = [
+        out[name].reshape(len(out[name]), -1).argmax(1)
+        for out in run_records(Interpreter(model), data.records, progress)
+    ]
     import numpy as np
 
     return np.concatenate(parts)

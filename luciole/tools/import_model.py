@@ -1,4 +1,6 @@
-"""``luciole import``: turn a .tflite file or a Keras model into a .circle file (or back into .tflite)."""
+"""``luciole import``: turn a .tflite file or a Keras model into a .circle file (or back into
+.tflite).
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,18 @@ from luciole.tools.command import FINE, add_common, parser_for, run_program
 def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> int:
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
-    parser.add_argument("source", metavar="SOURCE", help="a .tflite, .circle, .keras or .h5 file, or a SavedModel folder")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the .circle (or .tflite) file to write")
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="a .tflite, .circle, .keras or .h5 file, or a SavedModel folder",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the .circle (or .tflite) file to write",
+    )
     add_common(parser)
     return run_program(argv, parser, _run)
 
@@ -29,7 +41,9 @@ def _run(arguments: argparse.Namespace) -> int:
     size = save(model, arguments.output)
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
     if arguments.json:
-        console.print_json({"output": os.fspath(arguments.output), "bytes": size, "operators": dict(kinds)})
+        console.print_json(
+            {"output": os.fspath(arguments.output), "bytes": size, "operators": dict(kinds)}
+        )
         return FINE
     listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     print(f"{arguments.output}: {console.size_text(size)}, {listed}")

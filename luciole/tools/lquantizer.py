@@ -1,4 +1,6 @@
-"""``lquantizer``: learn 1 to 4 bit levels for the dense layers of a model file from unlabelled data."""
+"""``lquantizer``: learn 1 to 4 bit levels for the dense layers of a model file from unlabelled
+data.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
     from luciole.lquantizer import Result
 
 _EXAMPLE = """example:
-  lquantizer --input_model model.circle --output_model answer.circle --input_data train.hdf5 --encode_bits 3
+  lquantizer --input_model model.circle --output_model answer.circle \\
+             --input_data train.hdf5 --encode_bits 3
 """
 
 
@@ -22,13 +25,17 @@ def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
     parser = parser_for(program, __doc__ or "")
     parser.epilog = _EXAMPLE
     needed = parser.add_argument_group("files")
-    needed.add_argument("--input-model", required=True, metavar="FILE", help="a .circle, .tflite or Keras model")
-    needed.add_argument("--output-model", required=True, metavar="FILE", help="the .circle file to write")
+    needed.add_argument(
+        "--input-model", required=True, metavar="FILE", help="a .circle, .tflite or Keras model"
+    )
+    needed.add_argument(
+        "--output-model", required=True, metavar="FILE", help="the .circle file to write"
+    )
     needed.add_argument(
         "--input-data",
         required=True,
         metavar="DATA",
-        help="calibration records, no labels needed: ONE's HDF5, .npz[:array], .npy, a folder, a list file",
+        help="unlabelled records: ONE's HDF5, .npz[:array], .npy, a folder, a list file",
     )
     needed.add_argument("--report", metavar="FILE", help="also write the report as JSON")
     _add_width_arguments(parser)
@@ -39,16 +46,28 @@ def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
 
 def _add_width_arguments(parser: argparse.ArgumentParser) -> None:
     widths = parser.add_argument_group("widths")
-    widths.add_argument("--encode-bits", type=int, metavar="1-4", help="bits of inputs and weights (default 3)")
-    widths.add_argument("--input-bits", type=int, metavar="1-8", help="bits of inputs, where they differ")
-    widths.add_argument("--weight-bits", type=int, metavar="1-4", help="bits of weights, where they differ")
-    widths.add_argument("--recipe", metavar="FILE.json", help="choices for single layers: bits or skip")
+    widths.add_argument(
+        "--encode-bits", type=int, metavar="1-4", help="bits of inputs and weights (default 3)"
+    )
+    widths.add_argument(
+        "--input-bits", type=int, metavar="1-8", help="bits of inputs, where they differ"
+    )
+    widths.add_argument(
+        "--weight-bits", type=int, metavar="1-4", help="bits of weights, where they differ"
+    )
+    widths.add_argument(
+        "--recipe", metavar="FILE.json", help="choices for single layers: bits or skip"
+    )
 
 
 def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
     fit = parser.add_argument_group("data and fit")
-    fit.add_argument("--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"')
-    fit.add_argument("--calibration", type=int, metavar="N", help="use the first N records (default: all)")
+    fit.add_argument(
+        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
+    )
+    fit.add_argument(
+        "--calibration", type=int, metavar="N", help="use the first N records (default: all)"
+    )
     fit.add_argument(
         "--update",
         choices=("gradient", "least_squares"),
@@ -56,9 +75,14 @@ def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
         help="how bases move: the published gradient steps, or solved at once (default gradient)",
     )
     fit.add_argument(
-        "--initialisation", choices=("random", "greedy"), default="random", help="first bases (default random)"
+        "--initialisation",
+        choices=("random", "greedy"),
+        default="random",
+        help="first bases (default random)",
     )
-    fit.add_argument("--seed", type=int, default=0, help="seed of the random first bases (default 0)")
+    fit.add_argument(
+        "--seed", type=int, default=0, help="seed of the random first bases (default 0)"
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -72,7 +96,10 @@ def _run(arguments: argparse.Namespace) -> int:
     model = api.load(arguments.input_model)
     exporters.check_target(arguments.output_model)
     data = load_data(
-        arguments.input_data, model.graph, limit=arguments.calibration, preprocess=arguments.preprocess
+        arguments.input_data,
+        model.graph,
+        limit=arguments.calibration,
+        preprocess=arguments.preprocess,
     )
     for line in data.summary():
         console.say(f"data: {line}")

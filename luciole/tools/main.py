@@ -18,9 +18,15 @@ class Program(NamedTuple):
 
 
 PROGRAMS = {
-    "demo": Program("demo", "quantize a bundled model to 3, 2 and 1 bits and compare size, accuracy and time"),
-    "quantize": Program("lquantizer", "learn levels for a model's dense layers from data (also: lquantizer)"),
-    "eval": Program("evaluate", "accuracy of a model on labelled data, and agreement with another model"),
+    "demo": Program(
+        "demo", "quantize a bundled model to 3, 2 and 1 bits and compare size, accuracy and time"
+    ),
+    "quantize": Program(
+        "lquantizer", "learn levels for a model's dense layers from data (also: lquantizer)"
+    ),
+    "eval": Program(
+        "evaluate", "accuracy of a model on labelled data, and agreement with another model"
+    ),
     "import": Program("import_model", "turn a .tflite or Keras model into .circle"),
     "dump": Program("dump", "print everything a model file holds (also: circle-dump)"),
     "verify": Program("verify", "check a model file and list what is wrong with it"),
@@ -40,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words:
         parser.print_help()
         return WRONG_USAGE
-    parser.add_argument("program", choices=list(PROGRAMS), metavar="PROGRAM", help="one of the programs above")
+    parser.add_argument(
+        "program", choices=list(PROGRAMS), metavar="PROGRAM", help="one of the programs above"
+    )
     parser.parse_args(words[:1])
     return WRONG_USAGE
 

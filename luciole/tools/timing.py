@@ -1,4 +1,6 @@
-"""How long models take: medians of interleaved runs, so that a machine's slow moments hit all of them."""
+"""How long models take: medians of interleaved runs, so that a machine's slow moments hit all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ ROUNDS, WARM_UP = 300, 20
 
 
 def interleaved_medians(calls: Sequence[Callable[[], object]], rounds: int = ROUNDS) -> list[float]:
-    """The median duration of each call in microseconds, one call of each after the other, ``rounds`` times."""
+    """The median duration of each call in microseconds, one call of each after the other,
+    ``rounds`` times.
+    """
     for _ in range(WARM_UP):
         for call in calls:
             call()

@@ -25,7 +25,8 @@ def _run(arguments: argparse.Namespace) -> int:
     failed = any(f.severity is Severity.ERROR for f in findings)
     if arguments.json:
         listed = [
-            {"severity": f.severity.value, "code": f.code, "path": f.path, "sentence": f.sentence} for f in findings
+            {"severity": f.severity.value, "code": f.code, "path": f.path, "sentence": f.sentence}
+            for f in findings
         ]
         console.print_json({"model": arguments.model, "valid": not failed, "findings": listed})
         return FAILED if failed else FINE
@@ -33,5 +34,8 @@ def _run(arguments: argparse.Namespace) -> int:
         print(finding)
     operators = sum(len(graph.ops) for graph in model.graphs)
     verdict = "has errors" if failed else "is valid"
-    print(f"{arguments.model} {verdict}: {len(model.graphs)} graphs, {operators} operators, {len(findings)} findings")
+    print(
+        f"{arguments.model} {verdict}: {len(model.graphs)} graphs, "
+        f"{operators} operators, {len(findings)} findings"
+    )
     return FAILED if failed else FINE

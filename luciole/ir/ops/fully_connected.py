@@ -13,7 +13,9 @@ from luciole.schema.enums import (
 
 
 def rows(input: Value, hidden: int | None, keep_num_dims: bool) -> Shape:
-    """The leading axes of a dense layer's result: all of the input's but the last, or all rows in one."""
+    """The leading axes of a dense layer's result: all of the input's but the last, or all rows in
+    one.
+    """
     if keep_num_dims:
         agree("last axis", input.shape[-1] if input.shape else 1, hidden, "input", "weights")
         return input.shape[:-1]

@@ -21,8 +21,9 @@ class LQFullyConnected(
 ):
     """y = activation(q(x) W^T + b), with q(x) and W made of levels offset + sum_i (+-a_i).
 
-    Input [..., n], input_scales [kx], weights_scales [o, kw], weights_binary [o, kw, ceil(n / 32)], bias [o],
-    weights_offsets [o]; result [..., o]. q takes each input to the nearest level, a tie to the lower one.
+    Input [..., n], input_scales [kx], weights_scales [o, kw], weights_binary [o, kw, ceil(n / 32)],
+    bias [o], weights_offsets [o]; result [..., o]. q takes each input to the nearest level, a tie
+    to the lower one.
     """
 
     input: Value = operand()

@@ -1,4 +1,6 @@
-"""Rewrites of a graph: one file each, every one a function ``(graph) -> whether it changed anything``."""
+"""Rewrites of a graph: one file each, every one a function ``(graph) -> whether it changed
+anything``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ def run_passes(graph: Graph, passes: Sequence[Pass]) -> bool:
     """Run passes round after round until none changes anything."""
     changed = False
     for _ in range(_MOST_ROUNDS):
-        if not any([run(graph) for run in passes]):
+        changes = [run(graph) for run in passes]
+        if not any(changes):
             return changed
         changed = True
     raise GraphError(f"{graph}: the passes still change it after {_MOST_ROUNDS} rounds")

@@ -12,10 +12,13 @@ from luciole.ir.passes.infer_shapes import infer_op
 from luciole.ir.value import element_count
 
 Evaluate = Callable[[Op], Sequence[Array]]
-"""Computes an operator whose operands are all constant. Kernels are not this room's: the caller brings them."""
+"""Computes an operator whose operands are all constant. Kernels are not this room's: the caller
+brings them.
+"""
 
 SHAPE_ARITHMETIC = 1024
-"""Largest result, in elements, that folding keeps as a constant: shapes yes, unpacked weights no."""
+"""Largest result, in elements, that folding keeps as a constant: shapes yes, unpacked weights no.
+"""
 
 
 class FoldConstants:
@@ -26,7 +29,7 @@ class FoldConstants:
         self.most_elements = most_elements
 
     def __call__(self, graph: Graph) -> bool:
-        """Fold in execution order, inferring shapes on the way, so that one run reaches everything."""
+        """Fold in execution order, inferring shapes on the way: one run reaches everything."""
         changed = False
         for op in list(graph.ops):
             infer_op(op, declared=True)
@@ -37,11 +40,15 @@ class FoldConstants:
         return changed
 
     def _keeps(self, results: Sequence[Array]) -> bool:
-        return self.most_elements is None or all(element_count(a.shape) <= self.most_elements for a in results)
+        return self.most_elements is None or all(
+            element_count(a.shape) <= self.most_elements for a in results
+        )
 
 
 def folded(op: Op, evaluate: Evaluate) -> Sequence[Array] | None:
-    """An operator's results where they are known: by shapes alone, or because every operand is constant."""
+    """An operator's results where they are known: by shapes alone, or because every operand is
+    constant.
+    """
     if isinstance(op, UnknownOp):
         return None
     by_shape = op.fold()

@@ -17,13 +17,20 @@ _NOT_INTO = (BuiltinOperator.CONCATENATION, BuiltinOperator.TRANSPOSE_CONV)
 
 
 def fuse_activation(graph: Graph) -> bool:
-    """Fuse RELU, RELU6, RELU_N1_TO_1 and TANH into the operator before, where nothing else sees its result."""
-    return any([_fuse(graph, op) for op in list(graph.ops)])
+    """Fuse RELU, RELU6, RELU_N1_TO_1 and TANH into the operator before, where nothing else sees its
+    result.
+    """
+    changes = [_fuse(graph, op) for op in list(graph.ops)]
+    return any(changes)
 
 
 def _fuse(graph: Graph, op: Op) -> bool:
     activation = _FUSED.get(getattr(op, "code", None))  # type: ignore[arg-type]  # None finds nothing
-    before = op.operands[0].producer.op if op.operands and op.operands[0] and op.operands[0].producer else None
+    before = (
+        op.operands[0].producer.op
+        if op.operands and op.operands[0] and op.operands[0].producer
+        else None
+    )
     if activation is None or before is None or not _takes(before):
         return False
     between = before.output

@@ -10,21 +10,30 @@ from luciole.ir.op import Op
 from luciole.ir.value import Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
 
-_LAYERS = (BuiltinOperator.CONV_2D, BuiltinOperator.DEPTHWISE_CONV_2D, BuiltinOperator.FULLY_CONNECTED)
+_LAYERS = (
+    BuiltinOperator.CONV_2D,
+    BuiltinOperator.DEPTHWISE_CONV_2D,
+    BuiltinOperator.FULLY_CONNECTED,
+)
 _NONE = ActivationFunctionType.NONE
 
 
 def fuse_batch_norm(graph: Graph) -> bool:
-    """Fuse MUL and ADD by one constant per channel into the layer before, where nothing else sees its result.
+    """Fuse MUL and ADD by one constant per channel into the layer before, where nothing else sees
+    its result.
 
-    An inference-time batch normalization is a MUL followed by an ADD: two rounds fuse it. Rounding differs
-    as float32 multiplication does, because weights are scaled before they are summed.
+    An inference-time batch normalization is a MUL followed by an ADD: two rounds fuse it. Rounding
+    differs as float32 multiplication does, because weights are scaled before they are summed.
     """
-    return any([_fuse(graph, op) for op in list(graph.ops)])
+    changes = [_fuse(graph, op) for op in list(graph.ops)]
+    return any(changes)
 
 
 def _fuse(graph: Graph, op: Op) -> bool:
-    if op.graph is None or getattr(op, "code", None) not in (BuiltinOperator.MUL, BuiltinOperator.ADD):
+    if op.graph is None or getattr(op, "code", None) not in (
+        BuiltinOperator.MUL,
+        BuiltinOperator.ADD,
+    ):
         return False
     found = _layer_and_factor(op)
     if found is None:
@@ -43,7 +52,7 @@ def _fuse(graph: Graph, op: Op) -> bool:
 
 
 def _layer_and_factor(op: Op) -> tuple[Op, Array] | None:
-    """The layer that makes one operand and the constant, one number per channel, that is the other."""
+    """The layer that makes one operand, and the constant per channel that is the other."""
     for value, other in (op.operands[:2], op.operands[1::-1]):
         layer = value.producer.op if value is not None and value.producer is not None else None
         if layer is None or getattr(layer, "code", None) not in _LAYERS or not _is_plain(layer):
@@ -57,7 +66,9 @@ def _layer_and_factor(op: Op) -> tuple[Op, Array] | None:
 def _is_plain(layer: Op) -> bool:
     """Float, constant, without activation, and only this one user."""
     _, weights, bias = (*layer.operands, None)[:3]
-    constant = weights is not None and weights.data is not None and weights.dtype == TensorType.FLOAT32
+    constant = (
+        weights is not None and weights.data is not None and weights.dtype == TensorType.FLOAT32
+    )
     if bias is not None and bias.data is None:
         return False
     alone = len(layer.output.users) == 1 and not layer.output.is_output

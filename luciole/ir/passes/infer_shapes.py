@@ -17,7 +17,9 @@ def infer_shapes(graph: Graph) -> bool:
 
 
 def infer_op(op: Op, *, declared: bool) -> bool:
-    """Infer one operator's shapes; ``declared`` lets known extents of the file stand where the rule knows none."""
+    """Infer one operator's shapes; ``declared`` lets known extents of the file stand where the rule
+    knows none.
+    """
     before = [value.shape for value in op.results]
     for value, shape in zip(op.results, op.result_shapes(), strict=True):
         value.shape = _refined(shape, value) if declared else shape

@@ -1,4 +1,4 @@
-"""The one loader of calibration and evaluation data, for every program."""
+"""Read calibration or evaluation data: find out what a path holds, its inputs and its labels."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ import numpy as np
 from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph
 from luciole.ir.value import shape_text
-from luciole.tools import hdf5, npz, raw_files
-from luciole.tools.data_errors import DataError, about
-from luciole.tools.fitting import InputSpec, Stored, check_labels, has_batch_axis, input_specs
-from luciole.tools.hdf5 import write_hdf5
-from luciole.tools.preprocess import parse_preprocess
-
-__all__ = ["Data", "DataError", "has_batch_axis", "load_data", "write_hdf5"]
+from luciole.tools.data import hdf5, npz, raw_files
+from luciole.tools.data.errors import DataError, about
+from luciole.tools.data.fitting import InputSpec, Stored, check_labels, input_specs
+from luciole.tools.data.preprocess import parse_preprocess
 
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _HDF5_OFFSETS = (0, 512, 1024, 2048)

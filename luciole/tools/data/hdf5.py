@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from luciole.ir.dtypes import Array
-from luciole.tools.data_errors import DataError, about, damage_refused
-from luciole.tools.fitting import InputSpec, Record, Stored, check_count, collect
+from luciole.tools.data.errors import DataError, about, damage_refused
+from luciole.tools.data.fitting import InputSpec, Record, Stored, check_count, collect
 
 _TYPED = ("float32", "int32", "int64", "bool")
 """The element types that ONE reads from typed datasets."""

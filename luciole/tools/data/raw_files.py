@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from luciole.ir.dtypes import Array
-from luciole.tools.data_errors import DataError, about
-from luciole.tools.fitting import InputSpec, Stored, check_count, collect
-from luciole.tools.npz import load_npy
+from luciole.tools.data.errors import DataError, about
+from luciole.tools.data.fitting import InputSpec, Stored, check_count, collect
+from luciole.tools.data.npz import load_npy
 
 NPY_MAGIC = b"\x93NUMPY"
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 
 from luciole.ir.dtypes import Array
-from luciole.tools.data_errors import DataError, damage_refused
-from luciole.tools.fitting import InputSpec, Stored, check_count
+from luciole.tools.data.errors import DataError, damage_refused
+from luciole.tools.data.fitting import InputSpec, Stored, check_count
 
 _LABEL = re.compile(r"(y|labels?|targets?)(_.*)?|.*_(labels?|targets?)|(train|test|val|valid)_y")
 _DATA = re.compile(r"(x|images?|data|inputs?)(_.*)?|input.*|.*_(x|images?|data|inputs?)")

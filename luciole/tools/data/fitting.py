@@ -11,7 +11,7 @@ import numpy as np
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.graph import Graph
 from luciole.ir.value import Shape, Value, element_count, shape_text
-from luciole.tools.data_errors import DataError
+from luciole.tools.data.errors import DataError
 
 Transform = Callable[[Array], Array]
 """An elementwise function from float32 to float32."""

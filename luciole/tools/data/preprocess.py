@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from luciole.ir.dtypes import Array
-from luciole.tools.data_errors import DataError
-from luciole.tools.fitting import Transform
+from luciole.tools.data.errors import DataError
+from luciole.tools.data.fitting import Transform
 
 ALLOWED = "allowed are x, numbers, + - * /, unary minus and parentheses"
 
