@@ -134,9 +134,9 @@ def _differing(
 @jit.inline
 def _ones(plane: Pointer, count: int) -> int:
     """Number of set bits of a plane."""
-    total: int = np.int64(0)  # type: ignore[assignment]  # 64 bits where it is compiled
+    total = 0
     for w in range(count):
-        total += np.int64(popcount(plane[w]))
+        total += popcount(plane[w])
     return total
 
 
