@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from luciole.lquantizer.quantize import Track
 __all__ = ["Interpreter", "Result", "load", "quantize", "save"]
 
 Path_ = str | os.PathLike[str]
+Method = Literal["fit", "published"]
 
 
 class Interpreter(interpreter.Interpreter):
@@ -55,22 +56,31 @@ def quantize(
     input_bits: int | None = None,
     weight_bits: int | None = None,
     recipe: Path_ | Mapping[str, Any] | None = None,
+    method: Method = "fit",
     settings: Settings | None = None,
+    seed: int = 0,
     track: Track | None = None,
 ) -> Result:
-    """Quantize a model's dense layers to learned levels.
+    """Quantize a model's dense layers and convolutions to learned levels.
 
     ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one
     input) whose first axis counts them. ``encode_bits`` is the width of inputs and weights unless
     ``input_bits`` or ``weight_bits`` say otherwise; ``recipe`` (a JSON file or its content) chooses
-    layer by layer. Returns the new model and a report. Raises QuantizeError when nothing qualifies
-    or the data cannot be used.
+    layer by layer. ``method`` "fit" keeps each layer's output close; "published" is the baseline,
+    for dense layers, with its own ``settings``. Returns the new model and a report. Raises
+    QuantizeError when nothing qualifies or the data cannot be used.
     """
     model = model if isinstance(model, Model) else load(model)
-    default = Choice(input_bits or encode_bits, weight_bits or encode_bits)
-    result = lquantizer.quantize_records(
-        model, _records(model, data), _recipe(recipe, default), settings, track
+    default = Choice(
+        encode_bits if input_bits is None else input_bits,
+        encode_bits if weight_bits is None else weight_bits,
     )
+    records, chosen = _records(model, data), _recipe(recipe, default)
+    if method == "published":
+        settings = settings or Settings(seed=seed)
+        result = lquantizer.quantize_records(model, records, chosen, settings, track)
+    else:
+        result = lquantizer.fit_records(model, records, chosen, seed, track)
     result.report.bytes_before = len(to_bytes(model))
     result.report.bytes_after = len(to_bytes(result.model))
     return result

@@ -27,8 +27,12 @@ def data_path(name: str) -> Path:
     return path
 
 
-def one_op(cls: type[Op], operands: Sequence[Array | None], constant: Sequence[int] = (), **attributes: Any) -> Model:
-    """A model of a single operator. Operands at the ``constant`` places are constants, the others inputs."""
+def one_op(
+    cls: type[Op], operands: Sequence[Array | None], constant: Sequence[int] = (), **attributes: Any
+) -> Model:
+    """A model of a single operator. Operands at the ``constant`` places are constants, the others
+    inputs.
+    """
     model = Model()
     graph = model.add_graph(Graph("main"))
     values: list[Value | None] = []
@@ -50,12 +54,17 @@ def one_op(cls: type[Op], operands: Sequence[Array | None], constant: Sequence[i
 def run_reference(
     cls: type[Op], operands: Sequence[Array | None], constant: Sequence[int] = (), **attributes: Any
 ) -> tuple[Array, ...]:
-    """The results of the reference kernel; checks that their shapes and types are the inferred ones."""
+    """The results of the reference kernel; checks that their shapes and types are the inferred
+    ones.
+    """
     op = one_op(cls, operands, constant, **attributes).graph.ops[0]
     arrays = [None if a is None else np.asarray(a) for a in operands]
     results = registry.call(registry.find_reference(op), op, arrays)
     for value, array in zip(op.results, results, strict=True):
-        assert all(n in (None, m) for n, m in zip(value.shape, array.shape, strict=True)), (value, array.shape)
+        assert all(n in (None, m) for n, m in zip(value.shape, array.shape, strict=True)), (
+            value,
+            array.shape,
+        )
         assert value.dtype == tensor_type(array.dtype), (value, array.dtype)
     return results
 
@@ -65,10 +74,15 @@ def run_litert(
 ) -> tuple[Array, ...]:
     """The results of the same single operator in LiteRT's reference kernels."""
     model = one_op(cls, operands, constant, **attributes)
-    return litert(to_bytes(model, "tflite"), [a for i, a in enumerate(operands) if a is not None and i not in constant])
+    return litert(
+        to_bytes(model, "tflite"),
+        [a for i, a in enumerate(operands) if a is not None and i not in constant],
+    )
 
 
-def litert(content: bytes, inputs: Sequence[Array], resolver: str = "BUILTIN_REF") -> tuple[Array, ...]:
+def litert(
+    content: bytes, inputs: Sequence[Array], resolver: str = "BUILTIN_REF"
+) -> tuple[Array, ...]:
     """Run a .tflite file in LiteRT, inputs and outputs in file order.
 
     ``resolver`` names its kernels: BUILTIN_REF (reference), AUTO (what users get), ...

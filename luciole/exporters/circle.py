@@ -10,7 +10,7 @@ from flatbuffers import flexbuffers
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
 from luciole.schema import opcodes, tables
 from luciole.schema.dialect import Dialect
-from luciole.schema.enums import BuiltinOptions, CustomOptionsFormat
+from luciole.schema.enums import BuiltinOptions
 from luciole.schema.table import TABLES, Table
 from luciole.schema.writer import write
 
@@ -132,7 +132,7 @@ def _options(op: Op) -> dict[str, Any]:
             "builtin_options": op.options_table,
             "builtin_options_2": op.options_2,
             "custom_options": op.custom_options,
-            "custom_options_format": CustomOptionsFormat(op.custom_options_format),
+            "custom_options_format": op.custom_options_format,
         }
     plain = all(getattr(op, f.name) == f.default for f in op.attr_fields())
     if op.options is None or (plain and not op.has_options):

@@ -19,7 +19,7 @@ from luciole.schema.enums import TensorType
 from luciole.schema.reader import Bytes, read
 
 _INLINE = 1
-"""``Buffer.offset`` above this says that the data lies behind the tables."""
+"""An offset above this says that a buffer's or an operator's data lies behind the tables."""
 
 T = TypeVar("T")
 
@@ -38,13 +38,13 @@ def import_model(data: Bytes) -> tuple[Model, list[Finding]]:
     return model, lost + verify(model)
 
 
-def from_bytes(data: Bytes, name: str = "model") -> Model:
+def from_bytes(data: Bytes) -> Model:
     """A model from bytes, refused with the first error when ``verify`` finds one."""
     model, findings = import_model(data)
     errors = [f for f in findings if f.severity is Severity.ERROR]
     if errors:
         more = f" (and {len(errors) - 1} more: see luciole verify)" if len(errors) > 1 else ""
-        raise FormatError(f"{name}: {errors[0]}{more}")
+        raise FormatError(f"{errors[0]}{more}")
     return model
 
 
@@ -80,10 +80,13 @@ class _Importer:
     def _buffer(self, index: int, buffer: tables.Buffer) -> Buffer:
         if buffer.offset <= _INLINE:
             return Buffer(buffer.data)
-        end = buffer.offset + buffer.size
-        if end > len(self.raw):
-            raise FormatError(f"buffer {index} ends at byte {end}, the file has {len(self.raw)}")
-        return Buffer(self.raw[buffer.offset : end])
+        return Buffer(self._behind_tables(buffer.offset, buffer.size, f"buffer {index}"))
+
+    def _behind_tables(self, offset: int, size: int, what: str) -> NDArray[np.uint8]:
+        """Bytes that lie in the file, but outside of the tables."""
+        if offset + size > len(self.raw):
+            raise FormatError(f"{what} ends at byte {offset + size}, the file has {len(self.raw)}")
+        return self.raw[offset : offset + size]
 
     @staticmethod
     def _pick(items: Sequence[T], index: int, where: str, what: str) -> T:
@@ -153,6 +156,12 @@ class _Importer:
         for value in results:
             if value.producer is not None or results.count(value) > 1:
                 raise FormatError(f"{where}: tensor {value.name!r} is computed twice")
+        if operator.large_custom_options_offset > _INLINE:
+            operator.custom_options = self._behind_tables(
+                operator.large_custom_options_offset,
+                operator.large_custom_options_size,
+                f"{where}: custom options",
+            )
         op = import_operator(operator, self.numbers[operator.opcode_index], code, inputs)
         op.version = code.version
         op.has_options = (

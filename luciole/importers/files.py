@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from luciole.importers.circle import from_bytes, import_model
@@ -26,15 +28,26 @@ def load(path: str | os.PathLike[str]) -> Model:
     path = Path(path)
     if not is_flatbuffer(path):
         return _load_keras(path)
-    return from_bytes(map_file(path), path.name)
+    with _named(path):
+        return from_bytes(map_file(path))
 
 
 def load_with_findings(path: str | os.PathLike[str]) -> tuple[Model, list[Finding]]:
     """Load a .circle or .tflite file and say what is wrong with it instead of refusing it."""
     path = Path(path)
     if is_flatbuffer(path):
-        return import_model(map_file(path))
+        with _named(path):
+            return import_model(map_file(path))
     return _load_keras(path), []
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Put a file's name in front of what is wrong with it."""
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(f"{path.name}: {error}") from None
 
 
 def is_flatbuffer(path: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ def load(path: Path) -> Model:
         raise FormatError(f"{path.name}: this folder is no SavedModel (it has no saved_model.pb)")
     framework = tensorflow(path.name)
     try:
-        with _quiet():
+        with _silent():
             if path.is_dir():
                 return _from_saved_model(framework, path)
             return from_keras(_read(framework, path))
@@ -43,14 +42,14 @@ def load(path: Path) -> Model:
 def from_keras(keras_model: Any) -> Model:
     """A model from a live ``keras.Model``; the batch size stays open."""
     framework = tensorflow("a live model")
-    with _quiet():
+    with _silent():
         converter = framework.lite.TFLiteConverter.from_keras_model(keras_model)
-        return from_bytes(converter.convert(), getattr(keras_model, "name", "model"))
+        return from_bytes(converter.convert())
 
 
 def _from_saved_model(framework: ModuleType, path: Path) -> Model:
     converter = framework.lite.TFLiteConverter.from_saved_model(str(path))
-    return from_bytes(converter.convert(), path.name)
+    return from_bytes(converter.convert())
 
 
 def _read(framework: ModuleType, path: Path) -> Any:
@@ -71,11 +70,14 @@ def tensorflow(what: str) -> ModuleType:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         with _quiet():
-            module: ModuleType = importlib.import_module("tensorflow")
+            import tensorflow
+
+            tensorflow.get_logger()  # made now, so that it keeps the streams of the user
     except ImportError:
         raise LucioleError(
             f"{what}: this needs TensorFlow: pip install 'luciole[tensorflow]'"
         ) from None
+    module: ModuleType = tensorflow
     return module
 
 
@@ -95,6 +97,15 @@ def _quiet() -> Iterator[None]:
             os.close(saved[1])
 
 
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Quiet, and without what Python prints: that stays in a buffer until all is over."""
+    with _quiet(), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        yield
+
+
 def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
+    text = str(error)
+    _, _, inner = text.partition("Exception encountered: ")  # Keras puts the cause behind a config
+    lines = (inner or text).strip().splitlines()
     return lines[0] if lines else type(error).__name__

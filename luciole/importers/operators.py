@@ -55,8 +55,6 @@ def _find(number: int, custom_code: str | None) -> type[Op] | None:
 
 def _attributes(cls: type[Op], operator: tables.Operator) -> dict[str, Any]:
     """Attribute values by name, from the options table or, behind CUSTOM, a FlexBuffer map."""
-    if operator.large_custom_options_size:
-        raise _NotUnderstoodError("custom options outside the tables")
     if operator.builtin_options_2 is not None and operator.builtin_options is not None:
         raise _NotUnderstoodError("two options tables")
     options = operator.builtin_options or operator.builtin_options_2

@@ -1,6 +1,7 @@
 """Run models: plans, memory, observers and the interpreter that people call."""
 
-from luciole.interpreter.interpreter import InputError, Interpreter
+from luciole.interpreter.errors import InputError
+from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.observe import ActivationSaver, Observer
 from luciole.interpreter.plan import Plan
 from luciole.kernels.registry import ExecutionError

@@ -8,14 +8,12 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import DTypeLike
 
+from luciole.interpreter.errors import InputError
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT, Plan
-from luciole.ir import Array, LucioleError, Model, Signature, Value
+from luciole.interpreter.signature_runner import SignatureRunner
+from luciole.ir import Array, Model, Signature, Value
 from luciole.ir.dtypes import NUMPY
-
-
-class InputError(LucioleError, ValueError):
-    """A tensor was given something that does not fit it."""
 
 
 class QuantizationDetails(TypedDict):
@@ -24,6 +22,7 @@ class QuantizationDetails(TypedDict):
     scales: Array
     zero_points: Array
     quantized_dimension: int
+    block_size: int
 
 
 class TensorDetails(TypedDict):
@@ -55,8 +54,7 @@ class Interpreter:
         self._plan: Plan | None = None
         self._observers: list[Observer] = []
 
-    # ---------------------------------------------------------------------------------------
-    # observing
+    # ---------------------------------------------------------------------- observing
     def attach_observer(self, observer: Observer) -> None:
         """Add an observer, one of several. Raises ValueError for one that watches already."""
         if observer in self._observers:
@@ -64,11 +62,12 @@ class Interpreter:
         self._observers.append(observer)
 
     def detach_observer(self, observer: Observer) -> None:
-        """Remove an observer."""
+        """Remove an observer. Raises ValueError for one that does not watch."""
+        if observer not in self._observers:
+            raise ValueError("this observer is not attached")
         self._observers.remove(observer)
 
-    # ------------------------------------------------------------------------------------ LiteRT's
-    # calls
+    # ------------------------------------------------------------------- LiteRT's calls
     def allocate_tensors(self) -> None:
         """Settle shapes, choose kernels and take memory. Needed once, and again after a resize."""
         if self._plan is None:
@@ -169,19 +168,16 @@ class Interpreter:
             for s in self._signatures()
         }
 
-    def get_signature_runner(
-        self, signature_key: str | None = None
-    ) -> Callable[..., dict[str, Array]]:
-        """A function that takes a signature's arguments by name and returns its results by name."""
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """What takes a signature's arguments by name and returns its results by name."""
         signatures = {s.key: s for s in self._signatures()}
         if signature_key is None and len(signatures) == 1:
             signature_key = next(iter(signatures))
         if signature_key not in signatures:
             raise InputError(f"there is no signature {signature_key!r}, only {sorted(signatures)}")
-        return self._runner(signatures[signature_key])
+        return SignatureRunner(self, signatures[signature_key])
 
-    # --------------------------------------------------------------------------------------- one
-    # call
+    # ----------------------------------------------------------------------- one call
     def run(self, inputs: Mapping[str, Any] | Any) -> dict[str, Array]:
         """Run the model on arrays by input name (one array alone for a model with one input).
 
@@ -190,6 +186,8 @@ class Interpreter:
         """
         given = inputs if isinstance(inputs, Mapping) else {self._only_input().name: inputs}
         names = {v.name: v for v in self.graph.inputs}
+        if len(names) != len(self.graph.inputs):
+            raise InputError("inputs share a name: give them by set_tensor and call invoke")
         if given.keys() != names.keys():
             raise InputError(f"the inputs are {sorted(names)}, given were {sorted(given)}")
         places = {v: i for i, v in enumerate(self.graph.values)}
@@ -202,8 +200,7 @@ class Interpreter:
         self.invoke()
         return {v.name: self._array(v).copy() for v in self.graph.outputs}
 
-    # --------------------------------------------------------------------------------------
-    # privately
+    # ---------------------------------------------------------------------- privately
     def _only_input(self) -> Value:
         if len(self.graph.inputs) != 1:
             names = sorted(v.name for v in self.graph.inputs)
@@ -231,18 +228,6 @@ class Interpreter:
     def _signatures(self) -> list[Signature]:
         return [s for s in self.model.signatures if s.graph is self.graph]
 
-    def _runner(self, signature: Signature) -> Callable[..., dict[str, Array]]:
-        def run(**arguments: Any) -> dict[str, Array]:
-            names = dict(signature.inputs)
-            if arguments.keys() != names.keys():
-                raise InputError(
-                    f"{signature.key} takes {sorted(names)}, given were {sorted(arguments)}"
-                )
-            self.run({names[name].name: array for name, array in arguments.items()})
-            return {name: self._array(value).copy() for name, value in signature.outputs}
-
-        return run
-
     def _details(self, value: Value) -> TensorDetails:
         q = value.quantization
         scales = np.zeros(0, np.float32) if q is None or q.scale is None else q.scale
@@ -264,6 +249,7 @@ class Interpreter:
                 "scales": scales,
                 "zero_points": zeros,
                 "quantized_dimension": 0 if q is None else q.quantized_dimension,
+                "block_size": 0,  # no kernel takes tensors that are quantized in blocks
             },
             "sparsity_parameters": {},
         }

@@ -84,6 +84,8 @@ class Plan:
         remaining = []
         for op in self.graph.ops:
             infer_op(op, declared=False)
+            for value, dtype in zip(op.results, op.result_dtypes(), strict=True):
+                value.dtype = dtype  # what kernels write, whatever the file says
             results = folded(op, registry.evaluate) if self._is_modest(op) else None
             if results is None:
                 remaining.append(op)

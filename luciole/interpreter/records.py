@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from luciole.interpreter.interpreter import InputError, Interpreter
-from luciole.ir import Array, Graph, LucioleError, Value
-from luciole.ir.value import shape_text
+from luciole.interpreter.errors import InputError
+from luciole.interpreter.interpreter import Interpreter
+from luciole.ir import Array, Graph, LucioleError
+from luciole.ir.value import has_batch_axis, shape_text
 
 Records = Mapping[str, Array]
 """One array per input name; the first axis counts records. A record has the input's shape without
@@ -22,16 +23,16 @@ BATCH = 64
 _TOLERANCE = 1e-4
 
 
-def has_batch_axis(value: Value) -> bool:
-    """Whether a tensor's first axis counts records: it is 1 or unknown."""
-    return bool(value.shape) and value.shape[0] in (None, 1)
-
-
 def check_records(graph: Graph, records: Records) -> int:
     """The number of records. Raises InputError when they do not fit the inputs."""
     names = {v.name: v for v in graph.inputs}
     if records.keys() != names.keys():
         raise InputError(f"the inputs are {sorted(names)}, the data has {sorted(records)}")
+    scalars = [name for name, array in records.items() if np.ndim(array) == 0]
+    if scalars:
+        raise InputError(
+            f"the data for {scalars[0]!r} is one number: the first axis counts records"
+        )
     counts = {len(array) for array in records.values()}
     if len(counts) != 1 or counts == {0}:
         raise InputError(
@@ -102,7 +103,9 @@ def batches_agree(interpreter: Interpreter, records: Records) -> bool:
 def _close(a: Array, b: Array) -> bool:
     if a.shape != b.shape:
         return False
-    scale = float(np.max(np.abs(b), initial=0.0)) if b.dtype.kind == "f" else 0.0
+    scale = 0.0
+    if b.dtype.kind == "f":
+        scale = float(np.max(np.abs(b[np.isfinite(b)]), initial=0.0))
     return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * scale, equal_nan=True))
 
 

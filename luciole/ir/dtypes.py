@@ -84,9 +84,15 @@ def pack(array: Array, dtype: TensorType) -> NDArray[np.uint8]:
         return np.ascontiguousarray(array, NUMPY[dtype]).reshape(-1).view(np.uint8)
     if dtype not in PACKED:
         raise TypeError(f"values of type {dtype.name} cannot be given as an array")
-    bits, _ = PACKED[dtype]
+    bits, unpacked = PACKED[dtype]
     per_byte = 8 // bits
-    flat = np.asarray(array).reshape(-1).astype(np.int64) & (2**bits - 1)
+    flat = np.asarray(array).reshape(-1).astype(np.int64)
+    low = 0 if unpacked.kind == "u" else -(2 ** (bits - 1))
+    if flat.size and (flat.min() < low or flat.max() >= low + 2**bits):
+        raise ValueError(
+            f"{dtype.name} holds {low} to {low + 2**bits - 1}, found {flat.min()} to {flat.max()}"
+        )
+    flat &= 2**bits - 1
     padded = np.zeros(-(-len(flat) // per_byte) * per_byte, np.int64)
     padded[: len(flat)] = flat
     lanes = np.arange(0, 8, bits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy as shallow
 from dataclasses import dataclass, field
 
 from luciole.ir.dtypes import Array
@@ -192,7 +193,7 @@ class Graph:
 def _clone_value(value: Value) -> Value:
     copy = Value(value.name, value.dtype, (), value.buffer)
     copy.dims, copy.shape_signature = value.dims, value.shape_signature
-    copy.quantization, copy.sparsity = value.quantization, value.sparsity
+    copy.quantization, copy.sparsity = shallow(value.quantization), shallow(value.sparsity)
     copy.is_variable, copy.has_rank = value.is_variable, value.has_rank
     copy.variant_tensors, copy.compression_type = value.variant_tensors, value.compression_type
     return copy

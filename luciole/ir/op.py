@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
-from luciole.ir.errors import DefinitionError, ShapeError
+from luciole.ir.errors import DefinitionError, GraphError, ShapeError
 from luciole.ir.value import Shape, Use, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 from luciole.schema.table import Table
@@ -135,7 +135,6 @@ class Op:
         code: BuiltinOperator | None = None,
         options: str | None = None,
         custom_code: str | None = None,
-        abstract: bool = False,
     ) -> None:
         cls.fields = (*cls.fields, *(m for m in vars(cls).values() if isinstance(m, Field)))
         for index, field in enumerate(cls.operand_fields()):
@@ -245,7 +244,10 @@ class Op:
         )
 
     def set_operands(self, slots: Sequence[Value | None]) -> None:
-        """Replace all operands at once."""
+        """Replace all operands at once. Raises GraphError for one that is of another graph."""
+        for value in slots:
+            if self.graph is not None and value is not None and value.graph is not self.graph:
+                raise GraphError(f"{self}: operand {value.name!r} is not of this graph")
         for slot, old in enumerate(self.operands):
             if old is not None and (slot >= len(slots) or slots[slot] is not old):
                 old.users.remove(Use(self, slot))

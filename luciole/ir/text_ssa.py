@@ -9,7 +9,7 @@ from typing import Any
 from luciole.ir.errors import GraphError
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op, UnknownOp
-from luciole.ir.text_common import one_line, plain, scalar, shortened
+from luciole.ir.text_common import one_line, scalar, shortened
 from luciole.ir.value import Value, element_count, shape_text
 
 MOST_VALUES = 8
@@ -96,7 +96,7 @@ def _source(value: Value) -> str:
         data = value.data
     except (GraphError, ValueError):  # the buffer does not fit the shape: ``verify`` says so
         return "constant"
-    return "constant" if data is None else f"constant {_values(plain(data))}"
+    return "constant" if data is None else f"constant {_values(data.tolist())}"
 
 
 def _values(values: Any) -> str:

@@ -138,7 +138,7 @@ class Value:
             )
         self.dtype = dtypes.tensor_type(array.dtype) if dtype is None else dtype
         self.shape = array.shape
-        raw = dtypes.pack(array, self.dtype)
+        raw = dtypes.pack(array, self.dtype).copy()  # the caller may go on using the array
         raw.flags.writeable = False
         self.buffer = Buffer(raw)
 
@@ -166,3 +166,8 @@ def element_count(shape: tuple[int, ...]) -> int:
 def shape_text(shape: Shape) -> str:
     """``[1,?,3]``."""
     return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"
+
+
+def has_batch_axis(value: Value) -> bool:
+    """Whether a tensor's first axis counts records: it is 1 or unknown."""
+    return bool(value.shape) and value.shape[0] in (None, 1)

@@ -15,7 +15,7 @@ from luciole.kernels.jit import Pointer, Record, floats, popcount, words
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
-_ACTIVATIONS = (
+ACTIVATIONS = (
     ActivationFunctionType.NONE,
     ActivationFunctionType.RELU,
     ActivationFunctionType.RELU_N1_TO_1,
@@ -39,15 +39,14 @@ def lq_fully_connected(
     """
     levels, _ = codes.levels(input_scales, op.input_offset)
     quantized = levels[codes.encode(x, codes.thresholds(levels))]
-    weights = codes.decode(
-        weights_binary, weights_scales, op.hidden_size, _or_zero(weights_offsets)
-    )
-    y = quantized.reshape(-1, op.hidden_size) @ weights.T + _or_zero(bias)
+    weights = codes.decode(weights_binary, weights_scales, op.hidden_size, or_zero(weights_offsets))
+    y = quantized.reshape(-1, op.hidden_size) @ weights.T + or_zero(bias)
     y = y.reshape(*x.shape[:-1], weights.shape[0]).astype(np.float32)
     return activate(y, op.activation)
 
 
-def _or_zero(array: Array | None) -> Array:
+def or_zero(array: Array | None) -> Array:
+    """An optional operand, absent meaning 0 for every output."""
     return np.zeros(1, np.float32) if array is None else array
 
 
@@ -61,7 +60,8 @@ def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
     x, input_scales, scales, binary, bias, offsets = [*context.operands, None, None][:6]
     if x is None or input_scales is None or scales is None or binary is None:
         return None
-    if op.activation not in _ACTIVATIONS:
+    constant = all(value is None or value.is_constant for value in op.operands[1:])
+    if not constant or op.activation not in ACTIVATIONS:
         return None
     levels, order = codes.levels(input_scales, op.input_offset)
     outputs, planes, count = binary.shape
@@ -70,7 +70,7 @@ def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
         codes.thresholds(levels),
         order.astype(np.uint32),
         np.ascontiguousarray(input_scales, np.float32),
-        np.ascontiguousarray(binary.transpose(2, 1, 0)).view(np.uint32),
+        _by_word(binary, op.hidden_size),
         np.ascontiguousarray(scales.T, np.float32),
         folded,
         np.zeros(outputs, np.float32) if offsets is None else np.ascontiguousarray(offsets),
@@ -90,11 +90,24 @@ def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
     return NativeStep(_xnor.address, record, owned)
 
 
+def _by_word(binary: Array, n: int) -> NDArray[np.uint32]:
+    """[o, kw, words] as [words, kw, o]."""
+    return np.ascontiguousarray(without_padding(binary, n).transpose(2, 1, 0))
+
+
+def without_padding(binary: Array, n: int) -> NDArray[np.uint32]:
+    """A copy of words [..., ceil(n / 32)], padding bits cleared, whatever a file holds there."""
+    words = np.array(binary, np.int32, order="C").view(np.uint32)
+    if n % codes.WORD:
+        words[..., -1] &= np.uint32((1 << n % codes.WORD) - 1)
+    return words
+
+
 def _folded_bias(
     op: LQFullyConnected, scales: Array, binary: Array, bias: Array | None, offsets: Array | None
 ) -> NDArray[np.float32]:
-    weights = codes.decode(binary, scales, op.hidden_size, _or_zero(offsets))
-    return np.asarray(_or_zero(bias) + op.input_offset * weights.sum(1), np.float32)
+    weights = codes.decode(binary, scales, op.hidden_size, or_zero(offsets))
+    return np.asarray(or_zero(bias) + op.input_offset * weights.sum(1), np.float32)
 
 
 @jit.inline

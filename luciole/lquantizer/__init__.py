@@ -1,6 +1,7 @@
 """Quantize trained models to learned levels, from unlabelled data."""
 
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.fit import fit_records
 from luciole.lquantizer.qem import Settings
 from luciole.lquantizer.quantize import Result, quantize_records
 from luciole.lquantizer.recipe import Choice, Recipe
@@ -14,5 +15,6 @@ __all__ = [
     "Report",
     "Result",
     "Settings",
+    "fit_records",
     "quantize_records",
 ]

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from luciole.interpreter import ActivationSaver, Interpreter
 from luciole.interpreter.records import Progress, Records, batch_size, run_records
 from luciole.ir import Array, Model, Value
+from luciole.ir.passes.remove_dead import remove_dead
 from luciole.lquantizer.errors import QuantizeError
+
+
+def check_finite(records: Records) -> None:
+    """Raise QuantizeError, saying where, for NaN or infinity in the data: no level fits them."""
+    for name, array in records.items():
+        bad = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(1, np.bool_)
+        if bad.any():
+            record, *element = (int(i) for i in np.argwhere(bad)[0])
+            value = array[(record, *element)]
+            raise QuantizeError(f"input {name!r}: element {element} of record {record} is {value}")
 
 
 def activations(
@@ -32,3 +43,42 @@ def activations(
                 f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
             )
     return saved
+
+
+def watched(
+    model: Model,
+    values: Sequence[Value],
+    records: Records,
+    batch: int,
+    progress: Progress | None = None,
+) -> Iterator[tuple[range, list[Array]]]:
+    """What chosen tensors hold, batch by batch: which records, and one array per tensor with the
+    records along its first axis. Only what the tensors depend on is run, and nothing is kept.
+
+    Raises QuantizeError where NaN or infinity appears.
+    """
+    part = _up_to(model, values)
+    names = [value.name for value in part.graph.outputs]
+    begin = 0
+    for outputs in run_records(Interpreter(part), records, progress, batch):
+        arrays = [outputs[name] for name in names]
+        for value, array in zip(values, arrays, strict=True):
+            if not np.isfinite(array).all():
+                raise QuantizeError(
+                    f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
+                )
+        yield range(begin, begin + len(arrays[0])), arrays
+        begin += len(arrays[0])
+
+
+def _up_to(model: Model, values: Sequence[Value]) -> Model:
+    """A copy of the main graph cut off behind some tensors, which become outputs with new names."""
+    copy, copies = model.graph.clone()
+    part = Model()
+    part.add_graph(copy)
+    copy.outputs = [copies[value] for value in values]
+    for number, value in enumerate(dict.fromkeys(copy.outputs)):
+        if not value.is_input:
+            value.name = f"watched {number}"
+    remove_dead(copy)
+    return part

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from luciole.ir import Array, Graph, Op, TensorType, Value
+from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.geometry import Dense
 from luciole.lquantizer.recipe import Choice, Recipe
 from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
 
@@ -56,6 +60,20 @@ def find_layers(graph: Graph, recipe: Recipe) -> tuple[list[Layer], dict[str, st
     return layers, skipped
 
 
+def is_fixed(value: Value) -> bool:
+    """Whether nothing that a caller feeds reaches a tensor: it holds the same for every record."""
+    pending, seen = [value], {value}
+    while pending:
+        value = pending.pop()
+        if value.is_input or value.is_variable:
+            return False
+        operands = value.producer.op.operands if value.producer else []
+        new = [v for v in operands if v is not None and v not in seen]
+        pending += new
+        seen.update(new)
+    return True
+
+
 def unfit(op: Op) -> str | None:
     """Why an operator cannot be quantized, None when it can."""
     if not isinstance(op, FullyConnected):
@@ -66,13 +84,85 @@ def unfit(op: Op) -> str | None:
         return "its weights are computed, not constant"
     if op.bias is not None and (op.bias.data is None or op.bias.dtype != TensorType.FLOAT32):
         return "its bias is not a FLOAT32 constant"
-    if op.input.is_constant:
+    if is_fixed(op.input):
         return "its input is constant"
     if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         return f"its weights are stored as {op.weights_format.name}"
     if op.activation not in _ACTIVATIONS:
         return f"its fused activation {op.activation.name} has no kernel"
     return None
+
+
+@dataclass
+class Group:
+    """Layers that share their weights (an unrolled LSTM's steps do) and are learned together."""
+
+    name: str
+    choice: Choice
+    ops: list[Dense] = field(default_factory=list)
+
+
+def find_groups(graph: Graph, recipe: Recipe) -> tuple[list[Group], dict[str, str]]:
+    """The dense layers and convolutions to quantize, in execution order, those with the same
+    weights together; and by name the reason for each layer that is left alone.
+
+    Unless the recipe names them, a network's first convolution stays as it is, and so do the dense
+    layers behind convolutions: they are small and cost most of the accuracy.
+    """
+    groups: dict[tuple[int, int], Group] = {}
+    skipped: dict[str, str] = {}
+    has_convolutions = any(isinstance(op, Conv2D) for op in graph.ops)
+    for op in graph.ops:
+        if op.quant is None:
+            continue
+        choice = recipe.choose(op.name)
+        reason = "skipped by the recipe" if choice.skip else _misfit(op)
+        if reason is None and has_convolutions and not recipe.names(op.name):
+            reason = _spared(op)
+        if reason is not None or not isinstance(op, FullyConnected | Conv2D):
+            skipped[op.name] = reason or f"{op.kind} has no learned form"
+            continue
+        key = (id(op.operands[1]), id(op.bias))
+        groups.setdefault(key, Group(op.name, choice)).ops.append(op)
+    return list(groups.values()), skipped
+
+
+def _spared(op: Op) -> str | None:
+    if isinstance(op, FullyConnected):
+        return "a dense layer behind convolutions: name it in a recipe to quantize it"
+    first = op.operands[0]
+    if first is not None and first.is_input:
+        return "the first convolution: name it in a recipe to quantize it"
+    return None
+
+
+def _misfit(op: Op) -> str | None:
+    """Why a layer cannot be quantized, None when it can."""
+    if not isinstance(op, Conv2D):
+        return unfit(op)
+    if op.input.dtype != TensorType.FLOAT32 or op.filter.dtype != TensorType.FLOAT32:
+        return f"it is {op.input.dtype.name} x {op.filter.dtype.name}, FLOAT32 is needed"
+    if op.filter.data is None:
+        return "its weights are computed, not constant"
+    if op.bias is not None and (op.bias.data is None or op.bias.dtype != TensorType.FLOAT32):
+        return "its bias is not a FLOAT32 constant"
+    if op.input.shape[-1] != op.filter.shape[-1]:
+        return "it is a grouped convolution"
+    if op.activation not in _ACTIVATIONS:
+        return f"its fused activation {op.activation.name} has no kernel"
+    return None
+
+
+def check_layers(layers: Sequence[str], skipped: Mapping[str, str], recipe: Recipe) -> None:
+    """Raise QuantizeError when no layer is left, or a recipe speaks of none there is."""
+    names = [*layers, *skipped]
+    unused = recipe.unused(names)
+    if unused:
+        known = ", ".join(names) or "none"
+        raise QuantizeError(f"recipe: {unused[0]!r} matches no layer; the layers are {known}")
+    if not layers:
+        why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
+        raise QuantizeError(f"nothing to quantize: {why or 'it has no dense layer'}")
 
 
 def constant_bytes(op: Op) -> int:

@@ -8,7 +8,7 @@ each row of samples.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from luciole.ir import codes
 
 Floats = NDArray[np.float64]
+Initialisation = Literal["random", "greedy", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Settings:
     """
 
     method: Literal["gradient", "least_squares"] = "gradient"
-    initialisation: Literal["random", "greedy"] = "random"
+    initialisation: Initialisation = "random"
     iterations: int = 60
     steps: int = 5
     """Gradient steps between two encodings."""
@@ -54,10 +55,11 @@ class Samples:
     """Weighted mean of the squared targets of each row before any compression: [rows]."""
 
     @classmethod
-    def of(cls, values: NDArray[np.floating]) -> Samples:
-        """Every number counts once and is its own target."""
+    def of(cls, values: NDArray[np.floating], weights: Floats | None = None) -> Samples:
+        """Every number is its own target and counts once, or as often as its column's weight."""
         wide = np.atleast_2d(np.asarray(values, np.float64))
-        return cls(wide, wide, np.ones(wide.shape[1]), np.mean(wide**2, axis=1))
+        counts = np.ones(wide.shape[1]) if weights is None else weights
+        return cls(wide, wide, counts, np.asarray(wide**2 @ counts / counts.sum()))
 
     @classmethod
     def compressed(
@@ -88,47 +90,93 @@ class Samples:
 
 @dataclass(frozen=True)
 class Fit:
-    """Bases [rows, K] and their mean squared errors [rows]."""
+    """Bases [rows, K], offsets [rows] and their mean squared errors [rows]."""
 
     basis: Floats
+    offset: Floats
     mse: Floats
 
 
-def fit(samples: Samples, bits: int, settings: Settings, start: Floats | None = None) -> Fit:
+def fit(
+    samples: Samples,
+    bits: int,
+    settings: Settings,
+    start: Floats | None = None,
+    offset: bool = False,
+) -> Fit:
     """Fit one basis of ``bits`` elements to each row; deterministic for a given seed.
 
-    ``start`` [rows, bits] replaces the initialisation.
+    ``start`` [rows, bits] replaces the initialisation. With ``offset`` (least squares only) levels
+    are offset + sum_i (+-a_i), and each row's offset is fitted too.
     """
-    basis = _initial(samples, bits, settings) if start is None else np.array(start, np.float64)
-    update = _least_squares if settings.method == "least_squares" else _gradient
+    if offset and settings.method != "least_squares":
+        raise ValueError("an offset is fitted by least squares only")
+    centre = _mean(samples, samples.values) if offset else np.zeros(len(samples.values))
+    basis = _initial(samples, centre, bits, settings) if start is None else np.array(start)
     for _ in range(settings.iterations):
-        previous = basis
-        basis = update(samples, basis, settings)
-        if np.allclose(basis, previous, rtol=1e-7, atol=1e-12):
+        previous = basis, centre
+        if settings.method == "gradient":
+            basis = _gradient(samples, basis, settings)
+        else:
+            basis, centre = _least_squares(samples, basis, centre, settings, offset)
+        if all(
+            np.allclose(*pair, rtol=1e-7, atol=1e-12)
+            for pair in zip(previous, (basis, centre), strict=True)
+        ):
             break
-    return Fit(basis, _mse(samples, basis))
+    return Fit(basis, centre, _mse(samples, basis, centre))
 
 
-def _initial(samples: Samples, bits: int, settings: Settings) -> Floats:
-    return (
-        _greedy(samples, bits)
-        if settings.initialisation == "greedy"
-        else _random(samples, bits, settings)
+def best_fit(samples: Samples, bits: int, offset: bool, restarts: int = 3, seed: int = 0) -> Fit:
+    """The best of several least-squares fits, row by row: greedy, uniform and random starts, and
+    ``restarts`` more from disturbed copies of the best basis so far.
+    """
+    settings = Settings(method="least_squares", seed=seed)
+    best: Fit | None = None
+    starts: tuple[Initialisation, ...] = ("greedy", "uniform", "random")
+    for start in starts:
+        best = _better(
+            best, fit(samples, bits, replace(settings, initialisation=start), None, offset)
+        )
+    assert best is not None
+    generator = np.random.default_rng(seed)
+    for _ in range(restarts):
+        disturbed = best.basis * np.exp(generator.normal(0, 0.5, best.basis.shape))
+        best = _better(best, fit(samples, bits, settings, disturbed, offset))
+    return best
+
+
+def _better(one: Fit | None, other: Fit) -> Fit:
+    if one is None:
+        return other
+    wins = other.mse < one.mse
+    return Fit(
+        np.where(wins[:, None], other.basis, one.basis),
+        np.where(wins, other.offset, one.offset),
+        np.where(wins, other.mse, one.mse),
     )
 
 
-def _random(samples: Samples, bits: int, settings: Settings) -> Floats:
-    """|normal| scaled to each row's root mean square: a basis far from the data's size never finds
-    it.
+def _initial(samples: Samples, centre: Floats, bits: int, settings: Settings) -> Floats:
+    rest = samples.values - centre[:, None]
+    if settings.initialisation == "greedy":
+        return _greedy(samples, rest, bits)
+    if settings.initialisation == "uniform":
+        return _uniform(rest, bits)
+    return _random(samples, rest, bits, settings.seed)
+
+
+def _random(samples: Samples, rest: Floats, bits: int, seed: int) -> Floats:
+    """|normal| scaled to each row's root mean square: a basis far from the data's size never
+    finds it.
     """
-    generator = np.random.default_rng(settings.seed)
-    scale = np.sqrt(_mean(samples, samples.values**2))
-    return np.abs(generator.standard_normal((len(samples.values), bits))) * scale[:, None]
+    generator = np.random.default_rng(seed)
+    scale = np.sqrt(_mean(samples, rest**2))
+    return np.abs(generator.standard_normal((len(rest), bits))) * scale[:, None]
 
 
-def _greedy(samples: Samples, bits: int) -> Floats:
+def _greedy(samples: Samples, rest: Floats, bits: int) -> Floats:
     """Element by element, the mean magnitude of what the elements before left over."""
-    rest = samples.values
     basis = np.empty((len(rest), bits))
     for k in range(bits):
         basis[:, k] = _mean(samples, np.abs(rest))
@@ -136,9 +184,15 @@ def _greedy(samples: Samples, bits: int) -> Floats:
     return basis
 
 
+def _uniform(rest: Floats, bits: int) -> Floats:
+    """Evenly spaced levels over each row's range: a_i = range 2^i / (2^K - 1)."""
+    steps = 2.0 ** np.arange(bits) / (2**bits - 1)
+    return np.asarray(np.abs(rest).max(1)[:, None] * steps)
+
+
 def _gradient(samples: Samples, basis: Floats, settings: Settings) -> Floats:
     """a <- a - lr / n * sum_i [((b_i, a) - x_i) b_i + lambda a], several times for one encoding."""
-    count, total, signs = _statistics(samples, basis)
+    count, total, signs = _statistics(samples, basis, np.zeros(len(basis)))
     n = samples.weights.sum()
     for _ in range(settings.steps):
         value = np.einsum("rlk,rk->rl", signs, basis)
@@ -147,20 +201,27 @@ def _gradient(samples: Samples, basis: Floats, settings: Settings) -> Floats:
     return basis
 
 
-def _least_squares(samples: Samples, basis: Floats, settings: Settings) -> Floats:
-    """(B^T B + ridge) a = B^T x + ridge * present a."""
-    count, total, signs = _statistics(samples, basis)
+def _least_squares(
+    samples: Samples, basis: Floats, centre: Floats, settings: Settings, offset: bool
+) -> tuple[Floats, Floats]:
+    """(B^T B + ridge) a = B^T x + ridge * present a, the offset being one more column of ones."""
+    count, total, signs = _statistics(samples, basis, centre)
+    present = basis
+    if offset:
+        signs = np.concatenate([signs, np.ones((*signs.shape[:2], 1))], axis=2)
+        present = np.concatenate([basis, centre[:, None]], axis=1)
     ridge = settings.ridge * samples.weights.sum()
-    left = np.einsum("rlk,rl,rlj->rkj", signs, count, signs) + ridge * np.eye(basis.shape[1])
-    right = np.einsum("rlk,rl->rk", signs, total) + ridge * basis
-    return np.linalg.solve(left, right[..., None])[..., 0]
+    left = np.einsum("rlk,rl,rlj->rkj", signs, count, signs) + ridge * np.eye(present.shape[1])
+    right = np.einsum("rlk,rl->rk", signs, total) + ridge * present
+    solved = np.linalg.solve(left, right[..., None])[..., 0]
+    return (solved[:, :-1], solved[:, -1]) if offset else (solved, centre)
 
 
-def _statistics(samples: Samples, basis: Floats) -> tuple[Floats, Floats, Floats]:
+def _statistics(samples: Samples, basis: Floats, centre: Floats) -> tuple[Floats, Floats, Floats]:
     """Per row and level: weight and weighted target sum of the samples there [rows, L], and signs
     [rows, L, K].
     """
-    levels, order = codes.levels(basis)
+    levels, order = codes.levels(basis, centre)
     index = _encode(samples, levels)
     rows, count = levels.shape
     flat = (index + count * np.arange(rows)[:, None]).reshape(-1)
@@ -179,12 +240,12 @@ def _encode(samples: Samples, levels: Floats) -> NDArray[np.intp]:
     return codes.encode_rows(samples.values, (levels[:, :-1] + levels[:, 1:]) / 2)
 
 
-def _mse(samples: Samples, basis: Floats) -> Floats:
+def _mse(samples: Samples, basis: Floats, centre: Floats) -> Floats:
     """Mean squared distance of the targets from their levels, exact also for compressed targets."""
-    levels, _ = codes.levels(basis)
+    levels, _ = codes.levels(basis, centre)
     quantized = np.take_along_axis(levels, _encode(samples, levels), axis=1)
     cross = _mean(samples, quantized * (quantized - 2 * samples.targets))
-    return np.maximum(cross + samples.energy, 0.0)
+    return np.maximum(np.asarray(cross + samples.energy, np.float64), 0.0)
 
 
 def _mean(samples: Samples, numbers: Floats) -> Floats:

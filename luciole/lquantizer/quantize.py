@@ -18,12 +18,11 @@ from luciole.interpreter.records import Progress, Records, check_records
 from luciole.ir import Array, Model, Value
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.lquantizer import qem
-from luciole.lquantizer.calibration import activations
-from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.layers import Layer, constant_bytes, find_layers
+from luciole.lquantizer.calibration import activations, check_finite
+from luciole.lquantizer.layers import Layer, check_layers, constant_bytes, find_layers
 from luciole.lquantizer.qem import Fit, Samples, Settings
 from luciole.lquantizer.recipe import Recipe
-from luciole.lquantizer.report import LayerReport, Report, error_of
+from luciole.lquantizer.report import LayerReport, Report, error_of, in_order
 from luciole.lquantizer.rewrite import finish, replace_layer, set_input_basis
 
 Track = Callable[[str, int], Progress]
@@ -65,12 +64,13 @@ def quantize_records(
     QuantizeError when nothing qualifies or the data cannot be used.
     """
     begun = time.perf_counter()
-    recipe, settings, track = recipe or Recipe(), settings or Settings(), track or _untracked
+    recipe, settings, track = recipe or Recipe(), settings or Settings(), track or untracked
     count = check_records(model.graph, records)
+    check_finite(records)
     quantized = model.clone()
     twins = dict(zip(quantized.graph.values, model.graph.values, strict=True))
     layers, skipped = find_layers(quantized.graph, recipe)
-    _check(layers, skipped, recipe)
+    check_layers([layer.name for layer in layers], skipped, recipe)
     watched = [twins[v] for layer in layers for v in (layer.op.input, layer.op.output)]
     seen = activations(model, watched, records, track("float network", count))
     step = track("fitting levels", len(layers))
@@ -82,27 +82,18 @@ def quantize_records(
         step(1)
     _refit(quantized, jobs, records, settings, track("refitting inputs", len(jobs)))
     _measure(quantized, jobs, records, track("quantized network", count))
-    report = Report(_in_order(model, jobs, skipped), warnings=_warnings(jobs))
+    report = Report(
+        in_order(model, {job.layer.name: job.report for job in jobs}, skipped),
+        warnings=_warnings(jobs),
+    )
     finish(quantized)
     report.seconds = time.perf_counter() - begun
     return Result(quantized, report)
 
 
-def _untracked(what: str, total: int) -> Progress:
+def untracked(what: str, total: int) -> Progress:
+    """No progress shown."""
     return lambda done: None
-
-
-def _check(layers: Sequence[Layer], skipped: dict[str, str], recipe: Recipe) -> None:
-    unused = recipe.unused([*(layer.name for layer in layers), *skipped])
-    if unused:
-        known = ", ".join([*(layer.name for layer in layers), *skipped]) or "none"
-        raise QuantizeError(f"recipe: {unused[0]!r} matches no layer; the layers are {known}")
-    if not layers:
-        why = (
-            "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
-            or "it has no dense layer"
-        )
-        raise QuantizeError(f"nothing to quantize: {why}")
 
 
 def _fit(layer: Layer, inputs: Array, outputs: Array, settings: Settings) -> _Job:
@@ -143,21 +134,6 @@ def _measure(model: Model, jobs: Sequence[_Job], records: Records, progress: Pro
         job.report.mse, job.report.snr_db = error_of(
             job.outputs, found[job.result].reshape(job.outputs.shape)
         )
-
-
-def _in_order(model: Model, jobs: Sequence[_Job], skipped: dict[str, str]) -> list[LayerReport]:
-    """One report for every layer with weights, in execution order."""
-    done = {job.layer.name: job.report for job in jobs}
-    reports = []
-    for op in model.graph.ops:
-        if op.name in done:
-            reports.append(done[op.name])
-        elif op.name in skipped:
-            size = constant_bytes(op)
-            reports.append(
-                LayerReport(op.name, bytes_before=size, bytes_after=size, skipped=skipped[op.name])
-            )
-    return reports
 
 
 def _warnings(jobs: Sequence[_Job]) -> list[str]:

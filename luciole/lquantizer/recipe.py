@@ -59,6 +59,10 @@ class Recipe:
                 choice = replace(choice, **rule.change)
         return choice
 
+    def names(self, layer: str) -> bool:
+        """Whether a rule speaks of a layer, so that what is spared by default is not spared."""
+        return any(rule.pattern.fullmatch(layer) for rule in self.rules)
+
     def unused(self, layers: list[str]) -> list[str]:
         """The rules that match no layer: most likely a misspelt name."""
         return [

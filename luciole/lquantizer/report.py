@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array
+from luciole.ir import Array, Model
+from luciole.lquantizer.layers import constant_bytes
 
 
 @dataclass
@@ -31,6 +33,10 @@ class LayerReport:
     bytes_before: int = 0
     bytes_after: int = 0
     skipped: str | None = None
+    way: str | None = None
+    """How the fit coded the weights: what was best on held-back records."""
+    stages: dict[str, float | None] = field(default_factory=dict)
+    """Signal-to-noise ratio in dB after each stage, on held-back records."""
 
 
 @dataclass
@@ -71,9 +77,29 @@ def _row(layer: LayerReport) -> tuple[str, ...]:
 
 
 def error_of(wanted: Array, found: Array) -> tuple[float, float | None]:
-    """Mean squared error, and signal-to-noise ratio in dB (None where there is no signal or no
-    error).
-    """
+    """Mean squared error, and signal-to-noise ratio in dB (None without signal or error)."""
     signal = float(np.mean(np.square(wanted, dtype=np.float64)))
     mse = float(np.mean(np.square(np.subtract(wanted, found, dtype=np.float64))))
-    return mse, 10 * math.log10(signal / mse) if signal > 0 and mse > 0 else None
+    return mse, snr_db(signal, mse)
+
+
+def snr_db(signal: float, mse: float) -> float | None:
+    """10 log10(signal / error), None where there is no signal or no error."""
+    return 10 * math.log10(signal / mse) if signal > 0 and mse > 0 else None
+
+
+def in_order(
+    model: Model, done: Mapping[str, LayerReport], skipped: Mapping[str, str]
+) -> list[LayerReport]:
+    """One report for every layer with weights, in the execution order of the float model."""
+    reports = []
+    for op in model.graph.ops:
+        if op.quant is None:
+            continue
+        if op.name in done:
+            reports.append(done[op.name])
+        elif op.name in skipped:
+            size = constant_bytes(op)
+            why = skipped[op.name]
+            reports.append(LayerReport(op.name, bytes_before=size, bytes_after=size, skipped=why))
+    return reports

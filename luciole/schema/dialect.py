@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from luciole.schema.enums import BuiltinOperator, QuantizationDetails, TensorType
+from luciole.schema.enums import (
+    BuiltinOperator,
+    BuiltinOptions,
+    FullyConnectedOptionsWeightsFormat,
+    QuantizationDetails,
+    TensorType,
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,9 @@ CIRCLE = Dialect("circle", b"CIR0", model_version=0)
 
 _CIRCLE_TYPES = {t.name: None for t in TensorType if t < 0}
 _CIRCLE_OPERATORS = {code.name: None for code in BuiltinOperator if code < 0}
+_CIRCLE_OPTIONS = {
+    tag.name: None for tag in BuiltinOptions if tag >= BuiltinOptions.LQConv2DOptions
+}
 
 TFLITE = Dialect(
     "tflite",
@@ -58,6 +67,8 @@ TFLITE = Dialect(
         QuantizationDetails: {"MXQuantization": None, "BlockwiseQuantization": 2},
         TensorType: {**_CIRCLE_TYPES, "UINT4": 20},
         BuiltinOperator: _CIRCLE_OPERATORS,
+        BuiltinOptions: _CIRCLE_OPTIONS,
+        FullyConnectedOptionsWeightsFormat: {"SHUFFLED16x1FLOAT32": None},
     },
 )
 

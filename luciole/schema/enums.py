@@ -33,6 +33,8 @@ class TensorType(IntEnum):
     INT4 = 17
     BFLOAT16 = 18
     INT2 = 19
+    FLOAT8_E4M3FN = 21
+    FLOAT8_E5M2 = 22
 
 
 class DimensionType(IntEnum):

@@ -39,7 +39,8 @@ def encode(
     member = dialect.member(BuiltinOperator, builtin)
     if member is None:
         name = custom_code or _name(builtin)
-        raise FormatError(f"{dialect.name} has no operator {name}; save it as .circle")
+        hint = "" if dialect is CIRCLE else "; save it as .circle"
+        raise FormatError(f"{dialect.name} has no operator {name}{hint}")
     old = BuiltinOperator.CUSTOM if builtin < LAST_OF_ONE else min(builtin, _PLACEHOLDER)
     return OperatorCode(
         deprecated_builtin_code=int(old),

@@ -17,10 +17,11 @@ from luciole.schema.tables import Model
 
 Bytes = bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8]
 
-_U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
 _I32 = struct.Struct("<i")
-_SCALAR = {name: struct.Struct("<" + dtype.char) for name, dtype in SCALARS.items()}
+# NumPy's letters would not do: its "l" has 8 bytes, that of struct has 4.
+_LETTERS = dict(zip(SCALARS, "BbBhHiIqQfd", strict=True))
+_SCALAR = {name: struct.Struct(f"<{letter}") for name, letter in _LETTERS.items()}
 _HEADER = 8
 _SLOT = 2
 

@@ -91,11 +91,12 @@ class Writer:
         return self._offsets([write(item) for item in value])
 
     def _number(self, field: Field, value: Any) -> Any:
-        if field.enum is None:
-            return value
-        number = self.dialect.number(field.enum(value))
+        if field.enum is None or value not in set(field.enum):
+            return value  # a number that had no meaning when it was read goes back as it came
+        member = field.enum(value)
+        number = self.dialect.number(member)
         if number is None:
-            raise FormatError(f"{self.dialect.name} has no {field.enum.__name__} {value.name}")
+            raise FormatError(f"{self.dialect.name} has no {field.enum.__name__} {member.name}")
         return number
 
     def _tag(self, field: Field, value: Table) -> int:

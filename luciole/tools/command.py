@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import luciole
 from luciole.schema.errors import LucioleError
@@ -17,9 +18,17 @@ class UsageError(LucioleError):
     """The arguments do not go together."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong, as every error is said, and does not repeat its usage."""
+
+    def error(self, message: str) -> NoReturn:
+        line = " ".join(message.split())
+        self.exit(WRONG_USAGE, f"luciole: error: {line} ({self.prog} --help says more)\n")
+
+
 def parser_for(program: str, description: str) -> argparse.ArgumentParser:
     """An argument parser with what all programs have."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="version", version=f"luciole {luciole.__version__}")

@@ -48,6 +48,12 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole demo") -> in
         "--calibration", type=int, default=1000, metavar="N", help="records to learn levels from"
     )
     parser.add_argument(
+        "--method",
+        choices=("fit", "published"),
+        default="fit",
+        help="keep each layer's output close (default), or the published baseline",
+    )
+    parser.add_argument(
         "--seed", type=int, default=0, help="seed of training and of the first bases"
     )
     add_common(parser)
@@ -58,7 +64,7 @@ def _run(arguments: argparse.Namespace) -> int:
     folder = _folder(arguments.output)
     with console.tracked(arguments.json) as track:
         subject = _mnist(arguments, track) if arguments.mnist else _digits(arguments)
-        models = _quantized(subject, arguments.seed, track)
+        models = _quantized(subject, arguments, track)
         files = _save(subject.name, models, folder)
         rows = _rows(subject, models, files, track)
     if arguments.json:
@@ -111,10 +117,11 @@ def _subject(name: str, model: Model, data: Path, preprocess: str, calibration: 
     return Subject(name, model, learn, test)
 
 
-def _quantized(subject: Subject, seed: int, track: console.Track) -> dict[str, Model]:
+def _quantized(
+    subject: Subject, arguments: argparse.Namespace, track: console.Track
+) -> dict[str, Model]:
     """The float model and the quantized ones, by the name of their row."""
     from luciole.api import quantize
-    from luciole.lquantizer import Settings
 
     models = {"fp32": subject.model}
     for bits in BITS:
@@ -122,7 +129,8 @@ def _quantized(subject: Subject, seed: int, track: console.Track) -> dict[str, M
             subject.model,
             subject.calibration.records,
             encode_bits=bits,
-            settings=Settings(seed=seed),
+            method=arguments.method,
+            seed=arguments.seed,
             track=lambda what, total, bits=bits: track(f"int{bits}: {what}", total),  # type: ignore[misc]  # bound now
         )
         models[f"int{bits}"] = result.model

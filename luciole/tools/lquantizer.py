@@ -1,13 +1,13 @@
-"""``lquantizer``: learn 1 to 4 bit levels for the dense layers of a model file from unlabelled
-data.
-"""
+"""``lquantizer``: learn 1 to 4 bit levels for a model's layers from unlabelled data."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from luciole.schema.errors import LucioleError
 from luciole.tools import console
 from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
 
@@ -69,20 +69,22 @@ def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
         "--calibration", type=int, metavar="N", help="use the first N records (default: all)"
     )
     fit.add_argument(
+        "--method",
+        choices=("fit", "published"),
+        default="fit",
+        help="keep each layer's output close (default), or the published baseline",
+    )
+    fit.add_argument(
         "--update",
         choices=("gradient", "least_squares"),
-        default="gradient",
-        help="how bases move: the published gradient steps, or solved at once (default gradient)",
+        help="published only: how bases move, by gradient steps (default) or solved at once",
     )
     fit.add_argument(
         "--initialisation",
-        choices=("random", "greedy"),
-        default="random",
-        help="first bases (default random)",
+        choices=("random", "greedy", "uniform"),
+        help="published only: first bases (default random)",
     )
-    fit.add_argument(
-        "--seed", type=int, default=0, help="seed of the random first bases (default 0)"
-    )
+    fit.add_argument("--seed", type=int, default=0, help="seed of everything random (default 0)")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -90,11 +92,12 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.lquantizer import Settings
     from luciole.tools.data import load_data
 
-    encode_bits = 3 if arguments.encode_bits is None else arguments.encode_bits
-    if not 1 <= encode_bits <= 4:
-        raise UsageError(f"--encode_bits is {encode_bits}: 1 to 4 are possible")
+    _check_widths(arguments)
+    if arguments.method == "fit" and (arguments.update or arguments.initialisation):
+        raise UsageError("--update and --initialisation go with --method published")
     model = api.load(arguments.input_model)
     exporters.check_target(arguments.output_model)
+    _check_report(arguments.report)
     data = load_data(
         arguments.input_data,
         model.graph,
@@ -103,31 +106,55 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     for line in data.summary():
         console.say(f"data: {line}")
-    settings = Settings(arguments.update, arguments.initialisation, seed=arguments.seed)
+    settings = Settings(
+        arguments.update or "gradient", arguments.initialisation or "random", seed=arguments.seed
+    )
     with console.tracked(arguments.json) as track:
         result = api.quantize(
             model,
             data.records,
-            encode_bits=encode_bits,
+            encode_bits=3 if arguments.encode_bits is None else arguments.encode_bits,
             input_bits=arguments.input_bits,
             weight_bits=arguments.weight_bits,
             recipe=arguments.recipe,
+            method=arguments.method,
             settings=settings,
+            seed=arguments.seed,
             track=track,
         )
+    if arguments.report:
+        exporters.write_file(arguments.report, console.to_json(result.report.to_json()))
     exporters.save(result.model, arguments.output_model)
     _tell(result, arguments)
     return FINE
 
 
-def _tell(result: Result, arguments: argparse.Namespace) -> None:
-    from luciole.exporters import write_file
+def _check_widths(arguments: argparse.Namespace) -> None:
+    from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
 
+    most = {
+        "encode_bits": MAX_WEIGHT_BITS,
+        "input_bits": MAX_INPUT_BITS,
+        "weight_bits": MAX_WEIGHT_BITS,
+    }
+    for name, largest in most.items():
+        bits = vars(arguments)[name]
+        if bits is not None and not 1 <= bits <= largest:
+            raise UsageError(f"--{name} is {bits}: 1 to {largest} are possible")
+
+
+def _check_report(path: str | None) -> None:
+    """Refuse early, before long work, where no report can be written."""
+    if path is None:
+        return
+    if os.path.isdir(path) or not os.access(os.path.dirname(path) or ".", os.W_OK):
+        raise LucioleError(f"cannot write {path}: it is a folder, or in none that can be written")
+
+
+def _tell(result: Result, arguments: argparse.Namespace) -> None:
     report = result.report
     for warning in report.warnings:
         console.say(f"luciole: warning: {warning}")
-    if arguments.report:
-        write_file(arguments.report, console.to_json(report.to_json()))
     if arguments.json:
         console.print_json(report.to_json())
         return

@@ -138,7 +138,7 @@ def test_conv_2d_infers_the_input_s_type() -> None:
 
 
 def hybrid_model(filter: Array, scale: float, bias: Array) -> Model:
-    """A convolution with int8 weights under float inputs, as the converter's dynamic range writes it."""
+    """A convolution with int8 weights under float inputs: the converter's dynamic range."""
     x = np.zeros((2, 6, 5, 3), np.float32)
     model = one_op(Conv2D, [x, filter, bias], constant=(1, 2), stride_h=1, stride_w=2)
     weights = model.graph.ops[0].operands[1]

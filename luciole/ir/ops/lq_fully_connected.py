@@ -1,6 +1,7 @@
 """LQ_FULLY_CONNECTED: a dense layer whose inputs and weights have learned levels."""
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from luciole.ir.codes import WORD
 from luciole.ir.errors import ShapeError
@@ -48,18 +49,38 @@ class LQFullyConnected(
 
     def infer_shape(self, /) -> Shape:
         n = self.hidden_size
-        (kx,) = rank(self.input_scales, "input_scales", 1)
-        o, kw = rank(self.weights_scales, "weights_scales", 2)
-        _check_bits("input", kx, MAX_INPUT_BITS)
-        _check_bits("weight", kw, MAX_WEIGHT_BITS)
-        outputs, planes, words = rank(self.weights_binary, "weights_binary", 3)
-        agree("outputs", outputs, o, "weights_binary", "weights_scales")
-        agree("weight bits", planes, kw, "weights_binary", "weights_scales")
+        _, _, words = rank(self.weights_binary, "weights_binary", 3)
+        o = outputs_of(self)
         agree("words", words, -(-n // WORD), "weights_binary", f"hidden_size {n}")
-        for name, value in (("bias", self.bias), ("weights_offsets", self.weights_offsets)):
-            if value is not None:
-                agree("outputs", rank(value, name, 1)[0], o, name, "weights_scales")
         return (*rows(self.input, n, keep_num_dims=True), o)
+
+
+class LearnedLevels(Protocol):
+    """The operands that every operator with learned levels has."""
+
+    input_scales: Value
+    weights_scales: Value
+    weights_binary: Value
+    bias: Value | None
+    weights_offsets: Value | None
+
+
+def outputs_of(op: LearnedLevels) -> int | None:
+    """The number of outputs, on which bases, bit planes, bias and offsets agree.
+
+    Raises ShapeError where they do not, or where a basis has more elements than kernels take.
+    """
+    (kx,) = rank(op.input_scales, "input_scales", 1)
+    o, kw = rank(op.weights_scales, "weights_scales", 2)
+    _check_bits("input", kx, MAX_INPUT_BITS)
+    _check_bits("weight", kw, MAX_WEIGHT_BITS)
+    outputs, planes = op.weights_binary.shape[:2]
+    agree("outputs", outputs, o, "weights_binary", "weights_scales")
+    agree("weight bits", planes, kw, "weights_binary", "weights_scales")
+    for name, value in (("bias", op.bias), ("weights_offsets", op.weights_offsets)):
+        if value is not None:
+            agree("outputs", rank(value, name, 1)[0], o, name, "weights_scales")
+    return o
 
 
 def _check_bits(what: str, bits: int | None, most: int) -> None:

@@ -65,7 +65,7 @@ def folded(op: Op, evaluate: Evaluate) -> Sequence[Array] | None:
 
 def _replace(graph: Graph, op: Op, results: Sequence[Array]) -> None:
     for value, array in zip(op.results, results, strict=True):
-        constant = graph.add_constant(graph.unique_name(f"{value.name}/folded"), array)
+        constant = graph.add_constant(value.name, array)
         constant.quantization = value.quantization
         value.replace_with(constant)
     graph.remove(op)

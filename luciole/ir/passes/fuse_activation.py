@@ -16,9 +16,13 @@ _NOT_INTO = (BuiltinOperator.CONCATENATION, BuiltinOperator.TRANSPOSE_CONV)
 """ONE's rule: their kernels do not apply every activation elsewhere."""
 
 
+_LEARNED = (BuiltinOperator.LQ_FULLY_CONNECTED, BuiltinOperator.LQ_CONV_2D)
+"""The only operators to take a TANH: TFLite's kernels ignore or refuse it in theirs."""
+
+
 def fuse_activation(graph: Graph) -> bool:
-    """Fuse RELU, RELU6, RELU_N1_TO_1 and TANH into the operator before, where nothing else sees its
-    result.
+    """Fuse RELU, RELU6 and RELU_N1_TO_1, and TANH where learned levels are, into the operator
+    before, where nothing else sees its result.
     """
     changes = [_fuse(graph, op) for op in list(graph.ops)]
     return any(changes)
@@ -31,7 +35,7 @@ def _fuse(graph: Graph, op: Op) -> bool:
         if op.operands and op.operands[0] and op.operands[0].producer
         else None
     )
-    if activation is None or before is None or not _takes(before):
+    if activation is None or before is None or not _takes(before, activation):
         return False
     between = before.output
     if len(between.users) != 1 or between.is_output:
@@ -41,8 +45,10 @@ def _fuse(graph: Graph, op: Op) -> bool:
     return True
 
 
-def _takes(op: Op) -> bool:
+def _takes(op: Op, activation: ActivationFunctionType) -> bool:
     if not any(f.name == "activation" for f in op.attr_fields()) or op.code in _NOT_INTO:
+        return False
+    if activation == ActivationFunctionType.TANH and op.code not in _LEARNED:
         return False
     return bool(op.attributes()["activation"] == ActivationFunctionType.NONE)
 

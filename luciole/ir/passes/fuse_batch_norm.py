@@ -8,7 +8,12 @@ from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
 from luciole.ir.value import Value
-from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
+from luciole.schema.enums import (
+    ActivationFunctionType,
+    BuiltinOperator,
+    FullyConnectedOptionsWeightsFormat,
+    TensorType,
+)
 
 _LAYERS = (
     BuiltinOperator.CONV_2D,
@@ -16,6 +21,7 @@ _LAYERS = (
     BuiltinOperator.FULLY_CONNECTED,
 )
 _NONE = ActivationFunctionType.NONE
+_PLAIN = FullyConnectedOptionsWeightsFormat.DEFAULT
 
 
 def fuse_batch_norm(graph: Graph) -> bool:
@@ -64,15 +70,18 @@ def _layer_and_factor(op: Op) -> tuple[Op, Array] | None:
 
 
 def _is_plain(layer: Op) -> bool:
-    """Float, constant, without activation, and only this one user."""
+    """Float, constant, in plain order, without activation, and only this one user."""
+    attributes = layer.attributes()
     _, weights, bias = (*layer.operands, None)[:3]
     constant = (
         weights is not None and weights.data is not None and weights.dtype == TensorType.FLOAT32
     )
     if bias is not None and bias.data is None:
         return False
+    if attributes.get("weights_format", _PLAIN) != _PLAIN:
+        return False
     alone = len(layer.output.users) == 1 and not layer.output.is_output
-    return constant and alone and bool(layer.attributes()["activation"] == _NONE)
+    return constant and alone and bool(attributes["activation"] == _NONE)
 
 
 def _per_channel(value: Value | None, layer: Op) -> Array | None:
@@ -80,9 +89,11 @@ def _per_channel(value: Value | None, layer: Op) -> Array | None:
     if data is None or data.dtype != np.float32:
         return None
     channels = layer.output.shape[-1]
+    if channels is None:
+        return None
     if data.size not in (1, channels) or (data.size > 1 and data.shape[-1] != channels):
         return None
-    return np.broadcast_to(data.reshape(-1), (channels or 0,))
+    return np.broadcast_to(data.reshape(-1), (channels,))
 
 
 def _scale(graph: Graph, layer: Op, factor: Array) -> None:

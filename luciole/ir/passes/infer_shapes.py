@@ -22,7 +22,9 @@ def infer_op(op: Op, *, declared: bool) -> bool:
     """
     before = [value.shape for value in op.results]
     for value, shape in zip(op.results, op.result_shapes(), strict=True):
-        value.shape = _refined(shape, value) if declared else shape
+        refined = _refined(shape, value) if declared else shape
+        if refined != value.shape:  # setting it anew would forget the file's extents of open axes
+            value.shape = refined
     return before != [value.shape for value in op.results]
 
 

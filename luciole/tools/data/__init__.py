@@ -1,7 +1,7 @@
 """The one loader of calibration and evaluation data, for every program."""
 
+from luciole.ir.value import has_batch_axis
 from luciole.tools.data.errors import DataError
-from luciole.tools.data.fitting import has_batch_axis
 from luciole.tools.data.hdf5 import write_hdf5
 from luciole.tools.data.load import Data, load_data
 

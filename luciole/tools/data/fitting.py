@@ -10,7 +10,7 @@ import numpy as np
 
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.graph import Graph
-from luciole.ir.value import Shape, Value, element_count, shape_text
+from luciole.ir.value import Shape, Value, element_count, has_batch_axis, shape_text
 from luciole.tools.data.errors import DataError
 
 Transform = Callable[[Array], Array]
@@ -29,11 +29,6 @@ class Stored(NamedTuple):
     records: dict[str, Array]
     total: int
     labels: Array | None = None
-
-
-def has_batch_axis(value: Value) -> bool:
-    """Whether the first axis of an input counts records: it is 1 or unknown."""
-    return len(value.shape) > 0 and value.shape[0] in (1, None)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 
 from luciole.ir import Array, Graph, Shape, TensorType
 from luciole.tools.data import Data, DataError, load_data
-from luciole.tools.fitting import fit_shape
+from luciole.tools.data.fitting import fit_shape
 
 
 def load(

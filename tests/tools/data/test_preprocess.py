@@ -9,7 +9,7 @@ import pytest
 
 from luciole.ir import Array
 from luciole.tools.data import DataError
-from luciole.tools.preprocess import ALLOWED, parse_preprocess
+from luciole.tools.data.preprocess import ALLOWED, parse_preprocess
 
 X = np.random.default_rng(3).uniform(0, 255, (5, 7)).astype(np.float32)
 

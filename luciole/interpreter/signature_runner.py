@@ -1,0 +1,47 @@
+"""Call a model by the names that one of its signatures gives to arguments and results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from luciole.interpreter.errors import InputError
+from luciole.ir import Array, Signature, Value
+
+if TYPE_CHECKING:
+    from luciole.interpreter.interpreter import Interpreter, TensorDetails
+
+
+class SignatureRunner:
+    """``runner(name=array, ...)`` runs the model and returns the results by name, as in LiteRT."""
+
+    def __init__(self, interpreter: Interpreter, signature: Signature) -> None:
+        self._interpreter = interpreter
+        self._signature = signature
+
+    def __call__(self, **arguments: Any) -> dict[str, Array]:
+        """Run the model. Raises InputError for names, types or shapes that it does not take."""
+        names = dict(self._signature.inputs)
+        if arguments.keys() != names.keys():
+            raise InputError(
+                f"{self._signature.key} takes {sorted(names)}, given were {sorted(arguments)}"
+            )
+        self._interpreter.run({names[name].name: array for name, array in arguments.items()})
+        return {
+            name: self._interpreter.get_tensor(self._index(value))
+            for name, value in self._signature.outputs
+        }
+
+    def get_input_details(self) -> dict[str, TensorDetails]:
+        """LiteRT's dictionaries of the arguments, by name."""
+        return self._details(self._signature.inputs)
+
+    def get_output_details(self) -> dict[str, TensorDetails]:
+        """LiteRT's dictionaries of the results, by name."""
+        return self._details(self._signature.outputs)
+
+    def _details(self, side: list[tuple[str, Value]]) -> dict[str, TensorDetails]:
+        details = self._interpreter.get_tensor_details()
+        return {name: details[self._index(value)] for name, value in side}
+
+    def _index(self, value: Value) -> int:
+        return self._interpreter.graph.values.index(value)

@@ -1,0 +1,130 @@
+"""BCQ_FULLY_CONNECTED: a dense layer whose weights are sums of scaled signs."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import codes
+from luciole.ir.codes import WORD
+from luciole.ir.dtypes import Array
+from luciole.ir.errors import ShapeError
+from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
+from luciole.ir.rules import agree, known, rank
+from luciole.ir.value import Shape, Value, shape_text
+from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
+
+
+class Cluster(NamedTuple):
+    """Rows of the weight matrix that follow each other and have equally many bits."""
+
+    bits: int
+    size: int
+
+
+class BCQFullyConnected(
+    Op, code=BuiltinOperator.BCQ_FULLY_CONNECTED, options="BCQFullyConnectedOptions"
+):
+    """y = activation(W x + b) with samples in columns; a weight is sum_k (+-a_k), each sign a bit.
+
+    Input [hidden, batch], bias [rows], result [rows, batch]. ``weights_clusters`` [n, 2] are pairs
+    of bits and size for rows that follow each other; ``weights_binary`` [p, hidden / 32] holds
+    their signs and ``weights_scales`` [p] their a_k: cluster after cluster, in each one plane 0 of
+    all rows, then plane 1 of all rows, ... While clusters are computed, the bias alone tells rows.
+    """
+
+    input: Value = operand()
+    weights_scales: Value = operand()
+    weights_binary: Value = operand(dtype=(TensorType.INT32,))
+    bias: Value | None = operand(default=None)
+    # REQUIRED is spelled out because type checkers let nothing without a default follow a default.
+    weights_clusters: Value = operand(default=REQUIRED, dtype=(TensorType.INT32,))
+
+    activation: ActivationFunctionType = attr(
+        default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
+    )
+    weights_hidden_size: int = attr(default=0, dump="weights_hidden_size")
+
+    infer_dtype = dtype_of("input")
+
+    def verify(self, /) -> Iterator[str]:
+        if not _is_whole(self.weights_hidden_size):
+            yield _not_whole(self.weights_hidden_size)
+
+    def infer_shape(self, /) -> Shape:
+        hidden = self.weights_hidden_size
+        if not _is_whole(hidden):
+            raise ShapeError(_not_whole(hidden))
+        n, batch = rank(self.input, "input", 2)
+        agree("hidden axis", n, hidden, "input", "weights_hidden_size")
+        planes, words = rank(self.weights_binary, "weights_binary", 2)
+        agree("words", words, hidden // WORD, "weights_binary", f"weights_hidden_size {hidden}")
+        (scales,) = rank(self.weights_scales, "weights_scales", 1)
+        planes = agree("rows of planes", planes, scales, "weights_binary", "weights_scales")
+        rows = _known_rows(self.weights_clusters, planes)
+        if self.bias is not None:
+            given = rank(self.bias, "bias", 1)[0]
+            rows = agree("rows", given, rows, "bias", "weights_clusters")
+        return (rows, batch)
+
+
+def _is_whole(hidden: int) -> bool:
+    return hidden > 0 and hidden % WORD == 0
+
+
+def _not_whole(hidden: int) -> str:
+    return f"weights_hidden_size is {hidden}, a row must be one or more whole words of {WORD}"
+
+
+def _known_rows(clusters: Value, planes: int | None) -> int | None:
+    """The number of rows of the weight matrix, None while the clusters are unknown."""
+    agree("numbers per cluster", rank(clusters, "weights_clusters", 2)[1], 2, "one", "a pair")
+    array = known(clusters)
+    return None if array is None else sum(c.size for c in clusters_of(array, planes))
+
+
+def clusters_of(array: Array, planes: int | None) -> list[Cluster]:
+    """The contents of ``weights_clusters``.
+
+    Raises ShapeError for what can be no cluster, and when all of them together do not take exactly
+    ``planes`` rows of ``weights_binary`` (None: not known yet).
+    """
+    if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
+        found = f"{array.dtype} {shape_text(array.shape)}"
+        raise ShapeError(f"weights_clusters is {found}, integers [n,2] are needed")
+    clusters = [Cluster(int(bits), int(size)) for bits, size in array]
+    for i, (bits, size) in enumerate(clusters):
+        if bits < 1 or size < 0:
+            raise ShapeError(
+                f"cluster {i} has {size} rows of {bits} bits, at least 0 of at least 1 are needed"
+            )
+    wanted = sum(bits * size for bits, size in clusters)
+    if planes not in (None, wanted):
+        raise ShapeError(f"the clusters take {wanted} rows of planes, weights_binary has {planes}")
+    return clusters
+
+
+def matrix_rows(clusters: Sequence[Cluster]) -> NDArray[np.intp]:
+    """For each row of ``weights_binary``, the row of the weight matrix that it is a plane of."""
+    parts, first = [np.zeros(0, np.intp)], 0
+    for bits, size in clusters:
+        parts.append(np.tile(np.arange(first, first + size), bits))
+        first += size
+    return np.concatenate(parts)
+
+
+def signs(binary: Array, hidden: int) -> NDArray[np.float64]:
+    """The bits of ``weights_binary`` [p, hidden / 32] as -1 and +1 [p, hidden]."""
+    return np.asarray(codes.unpack(binary, hidden) * 2.0 - 1.0, np.float64)
+
+
+def decoded(scales: Array, binary: Array, clusters: Array, hidden: int) -> NDArray[np.float64]:
+    """The weight matrix [rows, hidden] behind the constants of the operator.
+
+    Raises ShapeError when the clusters do not fit the planes.
+    """
+    groups = clusters_of(clusters, len(binary))
+    weights = np.zeros((sum(c.size for c in groups), hidden))
+    np.add.at(weights, matrix_rows(groups), scales[:, None] * signs(binary, hidden))
+    return weights

@@ -1,0 +1,158 @@
+"""BCQ_FULLY_CONNECTED kernels: a reference on signs, and one that looks up sums of inputs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from luciole.ir import Array, TensorType
+from luciole.ir.codes import WORD
+from luciole.ir.ops.bcq_fully_connected import (
+    BCQFullyConnected,
+    clusters_of,
+    matrix_rows,
+    signs,
+)
+from luciole.kernels import jit
+from luciole.kernels.activation import activate
+from luciole.kernels.jit import Pointer, Record, floats, words
+from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.schema.enums import ActivationFunctionType
+
+_ACTIVATIONS = (
+    ActivationFunctionType.NONE,
+    ActivationFunctionType.RELU,
+    ActivationFunctionType.RELU_N1_TO_1,
+    ActivationFunctionType.RELU6,
+    ActivationFunctionType.TANH,
+)
+_TABLE = 256
+"""Entries of a table: one for each byte."""
+
+
+@reference(BCQFullyConnected, TensorType.FLOAT32)
+def bcq_fully_connected(
+    op: BCQFullyConnected,
+    x: Array,
+    scales: Array,
+    binary: Array,
+    bias: Array | None,
+    clusters: Array,
+) -> Array:
+    """One product with the signs, scaled and added up row by row: in float64, so that it can judge
+    the other.
+    """
+    groups = clusters_of(clusters, len(binary))
+    sums = signs(binary, op.weights_hidden_size) @ x
+    y = np.zeros((sum(c.size for c in groups), x.shape[1]))
+    np.add.at(y, matrix_rows(groups), sums * scales[:, None])
+    y = y if bias is None else y + bias[:, None]
+    return activate(y.astype(np.float32), op.activation)
+
+
+@native(BCQFullyConnected, TensorType.FLOAT32)
+def build(op: BCQFullyConnected, context: Context) -> NativeStep | None:
+    """Lay the bits out by word, so that one word's four tables serve all rows while they are in the
+    nearest cache.
+
+    The loop trusts what is checked before it: bits, scales, bias and clusters are constants of the
+    sizes that the shape rule asked for, every plane belongs to a row of the result, and the result
+    is float32 (a file may call it something else).
+    """
+    x, scales, binary, bias, clusters = context.operands
+    constant = all(value is None or value.is_constant for value in op.operands[1:])
+    if x is None or scales is None or binary is None or clusters is None or not constant:
+        return None
+    y = context.results[0]
+    if op.activation not in _ACTIVATIONS or y.dtype != np.float32:
+        return None
+    rows = matrix_rows(clusters_of(clusters, len(binary)))
+    owned: tuple[Array, ...] = (
+        np.array(binary.T, np.int32, order="C"),
+        np.array(scales, np.float32),
+        rows.astype(np.int32),
+        np.zeros(len(y), np.float32) if bias is None else np.array(bias, np.float32),
+        np.zeros(WORD // 8 * _TABLE, np.float32),
+        np.zeros(len(binary), np.float32),
+        np.zeros(len(y), np.float32),
+    )
+    addresses = [a.ctypes.data for a in (x, y, *owned)]
+    sizes = (binary.shape[1], len(binary), *y.shape)
+    return NativeStep(
+        _look_up.address, np.array([*addresses, *sizes, int(op.activation)], np.int64), owned
+    )
+
+
+@jit.inline
+def _fill(table: Pointer, x: Pointer, stride: int) -> None:
+    """For every byte, the sum of 8 inputs ``x[i * stride]``, each + where bit i is set, else -.
+
+    Doubled input by input: nothing is subtracted that was added, so infinities stay what they are.
+    """
+    table[0] = np.float32(0)
+    for i in range(8):
+        size = 1 << i
+        v = x[i * stride]
+        for byte in range(size):
+            table[size + byte] = table[byte] + v
+            table[byte] -= v
+
+
+@jit.inline
+def _add_words(bits: Pointer, planes: int, tables: Pointer, sums: Pointer) -> None:
+    """Add to the sum of every plane what the four bytes of its word stand for."""
+    for p in range(planes):
+        word = bits[p]
+        low = tables[word & 0xFF] + tables[256 + (word >> 8 & 0xFF)]
+        high = tables[512 + (word >> 16 & 0xFF)] + tables[768 + (word >> 24)]
+        sums[p] += low + high
+
+
+@jit.inline
+def _clamp(y: Pointer, count: int, low: float, high: float) -> None:
+    """Cut off what lies outside; NaN stays, as in NumPy."""
+    for i in range(count):
+        v = y[i]
+        if v < low:
+            y[i] = low
+        elif v > high:
+            y[i] = high
+
+
+@jit.inline
+def _activate(y: Pointer, count: int, activation: int) -> None:
+    """Apply a fused activation, numbered as in the file."""
+    if activation == 1:
+        _clamp(y, count, np.float32(0), np.float32(np.inf))
+    elif activation == 2:
+        _clamp(y, count, np.float32(-1), np.float32(1))
+    elif activation == 3:
+        _clamp(y, count, np.float32(0), np.float32(6))
+    elif activation == 4:
+        for i in range(count):
+            y[i] = np.float32(math.tanh(y[i]))
+
+
+@jit.kernel
+def _look_up(r: Record) -> None:
+    """y_ob = activation(sum_k a_ko sum_j (+-x_jb) + bias_o), one column b after the other."""
+    scales, rows, bias = floats(r[3]), words(r[4]), floats(r[5])
+    tables, sums, totals = floats(r[6]), floats(r[7]), floats(r[8])
+    count, planes, outputs, batch = r[9], r[10], r[11], r[12]
+    y = floats(r[1])
+    for b in range(batch):
+        for p in range(planes):
+            sums[p] = np.float32(0)
+        for w in range(count):
+            for byte in range(4):
+                x = floats(r[0] + 4 * ((32 * w + 8 * byte) * batch + b))
+                _fill(floats(r[6] + 1024 * byte), x, batch)
+            _add_words(words(r[2] + 4 * w * planes), planes, tables, sums)
+        for o in range(outputs):
+            totals[o] = bias[o]
+        for p in range(planes):
+            totals[rows[p]] += scales[p] * sums[p]
+        _activate(totals, outputs, r[13])
+        for o in range(outputs):
+            y[o * batch + b] = totals[o]

@@ -1,0 +1,148 @@
+"""A convolution's output pixels in spans that can be computed alike.
+
+Near a border some kernel positions (taps) lie outside the image. Pixels whose taps inside are the
+same make rectangles; a span is a line of such pixels, cut into tiles that a kernel takes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir.rules import padding_before, window
+from luciole.schema.enums import Padding
+
+Integers = NDArray[np.int64]
+
+SPAN_FIELDS = 11
+"""Compiled into kernels: raise ``jit.CACHE_VERSION`` when spans change."""
+
+TILE_COST = 0.7
+"""What a tile costs besides its pixels, in pixels: loops and conversions."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a sliding window, by output position: which taps lie inside, and where.
+
+    Taps ``first`` to ``first + count - 1`` are inside; the first of them meets input ``start``.
+    """
+
+    size: int
+    kernel: int
+    stride: int
+    dilation: int
+    first: Integers
+    count: Integers
+    start: Integers
+
+    @classmethod
+    def of(cls, size: int, kernel: int, stride: int, dilation: int, padding: Padding) -> Axis:
+        """The axis of a window over ``size`` inputs. Raises ShapeError where it does not fit."""
+        out = window(size, kernel, stride, dilation, padding) or 0
+        before = padding_before(size, kernel, stride, dilation, padding)
+        origin = np.arange(out, dtype=np.int64) * stride - before
+        first = np.clip(-(origin // dilation), 0, kernel)
+        count = np.clip(-((origin - size) // dilation), 0, kernel) - first
+        count = np.maximum(count, 0)
+        start = np.where(count > 0, origin + first * dilation, 0)
+        return cls(size, kernel, stride, dilation, first, count, start)
+
+    @property
+    def outputs(self) -> int:
+        """Number of output positions."""
+        return len(self.first)
+
+    @property
+    def inside(self) -> Integers:
+        """First input and number of taps inside, [outputs, 2]."""
+        return np.stack([self.start, self.count], 1)
+
+    @property
+    def runs(self) -> list[range]:
+        """Neighbouring output positions with the same taps inside."""
+        changes = (np.diff(self.first) != 0) | (np.diff(self.count) != 0)
+        ends = [*(np.flatnonzero(changes) + 1).tolist(), self.outputs]
+        return [range(a, b) for a, b in pairwise([0, *ends]) if a < b]
+
+    @property
+    def taps(self) -> list[slice]:
+        """The taps inside, one slice for each run."""
+        firsts = [run[0] for run in self.runs]
+        return [slice(int(self.first[r]), int(self.first[r] + self.count[r])) for r in firsts]
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Lines of tiles of ``pixels`` pixels, and of what is left over pixel by pixel.
+
+    Both are [spans, SPAN_FIELDS]: first input pixel, first tap, first output pixel, number of
+    tiles, then how far input and output move from tile to tile and from pixel to pixel within
+    one, rows and columns of taps inside, and the border case (row run times column runs + column
+    run).
+    """
+
+    pixels: int
+    tiles: Integers
+    single: Integers
+
+
+def spans(rows: Axis, columns: Axis, most: int) -> Spans:
+    """Every output pixel once, in tiles of the number of pixels (at most ``most``) that fits
+    best.
+    """
+    cut = [_cut(rows, columns, pixels) for pixels in range(1, most + 1)]
+    return min(cut, key=_cost)
+
+
+def _cost(found: Spans) -> float:
+    tiles, single = int(found.tiles[:, 3].sum()), int(found.single[:, 3].sum())
+    return tiles * (found.pixels + TILE_COST) + single * (1 + TILE_COST)
+
+
+def _cut(rows: Axis, columns: Axis, pixels: int) -> Spans:
+    tiles: list[Sequence[int]] = []
+    single: list[Sequence[int]] = []
+    for case, (down, across) in enumerate((r, c) for r in rows.runs for c in columns.runs):
+        left_over = (len(down) * (len(across) % pixels), len(across) * (len(down) % pixels))
+        turned = left_over[1] < left_over[0]
+        for line in _lines(rows, columns, down, across, turned):
+            x, tap, y, length, dx, dy, *inside = line
+            whole = length // pixels
+            if whole:
+                moves = (pixels * dx, pixels * dy, dx, dy)
+                tiles.append((x, tap, y, whole, *moves, *inside, case))
+            if length % pixels:
+                done = whole * pixels
+                moves = (dx, dy, dx, dy)
+                begin = (x + done * dx, tap, y + done * dy)
+                single.append((*begin, length % pixels, *moves, *inside, case))
+    return Spans(pixels, _table(tiles), _table(single))
+
+
+def _lines(
+    rows: Axis, columns: Axis, down: range, across: range, turned: bool
+) -> Iterator[tuple[int, ...]]:
+    """The lines of one rectangle, along rows or (``turned``) along columns: first input pixel,
+    first tap, first output pixel, length, steps of input and output, rows and columns of taps.
+    """
+    width, out_width = columns.size, columns.outputs
+    if turned:
+        starts, length = [(down[0], c) for c in across], len(down)
+        steps = (rows.stride * width, out_width)
+    else:
+        starts, length = [(r, across[0]) for r in down], len(across)
+        steps = (columns.stride, 1)
+    for r, c in starts:
+        x = int(rows.start[r] * width + columns.start[c])
+        tap = int(rows.first[r] * columns.kernel + columns.first[c])
+        y = r * out_width + c
+        yield (x, tap, y, length, *steps, int(rows.count[r]), int(columns.count[c]))
+
+
+def _table(found: Sequence[Sequence[int]]) -> Integers:
+    return np.array(found, np.int64).reshape(-1, SPAN_FIELDS)

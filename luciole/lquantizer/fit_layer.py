@@ -1,0 +1,211 @@
+"""Learn one layer: input levels, weight codes, bases and bias that keep its output close.
+
+Several ways are tried on most of the rows and judged on rows held back; the best is then fitted on
+all of them. Measured on MNIST and CIFAR-10, output-aware codes matter most at 1 and 2 bits,
+refitting the float weights to the quantized inputs most in convolutions, weight offsets at 1 bit
+only. A last layer is refitted at 1 bit only: at more it lowers the logits' error and yet 0.1 points
+of accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, codes
+from luciole.lquantizer.geometry import Rows
+from luciole.lquantizer.output_aware import ROUNDS, Coded, Matrix, fit_codes, plain_codes
+from luciole.lquantizer.qem import Fit, Samples, best_fit
+
+_HELD_BACK = 5
+"""One record in so many judges the ways instead of being fitted."""
+_SAMPLED = 1_000_000
+"""Input elements that are enough to fit a basis of at most 8 numbers."""
+_TRIAL_ROUNDS = 3
+"""Rounds that tell ways apart."""
+_CLEARLY = 0.95
+"""A more elaborate way must lower the held-back error at least this far."""
+_DAMPING = 0.01
+"""Added to the diagonal of the second moments, as a share of its mean: border pixels never vary."""
+_REFITS = (0.5, 0.05)
+"""How strongly refitted float weights are pulled to the trained ones, as a share of that mean."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is known of one layer: rows its weights meet in the quantized network, the float
+    network's outputs there [r, o], its weights [o, n] and bias [o], the record each row is from
+    [r], the widths, and whether its outputs are the network's answer.
+    """
+
+    rows: Rows
+    targets: Array
+    weights: Array
+    bias: Array
+    records: NDArray[np.intp]
+    input_bits: int
+    weight_bits: int
+    is_last: bool = False
+    seed: int = 0
+
+
+@dataclass
+class Learned:
+    """What was learned: the input's basis and offset, coded weights [n, o], bias [o]; the way that
+    was best, and for each stage the output's mean squared error on held-back rows.
+    """
+
+    inputs: Fit
+    weights: Coded
+    bias: Array
+    way: str
+    stages: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Means of inputs [n] and targets [o], second moments h [n, n] and cross moments [n, o]."""
+
+    inputs: Matrix
+    targets: Matrix
+    h: Matrix
+    cross: Matrix
+
+    @classmethod
+    def of(cls, z: Matrix, t: Matrix) -> _Moments:
+        inputs, targets = z.mean(0), t.mean(0)
+        centred = z - inputs
+        return cls(
+            inputs, targets, centred.T @ centred / len(z), centred.T @ (t - targets) / len(z)
+        )
+
+    def damped(self, share: float) -> Matrix:
+        scale = max(float(np.diag(self.h).mean()), float(np.finfo(np.float32).tiny))
+        return np.asarray(
+            self.h + np.float32(share * scale) * np.eye(len(self.h), dtype=np.float32)
+        )
+
+
+Way = Callable[[_Moments, int], Coded]
+"""Codes the weights for given moments in so many rounds."""
+
+
+def learn(task: Task) -> Learned:
+    """Learn a layer; deterministic for a given seed."""
+    inputs = _fit_inputs(task)
+    z = quantized_rows(task.rows, inputs)
+    held = task.records % _HELD_BACK == _HELD_BACK - 1
+    if not held.any():  # too few records to spare one
+        held[:] = True
+    fitted = held if held.all() else ~held
+    part = _Moments.of(z[fitted], task.targets[fitted])
+    whole = _Moments.of(z, task.targets)
+    ways = _ways(task, whole)
+    errors = {
+        name: _error(way(part, _TRIAL_ROUNDS), part, z[held], task.targets[held])
+        for name, way in ways.items()
+    }
+    best = _choose(errors)
+    coded = ways[best](whole, ROUNDS)
+    stages = {
+        "baseline": _baseline(task, held),
+        "offset": errors["plain"],
+        "output_aware": errors[best],
+    }
+    return Learned(inputs, coded, _bias(coded, whole), best, stages)
+
+
+def _choose(errors: dict[str, float]) -> str:
+    """The first way, unless a later one is clearly better: ties on few records mean nothing."""
+    best, *others = errors
+    for name in others:
+        if errors[name] < _CLEARLY * errors[best]:
+            best = name
+    return best
+
+
+def quantized_rows(rows: Rows, inputs: Fit) -> Matrix:
+    """Rows as the quantized layer sees them: nearest levels, exact zeros outside the image."""
+    return _to_levels(rows, inputs.basis[0], float(inputs.offset[0]))
+
+
+def _to_levels(rows: Rows, basis: NDArray[np.float64], offset: float) -> Matrix:
+    level, _ = codes.levels(basis.astype(np.float32), float(np.float32(offset)))
+    z = level.astype(np.float32)[codes.encode(rows.values, codes.thresholds(level))]
+    if rows.inside is not None:
+        z[~rows.inside] = 0
+    return z
+
+
+def _fit_inputs(task: Task) -> Fit:
+    return best_fit(_input_samples(task), task.input_bits, offset=True, restarts=5, seed=task.seed)
+
+
+def _input_samples(task: Task) -> Samples:
+    values = task.rows.values
+    if task.rows.inside is not None:
+        values = values[task.rows.inside]
+    flat = values.reshape(-1)
+    if flat.size > _SAMPLED:
+        flat = np.random.default_rng(task.seed).choice(flat, _SAMPLED, replace=False)
+    return Samples.compressed(flat)
+
+
+def _ways(task: Task, whole: _Moments) -> dict[str, Way]:
+    """Name to way of coding the weights: without and with regard to the output, the float target
+    refitted to the quantized inputs or not, with an offset for each output at one bit.
+    """
+    bits = task.weight_bits
+    weights = np.ascontiguousarray(task.weights.T, np.float32)
+    offsets = (False, True) if bits == 1 else (False,)
+    spread = np.diag(whole.h)
+    spread = np.maximum(spread, max(1e-3 * float(spread.mean()), float(np.finfo(np.float32).tiny)))
+    start = {o: plain_codes(weights, bits, o, spread, task.seed) for o in offsets}
+    plain = plain_codes(weights, bits, False, None, task.seed)
+
+    def aware(refit: float | None, offset: bool) -> Way:
+        def way(m: _Moments, rounds: int) -> Coded:
+            target = weights if refit is None else _refitted(m, weights, refit)
+            return fit_codes(m.damped(_DAMPING), target, start[offset], offset, rounds)
+
+        return way
+
+    ways: dict[str, Way] = {"plain": lambda m, rounds: plain}
+    for offset in offsets:
+        for refit in (None, *_REFITS) if bits == 1 or not task.is_last else (None,):
+            name = "output-aware" + (f", refit {refit}" if refit else "")
+            ways[name + (", offset" if offset else "")] = aware(refit, offset)
+    return ways
+
+
+def _refitted(m: _Moments, weights: Matrix, share: float) -> Matrix:
+    """The float weights that best map the quantized inputs to the float network's outputs, by ridge
+    regression towards the trained weights.
+    """
+    ridge = np.float32(share * max(float(np.diag(m.h).mean()), float(np.finfo(np.float32).tiny)))
+    left = m.damped(share).astype(np.float64)
+    return np.linalg.solve(left, (m.cross + ridge * weights).astype(np.float64)).astype(np.float32)
+
+
+def _bias(coded: Coded, m: _Moments) -> Array:
+    """The bias that gives the outputs their float mean."""
+    return np.asarray(m.targets - m.inputs @ coded.values(), np.float32)
+
+
+def _error(coded: Coded, m: _Moments, z: Matrix, t: Array) -> float:
+    return float(np.mean(np.square(z @ coded.values() + _bias(coded, m) - t, dtype=np.float64)))
+
+
+def _baseline(task: Task, held: NDArray[np.bool_]) -> float:
+    """The error of the published form: no offsets, weights fitted as they are, bias kept."""
+    found = best_fit(_input_samples(task), task.input_bits, False, restarts=0, seed=task.seed)
+    inside = None if task.rows.inside is None else task.rows.inside[held]
+    z = _to_levels(Rows(task.rows.values[held], inside), found.basis[0], 0.0)
+    coded = plain_codes(
+        np.ascontiguousarray(task.weights.T), task.weight_bits, False, None, task.seed
+    )
+    y = z @ coded.values() + task.bias
+    return float(np.mean(np.square(y - task.targets[held], dtype=np.float64)))

@@ -1,0 +1,93 @@
+"""Layers as matrix products: which input elements each weight of a dense layer or convolution
+meets.
+
+A layer's weights are a matrix [o, n]; each of its output positions is that matrix times a row of n
+input elements. Rows are taken at sampled positions, so that memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.rules import window
+from luciole.kernels.windows import patches
+
+Dense = FullyConnected | Conv2D
+Picks = NDArray[np.intp]
+"""Sampled output positions of each record: [records, positions]."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Input rows [r, n], and which elements lie inside the image [r, n] (None: all do)."""
+
+    values: Array
+    inside: NDArray[np.bool_] | None
+
+
+def weight_matrix(op: Dense) -> Array:
+    """The weights as [o, n]; a convolution's n runs over kernel rows, kernel columns, channels."""
+    data = (op.weights if isinstance(op, FullyConnected) else op.filter).data
+    assert data is not None, "a layer that qualifies has constant weights"
+    return data.reshape(len(data), -1)
+
+
+def pick(positions: int, records: range, most: int, seed: int) -> Picks:
+    """At most ``most`` of the positions of each record: the same for the same record and seed."""
+    if positions <= most:
+        return np.broadcast_to(np.arange(positions), (len(records), positions))
+    chosen = [np.random.default_rng((seed, r)).permutation(positions)[:most] for r in records]
+    return np.stack(chosen)
+
+
+def positions(op: Dense, x: Array) -> int:
+    """Output positions of one record, given a batch of inputs."""
+    if isinstance(op, FullyConnected):
+        return int(x[0].size // weight_matrix(op).shape[1])
+    _, kh, kw, _ = op.filter.dims
+    out_h = window(x.shape[1], kh, op.stride_h, op.dilation_h_factor, op.padding)
+    out_w = window(x.shape[2], kw, op.stride_w, op.dilation_w_factor, op.padding)
+    return (out_h or 0) * (out_w or 0)
+
+
+def output_rows(y: Array, outputs: int, picks: Picks) -> Array:
+    """Outputs [records, ..., o] at sampled positions: [records * positions, o]."""
+    by_position = y.reshape(len(picks), -1, outputs)
+    return by_position[np.arange(len(picks))[:, None], picks].reshape(-1, outputs)
+
+
+def input_rows(op: Dense, x: Array, picks: Picks) -> Rows:
+    """Inputs [records, ...] as the rows that sampled output positions meet."""
+    if isinstance(op, FullyConnected):
+        n = weight_matrix(op).shape[1]
+        return Rows(output_rows(x, n, picks), None)
+    filter = op.filter.data
+    assert filter is not None, "a layer that qualifies has constant weights"
+    windows = _windows(op, x, filter.shape)
+    width = windows.shape[2]
+    record = np.arange(len(picks))[:, None]
+    values = windows[record, picks // width, picks % width]
+    mask = _windows(op, np.ones((1, *x.shape[1:3], 1), np.bool_), filter.shape)
+    inside = np.broadcast_to(mask[0, picks // width, picks % width], values.shape)
+    return Rows(_flat(values), _flat(inside))
+
+
+def _windows(op: Conv2D, x: Array, filter_shape: tuple[int, ...]) -> Array:
+    return patches(
+        x,
+        (filter_shape[1], filter_shape[2]),
+        (op.stride_h, op.stride_w),
+        op.padding,
+        (op.dilation_h_factor, op.dilation_w_factor),
+    )
+
+
+def _flat(windows: Array) -> Array:
+    """[records, positions, c, kh, kw] as rows in the order of the weights."""
+    return windows.transpose(0, 1, 3, 4, 2).reshape(windows.shape[0] * windows.shape[1], -1)

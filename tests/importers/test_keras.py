@@ -1,0 +1,172 @@
+"""Keras models in every form that people keep them in give what Keras computes.
+
+Tolerance: 1e-5, with outputs of about 1.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.importers.keras import from_keras
+from luciole.ir import Array, LucioleError
+from luciole.ir.errors import FormatError
+from tests.tools.running import spawn
+
+RNG = np.random.default_rng(8)
+Write = Callable[[Any, Path], Path]
+
+
+@pytest.fixture(scope="module")
+def keras() -> Any:
+    """Keras on one thread, with a fixed seed."""
+    tensorflow = pytest.importorskip("tensorflow", reason="needs the extra tensorflow")
+    tensorflow.config.threading.set_intra_op_parallelism_threads(1)
+    tensorflow.config.threading.set_inter_op_parallelism_threads(1)
+    tensorflow.keras.utils.set_random_seed(0)
+    return tensorflow.keras
+
+
+@pytest.fixture(scope="module")
+def dense(keras: Any) -> Any:
+    layers = keras.layers
+    return keras.Sequential(
+        [keras.Input((12,)), layers.Dense(9, "tanh"), layers.Dense(4, "softmax")], name="tiny"
+    )
+
+
+@pytest.fixture(scope="module")
+def convolution(keras: Any) -> Any:
+    """Every variable random, so that a batch normalization does something."""
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            keras.Input((8, 8, 2)),
+            layers.Conv2D(3, 3, padding="same", activation="relu"),
+            layers.BatchNormalization(),
+            layers.DepthwiseConv2D(3, strides=2),
+            layers.ReLU(6.0),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(5),
+        ]
+    )
+    model.set_weights([RNG.uniform(0.1, 0.9, w.shape) for w in model.get_weights()])
+    return model
+
+
+def as_keras(model: Any, folder: Path) -> Path:
+    model.save(folder / "m.keras")
+    return folder / "m.keras"
+
+
+def as_h5(model: Any, folder: Path) -> Path:
+    model.save(folder / "m.h5")
+    return folder / "m.h5"
+
+
+def as_saved_model(model: Any, folder: Path) -> Path:
+    model.export(folder / "saved", verbose=False)
+    return folder / "saved"
+
+
+def as_keras_without_its_ending(model: Any, folder: Path) -> Path:
+    return as_keras(model, folder).rename(folder / "model")
+
+
+def as_h5_with_another_ending(model: Any, folder: Path) -> Path:
+    return as_h5(model, folder).rename(folder / "model.hdf5")
+
+
+def check(imported: luciole.Model, model: Any, x: Array) -> None:
+    """Open batch size, the same numbers."""
+    (given,) = imported.graph.inputs
+    assert given.shape == (None, *x.shape[1:])
+    for rows in (1, len(x)):
+        found = next(iter(luciole.Interpreter(imported).run(x[:rows]).values()))
+        wanted = model(x[:rows]).numpy()
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [as_keras, as_h5, as_saved_model, as_keras_without_its_ending, as_h5_with_another_ending],
+)
+def test_files_give_what_keras_computes(dense: Any, tmp_path: Path, write: Write) -> None:
+    x = RNG.normal(size=(5, 12)).astype(np.float32)
+    check(luciole.load(write(dense, tmp_path)), dense, x)
+
+
+def test_a_live_model_gives_what_keras_computes(dense: Any) -> None:
+    check(from_keras(dense), dense, RNG.normal(size=(5, 12)).astype(np.float32))
+
+
+def test_convolutions_give_what_keras_computes(convolution: Any) -> None:
+    check(from_keras(convolution), convolution, RNG.random((3, 8, 8, 2), np.float32))
+
+
+def test_an_imported_model_is_quantized_and_saved(dense: Any, tmp_path: Path) -> None:
+    x = RNG.normal(size=(200, 12)).astype(np.float32)
+    result = luciole.quantize(from_keras(dense), x, encode_bits=4)
+    assert [layer.skipped for layer in result.report.layers] == [None, None]
+    luciole.save(result.model, tmp_path / "m.circle")
+    found = next(iter(luciole.Interpreter(tmp_path / "m.circle").run(x).values()))
+    assert np.mean(found.argmax(1) == dense(x).numpy().argmax(1)) > 0.8
+
+
+def test_nothing_is_printed(dense: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = as_keras(dense, tmp_path)
+    capfd.readouterr()
+    luciole.load(path)
+    captured = capfd.readouterr()
+    assert (captured.out, captured.err) == ("", "")
+
+
+def test_json_is_all_that_import_prints(dense: Any, tmp_path: Path) -> None:
+    outcome = spawn("import", as_keras(dense, tmp_path), "-o", tmp_path / "m.circle", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    kinds = {"FULLY_CONNECTED": 2, "TANH": 1, "SOFTMAX": 1}
+    assert json.loads(outcome.out)["operators"] == kinds
+
+
+def test_tensorflow_still_speaks_to_its_user_afterwards(keras: Any, dense: Any) -> None:
+    """Its loggers hold no stream that is closed by now."""
+    from_keras(dense)
+    names = ("tensorflow", "absl", "keras")
+    handlers = [h for name in names for h in logging.getLogger(name).handlers]
+    streams = [h.stream for h in handlers if isinstance(h, logging.StreamHandler)]
+    assert not any(stream.closed for stream in streams)
+
+
+def test_load_refuses_a_folder_that_is_no_saved_model(tmp_path: Path) -> None:
+    sentence = "this folder is no SavedModel (it has no saved_model.pb)"
+    with pytest.raises(FormatError) as raised:
+        luciole.load(tmp_path)
+    assert str(raised.value) == f"{tmp_path.name}: {sentence}"
+
+
+@pytest.mark.parametrize("write", [as_keras, as_h5, as_saved_model])
+def test_load_refuses_damaged_files(dense: Any, keras: Any, tmp_path: Path, write: Write) -> None:
+    path = write(dense, tmp_path)
+    file = path / "saved_model.pb" if path.is_dir() else path
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    with pytest.raises(FormatError) as raised:
+        luciole.load(path)
+    assert str(raised.value).startswith(f"{path.name}: TensorFlow cannot convert it: ")
+    assert "\n" not in str(raised.value)
+
+
+def test_load_refuses_layers_that_are_not_kerass_own(keras: Any, tmp_path: Path) -> None:
+    class Strange(keras.layers.Layer):  # type: ignore[misc]  # a class at run time
+        def call(self, x: Any) -> Any:
+            return x * 2
+
+    as_keras(keras.Sequential([keras.Input((3,)), Strange()]), tmp_path)
+    with pytest.raises(LucioleError, match=r"m\.keras: TensorFlow cannot convert it: .*Strange"):
+        luciole.load(tmp_path / "m.keras")

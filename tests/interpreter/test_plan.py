@@ -1,0 +1,212 @@
+"""Constants folded, shapes known only at run time, and what a plan refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.importers import from_bytes
+from luciole.interpreter import Interpreter, Plan
+from luciole.interpreter.memory import MemoryLimitError, allocate
+from luciole.ir import Array, Graph, Model, TensorType, UnknownOp, UnsupportedError, Value
+from luciole.ir.ops.activations import Tanh
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.shape import Shape
+from tests.networks import dense, network, random, value_named
+
+X = random(1, 6, 20)
+
+
+def graph_of(shape: tuple[int | None, ...] = (1, 20)) -> Graph:
+    graph = Model().add_graph(Graph("main"))
+    graph.add_input("x", shape)
+    return graph
+
+
+def model_of(graph: Graph) -> Model:
+    """The graph's model, its last tensor the output."""
+    assert graph.model is not None
+    graph.outputs = [graph.ops[-1].output]
+    return graph.model
+
+
+def names_of(plan: Plan) -> list[str]:
+    return [step.op.name for step in plan.steps]
+
+
+# ---------------------------------------------------------------------------------- folding
+def with_computed_weights() -> Model:
+    graph = graph_of()
+    flat = graph.add_constant("flat", random(3, 80))
+    shape = graph.add_constant("shape", np.array([4, 20], np.int32))
+    graph.append(Reshape(flat, shape), "weights")
+    graph.append(FullyConnected(graph.inputs[0], graph.values[-1], None), "fc")
+    return model_of(graph)
+
+
+def test_constants_are_computed_once() -> None:
+    model = with_computed_weights()
+    plan = Plan(model.graph, {model.graph.inputs[0]: (1, 20)})
+    assert names_of(plan) == ["fc"]
+    found = plan.array(value_named(model, "weights"))
+    np.testing.assert_array_equal(found, random(3, 80).reshape(4, 20))
+
+
+def test_folding_leaves_the_model_alone() -> None:
+    model = with_computed_weights()
+    before = to_bytes(model)
+    interpreter = Interpreter(model)
+    wanted = X @ random(3, 80).reshape(4, 20).T
+    np.testing.assert_allclose(interpreter.run(X)["fc"], wanted, atol=1e-5)
+    assert to_bytes(model) == before
+
+
+def test_shapes_of_inputs_are_constants_until_a_resize() -> None:
+    graph = graph_of((None, 4, 5))
+    graph.append(Shape(graph.inputs[0], out_type=TensorType.INT32), "shape")
+    graph.append(Reshape(graph.inputs[0], graph.values[-1]), "same")
+    model = model_of(graph)
+    plan = Plan(graph, {graph.inputs[0]: (2, 4, 5)})
+    assert names_of(plan) == ["same"]
+    assert plan.steps[0].in_place
+    for rows in (1, 3):
+        x = random(0, rows, 4, 5)
+        np.testing.assert_array_equal(Interpreter(model).run(x)["same"], x)
+
+
+def test_a_layer_that_depends_on_constants_only_needs_no_step() -> None:
+    graph = graph_of()
+    graph.append(Tanh(graph.add_constant("c", random(2, 1, 20))), "t")
+    dense(graph, graph.values[-1], (3, 20), "fc")
+    model = model_of(graph)
+    plan = Plan(graph, {graph.inputs[0]: (1, 20)})
+    assert plan.steps == []
+    weights, bias = (value_named(model, f"fc/{what}").data for what in ("weights", "bias"))
+    assert weights is not None
+    assert bias is not None
+    wanted = np.tanh(random(2, 1, 20)) @ weights.T + bias
+    np.testing.assert_allclose(Interpreter(model).run(X[:1])["fc"], wanted, atol=1e-5)
+
+
+# -------------------------------------------------------------- shapes known only at run time
+def with_computed_shape() -> Model:
+    """x reshaped to what the second input says, then TANH, then back to rows of 20 and a layer."""
+    graph = graph_of((6, 20))
+    wanted = graph.add_input("wanted", (2,), TensorType.INT32)
+    op = Reshape(graph.inputs[0], wanted)
+    result = graph.add_value(Value("reshaped", TensorType.FLOAT32, (None, None)))
+    graph.append(op, results=[result])
+    tanh = graph.append(Tanh(result), "tanh").output
+    rows = graph.add_constant("rows", np.array([-1, 20], np.int32))
+    graph.append(Reshape(tanh, rows), "back")
+    dense(graph, graph.ops[-1].output, (3, 20), "fc")
+    return model_of(graph)
+
+
+@pytest.mark.parametrize("reread", [False, True])
+def test_shapes_that_are_inputs_may_change_from_run_to_run(reread: bool) -> None:
+    model = with_computed_shape()
+    model = from_bytes(to_bytes(model)) if reread else model
+    interpreter = Interpreter(model)
+    weights, bias = (value_named(model, f"fc/{what}").data for what in ("weights", "bias"))
+    assert weights is not None
+    assert bias is not None
+    wanted = np.tanh(X) @ weights.T + bias
+    tanh = model.graph.values.index(value_named(model, "tanh"))
+    for extents in ([6, 20], [2, 60], [120, 1], [3, -1]):
+        y = interpreter.run({"x": X, "wanted": np.array(extents, np.int32)})["fc"]
+        np.testing.assert_allclose(y, wanted, atol=1e-5)
+        assert interpreter.get_tensor(tanh).shape == X.reshape(extents).shape
+
+
+def test_a_compiled_kernel_waits_for_a_shape_that_is_not_known() -> None:
+    model = with_computed_shape()
+    records = {"x": X[None], "wanted": np.array([[2, 60]], np.int32)}
+    quantized = luciole.quantize(model, records, encode_bits=4).model
+    plan = Plan(quantized.graph, {v: v.dims for v in quantized.graph.inputs})
+    assert [step.in_place for step in plan.steps].count(False) > 0
+    given = {"x": X, "wanted": np.array([2, 60], np.int32)}
+    wanted, found = (Interpreter(m).run(given)["fc"] for m in (model, quantized))
+    assert np.mean((wanted - found) ** 2) < 0.05 * np.mean(wanted**2)
+
+
+def test_a_tensor_without_contents_refuses_to_be_read() -> None:
+    interpreter = Interpreter(with_computed_shape())
+    interpreter.allocate_tensors()
+    place = interpreter.graph.values.index(value_named(interpreter.model, "tanh"))
+    with pytest.raises(luciole.LucioleError, match="tensor 'tanh' has no contents: nothing"):
+        interpreter.get_tensor(place)
+
+
+def test_running_refuses_a_shape_that_does_not_fit() -> None:
+    interpreter = Interpreter(with_computed_shape())
+    with pytest.raises(luciole.LucioleError, match=r"Reshape 'reshaped': .*\[7, 20\]"):
+        interpreter.run({"x": X, "wanted": np.array([7, 20], np.int32)})
+    good = {"x": X, "wanted": np.array([2, 60], np.int32)}
+    assert interpreter.run(good)["fc"].shape == (6, 3)
+
+
+# ---------------------------------------------------------------------------------- refusals
+def test_the_interpreter_refuses_more_memory_than_allowed() -> None:
+    interpreter = Interpreter(network(), memory_limit=1000)
+    interpreter.allocate_tensors()
+    interpreter.resize_tensor_input(0, [50, 20])
+    with pytest.raises(
+        MemoryLimitError, match=r"'x' \[50,20\] needs memory beyond the limit of 10"
+    ):
+        interpreter.allocate_tensors()
+
+
+@pytest.mark.parametrize("rows", [2**31 - 1, 2**40])
+def test_the_interpreter_refuses_absurd_sizes_before_taking_memory(rows: int) -> None:
+    interpreter = Interpreter(network())
+    interpreter.resize_tensor_input(0, [rows, 20])
+    with pytest.raises(MemoryLimitError, match="needs memory beyond the limit of 4294967296 byte"):
+        interpreter.allocate_tensors()
+
+
+def test_tensors_lie_at_multiples_of_64_bytes_and_do_not_overlap() -> None:
+    values = [Value(f"v{n}", TensorType.FLOAT32, (n,)) for n in (1, 0, 17, 3, 64)]
+    arrays = allocate(values, 10**6)
+    assert [arrays[v].shape for v in values] == [(1,), (0,), (17,), (3,), (64,)]
+    for number, value in enumerate(values):
+        assert arrays[value].size == 0 or arrays[value].ctypes.data % 64 == 0
+        arrays[value][...] = number
+    for number, value in enumerate(values):
+        assert (arrays[value] == number).all()
+
+
+def add_unknown(graph: Graph, number: int, name: str, **given: str) -> None:
+    x: Value = graph.values[-1] if graph.ops else graph.inputs[0]
+    result = graph.add_value(Value(name, TensorType.FLOAT32, (1, 20)))
+    graph.append(UnknownOp(number, [x], **given), results=[result])
+
+
+def test_the_interpreter_refuses_and_lists_every_unsupported_operator() -> None:
+    graph = graph_of()
+    for number, name in ((32, "a"), (32, "b"), (125, "c")):
+        add_unknown(graph, number, name, custom_code="Mystery")
+    with pytest.raises(UnsupportedError) as raised:
+        Interpreter(model_of(graph)).allocate_tensors()
+    text = str(raised.value)
+    assert text.startswith("cannot run CUSTOM(Mystery) (2x), ")
+    assert len(raised.value.missing) == 2
+    assert raised.value.missing[0] == "CUSTOM(Mystery)"
+
+
+def test_the_interpreter_refuses_types_without_kernel_and_says_what_there_is() -> None:
+    graph = graph_of()
+    graph.inputs[0].dtype = TensorType.BOOL
+    graph.append(Tanh(graph.inputs[0]), "t")
+    with pytest.raises(UnsupportedError, match=r"Tanh 't': no kernel for BOOL; there is .*FLOAT32"):
+        Interpreter(model_of(graph)).allocate_tensors()
+
+
+def test_values_that_overflow_raise_no_warning(recwarn: pytest.WarningsRecorder) -> None:
+    model = network()
+    x: Array = np.full((1, 20), 3e38, np.float32)
+    Interpreter(model).run(x)
+    assert list(recwarn) == []

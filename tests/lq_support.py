@@ -1,0 +1,150 @@
+"""One LQ_FULLY_CONNECTED layer as plain arrays, and the formula of the file format as an oracle.
+
+The oracle counts differing signs with plain NumPy and shares no code with the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from luciole.interpreter import Plan
+from luciole.ir import Array, Model
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.schema.enums import ActivationFunctionType as Act
+from tests.support import one_op, run_reference
+
+ACTIVATE: dict[Act, Callable[[Array], Array]] = {
+    Act.NONE: lambda y: y,
+    Act.RELU: lambda y: np.where(y > 0, y, 0),
+    Act.RELU_N1_TO_1: lambda y: np.minimum(np.maximum(y, -1), 1),
+    Act.RELU6: lambda y: np.minimum(np.maximum(y, 0), 6),
+    Act.TANH: np.tanh,
+}
+
+
+@dataclass
+class Layer:
+    """One layer as plain arrays; ``signs`` [o, kw, n] of True (+1) and False (-1)."""
+
+    input_scales: Array
+    weights_scales: Array
+    signs: Array
+    bias: Array | None = None
+    weights_offsets: Array | None = None
+    input_offset: float = 0.0
+    activation: Act = Act.NONE
+
+    def operands(self, x: Array) -> list[Array | None]:
+        binary = packed(self.signs)
+        basis = [self.input_scales, self.weights_scales, binary]
+        return [x, *basis, self.bias, self.weights_offsets]
+
+    def attributes(self) -> dict[str, Any]:
+        return {
+            "hidden_size": self.signs.shape[-1],
+            "input_offset": self.input_offset,
+            "activation": self.activation,
+        }
+
+    def model(self, x: Array) -> Model:
+        return one_op(LQFullyConnected, self.operands(x), (1, 2, 3, 4, 5), **self.attributes())
+
+    def reference(self, x: Array) -> Array:
+        (y,) = run_reference(
+            LQFullyConnected, self.operands(x), (1, 2, 3, 4, 5), **self.attributes()
+        )
+        return y
+
+    def native(self, x: Array) -> Array:
+        """The compiled kernel's result; fails where the reference would have run instead."""
+        model = self.model(x)
+        plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
+        assert [step.native is not None for step in plan.steps] == [True]
+        given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
+        assert given is not None
+        assert result is not None
+        given[...] = x
+        plan.run()
+        first = result.copy()
+        plan.run()
+        np.testing.assert_array_equal(result, first)  # nothing is left over from the run before
+        return first
+
+
+def packed(signs: Array) -> Array:
+    """Sign k is bit k mod 32 of word k div 32, by Python's own integers."""
+    o, kw, n = signs.shape
+    words = [
+        [sum(1 << k for k in range(w, min(w + 32, n)) if row[k]) >> w for w in range(0, n, 32)]
+        for row in signs.reshape(-1, n)
+    ]
+    return np.array(words, np.uint32).view(np.int32).reshape(o, kw, -1)
+
+
+def input_signs(x: Array, scales: Array, offset: float) -> Array:
+    """[rows, kx, n]: the signs of each input's nearest level, the lower one at a tie."""
+    kx = len(scales)
+    signs = [[bool(code >> i & 1) for i in range(kx)] for code in range(2**kx)]
+    values = [
+        offset + sum(float(a) if s else -float(a) for a, s in zip(scales, row, strict=True))
+        for row in signs
+    ]
+    order = sorted(range(2**kx), key=lambda code: values[code])
+    rising = [values[code] for code in order]
+    between = np.array([(a + b) / 2 for a, b in pairwise(rising)], np.float32)
+    level = (x[..., None] > between).sum(-1)  # NaN is above nothing
+    chosen: Array = np.array(signs)[np.array(order)[level]]
+    return chosen.transpose(0, 2, 1)
+
+
+def oracle(layer: Layer, x: Array) -> Array:
+    """The formula of the file format, in float64.
+
+    y_o = act(sum_ij ax_i aw_oj (n - 2 differing) + input_offset sum_k w_ok
+              + weights_offset_o sum_i ax_i (2 ones - n) + bias_o)
+    """
+    n = layer.signs.shape[-1]
+    ax, aw = layer.input_scales.astype(np.float64), layer.weights_scales.astype(np.float64)
+    xb = input_signs(x.reshape(-1, n), layer.input_scales, layer.input_offset)
+    offsets = np.zeros(len(aw)) if layer.weights_offsets is None else layer.weights_offsets
+    y = np.zeros((len(xb), len(aw)))
+    for i in range(len(ax)):
+        for j in range(aw.shape[1]):
+            differing = (xb[:, None, i, :] != layer.signs[None, :, j, :]).sum(-1)
+            y += ax[i] * aw[:, j] * (n - 2 * differing)
+        y += ax[i] * (2 * xb[:, i].sum(-1) - n)[:, None] * offsets
+    weights = np.where(layer.signs, aw[:, :, None], -aw[:, :, None]).sum(1) + offsets[:, None]
+    y += layer.input_offset * weights.sum(-1)
+    y += 0.0 if layer.bias is None else layer.bias
+    return ACTIVATE[layer.activation](y).reshape(*x.shape[:-1], len(aw))
+
+
+def random_layer(n: int, o: int, kx: int, kw: int, seed: int = 0) -> Layer:
+    """Results of about -4 to 4, so that every activation has something to cut off."""
+    rng = np.random.default_rng([n, o, kx, kw, seed])
+    scales = rng.uniform(0.2, 1.0, (o, kw)) * rng.choice([-1, 1], (o, kw)) * 3 / np.sqrt(n * kx)
+    return Layer(
+        (rng.uniform(0.2, 1.0, kx) * rng.choice([-1, 1], kx)).astype(np.float32),
+        scales.astype(np.float32),
+        rng.integers(0, 2, (o, kw, n)).astype(np.bool_),
+    )
+
+
+def random_input(shape: tuple[int, ...], seed: int = 0) -> Array:
+    return np.random.default_rng(seed).normal(0, 1.5, shape).astype(np.float32)
+
+
+def with_offsets(layer: Layer, bias: bool = True) -> Layer:
+    rng = np.random.default_rng(99)
+    o = len(layer.signs)
+    return replace(
+        layer,
+        bias=rng.normal(size=o).astype(np.float32) if bias else None,
+        weights_offsets=(rng.normal(size=o) * 0.05).astype(np.float32),
+        input_offset=0.75,
+    )

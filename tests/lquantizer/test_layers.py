@@ -1,0 +1,143 @@
+"""Which layers can get learned levels, and the reason for each that is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from luciole.ir import Graph, Model, TensorType
+from luciole.ir.ops.activations import Tanh
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer import Choice, Recipe
+from luciole.lquantizer.layers import constant_bytes, find_layers, unfit
+from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
+from tests.networks import dense, network, random, value_named
+
+Change = Callable[[Model, FullyConnected], None]
+
+
+def first_layer() -> tuple[Model, FullyConnected]:
+    model = network()
+    op = model.graph.ops[0]
+    assert isinstance(op, FullyConnected)
+    return model, op
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [a for a in ActivationFunctionType if a != ActivationFunctionType.SIGN_BIT],
+)
+@pytest.mark.parametrize("bias", [True, False])
+def test_dense_layers_qualify(activation: ActivationFunctionType, bias: bool) -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    op = dense(graph, graph.add_input("x", (1, 5)), (3, 5), "fc", bias)
+    op.activation = activation
+    assert unfit(op) is None
+    layers, skipped = find_layers(graph, Recipe(Choice(2, 4)))
+    assert [(layer.name, layer.choice) for layer in layers] == [("fc", Choice(2, 4))]
+    np.testing.assert_array_equal(layers[0].weights, value_named(model, "fc/weights").data)
+    assert skipped == {}
+
+
+def weights_are_int8(model: Model, op: FullyConnected) -> None:
+    op.weights.set_data(np.ones((16, 20), np.int8))
+
+
+def input_is_int8(model: Model, op: FullyConnected) -> None:
+    op.input.dtype = TensorType.INT8
+
+
+def weights_are_an_input(model: Model, op: FullyConnected) -> None:
+    op.weights.buffer = None
+    model.graph.inputs.append(op.weights)
+
+
+def bias_is_an_input(model: Model, op: FullyConnected) -> None:
+    assert op.bias is not None
+    op.bias.buffer = None
+    model.graph.inputs.append(op.bias)
+
+
+def bias_is_int32(model: Model, op: FullyConnected) -> None:
+    assert op.bias is not None
+    op.bias.set_data(np.zeros(16, np.int32))
+
+
+def input_is_constant(model: Model, op: FullyConnected) -> None:
+    op.input = model.graph.add_constant("still", random(0, 1, 20))
+
+
+def input_is_computed_from_constants(model: Model, op: FullyConnected) -> None:
+    still = model.graph.add_constant("still", random(0, 1, 20))
+    model.graph.insert_before(op, Tanh(still), "computed")
+    op.input = model.graph.ops[0].output
+
+
+def weights_are_shuffled(model: Model, op: FullyConnected) -> None:
+    op.weights_format = FullyConnectedOptionsWeightsFormat.SHUFFLED4x16INT8
+
+
+def activation_is_unusual(model: Model, op: FullyConnected) -> None:
+    op.activation = ActivationFunctionType.SIGN_BIT
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (weights_are_int8, "it is FLOAT32 x INT8, FLOAT32 is needed"),
+        (input_is_int8, "it is INT8 x FLOAT32, FLOAT32 is needed"),
+        (weights_are_an_input, "its weights are computed, not constant"),
+        (bias_is_an_input, "its bias is not a FLOAT32 constant"),
+        (bias_is_int32, "its bias is not a FLOAT32 constant"),
+        (weights_are_shuffled, "its weights are stored as SHUFFLED4x16INT8"),
+        (activation_is_unusual, "its fused activation SIGN_BIT has no kernel"),
+    ],
+)
+def test_a_layer_that_does_not_qualify_has_a_reason(change: Change, reason: str) -> None:
+    model, op = first_layer()
+    change(model, op)
+    layers, skipped = find_layers(model.graph, Recipe())
+    assert [layer.name for layer in layers] == ["fc2"]
+    assert skipped == {"fc1": reason}
+
+
+@pytest.mark.parametrize("change", [input_is_constant, input_is_computed_from_constants])
+def test_layers_that_see_the_same_for_every_record_are_left_alone(change: Change) -> None:
+    model, op = first_layer()
+    change(model, op)
+    reason = "its input is constant"
+    assert find_layers(model.graph, Recipe()) == ([], {"fc1": reason, "fc2": reason})
+
+
+def test_layers_of_other_kinds_are_named() -> None:
+    graph = Model().add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 4, 4, 2))
+    filters = graph.add_constant("f", random(0, 3, 1, 1, 2))
+    op = Conv2D(x, filters, None, stride_h=1, stride_w=1)
+    graph.append(op, "conv")
+    assert find_layers(graph, Recipe()) == ([], {"conv": "CONV_2D has no learned form"})
+
+
+def test_the_recipe_leaves_layers_alone_and_chooses_widths() -> None:
+    model = network((20, 16, 8, 4))
+    recipe = Recipe.parse(
+        {"layers": [{"name": "fc1", "skip": True}, {"name": "fc3", "input_bits": 7}]}, Choice(2, 2)
+    )
+    layers, skipped = find_layers(model.graph, recipe)
+    assert [(layer.name, layer.choice) for layer in layers] == [
+        ("fc2", Choice(2, 2)),
+        ("fc3", Choice(7, 2)),
+    ]
+    assert skipped == {"fc1": "skipped by the recipe"}
+
+
+def test_constant_bytes_counts_every_buffer_once() -> None:
+    _, op = first_layer()
+    assert constant_bytes(op) == 4 * (16 * 20 + 16)
+    assert op.bias is not None
+    op.bias.buffer = op.weights.buffer
+    assert constant_bytes(op) == 4 * 16 * 20

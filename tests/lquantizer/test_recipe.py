@@ -1,0 +1,166 @@
+"""Recipes: which layer gets how many bits, and everything that is not understood."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luciole.lquantizer import Choice, QuantizeError, Recipe
+
+NAMES = ["fc1", "fc2", "block/fc1", "block/fc2", "head"]
+
+
+def choices(layers: Any, default: Choice | None = None, **top: Any) -> dict[str, Choice]:
+    recipe = Recipe.parse({**top, "layers": layers}, default or Choice())
+    return {name: recipe.choose(name) for name in NAMES}
+
+
+def changed(found: dict[str, Choice], default: Choice | None = None) -> dict[str, Choice]:
+    return {name: choice for name, choice in found.items() if choice != (default or Choice())}
+
+
+def test_the_default_is_three_bits_for_everything() -> None:
+    assert Recipe().choose("anything") == Choice(input_bits=3, weight_bits=3, skip=False)
+    assert changed(choices([])) == {}
+    assert Recipe.parse({}, Choice(2, 1)).choose("fc1") == Choice(2, 1)
+
+
+@pytest.mark.parametrize(
+    ("top", "wanted"),
+    [
+        ({"encode_bits": 2}, Choice(2, 2)),
+        ({"input_bits": 8}, Choice(8, 3)),
+        ({"weight_bits": 4}, Choice(3, 4)),
+        ({"encode_bits": 1, "input_bits": 5}, Choice(5, 1)),
+        ({"weight_bits": 4, "encode_bits": 1}, Choice(1, 4)),
+    ],
+)
+def test_widths_for_all_layers(top: dict[str, Any], wanted: Choice) -> None:
+    assert set(choices([], **top).values()) == {wanted}
+    assert choices([{"name": "fc1", **top}])["fc1"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("which", "matched"),
+    [
+        ({"name": "fc1"}, ["fc1"]),
+        ({"name": "fc."}, []),
+        ({"names": ["fc1", "head"]}, ["fc1", "head"]),
+        ({"names": "head"}, ["head"]),
+        ({"pattern": "fc*"}, ["fc1", "fc2"]),
+        ({"pattern": "*fc1"}, ["fc1", "block/fc1"]),
+        ({"pattern": "fc[12]"}, ["fc1", "fc2"]),
+        ({"pattern": "?c1"}, ["fc1"]),
+        ({"pattern": "*"}, NAMES),
+        ({"regex": r".*fc\d"}, ["fc1", "fc2", "block/fc1", "block/fc2"]),
+        ({"regex": "fc"}, []),
+        ({"regex": "fc1|head"}, ["fc1", "head"]),
+    ],
+)
+def test_layers_are_named_in_four_ways(which: dict[str, Any], matched: list[str]) -> None:
+    found = choices([{**which, "skip": True}])
+    assert [name for name, choice in found.items() if choice.skip] == matched
+
+
+def test_the_last_rule_that_matches_wins_key_by_key() -> None:
+    found = choices(
+        [
+            {"pattern": "*", "encode_bits": 2},
+            {"pattern": "block/*", "skip": True},
+            {"name": "block/fc2", "input_bits": 8, "skip": False},
+            {"name": "head", "weight_bits": 4},
+        ]
+    )
+    assert found == {
+        "fc1": Choice(2, 2),
+        "fc2": Choice(2, 2),
+        "block/fc1": Choice(2, 2, skip=True),
+        "block/fc2": Choice(8, 2),
+        "head": Choice(2, 4),
+    }
+
+
+def test_rules_that_match_nothing_are_known() -> None:
+    recipe = Recipe.parse({"layers": [{"name": "fc1"}, {"name": "fc9"}]}, Choice())
+    assert recipe.unused(NAMES) == ["fc9"]
+
+
+def test_a_recipe_is_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps({"input_bits": 8, "layers": [{"name": "fc2", "skip": True}]}))
+    recipe = Recipe.read(path, Choice(1, 1))
+    assert recipe.choose("fc1") == Choice(8, 1)
+    assert recipe.choose("fc2").skip
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ([], 'a recipe is an object with a list "layers"'),
+        ("fc1", 'a recipe is an object with a list "layers"'),
+        ({"layers": {"name": "fc1"}}, 'a recipe is an object with a list "layers"'),
+        ({"bits": 3}, "recipe: bits is not understood"),
+        ({"skip": True}, "recipe: skip is not understood"),
+        ({"encode_bits": 0}, "input bits are 0: 1 to 8 are possible"),
+        ({"encode_bits": 5}, "weight bits are 5: 1 to 4 are possible"),
+        ({"input_bits": 9}, "input bits are 9: 1 to 8 are possible"),
+        ({"weight_bits": -1}, "weight bits are -1: 1 to 4 are possible"),
+        ({"encode_bits": "3"}, "recipe: input_bits is '3', int is needed"),
+        ({"input_bits": 3.0}, "recipe: input_bits is 3.0, int is needed"),
+        ({"weight_bits": True}, "recipe: weight_bits is True, int is needed"),
+        ({"weight_bits": None}, "recipe: weight_bits is None, int is needed"),
+    ],
+)
+def test_parse_refuses_a_recipe(content: Any, sentence: str) -> None:
+    with pytest.raises(QuantizeError, match=re.escape(sentence)):
+        Recipe.parse(content, Choice())
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ("fc1", "recipe: a layer is an object, found 'fc1'"),
+        ({"skip": True}, "needs one of name, names, pattern, regex; found none"),
+        (
+            {"name": "a", "regex": "b"},
+            "one of name, names, pattern, regex; found ['name', 'regex']",
+        ),
+        ({"name": "a", "Skip": True}, "recipe: Skip is not understood, there is encode_bits"),
+        ({"name": 3}, "recipe: name is 3, text is needed"),
+        ({"names": ["a", 3]}, "recipe: names is ['a', 3], text is needed"),
+        ({"name": ["a"]}, "recipe: name is ['a'], text is needed"),
+        ({"pattern": None}, "recipe: pattern is None, text is needed"),
+        ({"regex": "("}, "recipe: regex '(': "),
+        ({"name": "a", "skip": 1}, "recipe: skip is 1, bool is needed"),
+        ({"name": "a", "weight_bits": 8}, "weight bits are 8: 1 to 4 are possible"),
+    ],
+)
+def test_parse_refuses_a_rule(entry: Any, sentence: str) -> None:
+    with pytest.raises(QuantizeError, match=re.escape(sentence)):
+        Recipe.parse({"layers": [entry]}, Choice())
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(None, "No such file"), (b"{", "not JSON"), (b"\xff\xfe\x00", "not JSON"), (b"", "not JSON")],
+)
+def test_read_refuses_a_file_that_is_no_json(
+    tmp_path: Path, content: bytes | None, sentence: str
+) -> None:
+    path = tmp_path / "recipe.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(QuantizeError, match=f"recipe .*recipe.json: {sentence}"):
+        Recipe.read(path, Choice())
+
+
+@pytest.mark.parametrize("bits", [0, 9, -3])
+def test_choice_refuses_widths(bits: int) -> None:
+    with pytest.raises(QuantizeError, match=f"input bits are {bits}: 1 to 8 are possible"):
+        Choice(input_bits=bits)
+    with pytest.raises(QuantizeError, match=f"weight bits are {bits}: 1 to 4 are possible"):
+        Choice(weight_bits=bits)

@@ -1,0 +1,68 @@
+"""Small float networks that several tests quantize and run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from luciole.ir import Array, Graph, Model, Shape, Signature, Value
+from luciole.ir.ops.activations import Tanh
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.fully_connected import FullyConnected
+
+
+def random(seed: int, *shape: int) -> Array:
+    """Normal float32 numbers."""
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def dense(
+    graph: Graph,
+    x: Value,
+    sizes: tuple[int, int],
+    name: str,
+    bias: bool = True,
+    seed: int = 0,
+    keep_num_dims: bool = False,
+) -> FullyConnected:
+    """Append a dense layer of ``sizes`` (outputs, inputs) with random weights."""
+    weights = graph.add_constant(
+        f"{name}/weights", random(seed, *sizes) / np.float32(sizes[1] ** 0.5)
+    )
+    b = graph.add_constant(f"{name}/bias", random(seed + 1, sizes[0])) if bias else None
+    op = FullyConnected(x, weights, b, keep_num_dims=keep_num_dims)
+    graph.append(op, name)
+    return op
+
+
+def network(sizes: Sequence[int] = (20, 16, 4), shape: Shape | None = None) -> Model:
+    """Dense layers fc1, fc2, ... with TANH operators act1, act2, ... between, and a signature."""
+    model = Model(description="a small network")
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, sizes[0]) if shape is None else shape)
+    for i in range(1, len(sizes)):
+        x = dense(graph, x, (sizes[i], sizes[i - 1]), f"fc{i}", seed=10 * i).output
+        if i < len(sizes) - 1:
+            graph.append(Tanh(x), f"act{i}")
+            x = graph.values[-1]
+    graph.outputs = [x]
+    model.signatures.append(Signature("serve", graph, [("a", graph.inputs[0])], [("b", x)]))
+    return model
+
+
+def two_inputs() -> Model:
+    """fc_left(left) + fc_right(right) = sum."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    left = dense(graph, graph.add_input("left", (1, 6)), (5, 6), "fc_left")
+    right = dense(graph, graph.add_input("right", (1, 9)), (5, 9), "fc_right", seed=7)
+    graph.append(Add(left.output, right.output), "sum")
+    graph.outputs = [graph.values[-1]]
+    return model
+
+
+def value_named(model: Model, name: str) -> Value:
+    """The tensor of the main graph with a name."""
+    (found,) = [v for v in model.graph.values if v.name == name]
+    return found

@@ -1,0 +1,77 @@
+"""FULLY_CONNECTED against LiteRT."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from luciole.ir import Array, Graph, ShapeError, UnsupportedError
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
+from tests.support import run_litert, run_reference
+
+ACTIVATIONS = [ActivationFunctionType(n) for n in range(4)]
+
+
+def operands(shape: tuple[int, ...], n: int, o: int) -> list[Array]:
+    generator = np.random.default_rng(4)
+    shapes = (shape, (o, n), (o,))
+    return [generator.normal(0, 2, s).astype(np.float32) for s in shapes]
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("keep_num_dims", [False, True])
+@pytest.mark.parametrize("shape", [(1, 7), (5, 7), (2, 3, 7)])
+def test_fully_connected_gives_what_litert_gives(
+    shape: tuple[int, ...], keep_num_dims: bool, activation: ActivationFunctionType
+) -> None:
+    options = {"keep_num_dims": keep_num_dims, "activation": activation}
+    arrays = operands(shape, 7, 4)
+    ours, theirs = (
+        run(FullyConnected, arrays, (1, 2), **options)[0] for run in (run_reference, run_litert)
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6 * np.abs(theirs).max(), strict=True)
+
+
+def test_fully_connected_joins_axes_into_rows() -> None:
+    arrays = operands((3, 2, 4), 8, 5)
+    (y,) = run_reference(FullyConnected, arrays, (1, 2))
+    np.testing.assert_allclose(y, arrays[0].reshape(3, 8) @ arrays[1].T + arrays[2], rtol=1e-5)
+
+
+def test_fully_connected_without_bias() -> None:
+    x, weights, _ = operands((2, 6), 6, 3)
+    (y,) = run_reference(FullyConnected, [x, weights], (1,))
+    np.testing.assert_allclose(y, x @ weights.T, rtol=1e-5, atol=1e-5)
+
+
+def test_fully_connected_keeps_unknown_rows() -> None:
+    graph = Graph()
+    x, weights = (
+        graph.add_input("x", (None, 6)),
+        graph.add_constant("w", np.ones((3, 6), np.float32)),
+    )
+    assert FullyConnected(x, weights).infer_shape() == (None, 3)
+
+
+def test_fully_connected_refuses_rows_of_another_length() -> None:
+    with pytest.raises(ShapeError, match=r"input \[2,5\] does not divide into rows of 6"):
+        run_reference(FullyConnected, operands((2, 5), 6, 3), (1, 2))
+
+
+def test_fully_connected_refuses_a_bias_of_another_length() -> None:
+    x, weights, bias = operands((2, 6), 6, 3)
+    with pytest.raises(ShapeError, match="outputs: bias has 2, weights has 3"):
+        run_reference(FullyConnected, [x, weights, bias[:2]], (1, 2))
+
+
+def test_fully_connected_refuses_shuffled_weights() -> None:
+    shuffled = FullyConnectedOptionsWeightsFormat.SHUFFLED16x1FLOAT32
+    with pytest.raises(UnsupportedError, match="SHUFFLED16x1FLOAT32 is not supported"):
+        run_reference(FullyConnected, operands((2, 6), 6, 3), (1, 2), weights_format=shuffled)
+
+
+def test_fully_connected_refuses_integer_weights() -> None:
+    x, weights, bias = operands((2, 6), 6, 3)
+    with pytest.raises(UnsupportedError, match="no kernel for FLOAT32 x INT8 x FLOAT32"):
+        run_reference(FullyConnected, [x, weights.astype(np.int8), bias], (1, 2))

@@ -1,0 +1,199 @@
+"""LQ_CONV_2D in files: written so that every tool can show it, read in three forms."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flatbuffers import flexbuffers
+
+import luciole.schema
+from luciole.exporters import to_bytes
+from luciole.importers import from_bytes
+from luciole.interpreter import Interpreter
+from luciole.ir import Model, UnknownOp, UnsupportedError
+from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.schema import tables
+from luciole.schema.dialect import CIRCLE
+from luciole.schema.enums import ActivationFunctionType as Act
+from luciole.schema.enums import BuiltinOperator, Padding
+from luciole.schema.errors import FormatError
+from luciole.schema.reader import read
+from luciole.schema.writer import write
+from tests.lq_conv_support import random_conv, with_offsets
+from tests.lq_support import random_input
+
+X = random_input((1, 6, 7, 40))
+LAYER = with_offsets(
+    random_conv(
+        *((3, 2), 40, 5, 1, 2),
+        activation=Act.RELU6,
+        padding=Padding.VALID,
+        strides=(2, 1),
+        dilations=(2, 3),
+    )
+)
+OPTIONS = {
+    "padding": 1,
+    "stride_w": 1,
+    "stride_h": 2,
+    "dilation_w_factor": 3,
+    "dilation_h_factor": 2,
+    "input_channels": 40,
+    "fused_activation_function": 3,
+    "input_offset": 0.75,
+}
+Edit = Callable[[tables.OperatorCode, tables.Operator], None]
+
+
+def written() -> tuple[tables.Model, tables.OperatorCode, tables.Operator]:
+    """The tables of the file that we write, its operator code and its operator."""
+    root, unknown = read(to_bytes(LAYER.model(X)))
+    assert unknown == []
+    assert root.operator_codes is not None
+    assert root.subgraphs is not None
+    operators = root.subgraphs[0].operators
+    assert operators is not None
+    return root, root.operator_codes[0], operators[0]
+
+
+def reread(edit: Edit) -> Model:
+    """The model behind the same file after a change to its tables."""
+    root, code, operator = written()
+    edit(code, operator)
+    return from_bytes(write(root, CIRCLE))
+
+
+def test_the_operator_is_a_custom_one_to_old_readers_and_itself_to_new_ones() -> None:
+    _, code, operator = written()
+    assert (code.deprecated_builtin_code, int(code.builtin_code)) == (32, -65)
+    assert code.custom_code == "LQConv2D"
+    assert isinstance(operator.builtin_options, tables.LQConv2DOptions)
+    typed = {name: getattr(operator.builtin_options, name) for name in OPTIONS}
+    assert typed == OPTIONS
+    assert operator.custom_options is not None
+    assert flexbuffers.Loads(operator.custom_options.tobytes()) == OPTIONS
+
+
+def as_written(code: tables.OperatorCode, operator: tables.Operator) -> None:
+    pass
+
+
+def the_code_in_both_fields(code: tables.OperatorCode, operator: tables.Operator) -> None:
+    code.deprecated_builtin_code, code.custom_code = -65, None
+    operator.custom_options = None
+
+
+def custom_alone(code: tables.OperatorCode, operator: tables.Operator) -> None:
+    code.builtin_code = BuiltinOperator.CUSTOM
+    operator.builtin_options = None
+
+
+@pytest.mark.parametrize("edit", [as_written, the_code_in_both_fields, custom_alone])
+def test_every_form_is_read_as_the_same_operator(edit: Edit) -> None:
+    model = reread(edit)
+    (op,) = model.graph.ops
+    assert isinstance(op, LQConv2D)
+    assert (op.input_channels, op.activation, op.input_offset) == (40, Act.RELU6, 0.75)
+    window = (op.stride_h, op.stride_w, op.dilation_h_factor, op.dilation_w_factor)
+    assert (op.padding, *window) == (Padding.VALID, 2, 1, 2, 3)
+    names = ["x0", "c1", "c2", "c3", "c4", "c5"]
+    assert [v and v.name for v in op.operands] == names
+    wanted = Interpreter(LAYER.model(X)).run(X)["y0"]
+    np.testing.assert_array_equal(Interpreter(model).run(X)["y0"], wanted)
+
+
+def test_absent_bias_and_offsets_stay_absent() -> None:
+    layer = replace(LAYER, bias=None, weights_offsets=None)
+    model = from_bytes(to_bytes(layer.model(X)))
+    (op,) = model.graph.ops
+    assert isinstance(op, LQConv2D)
+    assert op.bias is None
+    assert op.weights_offsets is None
+    np.testing.assert_array_equal(
+        Interpreter(model).run(X)["y0"], Interpreter(layer.model(X)).run(X)["y0"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (b"", "custom options are no FlexBuffer"),
+        (b"\xff\xff\xff", "custom options are no FlexBuffer"),
+        (bytes(flexbuffers.Dumps([1, 2])), "custom options are no FlexBuffer map"),
+        (
+            bytes(flexbuffers.Dumps({"input_channels": "forty"})),
+            "input_channels is 'forty', expected a",
+        ),
+        (
+            bytes(flexbuffers.Dumps({"input_channels": 40, "fused_activation_function": 77})),
+            "fused_activation_function is 77, which has no meaning",
+        ),
+        (
+            bytes(flexbuffers.Dumps({"input_channels": float("inf")})),
+            "input_channels is inf, which has no meaning",
+        ),
+    ],
+)
+def test_running_refuses_custom_options_without_meaning(options: bytes, reason: str) -> None:
+    def edit(code: tables.OperatorCode, operator: tables.Operator) -> None:
+        custom_alone(code, operator)
+        operator.custom_options = np.frombuffer(options, np.uint8)
+
+    model = reread(edit)
+    assert isinstance(model.graph.ops[0], UnknownOp)
+    with pytest.raises(UnsupportedError, match=f"LQConv2D.*{reason}"):
+        Interpreter(model).run(X)
+
+
+def test_tflite_refuses_the_operator() -> None:
+    with pytest.raises(FormatError, match=r"tflite has no operator LQConv2D; save it as"):
+        to_bytes(LAYER.model(X), "tflite")
+
+
+def decoded(folder: Path, schema: Path) -> Any:
+    """The file as flatc shows it under a schema."""
+    (folder / "m.circle").write_bytes(to_bytes(LAYER.model(X)))
+    command = ["flatc", "--json", "--strict-json", "--raw-binary", "-o", str(folder), str(schema)]
+    try:
+        subprocess.run([*command, "--", folder / "m.circle"], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("needs flatc: Debian's flatbuffers-compiler")
+    return json.loads((folder / "m.json").read_text())
+
+
+def test_flatc_decodes_the_file(tmp_path: Path) -> None:
+    shown = decoded(tmp_path, Path(next(iter(luciole.schema.__path__))) / "circle.fbs")
+    assert shown["operator_codes"] == [
+        {
+            "deprecated_builtin_code": 32,
+            "custom_code": "LQConv2D",
+            "builtin_code": "LQ_CONV_2D",
+        }
+    ]
+    (operator,) = shown["subgraphs"][0]["operators"]
+    assert operator["builtin_options_type"] == "LQConv2DOptions"
+    assert operator["builtin_options"] == OPTIONS | {
+        "fused_activation_function": "RELU6",
+        "padding": "VALID",
+    }
+    assert flexbuffers.Loads(bytes(operator["custom_options"])) == OPTIONS
+    tensors = {t["name"]: t["shape"] for t in shown["subgraphs"][0]["tensors"]}
+    assert tensors["c3"] == [5, 2, 3, 2, 2]
+
+
+def test_litert_sees_a_custom_operator_by_its_name() -> None:
+    """What TFLite's rules make of the file once its identifier and version are TFLite's."""
+    from ai_edge_litert.interpreter import Interpreter as LiteRT
+
+    root, _, _ = written()
+    root.version = 3
+    content = write(root, CIRCLE).replace(b"CIR0", b"TFL3", 1)
+    with pytest.raises(RuntimeError, match=r"unresolved custom op: LQConv2D"):
+        LiteRT(model_content=content).allocate_tensors()

@@ -1,0 +1,293 @@
+"""What holds for every operator class without a word from the class itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flatbuffers import flexbuffers
+
+import luciole.ir.ops  # registers every operator class
+from luciole.exporters import to_bytes
+from luciole.importers import import_model
+from luciole.ir import OPS, Graph, Model, Op, TensorType, Value
+from luciole.ir.errors import DefinitionError
+from luciole.ir.op import REQUIRED, Field, attr, dtype_of, like, operand, operands
+from luciole.ir.text import show
+from luciole.kernels import registry
+from luciole.schema import enums
+from luciole.schema.dialect import CIRCLE
+from luciole.schema.enums import BuiltinOperator
+from luciole.schema.reader import read
+from luciole.schema.table import TABLES
+from luciole.schema.table import Field as Column
+from luciole.schema.writer import write
+
+CLASSES = sorted(OPS.values(), key=lambda cls: cls.code)
+WITH_ATTRIBUTES = [cls for cls in CLASSES if cls.attr_fields()]
+WITH_CUSTOM_CODE = [cls for cls in CLASSES if cls.custom_code]
+MODULES = Counter(cls.__module__.rpartition(".")[2] for cls in CLASSES)
+HERE = Path(__file__).parent
+
+every_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+
+
+def columns(cls: type[Op]) -> dict[str, Column]:
+    """The fields of an operator's options table."""
+    return {f.name: f for f in TABLES[cls.options].fields} if cls.options else {}
+
+
+def another(default: Any) -> Any:
+    """A value of an attribute's type that is not its default."""
+    if isinstance(default, IntEnum):
+        return next(member for member in type(default) if member != default)
+    if isinstance(default, bool):
+        return not default
+    if isinstance(default, tuple):
+        return (*default, 2, 3)
+    return f"{default or ''}text" if isinstance(default, str | None) else type(default)(default + 3)
+
+
+def changed(cls: type[Op]) -> dict[str, Any]:
+    return {f.name: another(f.default) for f in cls.attr_fields()}
+
+
+def value_for(graph: Graph, field: Field, name: str) -> Value:
+    """A tensor of a type that the declaration takes, of any shape."""
+    value = graph.add_input(name, (1, 2))
+    value.dtype = field.dtypes[0] if field.dtypes else TensorType.FLOAT32
+    return value
+
+
+def slots_for(cls: type[Op], graph: Graph, optional: bool) -> list[Value | None]:
+    """Operands as a file lists them: all of them, or only those that must be there."""
+    slots: list[Value | None] = []
+    for field in cls.operand_fields():
+        if field.kind == "operands":
+            slots += [value_for(graph, field, f"{field.name}/{i}") for i in range(3)]
+        elif optional or field.default is REQUIRED:
+            slots.append(value_for(graph, field, field.name))
+        else:
+            slots.append(None)
+    while slots and slots[-1] is None:
+        slots.pop()
+    return slots
+
+
+def alone(cls: type[Op], attributes: dict[str, Any], optional: bool) -> Model:
+    """A model of one operator whose results are given, not inferred."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    op = cls.from_operands(slots_for(cls, graph, optional), attributes)
+    op.version = 5
+    names = ("first", "second") if cls.variadic_results else cls.result_names
+    results = [graph.add_value(Value(name, TensorType.INT8, (3, None))) for name in names]
+    graph.append(op, results=results)
+    graph.outputs = results
+    return model
+
+
+def read_back(content: bytes) -> Model:
+    return import_model(content)[0]
+
+
+# ------------------------------------------------------------------------------------ declarations
+def test_there_are_operators() -> None:
+    assert len(CLASSES) > 40
+    assert {cls.code: cls for cls in CLASSES} == OPS
+
+
+@every_class
+def test_attributes_are_the_fields_of_the_options_table(cls: type[Op]) -> None:
+    names = [f.schema_name for f in cls.attr_fields()]
+    assert sorted(names) == sorted(columns(cls))
+
+
+@pytest.mark.parametrize("cls", WITH_ATTRIBUTES, ids=lambda cls: cls.__name__)
+def test_defaults_are_those_of_the_schema(cls: type[Op]) -> None:
+    table = columns(cls)
+    for field in cls.attr_fields():
+        column = table[field.schema_name]
+        expected = () if column.kind == "vector" else column.default
+        assert field.default == expected, field.name
+        assert type(field.default) is type(expected), field.name
+
+
+@every_class
+def test_options_are_in_one_of_the_unions(cls: type[Op]) -> None:
+    unions = (enums.BuiltinOptions.__members__, enums.BuiltinOptions2.__members__)
+    assert cls.options is None or sum(cls.options in union for union in unions) == 1
+
+
+@every_class
+def test_a_class_has_a_docstring_of_its_own(cls: type[Op]) -> None:
+    text = vars(cls).get("__doc__")
+    assert text
+    assert text.strip().split("\n")[0].endswith((".", ":", ","))
+    assert text.strip() != cls.__name__
+
+
+@every_class
+def test_a_file_is_named_after_its_operator_or_holds_a_family(cls: type[Op]) -> None:
+    module = cls.__module__.rpartition(".")[2]
+    assert cls.__module__ == f"luciole.ir.ops.{module}"
+    if MODULES[module] == 1:
+        assert module == cls.code.name.lower()
+    elif module.upper() in BuiltinOperator.__members__:
+        assert OPS[BuiltinOperator[module.upper()]].__module__ == cls.__module__
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_kernels_and_tests_have_the_same_file_name(module: str) -> None:
+    kernels = Path(registry.__file__).parent
+    assert (kernels / f"{module}.py").exists()
+    assert (HERE / "ops" / f"test_{module}.py").exists()
+
+
+@every_class
+def test_every_operator_has_a_reference_kernel(cls: type[Op]) -> None:
+    found = [s for kind, of, s in registry.registered() if kind == "reference" and of is cls]
+    assert found
+
+
+def test_every_native_kernel_has_its_reference() -> None:
+    kernels = {kind: set[tuple[type[Op], Any]]() for kind in ("reference", "native")}
+    for kind, cls, signature in registry.registered():
+        kernels[kind].add((cls, signature))
+    assert kernels["native"]
+    assert kernels["native"] <= kernels["reference"]
+
+
+# -------------------------------------------------------------------------------------- round trip
+@every_class
+@pytest.mark.parametrize("optional", [False, True], ids=["required", "all"])
+@pytest.mark.parametrize("attributes", ["defaults", "changed"])
+def test_export_import_export_is_the_identity(
+    cls: type[Op], optional: bool, attributes: str
+) -> None:
+    model = alone(cls, changed(cls) if attributes == "changed" else {}, optional)
+    content = to_bytes(model)
+    again = read_back(content)
+    before, after = model.graph.ops[0], again.graph.ops[0]
+    assert type(after) is cls
+    assert after.attributes() == before.attributes()
+    assert [type(v) for v in after.attributes().values()] == [
+        type(v) for v in before.attributes().values()
+    ]
+    assert after.version == 5
+    assert show(again.graph) == show(model.graph)
+    assert to_bytes(again) == content
+
+
+@pytest.mark.parametrize("cls", WITH_ATTRIBUTES, ids=lambda cls: cls.__name__)
+def test_the_file_holds_what_the_schema_calls_the_attributes(cls: type[Op]) -> None:
+    root, unknown = read(to_bytes(alone(cls, changed(cls), True)))
+    operator = (root.subgraphs or [])[0].operators[0]  # type: ignore[index]  # there is one
+    table = operator.builtin_options or operator.builtin_options_2
+    assert unknown == []
+    assert type(table).__name__ == cls.options
+    for field in cls.attr_fields():
+        stored = getattr(table, field.schema_name)
+        plain = tuple(stored) if isinstance(stored, np.ndarray) else stored
+        assert plain == another(field.default), field.name
+
+
+@pytest.mark.parametrize("cls", WITH_ATTRIBUTES, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("has_options", [False, True])
+def test_options_that_a_file_leaves_out_stay_out(cls: type[Op], has_options: bool) -> None:
+    model = alone(cls, {}, True)
+    model.graph.ops[0].has_options = has_options
+    content = to_bytes(model)
+    operator = (read(content)[0].subgraphs or [])[0].operators[0]  # type: ignore[index]  # there is one
+    written = operator.builtin_options is not None or operator.builtin_options_2 is not None
+    assert written == has_options
+    assert to_bytes(read_back(content)) == content
+
+
+@pytest.mark.parametrize("cls", WITH_CUSTOM_CODE, ids=lambda cls: cls.__name__)
+def test_operators_of_our_own_are_custom_to_others(cls: type[Op]) -> None:
+    root, _ = read(to_bytes(alone(cls, changed(cls), True)))
+    code, operator = root.operator_codes[0], root.subgraphs[0].operators[0]  # type: ignore[index]  # there is one
+    assert code.deprecated_builtin_code == BuiltinOperator.CUSTOM
+    assert int(code.builtin_code) == int(cls.code) <= -64
+    assert code.custom_code == cls.custom_code
+    assert operator.custom_options is not None
+    fields = {f.schema_name: another(f.default) for f in cls.attr_fields()}
+    assert flexbuffers.Loads(operator.custom_options.tobytes()) == fields
+
+
+@pytest.mark.parametrize("cls", WITH_CUSTOM_CODE, ids=lambda cls: cls.__name__)
+def test_operators_of_our_own_are_read_from_what_others_keep(cls: type[Op]) -> None:
+    root, _ = read(to_bytes(alone(cls, changed(cls), True)))
+    code, operator = root.operator_codes[0], root.subgraphs[0].operators[0]  # type: ignore[index]  # there is one
+    code.builtin_code = BuiltinOperator.CUSTOM
+    operator.builtin_options = None
+    op = read_back(write(root, CIRCLE)).graph.ops[0]
+    assert type(op) is cls
+    assert op.attributes() == changed(cls)
+
+
+# ------------------------------------------------------------------------------ class creation
+def test_a_definition_refuses_an_unknown_hook() -> None:
+    with pytest.raises(DefinitionError, match=r"Bad\.infer_shapes is not one of the hooks"):
+
+        class Bad(Op):
+            def infer_shapes(self) -> None: ...
+
+
+def test_a_definition_refuses_a_code_that_is_taken() -> None:
+    owner = OPS[BuiltinOperator.ADD]
+    with pytest.raises(DefinitionError, match="ADD is declared twice: Add and Bad"):
+
+        class Bad(Op, code=BuiltinOperator.ADD):
+            pass
+
+    assert OPS[BuiltinOperator.ADD] is owner
+
+
+@pytest.mark.parametrize("rule", [dtype_of("y"), like("y")])
+def test_a_definition_refuses_a_rule_that_names_no_operand(rule: Any) -> None:
+    with pytest.raises(
+        DefinitionError, match=r"Bad\.infer_\w+ speaks of 'y'; the operands are \['x'\]"
+    ):
+
+        class Bad(Op):
+            x: Value = operand()
+            infer_shape = infer_dtype = rule
+
+
+@pytest.mark.parametrize(
+    "name", ["operands", "results", "graph", "version", "name", "kind", "output", "code", "options"]
+)
+@pytest.mark.parametrize("specifier", [operand, attr], ids=["operand", "attr"])
+def test_a_definition_refuses_a_name_with_a_meaning(name: str, specifier: Any) -> None:
+    field = specifier(default=None)
+    with pytest.raises(DefinitionError, match=rf"Bad\.{name}: that name has a meaning"):
+        type("Bad", (Op,), {name: field})
+
+
+def test_a_definition_refuses_a_variadic_operand_that_is_not_last() -> None:
+    with pytest.raises(
+        DefinitionError, match=r"Bad\.many takes all remaining operands: it comes last"
+    ):
+
+        class Bad(Op):
+            many: tuple[Value, ...] = operands()
+            last: Value = operand(default=REQUIRED)
+
+
+def test_a_definition_refuses_two_variadic_operands() -> None:
+    with pytest.raises(DefinitionError, match=r"Bad\.a takes all remaining operands"):
+
+        class Bad(Op):
+            a: tuple[Value, ...] = operands()
+            b: tuple[Value, ...] = operands()
+
+
+def test_refused_definitions_leave_nothing_behind() -> None:
+    assert "Bad" not in {cls.__name__ for cls in OPS.values()}
+    assert all(cls.__module__.startswith(luciole.ir.ops.__name__) for cls in OPS.values())

@@ -1,0 +1,330 @@
+"""Every finding that ``verify`` can have: when, how bad, where, and what it says."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luciole.exporters import to_bytes
+from luciole.importers import import_model
+from luciole.ir import Buffer, Graph, Model, Op, TensorType, UnknownOp, Value
+from luciole.ir import verify as verify_module
+from luciole.ir.ops.activations import Relu
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.elementwise_unary import Abs
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.ir.ops.shape import Shape
+from luciole.ir.ops.split import Split
+from luciole.ir.ops.transpose import Transpose
+from luciole.ir.verify import Finding, Severity, compatible, verify
+from luciole.schema.dialect import CIRCLE
+from luciole.schema.reader import read
+from luciole.schema.tables import QuantizationParameters
+from luciole.schema.writer import write
+from tests.samples import floats, octets
+
+
+def empty() -> tuple[Model, Graph, Value]:
+    """A model with an input and nothing else."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    return model, graph, graph.add_input("x", (1, 4))
+
+
+def sound() -> tuple[Model, Graph, Op]:
+    """x -> abs -> y."""
+    model, graph, x = empty()
+    op = graph.append(Abs(x), "y")
+    graph.outputs = [op.output]
+    return model, graph, op
+
+
+def found(model: Model) -> tuple[str, str, str, str]:
+    """The only finding, in parts."""
+    (finding,) = verify(model)
+    return finding.severity.value, finding.code, finding.path, finding.sentence
+
+
+def result(name: str, *shape: int, dtype: TensorType = TensorType.FLOAT32) -> Value:
+    return Value(name, dtype, shape)
+
+
+def append(graph: Graph, op: Op, *values: Value) -> None:
+    """Add an operator with results as a file gives them, not as they are inferred."""
+    graph.append(op, results=[graph.add_value(v) for v in values])
+    graph.outputs = list(values)
+
+
+def test_a_sound_model_has_no_finding() -> None:
+    assert verify(sound()[0]) == []
+
+
+def test_every_code_is_tested_here() -> None:
+    source = inspect.getsource(verify_module)
+    codes = re.findall(r"Severity\.[A-Z]+,\s*\"([A-Z_]+)\"", source)
+    assert len(codes) == source.count("Severity."), "every finding was seen"
+    tests = [name for name in globals() if name.startswith("test_")]
+    assert set(codes) <= {name[5:].partition("__")[0].upper() for name in tests}
+
+
+def test_no_graph__an_empty_model() -> None:
+    assert found(Model()) == ("error", "NO_GRAPH", "model", "there is no graph")
+
+
+# ----------------------------------------------------------------------------------- tensors
+def test_buffer_size__a_constant_of_the_wrong_length() -> None:
+    model, graph, _ = sound()
+    graph.add_constant("c", np.zeros(3, np.float32)).shape = (4,)
+    path = "subgraphs[0].tensors[2] 'c'"
+    sentence = "[4] of FLOAT32 takes 16 bytes, its buffer has 12"
+    assert found(model) == ("error", "BUFFER_SIZE", path, sentence)
+
+
+@pytest.mark.parametrize("dtype", [TensorType.STRING, TensorType.GGML_Q4_0])
+def test_buffer_size__not_where_the_type_does_not_fix_it(dtype: TensorType) -> None:
+    model, graph, _ = sound()
+    graph.add_constant("c", np.zeros(3, np.uint8)).dtype = dtype
+    assert verify(model) == []
+
+
+def test_result_has_data__a_constant_that_is_computed() -> None:
+    model, _, op = sound()
+    op.output.buffer = Buffer(octets(*[0] * 16))
+    path, sentence = "subgraphs[0].tensors[1] 'y'", "Abs 'y' computes a constant"
+    assert found(model) == ("error", "RESULT_HAS_DATA", path, sentence)
+
+
+def test_result_is_input__an_input_that_is_computed() -> None:
+    model, graph, op = sound()
+    graph.inputs.append(op.output)
+    path, sentence = "subgraphs[0].tensors[1] 'y'", "Abs 'y' computes an input"
+    assert found(model) == ("error", "RESULT_IS_INPUT", path, sentence)
+
+
+def quantized(**fields: Any) -> Model:
+    model, graph, _ = sound()
+    graph.inputs[0].quantization = QuantizationParameters(**fields)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("scales", "zeros", "axis", "sentence"),
+    [
+        (1, 2, 0, "1 scales but 2 zero points"),
+        (4, 1, 1, "4 scales but 1 zero points"),
+        (3, 3, 1, "3 scales for axis 1, which has 4 elements"),
+        (4, 4, 0, "4 scales for axis 0, which has 1 elements"),
+        (4, 4, 2, "4 scales for axis 2, which has no elements"),
+        (4, 4, -1, "4 scales for axis -1, which has no elements"),
+    ],
+)
+def test_quantization__scales_that_do_not_fit(
+    scales: int, zeros: int, axis: int, sentence: str
+) -> None:
+    model = quantized(
+        scale=floats(*[1] * scales),
+        zero_point=np.zeros(zeros, np.int64),
+        quantized_dimension=axis,
+    )
+    assert found(model) == ("error", "QUANTIZATION", "subgraphs[0].tensors[0] 'x'", sentence)
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"min": floats(1)}, {"scale": floats()}, {"scale": floats(2)}]
+)
+def test_quantization__not_where_scales_fit(fields: dict[str, Any]) -> None:
+    assert verify(quantized(**fields)) == []
+    per_axis = {"scale": floats(1, 1, 1, 1), "quantized_dimension": 1}
+    assert verify(quantized(**per_axis)) == []
+
+
+def test_duplicate_name__two_tensors() -> None:
+    model, graph, _ = sound()
+    graph.add_input("x", (1,))
+    path = "subgraphs[0].tensors[2] 'x'"
+    assert found(model) == ("note", "DUPLICATE_NAME", path, "another tensor has this name")
+
+
+# --------------------------------------------------------------------------------- operators
+OPERATOR = "subgraphs[0].operators[0]"
+
+
+@pytest.mark.parametrize(
+    ("reason", "severity", "code", "sentence"),
+    [
+        (None, "note", "UNKNOWN_OPERATOR", "CUSTOM(Mine) 'y' is kept as it is, but cannot run"),
+        ("operand 'x' is missing", "error", "OPERANDS", "CUSTOM(Mine) 'y': operand 'x' is missing"),
+        (
+            *("two options tables", "warning", "NOT_UNDERSTOOD"),
+            "CUSTOM(Mine) 'y' is kept as it is, but cannot run: two options tables",
+        ),
+    ],
+)
+def test_unknown_operators(reason: str | None, severity: str, code: str, sentence: str) -> None:
+    model, graph, x = empty()
+    append(graph, UnknownOp(32, [x], custom_code="Mine", reason=reason), result("y", 9))
+    assert found(model) == (severity, code, OPERATOR, sentence)
+
+
+def changed(model: Model, **fields: Any) -> Model:
+    """What a file with other fields of its first operator is read as."""
+    root, _ = read(to_bytes(model))
+    vars((root.subgraphs or [])[0].operators[0]).update(fields)  # type: ignore[index]  # there is one
+    return import_model(write(root, CIRCLE))[0]
+
+
+def test_unknown_operator__a_custom_one_of_a_file() -> None:
+    root, _ = read(to_bytes(sound()[0]))
+    code = (root.operator_codes or [])[0]
+    code.builtin_code = code.deprecated_builtin_code = 32  # type: ignore[assignment]  # a file's number
+    code.custom_code = "Mine"
+    model, _ = import_model(write(root, CIRCLE))
+    assert found(model)[:2] == ("note", "UNKNOWN_OPERATOR")
+
+
+def test_operands__too_many_in_a_file() -> None:
+    model = changed(sound()[0], inputs=np.array([0, 0], np.int32))
+    sentence = "ABS 'y': 2 operands, Abs takes at most 1"
+    assert found(model) == ("error", "OPERANDS", OPERATOR, sentence)
+
+
+def test_operands__one_missing_in_a_file() -> None:
+    model = changed(sound()[0], inputs=np.array([-1], np.int32))
+    sentence = "ABS 'y': operand 'x' is missing"
+    assert found(model) == ("error", "OPERANDS", OPERATOR, sentence)
+
+
+def test_not_understood__custom_options_on_a_builtin_operator() -> None:
+    model = changed(sound()[0], custom_options=octets(1))
+    sentence = "ABS 'y' is kept as it is, but cannot run: custom options on a builtin operator"
+    assert found(model) == ("warning", "NOT_UNDERSTOOD", OPERATOR, sentence)
+
+
+def test_attribute__a_value_that_the_class_refuses() -> None:
+    model, graph, x = empty()
+    scales = graph.add_input("s", (2,))
+    binary = graph.add_input("b", (3, 2, 0), TensorType.INT32)
+    weights = graph.add_input("w", (3, 2))
+    append(graph, LQFullyConnected(x, scales, weights, binary), result("y", 1, 3))
+    first = verify(model)[0]
+    assert (first.severity, first.code, first.path) == (Severity.ERROR, "ATTRIBUTE", OPERATOR)
+    assert first.sentence == "LQFullyConnected 'y': hidden_size is 0, it must be at least 1"
+
+
+def test_operand_type__indices_that_are_floats() -> None:
+    model, graph, x = empty()
+    perm = graph.add_input("p", (2,))
+    append(graph, Transpose(x, perm), result("y", 4, 1))
+    sentence = "Transpose 'y': perm 'p' is FLOAT32, INT32 or INT64 is needed"
+    assert found(model) == ("error", "OPERAND_TYPE", OPERATOR, sentence)
+
+
+def test_results__another_number_than_declared() -> None:
+    model, graph, x = empty()
+    append(graph, Abs(x), result("y", 1, 4), result("z", 1, 4))
+    sentence = "Abs 'y': 2 results, 1 are declared"
+    assert found(model) == ("error", "RESULTS", OPERATOR, sentence)
+
+
+def test_results__another_number_than_attributes_say() -> None:
+    model, graph, x = empty()
+    axis = graph.add_constant("axis", np.array(1, np.int32))
+    append(graph, Split(axis, x, num_splits=2), result("y", 1, 2))
+    sentence = "Split 'y': 1 results, its attributes and operands give 2"
+    assert found(model) == ("error", "RESULTS", OPERATOR, sentence)
+
+
+def test_shape__operands_that_do_not_fit() -> None:
+    model, graph, x = empty()
+    weights = graph.add_input("w", (1, 1, 1, 4))
+    append(graph, Conv2D(x, weights), result("y", 1, 4))
+    sentence = "Conv2D 'y': input has shape [1,4], rank 4 is needed"
+    assert found(model) == ("error", "SHAPE", OPERATOR, sentence)
+
+
+def test_shape__a_type_that_cannot_be_inferred() -> None:
+    model, graph, x = empty()
+    append(graph, Shape(x), result("y", 2))
+    sentence = "Shape 'y': out_type is FLOAT32, INT32 or INT64 is needed"
+    assert found(model) == ("error", "SHAPE", OPERATOR, sentence)
+
+
+def test_dtype__another_type_than_computed() -> None:
+    model, graph, x = empty()
+    append(graph, Relu(x), result("y", 1, 4, dtype=TensorType.INT8))
+    sentence = "Relu 'y': result 'y' is INT8, FLOAT32 is computed"
+    assert found(model) == ("error", "DTYPE", OPERATOR, sentence)
+
+
+def test_shape_differs__another_shape_than_computed() -> None:
+    model, graph, x = empty()
+    append(graph, Relu(x), result("y", 1, 5))
+    sentence = "Relu 'y': result 'y' is [1,5] in the file, [1,4] is computed"
+    assert found(model) == ("warning", "SHAPE_DIFFERS", OPERATOR, sentence)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ((1, 2), (1, 2), True),
+        ((1, None), (1, 2), True),
+        ((None, 2), (3, None), True),
+        ((), (), True),
+        ((1, 2), (1, 3), False),
+        ((None,), (None, None), False),
+    ],
+)
+def test_unknown_extents_fit_any(a: Any, b: Any, same: bool) -> None:
+    assert compatible(a, b) is compatible(b, a) is same
+
+
+# ------------------------------------------------------------------------------------- order
+def test_undefined__an_operand_that_is_computed_later() -> None:
+    model, graph, op = sound()
+    later = graph.append(Relu(op.output), "later")
+    op.set_operand(0, later.output)
+    sentence = "Abs 'y': operand 'later' is computed only later"
+    assert found(model) == ("error", "UNDEFINED", OPERATOR, sentence)
+
+
+def test_undefined__an_operand_that_nothing_computes() -> None:
+    model, graph, op = sound()
+    op.set_operand(0, graph.add_value(result("nothing", 1, 4)))
+    sentence = "Abs 'y': operand 'nothing' has no contents and nothing computes it"
+    assert found(model) == ("error", "UNDEFINED", OPERATOR, sentence)
+
+
+def test_undefined__an_output_that_nothing_computes() -> None:
+    model, graph, _ = sound()
+    graph.outputs.append(graph.add_value(result("nothing", 1, 4)))
+    path, sentence = "subgraphs[0].outputs", "nothing computes 'nothing'"
+    assert found(model) == ("error", "UNDEFINED", path, sentence)
+
+
+def test_undefined__not_for_constants_variables_and_inputs() -> None:
+    model, graph, op = sound()
+    variable = graph.add_value(result("v", 1, 4))
+    variable.is_variable = True
+    constant = graph.add_constant("c", np.zeros((1, 4), np.float32))
+    graph.outputs += [variable, constant, graph.inputs[0]]
+    op.set_operand(0, variable)
+    assert verify(model) == []
+    op.set_operand(0, constant)
+    assert verify(model) == []
+
+
+def test_findings_are_one_line() -> None:
+    finding = Finding(Severity.WARNING, "CODE", "model", "it is so")
+    assert str(finding) == "warning [CODE] model: it is so"
+
+
+def test_findings_of_the_second_graph_say_so() -> None:
+    model, _, _ = sound()
+    graph = model.add_graph(Graph("second"))
+    graph.add_input("a", ())
+    graph.add_input("a", ())
+    assert found(model)[2] == "subgraphs[1].tensors[1] 'a'"

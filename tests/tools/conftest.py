@@ -1,0 +1,46 @@
+"""Files that the programs work on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.ir import Graph, Model, TensorType, UnknownOp, Value
+from luciole.tools.data import write_hdf5
+from tests.networks import network, random
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with a model, calibration data, labelled data and a recipe."""
+    monkeypatch.chdir(tmp_path)
+    x = random(50, 60, 20)
+    model = network()
+    luciole.save(model, "model.circle")
+    write_hdf5("train.hdf5", {"x": x})
+    answers = luciole.Interpreter(model).run(x)["fc2"].argmax(1)
+    answers[:15] = (answers[:15] + 1) % 4
+    np.savez("test.npz", x_test=x, y_test=answers)
+    Path("recipe.json").write_text(json.dumps({"layers": [{"name": "fc2", "skip": True}]}))
+    return tmp_path
+
+
+@pytest.fixture
+def unsupported(folder: Path) -> Path:
+    """A file with operators that nothing here can run."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 20))
+    for name in ("a", "b"):
+        result = graph.add_value(Value(name, TensorType.FLOAT32, (1, 20)))
+        graph.append(UnknownOp(32, [x], custom_code="Mystery"), results=[result])
+        x = result
+    graph.outputs = [x]
+    path = folder / "unsupported.circle"
+    path.write_bytes(to_bytes(model))
+    return path

@@ -1,0 +1,104 @@
+"""``luciole eval``: accuracy and agreement."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.tools.data import write_hdf5
+from tests.networks import network, random, two_inputs
+from tests.tools.running import call
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_json_has_the_figures(capsys: Capture, folder: Path) -> None:
+    argv = ["eval", "model.circle", "--data", "test.npz", "--against", "model.circle", "--json"]
+    outcome = call(capsys, *argv)
+    figures = json.loads(outcome.out)
+    assert outcome.code == 0
+    assert (figures["records"], figures["top1"], figures["agreement"]) == (60, 0.75, 1.0)
+    assert figures["seconds"] > 0
+
+
+def test_text_has_the_same_figures(capsys: Capture, folder: Path) -> None:
+    outcome = call(capsys, "eval", "model.circle", "--data", "test.npz")
+    lines = outcome.out.splitlines()
+    assert lines[:2] == ["records    60", "top-1      75.00 %"]
+    assert outcome.err.startswith("data: x: float32 [60,20], min ")
+
+
+def test_without_labels_there_is_no_accuracy(capsys: Capture, folder: Path) -> None:
+    outcome = call(capsys, "eval", "model.circle", "--data", "train.hdf5", "--json")
+    figures = json.loads(outcome.out)
+    assert (figures["records"], figures["top1"], figures["agreement"]) == (60, None, None)
+    assert "top-1" not in call(capsys, "eval", "model.circle", "--data", "train.hdf5").out
+
+
+def test_labels_may_be_in_a_file_of_their_own(capsys: Capture, folder: Path) -> None:
+    with np.load("test.npz") as data:
+        np.save("labels.npy", data["y_test"])
+    argv = ["eval", "model.circle", "--data", "train.hdf5", "--labels", "labels.npy", "--json"]
+    assert json.loads(call(capsys, *argv).out)["top1"] == 0.75
+
+
+def test_the_first_records(capsys: Capture, folder: Path) -> None:
+    argv = ["eval", "model.circle", "--data", "test.npz", "--limit", "20", "--json"]
+    figures = json.loads(call(capsys, *argv).out)
+    assert (figures["records"], figures["top1"]) == (20, 0.25)
+
+
+def test_agreement_counts_equal_answers(capsys: Capture, folder: Path) -> None:
+    other = luciole.quantize("model.circle", random(50, 60, 20), encode_bits=1).model
+    other.graph.inputs[0].name = "another"  # inputs are matched by order
+    Path("other.circle").write_bytes(to_bytes(other))
+    argv = ["eval", "model.circle", "--data", "test.npz", "--against", "other.circle", "--json"]
+    x = random(50, 60, 20)
+    answers = [
+        next(iter(luciole.Interpreter(f).run(x).values())).argmax(1)
+        for f in ("model.circle", "other.circle")
+    ]
+    wanted = np.mean(answers[0] == answers[1])
+    assert json.loads(call(capsys, *argv).out)["agreement"] == pytest.approx(wanted)
+    assert 0.25 < wanted < 1
+
+
+def test_models_with_several_inputs(capsys: Capture, folder: Path) -> None:
+    luciole.save(two_inputs(), "two.circle")
+    records = {"left": random(1, 8, 6), "right": random(2, 8, 9)}
+    write_hdf5("two.hdf5", records)
+    labels = luciole.Interpreter("two.circle").run(records)["sum"].argmax(1)
+    np.save("labels.npy", labels)
+    argv = ["eval", "two.circle", "--data", "two.hdf5", "--labels", "labels.npy", "--json"]
+    assert json.loads(call(capsys, *argv).out)["top1"] == 1.0
+
+
+def test_eval_refuses_another_model_with_other_inputs(capsys: Capture, folder: Path) -> None:
+    luciole.save(two_inputs(), "two.circle")
+    argv = ["eval", "model.circle", "--data", "test.npz", "--against", "two.circle"]
+    assert call(capsys, *argv).error(2) == "the other model has 2 inputs, the data 1"
+    luciole.save(network((19, 4)), "small.circle")
+    argv[-1] = "small.circle"
+    assert "a record of 'x' is [19], the data has [20]" in call(capsys, *argv).error(1)
+
+
+def test_eval_refuses_labels_of_another_shape(capsys: Capture, folder: Path) -> None:
+    np.save("labels.npy", np.zeros((60, 2)))
+    argv = ["eval", "model.circle", "--data", "train.hdf5", "--labels", "labels.npy"]
+    assert "60 answers, but the labels have shape [60, 2]" in call(capsys, *argv).error(2)
+    np.save("labels.npy", np.zeros(59))
+    assert "60 records need 60 labels" in call(capsys, *argv).error(1)
+
+
+def test_eval_refuses_operators_without_kernel(
+    capsys: Capture, folder: Path, unsupported: Path
+) -> None:
+    text = call(capsys, "eval", unsupported, "--data", "train.hdf5").error(3)
+    assert text.startswith("cannot run CUSTOM(Mystery) (2x): ")
+    argv = ["eval", "model.circle", "--data", "train.hdf5", "--against", str(unsupported)]
+    call(capsys, *argv).error(3)

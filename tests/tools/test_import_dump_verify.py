@@ -1,0 +1,112 @@
+"""``luciole import``, ``circle-dump`` and ``luciole verify``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.schema.reader import dialect_of
+from luciole.tools import dump
+from tests.networks import network, random
+from tests.support import data_path
+from tests.tools.running import call, spawn
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize("target", ["again.circle", "again.tflite", "again"])
+def test_import_writes_the_format_of_the_name(capsys: Capture, folder: Path, target: str) -> None:
+    outcome = call(capsys, "import", "model.circle", "-o", target)
+    assert (outcome.code, outcome.err) == (0, "")
+    size = Path(target).stat().st_size
+    assert outcome.out == f"{target}: {size / 1000:.1f} KB, 2 FULLY_CONNECTED, 1 TANH\n"
+    dialect = dialect_of(Path(target).read_bytes())
+    assert dialect is not None
+    assert dialect.name == ("tflite" if target.endswith(".tflite") else "circle")
+    x = random(0, 3, 20)
+    wanted, found = (luciole.Interpreter(p).run(x)["fc2"] for p in ("model.circle", target))
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_import_of_tflite_and_json(capsys: Capture, folder: Path) -> None:
+    source = data_path("models/ad01_fp32.tflite")
+    outcome = call(capsys, "import", source, "--output", "ad01.circle", "--json")
+    content = json.loads(outcome.out)
+    assert content["output"] == "ad01.circle"
+    assert content["bytes"] == Path("ad01.circle").stat().st_size
+    assert content["operators"] == {"FULLY_CONNECTED": 10}
+
+
+def test_import_refuses_what_the_format_cannot_hold(capsys: Capture, folder: Path) -> None:
+    luciole.save(luciole.quantize("model.circle", random(0, 60, 20)).model, "q.circle")
+    text = call(capsys, "import", "q.circle", "-o", "q.tflite").error(1)
+    assert text == "tflite has no operator LQFullyConnected; save it as .circle"
+    assert not Path("q.tflite").exists()
+
+
+def test_dump_reads_standard_input(folder: Path) -> None:
+    content = Path("model.circle").read_bytes()
+    outcome = spawn("dump", "-", stdin=content)
+    assert outcome.code == 0
+    assert outcome.out.replace("Dump: -", "Dump: model.circle") == spawn("dump", "model.circle").out
+
+
+def test_circle_dump_is_luciole_dump(capsys: Capture, folder: Path) -> None:
+    first = call(capsys, "model.circle", main=dump.main)
+    assert first == call(capsys, "dump", "model.circle")
+    assert "FULLY_CONNECTED" in first.out
+    assert "fc1/weights" in first.out
+
+
+def test_dump_as_json(capsys: Capture, folder: Path) -> None:
+    content = json.loads(call(capsys, "dump", "model.circle", "--json").out)
+    assert (content["file"], content["format"]) == ("model.circle", "circle")
+    assert content["description"] == "a small network"
+
+
+def test_dump_shows_what_verify_refuses(capsys: Capture, folder: Path) -> None:
+    damaged = network()
+    damaged.graph.ops.reverse()
+    Path("damaged.circle").write_bytes(to_bytes(damaged))
+    assert call(capsys, "dump", "damaged.circle").code == 0
+    outcome = call(capsys, "verify", "damaged.circle")
+    assert outcome.code == 1
+    assert "damaged.circle has errors: 1 graphs, 3 operators" in outcome.out
+    content = call(capsys, "verify", "damaged.circle", "--json")
+    assert content.code == 1
+    found = json.loads(content.out)
+    assert found["valid"] is False
+    assert {f["severity"] for f in found["findings"]} >= {"error"}
+    assert found["findings"][0].keys() == {"severity", "code", "path", "sentence"}
+
+
+def test_running_refuses_what_verify_refuses(capsys: Capture, folder: Path) -> None:
+    damaged = network()
+    damaged.graph.ops.reverse()
+    Path("damaged.circle").write_bytes(to_bytes(damaged))
+    text = call(capsys, "eval", "damaged.circle", "--data", "train.hdf5").error(1)
+    assert text.startswith("damaged.circle: error [")
+
+
+def test_verify_of_a_good_file(capsys: Capture, folder: Path) -> None:
+    outcome = call(capsys, "verify", "model.circle")
+    assert outcome.code == 0
+    assert outcome.out == "model.circle is valid: 1 graphs, 3 operators, 0 findings\n"
+    content = json.loads(call(capsys, "verify", "model.circle", "--json").out)
+    assert content == {"model": "model.circle", "valid": True, "findings": []}
+
+
+def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
+    script = (
+        "import subprocess, sys\n"
+        "p = subprocess.Popen([sys.executable, '-m', 'luciole', 'dump', 'model.circle'],\n"
+        "                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)\n"
+        "p.stdout.close()\n"
+        "print(p.wait(), p.stderr.read())\n"
+    )
+    assert spawn(program=["-c", script]).out in ("1 b''\n", "0 b''\n")

@@ -1,0 +1,157 @@
+"""``lquantizer``: files in, file and report out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.tools import lquantizer
+from tests.networks import random
+from tests.tools.running import Outcome, call, left_behind, spawn
+
+Capture = pytest.CaptureFixture[str]
+ISSUE = (
+    "lquantizer --input_model model.circle --output_model answer.circle "
+    "--input_data train.hdf5 --encode_bits 3"
+)
+
+
+def quantize(capsys: Capture, *more: str, output: str = "answer.circle") -> Outcome:
+    argv = ["--input_model", "model.circle", "--output_model", output]
+    if "--input_data" not in more:
+        argv += ["--input_data", "train.hdf5"]
+    return call(capsys, *argv, *more, main=lquantizer.main)
+
+
+def widths(path: str = "answer.circle") -> list[tuple[str, int, int]]:
+    """Name, input bits and weight bits of every quantized layer of a file."""
+    ops = luciole.load(path).graph.ops
+    return [
+        (op.name, op.input_scales.dims[0], op.weights_scales.dims[1])
+        for op in ops
+        if isinstance(op, LQFullyConnected)
+    ]
+
+
+def test_the_command_of_the_manual_works_as_it_stands(capsys: Capture, folder: Path) -> None:
+    outcome = call(capsys, *ISSUE.split()[1:], main=lquantizer.main)
+    assert outcome.code == 0
+    assert widths() == [("act1", 3, 3), ("fc2", 3, 3)]
+    assert outcome.err.startswith("data: x: float32 [60,20], min ")
+    assert outcome.out.splitlines()[0].startswith("layer  input bits  weight bits")
+    assert outcome.out.splitlines()[-1].startswith("answer.circle: 2.6 KB -> 2.0 KB in ")
+    x = random(50, 60, 20)
+    wanted, found = (
+        luciole.Interpreter(f).run(x)["fc2"] for f in ("model.circle", "answer.circle")
+    )
+    assert np.mean((wanted - found) ** 2) < 0.1 * np.mean(wanted**2)
+
+
+def test_the_installed_command_works_as_it_stands(folder: Path) -> None:
+    program = shutil.which("lquantizer", path=str(Path(sys.executable).parent))
+    if program is None:
+        pytest.skip("needs an installed lquantizer beside Python")
+    outcome = spawn(*ISSUE.split()[1:], program=[program])
+    assert outcome.code == 0
+    assert widths() == [("act1", 3, 3), ("fc2", 3, 3)]
+
+
+def test_luciole_quantize_is_the_same_program(capsys: Capture, folder: Path) -> None:
+    call(capsys, *ISSUE.split()[1:], main=lquantizer.main)
+    first = Path("answer.circle").read_bytes()
+    call(capsys, "quantize", *ISSUE.split()[1:])
+    assert Path("answer.circle").read_bytes() == first
+
+
+def test_the_bits_have_a_default(capsys: Capture, folder: Path) -> None:
+    assert quantize(capsys).code == 0
+    assert widths() == [("act1", 3, 3), ("fc2", 3, 3)]
+
+
+def test_inputs_and_weights_may_differ(capsys: Capture, folder: Path) -> None:
+    assert quantize(capsys, "--encode_bits", "2", "--input_bits", "8").code == 0
+    assert widths() == [("act1", 8, 2), ("fc2", 8, 2)]
+    assert quantize(capsys, "--weight_bits", "1").code == 0
+    assert widths() == [("act1", 3, 1), ("fc2", 3, 1)]
+
+
+def test_a_recipe_chooses_layer_by_layer(capsys: Capture, folder: Path) -> None:
+    outcome = quantize(capsys, "--encode_bits", "2", "--recipe", "recipe.json")
+    assert outcome.code == 0
+    assert widths() == [("act1", 2, 2)]
+    assert "left alone: skipped by the recipe" in outcome.out
+
+
+def test_json_says_what_was_done(capsys: Capture, folder: Path) -> None:
+    outcome = quantize(capsys, "--json", "--report", "report.json", "--recipe", "recipe.json")
+    report = json.loads(outcome.out)
+    assert report == json.loads(Path("report.json").read_text())
+    assert report.keys() >= {"layers", "bytes_before", "bytes_after", "seconds"}
+    done, left = report["layers"]
+    keys = {"name", "input_bits", "weight_bits", "mse", "snr_db", "skipped"}
+    assert done.keys() == left.keys() >= keys | {"bytes_before", "bytes_after"}
+    assert (done["name"], done["input_bits"], done["weight_bits"]) == ("fc1", 3, 3)
+    assert done["skipped"] is None
+    assert 0 < done["mse"] < 1
+    assert done["snr_db"] > 10
+    assert (left["name"], left["skipped"], left["mse"]) == ("fc2", "skipped by the recipe", None)
+    assert report["bytes_before"] == Path("model.circle").stat().st_size
+    assert report["bytes_after"] == Path("answer.circle").stat().st_size
+
+
+def test_the_seed_and_the_fit_change_the_result(capsys: Capture, folder: Path) -> None:
+    contents = []
+    for more in (
+        [],
+        ["--method", "published"],
+        ["--method", "published", "--seed", "1"],
+        ["--method", "published", "--update", "least_squares"],
+        ["--method", "published", "--initialisation", "greedy"],
+    ):
+        assert quantize(capsys, *more).code == 0
+        contents.append(Path("answer.circle").read_bytes())
+    assert len(set(contents)) == 5
+    quantize(capsys, "--seed", "0")
+    assert Path("answer.circle").read_bytes() == contents[0]
+
+
+def test_the_first_records_and_preprocessing(capsys: Capture, folder: Path) -> None:
+    outcome = quantize(capsys, "--calibration", "7", "--preprocess", "x * 0 + 5")
+    assert "data: x: float32 [7,20], min 5, max 5, mean 5" in outcome.err
+
+
+def test_one_bit_of_positive_data_is_warned_about(capsys: Capture, folder: Path) -> None:
+    outcome = quantize(
+        capsys, "--encode_bits", "1", "--preprocess", "x * x", "--method", "published"
+    )
+    assert outcome.code == 0
+    warnings = [line for line in outcome.err.splitlines() if line.startswith("luciole: warning: ")]
+    assert len(warnings) == 1
+    assert "standardise the data" in warnings[0]
+
+
+def test_the_model_may_be_replaced_by_its_quantized_form(capsys: Capture, folder: Path) -> None:
+    before = left_behind(folder)
+    assert quantize(capsys, output="model.circle").code == 0
+    assert widths("model.circle") == [("act1", 3, 3), ("fc2", 3, 3)]
+    assert left_behind(folder) == before
+
+
+def test_other_data_gives_the_same_file(capsys: Capture, folder: Path) -> None:
+    quantize(capsys)
+    wanted = Path("answer.circle").read_bytes()
+    x = random(50, 60, 20)
+    np.save("x.npy", x)
+    Path("records").mkdir()
+    for i, record in enumerate(x):
+        np.save(f"records/{i}.npy", record)
+    for source in ("test.npz", "test.npz:x_test", "x.npy", "records"):
+        assert quantize(capsys, "--input_data", source).code == 0
+        assert Path("answer.circle").read_bytes() == wanted

@@ -1,0 +1,111 @@
+"""Names of tensors and files that no terminal can show, and extras that are not installed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from tests.networks import network, value_named
+from tests.tools.running import spawn
+
+ARGUMENTS = {
+    "input_model": "model.circle",
+    "output_model": "answer.circle",
+    "input_data": "train.hdf5",
+}
+
+
+def argv(**changes: str) -> list[str]:
+    """Arguments of ``lquantizer`` with some of them changed or added."""
+    return [word for name, value in (ARGUMENTS | changes).items() for word in (f"--{name}", value)]
+
+
+def test_names_that_are_not_printable_break_nothing(folder: Path) -> None:
+    model = network()
+    value_named(model, "fc1").name = "fc\udcff \x1b[31m é"
+    Path("odd.circle").write_bytes(to_bytes(model))
+    for words in (
+        ["dump", "odd.circle"],
+        ["dump", "odd.circle", "--json"],
+        ["verify", "odd.circle"],
+        ["quantize", *argv(input_model="odd.circle", report="report.json")],
+        ["quantize", *argv(input_model="odd.circle"), "--json"],
+    ):
+        outcome = spawn(*words)
+        assert outcome.code == 0, outcome
+        assert "Traceback" not in outcome.err
+    assert json.loads(Path("report.json").read_text())["layers"][0]["name"].startswith("fc")
+    assert luciole.load("answer.circle").graph.ops[0].kind == "LQ_FULLY_CONNECTED"
+
+
+def test_file_names_that_are_not_utf_8_break_nothing(folder: Path) -> None:
+    odd = os.fsencode(folder) + b"/m\xff\xc3.circle"
+    try:
+        with open(odd, "wb") as file:
+            file.write(Path("model.circle").read_bytes())
+    except OSError:
+        pytest.skip("needs a file system that takes any name")
+    assert spawn("dump", odd).code == 0
+    assert spawn("verify", odd).code == 0
+    assert "No such file" in spawn("verify", odd + b"x").error(1)
+    assert "\\udcff" in spawn("verify", odd + b"x").err
+    words = ["quantize", *argv()]
+    words[words.index("answer.circle")] = os.fsdecode(odd)
+    assert spawn(*words).code == 0
+    assert luciole.load(os.fsdecode(odd)).graph.ops[0].kind == "LQ_FULLY_CONNECTED"
+
+
+WITHOUT = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Blocker(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError("No module named " + repr(name), name=name)
+
+sys.meta_path.insert(0, Blocker())
+from luciole.tools.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("name", ["m.keras", "m.h5", "saved"])
+def test_import_refuses_keras_models_without_tensorflow(folder: Path, name: str) -> None:
+    Path("m.keras").write_bytes(b"PK\x03\x04 and so on")
+    Path("m.h5").write_bytes(b"\x89HDF\r\n\x1a\n and so on")
+    Path("saved").mkdir()
+    Path("saved/saved_model.pb").write_bytes(b"")
+    program = ["-c", WITHOUT.format(blocked=["tensorflow", "keras"])]
+    text = spawn("import", name, "-o", "answer.circle", program=program).error(1)
+    assert text == f"{name}: this needs TensorFlow: pip install 'luciole[tensorflow]'"
+    assert not Path("answer.circle").exists()
+
+
+def test_the_mnist_demo_refuses_without_tensorflow(folder: Path) -> None:
+    np.savez("mnist.npz", x_train=np.zeros((4, 28, 28), np.uint8), y_train=np.zeros(4, np.uint8))
+    program = ["-c", WITHOUT.format(blocked=["tensorflow", "keras"])]
+    text = spawn("demo", "--mnist", "mnist.npz", program=program).error(1)
+    assert text == "the MNIST demo: this needs TensorFlow: pip install 'luciole[tensorflow]'"
+
+
+def test_everything_else_works_without_the_extras(folder: Path) -> None:
+    program = ["-c", WITHOUT.format(blocked=["tensorflow", "keras", "ai_edge_litert", "onert"])]
+    for words in (
+        ["quantize", *argv()],
+        ["dump", "answer.circle"],
+        ["import", "-o", "a.tflite", "model.circle"],
+    ):
+        assert spawn(*words, program=program).code == 0
+
+
+def test_dumping_needs_no_compiler(folder: Path) -> None:
+    program = ["-c", WITHOUT.format(blocked=["numba", "llvmlite", "h5py", "rich"])]
+    for words in (["dump", "model.circle"], ["verify", "model.circle", "--json"]):
+        assert spawn(*words, program=program).code == 0

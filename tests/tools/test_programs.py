@@ -1,0 +1,154 @@
+"""What all programs have in common: help, exit codes, spelling of options, ways to start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import luciole
+from luciole.tools import dump, lquantizer
+from luciole.tools.command import with_dashes
+from luciole.tools.main import PROGRAMS
+from tests.tools.running import call, spawn
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_without_arguments_the_programs_are_listed(capsys: Capture) -> None:
+    outcome = call(capsys)
+    assert outcome.code == 2
+    for name, program in PROGRAMS.items():
+        assert f"{name} " in outcome.out
+        assert program.summary in outcome.out
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_of_the_umbrella(capsys: Capture, flag: str) -> None:
+    outcome = call(capsys, flag)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("usage: luciole PROGRAM")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_of_every_program(capsys: Capture, name: str, flag: str) -> None:
+    outcome = call(capsys, name, flag)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith(f"usage: luciole {name} ")
+    assert "--json" in outcome.out
+    assert "--debug" in outcome.out
+
+
+@pytest.mark.parametrize("words", [["--version"], *([name, "--version"] for name in PROGRAMS)])
+def test_version(capsys: Capture, words: list[str]) -> None:
+    outcome = call(capsys, *words)
+    assert (outcome.code, outcome.out) == (0, f"luciole {luciole.__version__}\n")
+
+
+def test_help_of_the_programs_with_names_of_their_own(capsys: Capture) -> None:
+    for name, main in (("lquantizer", lquantizer.main), ("circle-dump", dump.main)):
+        outcome = call(capsys, "--help", main=main)
+        assert outcome.code == 0
+        assert outcome.out.startswith(f"usage: {name} ")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """It answers at once: none of the big packages, nor our own rooms behind them, is loaded."""
+    script = (
+        "import sys, runpy\n"
+        "sys.argv = ['luciole', 'quantize', '--help']\n"
+        "try: runpy.run_module('luciole', run_name='__main__')\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'numba', 'h5py', 'tensorflow', 'rich', 'luciole.ir'}\n"
+        "print('HEAVY', sorted(heavy & sys.modules.keys()))\n"
+    )
+    outcome = spawn(program=["-c", script])
+    assert outcome.out.splitlines()[-1] == "HEAVY []"
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["paint"], "argument PROGRAM: invalid choice: 'paint'"),
+        (["--paint"], "the following arguments are required: PROGRAM"),
+        (["eval"], "the following arguments are required: MODEL, --data"),
+        (["eval", "m.circle", "--data"], "argument --data: expected one argument"),
+        (["eval", "m.circle", "--data", "x", "--limit", "many"], "argument --limit: invalid int"),
+        (["eval", "m.circle", "--data", "x", "--paint"], "unrecognized arguments: --paint"),
+        (["import", "m.tflite"], "the following arguments are required: -o/--output"),
+        (["dump"], "the following arguments are required: MODEL"),
+        (["verify", "a", "b"], "unrecognized arguments: b"),
+        (["quantize"], "the following arguments are required: --input-model, --output-model"),
+        (["demo", "--calibration", "x"], "argument --calibration: invalid int value: 'x'"),
+    ],
+)
+def test_programs_refuse_wrong_usage(capsys: Capture, argv: list[str], sentence: str) -> None:
+    text = call(capsys, *argv).error(code=2)
+    assert text.startswith(sentence)
+    assert text.endswith(" --help says more)")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["--input_model", "a_b.circle"], ["--input-model", "a_b.circle"]),
+        (["--input_model=a_b.circle"], ["--input-model=a_b.circle"]),
+        (["-o", "a_b", "x_y"], ["-o", "a_b", "x_y"]),
+        (["--a-b_c"], ["--a-b-c"]),
+    ],
+)
+def test_underscores_mean_dashes_in_names_only(given: Sequence[str], meant: list[str]) -> None:
+    assert with_dashes(given) == meant
+
+
+@pytest.mark.parametrize("sign", ["-", "_"])
+def test_options_are_taken_with_dashes_and_underscores(
+    capsys: Capture, folder: Path, sign: str
+) -> None:
+    argv = [
+        "quantize",
+        f"--input{sign}model=model.circle",
+        f"--output{sign}model",
+        "answer_1.circle",
+        f"--input{sign}data",
+        "train.hdf5",
+        f"--encode{sign}bits=1",
+    ]
+    assert call(capsys, *argv).code == 0
+    assert (folder / "answer_1.circle").exists()
+
+
+def test_python_m_luciole_is_luciole(capsys: Capture, folder: Path) -> None:
+    for argv in (["dump", "model.circle"], ["verify", "model.circle", "--json"], ["--help"]):
+        outcome = spawn(*argv)
+        assert outcome == call(capsys, *argv)
+        assert outcome.code == 0
+
+
+def test_exit_codes_reach_the_shell(folder: Path, unsupported: Path) -> None:
+    assert spawn("verify", "missing.circle").error(1) == "missing.circle: No such file or directory"
+    assert "invalid choice: 'paint'" in spawn("paint").error(2)
+    text = spawn("eval", unsupported, "--data", "train.hdf5").error(3)
+    assert text.startswith("cannot run CUSTOM(Mystery) (2x)")
+
+
+def test_debug_shows_where_it_went_wrong(folder: Path) -> None:
+    outcome = spawn("verify", "missing.circle", "--debug")
+    assert outcome.code == 1
+    assert outcome.err.startswith("Traceback")
+    assert "missing.circle: No such file or directory" in outcome.err.splitlines()[-1]
+
+
+def test_json_has_nothing_beside_it_on_standard_output(capsys: Capture, folder: Path) -> None:
+    for argv in (
+        ["verify", "model.circle"],
+        ["dump", "model.circle"],
+        ["import", "model.circle", "-o", "again.circle"],
+        ["eval", "model.circle", "--data", "test.npz"],
+    ):
+        outcome = call(capsys, *argv, "--json")
+        assert outcome.code == 0
+        assert isinstance(json.loads(outcome.out), dict)
