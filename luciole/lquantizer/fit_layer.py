@@ -26,8 +26,6 @@ _SAMPLED = 1_000_000
 """Input elements that are enough to fit a basis of at most 8 numbers."""
 _TRIAL_ROUNDS = 3
 """Rounds that tell ways apart."""
-_CLEARLY = 0.95
-"""A more elaborate way must lower the held-back error at least this far."""
 _DAMPING = 0.01
 """Added to the diagonal of the second moments, as a share of its mean: border pixels never vary."""
 _REFITS = (0.5, 0.05)
@@ -108,7 +106,7 @@ def learn(task: Task) -> Learned:
         name: _error(way(part, _TRIAL_ROUNDS), part, z[held], task.targets[held])
         for name, way in ways.items()
     }
-    best = _choose(errors)
+    best = min(errors, key=errors.__getitem__)
     coded = ways[best](whole, ROUNDS)
     stages = {
         "baseline": _baseline(task, held),
@@ -116,15 +114,6 @@ def learn(task: Task) -> Learned:
         "output_aware": errors[best],
     }
     return Learned(inputs, coded, _bias(coded, whole), best, stages)
-
-
-def _choose(errors: dict[str, float]) -> str:
-    """The first way, unless a later one is clearly better: ties on few records mean nothing."""
-    best, *others = errors
-    for name in others:
-        if errors[name] < _CLEARLY * errors[best]:
-            best = name
-    return best
 
 
 def quantized_rows(rows: Rows, inputs: Fit) -> Matrix:
@@ -150,7 +139,7 @@ def _input_samples(task: Task) -> Samples:
         values = values[task.rows.inside]
     flat = values.reshape(-1)
     if flat.size > _SAMPLED:
-        flat = np.random.default_rng(task.seed).choice(flat, _SAMPLED, replace=False)
+        flat = flat[np.random.default_rng(task.seed).integers(0, flat.size, _SAMPLED)]
     return Samples.compressed(flat)
 
 

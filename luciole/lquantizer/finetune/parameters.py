@@ -1,0 +1,160 @@
+"""What is learned in one layer, as arrays: read from its operator and written back.
+
+The codes of a layer follow from its shadow weights: each takes its row's nearest level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from luciole.ir import Array, Graph, Op, Value, codes
+from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.ir.value import shape_text
+from luciole.lquantizer.errors import QuantizeError
+
+LQOp = LQFullyConnected | LQConv2D
+
+
+@dataclass
+class Parameters:
+    """Float32 arrays. ``latents`` are the shadow weights, one row of n for each of o outputs."""
+
+    latents: Array
+    """[o, n]; n counts the taps of a filter, [kh, kw, c] in this order."""
+    weight_basis: Array
+    """[o, kw]"""
+    weight_offset: Array
+    """[o]"""
+    input_basis: Array
+    """[kx]"""
+    input_offset: Array
+    """[]"""
+    bias: Array
+    """[o]"""
+
+    def items(self) -> Iterator[tuple[str, Array]]:
+        """Names with arrays."""
+        for field in fields(self):
+            yield field.name, getattr(self, field.name)
+
+
+def trained_ops(graph: Graph) -> list[LQOp]:
+    """The operators with learned levels. Raises QuantizeError when there is none."""
+    found = [op for op in graph.ops if isinstance(op, LQOp)]
+    if not found:
+        raise QuantizeError("the student has no layer with learned levels: quantize it first")
+    return found
+
+
+def row_shape(op: LQOp) -> tuple[int, ...]:
+    """The axes of one output's weights: [n], or [kh, kw, c]."""
+    if isinstance(op, LQFullyConnected):
+        return (op.hidden_size,)
+    return (*_constant(op, "weights_binary").shape[2:4], op.input_channels)
+
+
+def read(op: LQOp, target: Array | None = None, margin: float = 0.05) -> Parameters:
+    """What an operator holds, its shadow weights inside of the cells of its present codes.
+
+    They lie as close to ``target`` (float weights, [o, n] or [o, kh, kw, c]) as a margin of that
+    many steps from the cells' edges lets them, or on their levels without one. Raises QuantizeError
+    for targets of another shape and for operands that are computed.
+    """
+    basis, offset = _constant(op, "weights_scales"), _constant(op, "weights_offsets")
+    outputs = len(basis)
+    offset = offset if offset.size else np.zeros(outputs, np.float32)
+    bias = _constant(op, "bias")
+    levels, order = codes.levels(basis, offset)
+    index = np.take_along_axis(np.argsort(order, axis=1), _code_numbers(op), axis=1)
+    latents = np.take_along_axis(levels, index, axis=1)
+    if target is not None:
+        latents = _into_cells(_rows(op, target, latents.shape), levels, index, margin)
+    return Parameters(
+        latents.astype(np.float32),
+        basis.copy(),
+        offset.copy(),
+        _constant(op, "input_scales").copy(),
+        np.array(op.input_offset, np.float32),
+        bias.copy() if bias.size else np.zeros(outputs, np.float32),
+    )
+
+
+def _constant(op: LQOp, name: str) -> Array:
+    """A constant operand, empty where it is absent."""
+    value: Value | None = dict(op.named_operands()).get(name)
+    if value is None:
+        return np.zeros(0, np.float32)
+    if value.data is None:
+        raise QuantizeError(f"{op}: {name} is computed, only constants can be trained")
+    return value.data
+
+
+def _code_numbers(op: LQOp) -> Array:
+    """The code of every weight, bit i for basis element i: [o, n]."""
+    shape = row_shape(op)
+    signs = codes.unpack(_constant(op, "weights_binary"), shape[-1])
+    rows = signs.reshape(*signs.shape[:2], -1).astype(np.intp)
+    weights = 1 << np.arange(rows.shape[1])
+    return np.asarray((rows * weights[:, None]).sum(axis=1))
+
+
+def _rows(op: LQOp, target: Array, shape: tuple[int, ...]) -> Array:
+    wanted = (shape[0], *row_shape(op))
+    if target.shape not in (wanted, shape):
+        raise QuantizeError(
+            f"{op}: its target weights are {shape_text(target.shape)}, "
+            f"{shape_text(wanted)} is needed"
+        )
+    return target.reshape(shape)
+
+
+def _into_cells(target: Array, levels: Array, index: Array, margin: float) -> Array:
+    """Each number moved into the cell of its level; the outer cells end half a step outside."""
+    gap = np.diff(levels, axis=1)
+    reach = (levels[:, -1:] - levels[:, :1]) / (2 * gap.shape[1])
+    between = (levels[:, :-1] + levels[:, 1:]) / 2
+    low = np.concatenate([levels[:, :1] - reach, between + margin * gap], axis=1)
+    high = np.concatenate([between - margin * gap, levels[:, -1:] + reach], axis=1)
+    bounds = (np.take_along_axis(side, index, axis=1) for side in (low, high))
+    return np.clip(target, *bounds)
+
+
+def encode(op: LQOp, learned: Parameters) -> Array:
+    """The packed bit planes of the shadow weights' nearest levels, as the operator holds them."""
+    levels, order = codes.levels(learned.weight_basis, learned.weight_offset)
+    index = codes.encode_rows(learned.latents, codes.thresholds(levels))
+    numbers = np.take_along_axis(order, index, axis=1)
+    places = np.arange(learned.weight_basis.shape[1])
+    signs = (numbers[:, None, :] >> places[:, None]) & 1
+    return codes.pack(signs.reshape(*signs.shape[:2], *row_shape(op)).astype(np.bool_))
+
+
+def write(op: LQOp, learned: Parameters) -> None:
+    """Put what was learned into an operator.
+
+    Constants that other operators use as well stay as they are for them. An offset or a bias that
+    is 0 everywhere is not added where there was none.
+    """
+    binary = encode(op, learned)
+    _set(op, "weights_scales", learned.weight_basis)
+    _set(op, "weights_binary", binary)
+    _set(op, "input_scales", learned.input_basis)
+    op.input_offset = float(learned.input_offset)
+    for name, array in (("bias", learned.bias), ("weights_offsets", learned.weight_offset)):
+        if array.any() or dict(op.named_operands()).get(name) is not None:
+            _set(op, name, array)
+
+
+def _set(op: Op, name: str, array: Array) -> None:
+    graph = op.graph
+    assert graph is not None, "a layer that was trained is part of a graph"
+    value: Value | None = dict(op.named_operands()).get(name)
+    if value is not None and len(value.users) == 1 and not value.is_output:
+        value.set_data(array)
+        return
+    place = [field.name for field in op.operand_fields()].index(name)
+    op.set_operand(place, graph.add_constant(graph.unique_name(f"{op.name}/{name}"), array))

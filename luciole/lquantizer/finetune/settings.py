@@ -1,0 +1,109 @@
+"""What can be chosen for a fine-tuning, and what it gives back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from luciole.ir import Model
+from luciole.lquantizer.errors import QuantizeError
+
+RATES = (1e-3, 3e-4, 1e-4)
+"""Learning rates for 1, 2 and more bits: measured on MNIST, where larger ones lose accuracy from
+two bits on and smaller ones do not reach it at one bit.
+"""
+
+
+@dataclass(frozen=True)
+class FinetuneSettings:
+    """How a model is fine-tuned. Learning rates fall to 0 along half a cosine."""
+
+    batch: int = 100
+    learning_rate: float | None = None
+    """For weights, inputs and biases of every layer; by its bits when not given (``RATES``)."""
+    relative: bool = True
+    """Whether rates count in units of each layer's own size, so that scaling a model's inputs or
+    weights changes nothing; the units are about 1 in the network that the rates are from."""
+    basis_factor: float = 0.1
+    """Weight bases and weight offsets learn at this share of the rate."""
+    temperature: float = 2.0
+    """Of the softmax in the distillation loss (Hinton et al. 2015, "Distilling the Knowledge in a
+    Neural Network", section 2)."""
+    seed: int = 0
+    held_back: float = 0.05
+    """Share of the records that only judge the epochs, at most ``held_back_most``."""
+    held_back_most: int = 2000
+    shift: int = 0
+    """Pixels by which images [records, height, width, channels] are moved at random, at most."""
+    train_inputs: bool = True
+    """Whether the levels of the layers' inputs are trained."""
+    new_offsets: bool = False
+    """Whether weights get an offset where the student's layers have none."""
+    float_biases: bool = False
+    """Whether the biases of layers that stayed float are trained too."""
+    hints: tuple[str, ...] = ()
+    """Tensors, by shell pattern, that student and teacher both compute and that shall be alike
+    (Romero et al. 2015, "FitNets", section 2.2)."""
+    hint_weight: float = 1.0
+    label_weight: float = 0.5
+    """Share of the labels' cross-entropy in the loss, where labels are given."""
+    margin: float = 0.05
+    """How far inside of its code's cell a shadow weight starts, in steps between two levels."""
+
+    def __post_init__(self) -> None:
+        for name, good, wanted in (
+            ("batch", self.batch >= 1, "at least 1"),
+            ("learning_rate", self.learning_rate is None or self.learning_rate > 0, "above 0"),
+            ("temperature", self.temperature > 0, "above 0"),
+            ("held_back", 0 <= self.held_back < 1, "0 or more and below 1"),
+            ("held_back_most", self.held_back_most >= 0, "0 or more"),
+            ("shift", self.shift >= 0, "0 or more"),
+            ("label_weight", 0 <= self.label_weight <= 1, "0 to 1"),
+            ("margin", 0 < self.margin < 0.5, "above 0 and below 0.5"),
+        ):
+            if not good:
+                found = getattr(self, name)
+                raise QuantizeError(f"fine-tuning: {name} is {found}, it must be {wanted}")
+
+    def rate(self, bits: int) -> float:
+        """The learning rate of what has this many bits."""
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return RATES[min(bits, len(RATES)) - 1]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch. Number 0 is the student as it was given, without a training loss.
+
+    ``held_back_loss`` is the distance to the teacher on records that were held back, ``agreement``
+    the share of them for which student and teacher choose the same class (None for regression).
+    """
+
+    epoch: int
+    loss: float | None
+    held_back_loss: float | None
+    agreement: float | None
+    seconds: float
+
+    def is_better_than(self, other: Epoch, held_back: int) -> bool:
+        """Whether this later epoch's state replaces another's, judged on so many records.
+
+        Agreement decides where it differs by more than one standard error, else the distance.
+        """
+        if self.held_back_loss is None or other.held_back_loss is None:
+            return True
+        if self.agreement is not None and other.agreement is not None:
+            gain = self.agreement - other.agreement
+            if abs(gain) > math.sqrt((2 - self.agreement - other.agreement) / held_back):
+                return gain > 0
+        return self.held_back_loss < other.held_back_loss
+
+
+@dataclass
+class FinetuneResult:
+    """The best model, the epoch that it comes from, and every epoch."""
+
+    model: Model
+    best: Epoch
+    history: list[Epoch]

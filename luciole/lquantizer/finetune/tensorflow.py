@@ -1,0 +1,41 @@
+"""The one door to TensorFlow: imported when a function runs, without its messages."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from luciole.ir import LucioleError
+
+TensorFlow = Any
+"""The module ``tensorflow``: it has no types that a checker could read, nor have its objects."""
+Tensor = Any
+"""A ``tf.Tensor``, or a NumPy array where the model holds a constant."""
+
+
+def tensorflow() -> TensorFlow:
+    """TensorFlow. Raises LucioleError, in one line, when it is missing."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        with _quiet():
+            return importlib.import_module("tensorflow")
+    except ImportError:
+        raise LucioleError(
+            "fine-tuning: this needs TensorFlow: pip install 'luciole[tensorflow]'"
+        ) from None
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what TensorFlow's libraries print while they load away from standard error."""
+    saved = os.dup(2)
+    try:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
