@@ -12,17 +12,14 @@ their levels (3 bits and more), quantizing the input takes two to three times as
 from __future__ import annotations
 
 import argparse
-import platform
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from datetime import date
-from importlib.metadata import version
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.machine import machine
 from luciole.interpreter import Interpreter
 from luciole.ir import Graph, Model, Value, codes
 from luciole.ir.ops.lq_conv_2d import LQConv2D
@@ -33,6 +30,7 @@ DEPTH = 10
 """Layers in a stack."""
 
 WIDTHS = (1, 2, 3, 4)
+PACKAGES = ("luciole", "numba", "llvmlite", "numpy", "ai-edge-litert", "tensorflow-cpu")
 Call = Callable[[], object]
 
 
@@ -145,17 +143,6 @@ def measured(layer: Layer, rounds: int) -> Iterator[tuple[int, list[float], list
         yield bits, times[0], ours
 
 
-def machine() -> str:
-    """Processor, date and versions, for the line under a table."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    fields = {k.strip(): v.strip() for k, _, v in (line.partition(":") for line in lines)}
-    cpu = f"{fields.get('model name', platform.processor())} family {fields.get('cpu family', '?')}"
-    packages = ("luciole", "numba", "llvmlite", "numpy", "ai-edge-litert", "tensorflow-cpu")
-    versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    return f"{cpu}, 1 thread, {date.today()}, Python {platform.python_version()}, {versions}"
-
-
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -169,7 +156,7 @@ def main() -> None:
             pairs = zip(peer, ours, strict=True)
             cells = " | ".join(f"{p:.2f} | {t:.2f} | {p / t:.2f}x" for p, t in pairs)
             print(f"{layer} | {bits} | {cells} |", flush=True)
-    print(f"\n{machine()}")
+    print(f"\n{machine(PACKAGES)}")
 
 
 if __name__ == "__main__":

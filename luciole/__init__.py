@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from luciole.api import Interpreter, Result, load, quantize, save
+    from luciole.api import Interpreter, Result, finetune, load, quantize, save
     from luciole.ir import Graph, LucioleError, Model
 
 __version__ = "0.1.0"
@@ -26,6 +26,7 @@ __all__ = [
     "Model",
     "Result",
     "__version__",
+    "finetune",
     "load",
     "quantize",
     "save",
@@ -38,6 +39,7 @@ _HOME = {
     "Interpreter": "luciole.api",
     "Result": "luciole.api",
     "load": "luciole.importers",
+    "finetune": "luciole.api",
     "quantize": "luciole.api",
     "save": "luciole.exporters",
 }

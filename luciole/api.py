@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,10 +14,14 @@ from luciole.exporters import save, to_bytes
 from luciole.importers import from_bytes, load
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT
 from luciole.ir import Array, Model
+from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer import Choice, Recipe, Result, Settings
 from luciole.lquantizer.quantize import Track
 
-__all__ = ["Interpreter", "Result", "load", "quantize", "save"]
+if TYPE_CHECKING:
+    from luciole.lquantizer.finetune import FinetuneResult, FinetuneSettings
+
+__all__ = ["Interpreter", "Result", "finetune", "load", "quantize", "save"]
 
 Path_ = str | os.PathLike[str]
 Method = Literal["fit", "published"]
@@ -59,6 +63,8 @@ def quantize(
     method: Method = "fit",
     settings: Settings | None = None,
     seed: int = 0,
+    weights_only: bool = False,
+    unroll_lstms: bool = False,
     track: Track | None = None,
 ) -> Result:
     """Quantize a model's dense layers and convolutions to learned levels.
@@ -67,23 +73,67 @@ def quantize(
     input) whose first axis counts them. ``encode_bits`` is the width of inputs and weights unless
     ``input_bits`` or ``weight_bits`` say otherwise; ``recipe`` (a JSON file or its content) chooses
     layer by layer. ``method`` "fit" keeps each layer's output close; "published" is the baseline,
-    for dense layers, with its own ``settings``. Returns the new model and a report. Raises
-    QuantizeError when nothing qualifies or the data cannot be used.
+    for dense layers, with its own ``settings``. ``weights_only`` keeps layers' inputs float and
+    writes ONE's BCQ_FULLY_CONNECTED; ``unroll_lstms`` turns LSTMs into dense layers first, whose
+    state starts at zero in each run. Returns the new model and a report. Raises QuantizeError when
+    nothing qualifies or the data cannot be used.
     """
     model = model if isinstance(model, Model) else load(model)
     default = Choice(
         encode_bits if input_bits is None else input_bits,
         encode_bits if weight_bits is None else weight_bits,
+        weights_only=weights_only,
     )
     records, chosen = _records(model, data), _recipe(recipe, default)
     if method == "published":
         settings = settings or Settings(seed=seed)
         result = lquantizer.quantize_records(model, records, chosen, settings, track)
     else:
-        result = lquantizer.fit_records(model, records, chosen, seed, track)
+        result = lquantizer.fit_records(model, records, chosen, seed, track, unroll_lstms)
     result.report.bytes_before = len(to_bytes(model))
     result.report.bytes_after = len(to_bytes(result.model))
     return result
+
+
+def finetune(
+    student: Path_ | Model,
+    teacher: Path_ | Model,
+    data: Mapping[str, Any] | Any,
+    *,
+    epochs: int,
+    labels: Array | None = None,
+    settings: FinetuneSettings | None = None,
+    latents: Mapping[str, Array] | None = None,
+    checkpoint: Path_ | None = None,
+    resume: bool = False,
+    report: Callable[[str], None] | None = None,
+    track: Track | None = None,
+) -> FinetuneResult:
+    """Fine-tune a quantized model so that it does what the float model does, without labels.
+
+    ``data`` are samples as ``quantize`` takes them, ``latents`` its result's; ``labels`` are used
+    only where given. A ``checkpoint`` file is written after each epoch, and ``resume`` goes on from
+    it. ``report`` is given a line for each epoch. Returns the best model by held-back records and
+    the history. Raises what ``luciole.lquantizer.finetune.finetune`` does; needs TensorFlow.
+    """
+    from luciole.lquantizer import finetune as training
+
+    student = student if isinstance(student, Model) else load(student)
+    teacher = (teacher if isinstance(teacher, Model) else load(teacher)).clone()
+    unroll_lstm(teacher.graph)  # it has no differentiable form of its own
+    return training.finetune(
+        student,
+        teacher,
+        _records(student, data),
+        epochs=epochs,
+        labels=labels,
+        settings=settings,
+        latents=latents,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+        resume=resume,
+        track=track,
+        report=report,
+    )
 
 
 def _records(model: Model, data: Mapping[str, Any] | Any) -> dict[str, Array]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, Graph, Op, Value
+from luciole.ir import Array, Graph, Op, Value, codes
 from luciole.ir.codes import WORD
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, decoded
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -15,30 +15,36 @@ from luciole.ir.ops.pad import Pad
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.transpose import Transpose
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.rewrite import encode_weights
+from luciole.lquantizer.rewrite import nearest_codes
 
 
 def replace_layer_bcq(
-    op: FullyConnected, weight_basis: NDArray[np.float64]
+    op: FullyConnected,
+    weight_basis: NDArray[np.float64],
+    weight_codes: NDArray[np.intp] | None = None,
+    bias: Array | None = None,
 ) -> tuple[BCQFullyConnected, Value]:
     """Replace a dense layer by one with the learned weight basis [o, k].
 
     The new operator takes columns, so it stands between two TRANSPOSE; a row that is not whole
     words of 32 gets zeros behind its inputs (PAD), and RESHAPE goes from and to other ranks than 2.
-    Returns the operator and the tensor that took the old result's place and name. Raises
-    QuantizeError, before anything is changed, when the result's shape is open along several axes.
+    ``weight_codes`` [o, n] are code numbers (else each weight takes its nearest level), ``bias``
+    [o] replaces the layer's own. Returns the operator and the tensor that took the old result's
+    place and name. Raises QuantizeError, before anything is changed, when the result's shape is
+    open along several axes.
     """
     graph, weights = op.graph, op.weights.data
     assert graph is not None, "a layer to replace is part of a graph"
     assert weights is not None, "a layer to replace has constant weights"
     extents = _extents(op)
     scales = weight_basis.astype(np.float32)
+    code = nearest_codes(weights, scales) if weight_codes is None else weight_codes
     before = _Before(graph, op)
     new = BCQFullyConnected(
         _columns(before, weights.shape[1]),
         before.constant("weights_scales", np.ascontiguousarray(scales.T).reshape(-1)),
-        before.constant("weights_binary", _by_plane(encode_weights(weights, scales))),
-        before.flat_bias(),
+        before.constant("weights_binary", _by_plane(codes.planes(code, scales.shape[1]))),
+        before.flat_bias() if bias is None else before.constant("bias", bias.astype(np.float32)),
         before.constant("weights_clusters", np.array([scales.shape[::-1]], np.int32)),
         weights_hidden_size=-(-weights.shape[1] // WORD) * WORD,
         activation=op.activation,

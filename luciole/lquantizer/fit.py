@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,10 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
+from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_activation import split_activation
+from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.lquantizer.bcq import replace_layer_bcq
 from luciole.lquantizer.calibration import check_finite, watched
 from luciole.lquantizer.fit_layer import Learned, Task, learn
 from luciole.lquantizer.geometry import (
@@ -35,6 +38,7 @@ from luciole.lquantizer.geometry import (
     weight_matrix,
 )
 from luciole.lquantizer.layers import Group, check_layers, constant_bytes, find_groups
+from luciole.lquantizer.qem import Fit
 from luciole.lquantizer.quantize import Result, Track, untracked
 from luciole.lquantizer.recipe import Recipe
 from luciole.lquantizer.report import LayerReport, Report, in_order, snr_db
@@ -64,6 +68,8 @@ class _Job:
     others: list[Value | None]
     seed: int
     positions: int
+    learned: list[Op] = field(default_factory=list)
+    target: Array | None = None
 
 
 @dataclass
@@ -82,18 +88,23 @@ def fit_records(
     recipe: Recipe | None = None,
     seed: int = 0,
     track: Track | None = None,
+    unroll: bool = False,
 ) -> Result:
     """Quantize every layer that the recipe wants and that qualifies; the given model stays as it
     is.
 
-    ``records`` are unlabelled samples by input name, the first axis counting them. Raises
-    QuantizeError when nothing qualifies or the data cannot be used.
+    ``records`` are unlabelled samples by input name, the first axis counting them. ``unroll`` turns
+    LSTMs into dense layers first, which then are quantized too; their state starts at zero in each
+    run. Raises QuantizeError when nothing qualifies or the data cannot be used.
     """
     begun = time.perf_counter()
     recipe, track = recipe or Recipe(), track or untracked
     count = check_records(model.graph, records)
     check_finite(records)
     work = model.clone()
+    if unroll and unroll_lstm(work.graph):
+        remove_dead(work.graph)
+    listed = work.clone()
     groups, skipped = find_groups(work.graph, recipe)
     check_layers([g.name for g in groups], skipped, recipe)
     sizes = {g.name: sum(constant_bytes(op) for op in g.ops[:1]) for g in groups}
@@ -117,9 +128,12 @@ def fit_records(
         step(1)
     _correct_biases(work, reference, list(skipped), twins, records, batch)
     finish(work)
-    report = Report(in_order(model, reports, skipped))
+    report = Report(in_order(listed, reports, skipped))
     report.seconds = time.perf_counter() - begun
-    return Result(work, report)
+    latents = {
+        op.name: job.target.T for job in jobs for op in job.learned if job.target is not None
+    }
+    return Result(work, report, latents)
 
 
 def _job(group: Group, number: int, count: int, seed: int) -> _Job:
@@ -157,16 +171,15 @@ def _order(jobs: Sequence[_Job]) -> list[int]:
     """
     makers: dict[Op, int] = {op: n for n, job in enumerate(jobs) for op in job.group.ops}
     order: list[int] = []
+    seen: set[int] = set()
 
     def visit(number: int) -> None:
-        if number in order:
+        if number in seen:  # layers that share weights may stand in front of each other's steps
             return
-        needed = {
-            makers[op]
-            for own in jobs[number].group.ops
-            for op in _behind(own.input) & makers.keys()
-        }
-        for before in (*sorted(needed - {number}), *_smaller_partners(jobs, number, makers)):
+        seen.add(number)
+        first = jobs[number].group.ops[0]
+        needed = {makers[op] for op in _behind(first.input) & makers.keys()}
+        for before in (*sorted(needed), *_smaller_partners(jobs, number, makers)):
             visit(before)
         order.append(number)
 
@@ -244,14 +257,27 @@ def _learn(
         weight_matrix(ops[0]),
         _bias(ops[0]),
         numbers,
-        choice.input_bits,
+        None if choice.weights_only else choice.input_bits,
         choice.weight_bits,
         _is_last(ops[0]),
         job.seed,
     )
     learned = learn(task)
-    (op, _), *_ = replace_layers(ops, _parameters(learned))
-    return _report(job, task, learned, op)
+    job.learned = _replaced(ops, learned)
+    job.target = learned.weights.target
+    return _report(job, task, learned, job.learned[0])
+
+
+def _replaced(ops: Sequence[Dense], learned: Learned) -> list[Op]:
+    """The new operators: BCQ_FULLY_CONNECTED where inputs stay float, else learned levels."""
+    if learned.inputs is not None:
+        return [op for op, _ in replace_layers(ops, _parameters(learned, learned.inputs))]
+    basis, code = learned.weights.basis, learned.weights.code.T
+    return [
+        replace_layer_bcq(op, basis, code, learned.bias)[0]
+        for op in ops
+        if isinstance(op, FullyConnected)
+    ]
 
 
 def _report(job: _Job, task: Task, learned: Learned, op: Op) -> LayerReport:
@@ -261,7 +287,7 @@ def _report(job: _Job, task: Task, learned: Learned, op: Op) -> LayerReport:
     report.snr_db = snr_db(signal, report.mse)
     report.stages = {name: snr_db(signal, mse) for name, mse in learned.stages.items()}
     report.way = learned.way
-    report.input_mse = float(learned.inputs.mse[0])
+    report.input_mse = None if learned.inputs is None else float(learned.inputs.mse[0])
     report.weights_mse = float(np.mean((learned.weights.values().T - task.weights) ** 2))
     report.bytes_after = constant_bytes(op)
     return report
@@ -340,13 +366,13 @@ def _is_last(op: Op) -> bool:
     )
 
 
-def _parameters(learned: Learned) -> Parameters:
+def _parameters(learned: Learned, inputs: Fit) -> Parameters:
     offset = learned.weights.offset
     return Parameters(
-        learned.inputs.basis[0],
+        inputs.basis[0],
         learned.weights.basis,
         learned.weights.code.T,
-        float(learned.inputs.offset[0]),
+        float(inputs.offset[0]),
         offset if np.any(offset) else None,
         learned.bias,
     )

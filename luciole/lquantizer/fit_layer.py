@@ -44,7 +44,7 @@ class Task:
     weights: Array
     bias: Array
     records: NDArray[np.intp]
-    input_bits: int
+    input_bits: int | None
     weight_bits: int
     is_last: bool = False
     seed: int = 0
@@ -52,11 +52,11 @@ class Task:
 
 @dataclass
 class Learned:
-    """What was learned: the input's basis and offset, coded weights [n, o], bias [o]; the way that
-    was best, and for each stage the output's mean squared error on held-back rows.
+    """What was learned: the input's basis and offset (None: float), coded weights [n, o], bias [o];
+    the way that was best, and for each stage the output's mean squared error on held-back rows.
     """
 
-    inputs: Fit
+    inputs: Fit | None
     weights: Coded
     bias: Array
     way: str
@@ -93,7 +93,7 @@ Way = Callable[[_Moments, int], Coded]
 
 def learn(task: Task) -> Learned:
     """Learn a layer; deterministic for a given seed."""
-    inputs = _fit_inputs(task)
+    inputs = None if task.input_bits is None else _fit_inputs(task, task.input_bits, offset=True)
     z = quantized_rows(task.rows, inputs)
     held = task.records % _HELD_BACK == _HELD_BACK - 1
     if not held.any():  # too few records to spare one
@@ -116,8 +116,12 @@ def learn(task: Task) -> Learned:
     return Learned(inputs, coded, _bias(coded, whole), best, stages)
 
 
-def quantized_rows(rows: Rows, inputs: Fit) -> Matrix:
-    """Rows as the quantized layer sees them: nearest levels, exact zeros outside the image."""
+def quantized_rows(rows: Rows, inputs: Fit | None) -> Matrix:
+    """Rows as the quantized layer sees them: nearest levels (as they are where inputs stay float),
+    exact zeros outside the image.
+    """
+    if inputs is None:
+        return np.asarray(rows.values, np.float32)
     return _to_levels(rows, inputs.basis[0], float(inputs.offset[0]))
 
 
@@ -129,8 +133,8 @@ def _to_levels(rows: Rows, basis: NDArray[np.float64], offset: float) -> Matrix:
     return z
 
 
-def _fit_inputs(task: Task) -> Fit:
-    return best_fit(_input_samples(task), task.input_bits, offset=True, restarts=5, seed=task.seed)
+def _fit_inputs(task: Task, bits: int, *, offset: bool, restarts: int = 5) -> Fit:
+    return best_fit(_input_samples(task), bits, offset, restarts, task.seed)
 
 
 def _input_samples(task: Task) -> Samples:
@@ -149,7 +153,7 @@ def _ways(task: Task, whole: _Moments) -> dict[str, Way]:
     """
     bits = task.weight_bits
     weights = np.ascontiguousarray(task.weights.T, np.float32)
-    offsets = (False, True) if bits == 1 else (False,)
+    offsets = (False, True) if bits == 1 and task.input_bits is not None else (False,)
     spread = np.diag(whole.h)
     spread = np.maximum(spread, max(1e-3 * float(spread.mean()), float(np.finfo(np.float32).tiny)))
     start = {o: plain_codes(weights, bits, o, spread, task.seed) for o in offsets}
@@ -190,9 +194,12 @@ def _error(coded: Coded, m: _Moments, z: Matrix, t: Array) -> float:
 
 def _baseline(task: Task, held: NDArray[np.bool_]) -> float:
     """The error of the published form: no offsets, weights fitted as they are, bias kept."""
-    found = best_fit(_input_samples(task), task.input_bits, False, restarts=0, seed=task.seed)
-    inside = None if task.rows.inside is None else task.rows.inside[held]
-    z = _to_levels(Rows(task.rows.values[held], inside), found.basis[0], 0.0)
+    rows = Rows(
+        task.rows.values[held], None if task.rows.inside is None else task.rows.inside[held]
+    )
+    bits = task.input_bits
+    found = None if bits is None else _fit_inputs(task, bits, offset=False, restarts=0)
+    z = quantized_rows(rows, found)
     coded = plain_codes(
         np.ascontiguousarray(task.weights.T), task.weight_bits, False, None, task.seed
     )

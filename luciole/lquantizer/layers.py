@@ -117,6 +117,8 @@ def find_groups(graph: Graph, recipe: Recipe) -> tuple[list[Group], dict[str, st
             continue
         choice = recipe.choose(op.name)
         reason = "skipped by the recipe" if choice.skip else _misfit(op)
+        if reason is None and choice.weights_only and not isinstance(op, FullyConnected):
+            reason = "weights only has a form for dense layers"
         if reason is None and has_convolutions and not recipe.names(op.name):
             reason = _spared(op)
         if reason is not None or not isinstance(op, FullyConnected | Conv2D):

@@ -29,11 +29,14 @@ _RIDGE = 1e-4
 
 @dataclass
 class Coded:
-    """Weights as codes: code numbers [n, o], bases [o, K], offsets [o]."""
+    """Weights as codes: code numbers [n, o], bases [o, K], offsets [o], and the float weights that
+    they stand for [n, o].
+    """
 
     code: NDArray[np.intp]
     basis: NDArray[np.float64]
     offset: NDArray[np.float64]
+    target: Matrix
 
     def values(self) -> Matrix:
         """The weights that the codes stand for: [n, o]."""
@@ -70,7 +73,7 @@ def fit_codes(
     The bases begin as those of ``start``. ``h`` must be positive definite (add to its diagonal what
     makes it so).
     """
-    coded = Coded(start.code.copy(), start.basis, start.offset)
+    coded = Coded(start.code.copy(), start.basis, start.offset, weights)
     sequence = np.argsort(-np.diag(h))
     coded.code = _round(h, weights, _Levels.of(coded), sequence)
     for left in reversed(range(rounds)):
@@ -96,7 +99,8 @@ def plain_codes(
     found = best_fit(Samples.of(weights.T, counts), bits, offset, restarts=1, seed=seed)
     level, order = codes.levels(found.basis, found.offset)
     place = codes.encode_rows(weights.T, codes.thresholds(level))
-    return Coded(np.take_along_axis(order, place, axis=1).T.copy(), found.basis, found.offset)
+    code = np.take_along_axis(order, place, axis=1).T.copy()
+    return Coded(code, found.basis, found.offset, weights)
 
 
 def _blocks(sequence: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,10 +31,13 @@ Track = Callable[[str, int], Progress]
 
 @dataclass
 class Result:
-    """A quantized model and what was done to it."""
+    """A quantized model and what was done to it; for fine-tuning, the float weights [o, n] that
+    each layer's codes stand for, by the name of its operator.
+    """
 
     model: Model
     report: Report
+    latents: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass

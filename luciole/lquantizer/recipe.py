@@ -14,7 +14,7 @@ from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
 from luciole.lquantizer.errors import QuantizeError
 
 _WHICH = {"name", "names", "pattern", "regex"}
-_WHAT = {"input_bits", "weight_bits", "encode_bits", "skip"}
+_WHAT = {"input_bits", "weight_bits", "encode_bits", "skip", "weights_only"}
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Choice:
     input_bits: int = 3
     weight_bits: int = 3
     skip: bool = False
+    weights_only: bool = False
+    """Keep the layer's inputs float."""
 
     def __post_init__(self) -> None:
         for what, bits, most in (
@@ -89,7 +91,13 @@ class Recipe:
         """
         if not isinstance(content, dict) or not isinstance(content.get("layers", []), list):
             raise QuantizeError('a recipe is an object with a list "layers"')
-        unknown = content.keys() - {"layers", "input_bits", "weight_bits", "encode_bits"}
+        unknown = content.keys() - {
+            "layers",
+            "input_bits",
+            "weight_bits",
+            "encode_bits",
+            "weights_only",
+        }
         if unknown:
             raise QuantizeError(f"recipe: {', '.join(sorted(unknown))} is not understood")
         base = replace(default, **_bits({k: v for k, v in content.items() if k != "layers"}))
@@ -133,9 +141,11 @@ def _bits(entry: dict[str, Any]) -> dict[str, Any]:
     change: dict[str, Any] = {}
     if "encode_bits" in entry:
         change.update(input_bits=entry["encode_bits"], weight_bits=entry["encode_bits"])
-    change.update({k: entry[k] for k in ("input_bits", "weight_bits", "skip") if k in entry})
+    change.update(
+        {k: entry[k] for k in ("input_bits", "weight_bits", "skip", "weights_only") if k in entry}
+    )
     for key, value in change.items():
-        wanted = bool if key == "skip" else int
+        wanted = bool if key in ("skip", "weights_only") else int
         if type(value) is not wanted:
             raise QuantizeError(f"recipe: {key} is {value!r}, {wanted.__name__} is needed")
     Choice(**change)

@@ -48,6 +48,8 @@ class Report:
     bytes_after: int = 0
     seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
+    finetuning: list[dict[str, float | None]] = field(default_factory=list)
+    """Every epoch of a fine-tuning: losses, agreement with the float model, seconds."""
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain JSON values."""
@@ -73,7 +75,8 @@ def _row(layer: LayerReport) -> tuple[str, ...]:
     mse = "" if layer.mse is None else f"{layer.mse:.3g}"
     snr = "" if layer.snr_db is None else f"{layer.snr_db:.1f} dB"
     size = f"{layer.bytes_before:,} -> {layer.bytes_after:,}"
-    return (layer.name, str(layer.input_bits), str(layer.weight_bits), mse, snr, size, "")
+    bits = "float" if layer.input_bits is None else str(layer.input_bits)
+    return (layer.name, bits, str(layer.weight_bits), mse, snr, size, "")
 
 
 def error_of(wanted: Array, found: Array) -> tuple[float, float | None]:

@@ -12,7 +12,9 @@ from luciole.tools import console
 from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
+    from luciole.ir import Model
     from luciole.lquantizer import Result
+    from luciole.tools.data import Data
 
 _EXAMPLE = """example:
   lquantizer --input_model model.circle --output_model answer.circle \\
@@ -40,6 +42,7 @@ def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
     needed.add_argument("--report", metavar="FILE", help="also write the report as JSON")
     _add_width_arguments(parser)
     _add_fit_arguments(parser)
+    _add_finetune_arguments(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
 
@@ -54,6 +57,9 @@ def _add_width_arguments(parser: argparse.ArgumentParser) -> None:
     )
     widths.add_argument(
         "--weight-bits", type=int, metavar="1-4", help="bits of weights, where they differ"
+    )
+    widths.add_argument(
+        "--weights-only", action="store_true", help="float inputs, written as ONE's BCQ layers"
     )
     widths.add_argument(
         "--recipe", metavar="FILE.json", help="choices for single layers: bits or skip"
@@ -84,7 +90,28 @@ def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("random", "greedy", "uniform"),
         help="published only: first bases (default random)",
     )
+    fit.add_argument(
+        "--unroll-lstm", action="store_true", help="turn LSTMs into dense layers and quantize those"
+    )
     fit.add_argument("--seed", type=int, default=0, help="seed of everything random (default 0)")
+
+
+def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
+    tune = parser.add_argument_group("fine-tuning (needs the extra tensorflow; no labels needed)")
+    tune.add_argument("--finetune", type=int, metavar="EPOCHS", help="train the learned layers")
+    tune.add_argument(
+        "--finetune-data", metavar="DATA", help="records to train on (default: the input data)"
+    )
+    tune.add_argument("--labels", metavar="NAME", help="labels to use as well: an array or FILE")
+    tune.add_argument("--learning-rate", type=float, help="default by bits: 1e-3, 3e-4, 1e-4")
+    tune.add_argument(
+        "--hints", metavar="PATTERN", help="tensors that shall be alike too, by shell pattern"
+    )
+    tune.add_argument(
+        "--shift", type=int, default=0, metavar="PIXELS", help="move images at random, at most"
+    )
+    tune.add_argument("--checkpoint", metavar="FILE", help="written after each epoch")
+    tune.add_argument("--resume", action="store_true", help="go on from the checkpoint")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -93,6 +120,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.tools.data import load_data
 
     _check_widths(arguments)
+    _check_finetuning(arguments)
+    if arguments.method == "published" and (arguments.weights_only or arguments.unroll_lstm):
+        raise UsageError("--weights_only and --unroll_lstm go with --method fit")
     if arguments.method == "fit" and (arguments.update or arguments.initialisation):
         raise UsageError("--update and --initialisation go with --method published")
     model = api.load(arguments.input_model)
@@ -118,15 +148,56 @@ def _run(arguments: argparse.Namespace) -> int:
             weight_bits=arguments.weight_bits,
             recipe=arguments.recipe,
             method=arguments.method,
+            weights_only=arguments.weights_only,
+            unroll_lstms=arguments.unroll_lstm,
             settings=settings,
             seed=arguments.seed,
             track=track,
         )
+        if arguments.finetune:
+            _finetune(model, data, result, arguments, track)
     if arguments.report:
         exporters.write_file(arguments.report, console.to_json(result.report.to_json()))
     exporters.save(result.model, arguments.output_model)
     _tell(result, arguments)
     return FINE
+
+
+def _finetune(
+    model: Model, data: Data, result: Result, arguments: argparse.Namespace, track: console.Track
+) -> None:
+    """Fine-tune the result in place."""
+    from dataclasses import asdict
+
+    from luciole import api, exporters
+    from luciole.lquantizer.finetune import FinetuneSettings
+    from luciole.tools.data import load_data
+
+    if arguments.finetune_data or arguments.labels:
+        source = arguments.finetune_data or arguments.input_data
+        given = {"preprocess": arguments.preprocess, "labels": arguments.labels}
+        data = load_data(source, model.graph, **given)
+    tuned = api.finetune(
+        result.model,
+        model,
+        data.records,
+        epochs=arguments.finetune,
+        labels=data.labels if arguments.labels else None,
+        settings=FinetuneSettings(
+            learning_rate=arguments.learning_rate,
+            seed=arguments.seed,
+            shift=arguments.shift,
+            hints=(arguments.hints,) if arguments.hints else (),
+        ),
+        latents=result.latents,
+        checkpoint=arguments.checkpoint,
+        resume=arguments.resume,
+        report=console.say,
+        track=track,
+    )
+    result.model = tuned.model
+    result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
+    result.report.bytes_after = len(exporters.to_bytes(tuned.model))
 
 
 def _check_widths(arguments: argparse.Namespace) -> None:
@@ -141,6 +212,17 @@ def _check_widths(arguments: argparse.Namespace) -> None:
         bits = vars(arguments)[name]
         if bits is not None and not 1 <= bits <= largest:
             raise UsageError(f"--{name} is {bits}: 1 to {largest} are possible")
+
+
+def _check_finetuning(arguments: argparse.Namespace) -> None:
+    if arguments.finetune is not None and arguments.finetune < 1:
+        raise UsageError(f"--finetune is {arguments.finetune}: at least 1 epoch is needed")
+    options = ("finetune_data", "labels", "learning_rate", "hints", "shift", "checkpoint", "resume")
+    given = [name for name in options if vars(arguments)[name]]
+    if arguments.finetune is None and given:
+        raise UsageError(f"--{given[0]} goes with --finetune EPOCHS")
+    if arguments.resume and not arguments.checkpoint:
+        raise UsageError("--resume goes with --checkpoint FILE")
 
 
 def _check_report(path: str | None) -> None:

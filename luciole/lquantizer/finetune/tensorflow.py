@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -21,11 +20,12 @@ def tensorflow() -> TensorFlow:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         with _quiet():
-            return importlib.import_module("tensorflow")
+            import tensorflow as module
     except ImportError:
         raise LucioleError(
             "fine-tuning: this needs TensorFlow: pip install 'luciole[tensorflow]'"
         ) from None
+    return module
 
 
 @contextlib.contextmanager

@@ -1,0 +1,185 @@
+"""The accuracy of quantized networks: methods down, widths across, means of calibration draws.
+
+    python3 -m benchmarks.accuracy --mnist mnist.npz
+    python3 -m benchmarks.accuracy --cifar cifar10_subset.npz --resnet resnet8_fp32.tflite \\
+        --only cifar --widths w4a8,w2a4 --seeds 1 --finetune 3 --plot accuracy.png
+
+Needs tensorflow for MNIST, whose two networks are trained once and kept beside the JSON file. A
+seed draws the calibration images from the training images and starts everything random. Methods:
+published (dense layers only), fit, fit + fine-tuning (label-free, on all training images), and
+uniform affine quantization (benchmarks/affine.py) without and with bias correction, the size of
+whose file is computed. Rows are written to the JSON file as they are measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.accuracy_networks import DEFAULT_WIDTHS, Subject, cifar, mnist
+from benchmarks.accuracy_table import FLOAT, Row, Width, markdown, plot, tables
+from benchmarks.affine import quantize_affine
+from benchmarks.machine import machine
+from luciole.api import quantize
+from luciole.exporters import to_bytes
+from luciole.ir import Array, LucioleError, Model
+from luciole.tools.command import UsageError
+from luciole.tools.console import say, to_json
+from luciole.tools.data import Data
+from luciole.tools.evaluate import answers_of, share_equal
+
+METHODS = ("published", "fit", "affine", "affine + bias")
+TUNED = "fit + fine-tuning"
+PACKAGES = ("luciole", "numba", "numpy", "tensorflow-cpu")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The program's arguments."""
+    made = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("--mnist", type=Path, metavar="mnist.npz", help="Keras's data")
+    made.add_argument("--cifar", type=Path, metavar="FILE.npz", help="CIFAR-10 in the same layout")
+    made.add_argument("--resnet", type=Path, metavar="FILE.tflite", help="the network for it")
+    made.add_argument("--only", metavar="NAMES", help=f"of {','.join(DEFAULT_WIDTHS)}")
+    made.add_argument("--methods", metavar="NAMES", help=f"of {','.join(METHODS)}")
+    made.add_argument("--widths", metavar="LIST", help="such as 1,2,w2a4 (default: by network)")
+    made.add_argument("--seeds", type=int, default=3, metavar="N", help="draws (default 3)")
+    made.add_argument("--calibration", type=int, default=1000, metavar="N", help="images (1000)")
+    made.add_argument("--finetune", type=int, default=0, metavar="EPOCHS", help="also fine-tune")
+    made.add_argument("--plot", type=Path, metavar="FILE.png", help="accuracy against file size")
+    made.add_argument("--output", type=Path, default=Path("accuracy.json"), metavar="FILE.json")
+    return made
+
+
+def chosen(text: str | None, known: Sequence[str], what: str) -> list[str]:
+    """Names from a list with commas. Raises UsageError for an unknown one."""
+    names = list(known) if text is None else text.split(",")
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{name!r} is no {what}: there is {', '.join(known)}")
+    return names
+
+
+def networks(arguments: argparse.Namespace) -> list[str]:
+    """The networks to measure: those whose data were given. Raises UsageError without any."""
+    given = ["mnist97", "mnist98"] if arguments.mnist else []
+    given += ["cifar"] if arguments.cifar and arguments.resnet else []
+    wanted = chosen(arguments.only, list(DEFAULT_WIDTHS), "network")
+    found = [name for name in wanted if name in given]
+    if not found or (arguments.only and found != wanted):
+        raise UsageError("give the networks' data: --mnist, or --cifar with --resnet")
+    return found
+
+
+def widths(arguments: argparse.Namespace, network: str) -> list[Width]:
+    """The widths to measure a network at."""
+    return [Width.parse(w) for w in (arguments.widths or DEFAULT_WIDTHS[network]).split(",")]
+
+
+def measured(subject: Subject, arguments: argparse.Namespace) -> Iterator[Row]:
+    """The float network's row, then one for each method, width and seed."""
+    size = len(to_bytes(subject.model))
+    yield Row(subject.name, FLOAT, None, 0, _top1(subject, subject.model), size, 0.0)
+    methods = chosen(arguments.methods, METHODS, "method")
+    if subject.name == "cifar":  # which has no dense layer that is not spared
+        methods = [name for name in methods if name != "published"]
+    for method in methods:
+        for width in widths(arguments, subject.name):
+            for seed in range(arguments.seeds):
+                yield from _rows(subject, method, width, seed, arguments)
+
+
+def _rows(
+    subject: Subject, method: str, width: Width, seed: int, arguments: argparse.Namespace
+) -> Iterator[Row]:
+    """One row, and for the fit another one after fine-tuning."""
+    images = subject.calibration(arguments.calibration, seed)
+    begun = time.perf_counter()
+    model, size = _quantized(subject, method, width, seed, images)
+    seconds = time.perf_counter() - begun
+    yield Row(subject.name, method, str(width), seed, _top1(subject, model), size, seconds)
+    if method == "fit" and arguments.finetune:
+        begun = time.perf_counter()
+        tuned = _finetuned(subject, model, seed, arguments.finetune)
+        seconds += time.perf_counter() - begun
+        top1, size = _top1(subject, tuned), len(to_bytes(tuned))
+        yield Row(subject.name, TUNED, str(width), seed, top1, size, seconds)
+
+
+def _quantized(
+    subject: Subject, method: str, width: Width, seed: int, images: Array
+) -> tuple[Model, int]:
+    """A quantized model and the bytes of its file."""
+    if method.startswith("affine"):
+        records = {subject.model.graph.inputs[0].name: images}
+        return quantize_affine(subject.model, records, width.choice, method != "affine")
+    result = quantize(
+        subject.model,
+        images,
+        input_bits=width.inputs,
+        weight_bits=width.weights,
+        method="fit" if method == "fit" else "published",
+        seed=seed,
+    )
+    return result.model, result.report.bytes_after
+
+
+def _finetuned(subject: Subject, student: Model, seed: int, epochs: int) -> Model:
+    from luciole.lquantizer.finetune import FinetuneSettings, finetune
+
+    records = {student.graph.inputs[0].name: subject.images}
+    settings = FinetuneSettings(seed=seed)
+    return finetune(student, subject.model, records, epochs=epochs, settings=settings).model
+
+
+def _top1(subject: Subject, model: Model) -> float:
+    data = Data({model.graph.inputs[0].name: subject.test}, subject.labels)
+    return 100 * share_equal(answers_of(model, data), subject.labels, "labels")
+
+
+def _subject(name: str, arguments: argparse.Namespace) -> Subject:
+    if name == "cifar":
+        return cifar(arguments.cifar, arguments.resnet)
+    return mnist(name, arguments.mnist, arguments.output.parent)
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the figures depend on."""
+    threads = f"OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS', 'unset')}"
+    names = ("seeds", "calibration", "finetune")
+    return {"machine": machine(PACKAGES, threads), **{n: vars(arguments)[n] for n in names}}
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Measure everything, write the JSON file and print the tables."""
+    settings, rows = _settings(arguments), list[Row]()
+    for name in networks(arguments):
+        for row in measured(_subject(name, arguments), arguments):
+            rows.append(row)
+            content = {**settings, "rows": [asdict(r) for r in rows]}
+            arguments.output.write_text(to_json(content))
+            say(f"{row.network} {row.method} {row.width or ''} seed {row.seed}: {row.top1:.2f} %")
+        for title, grid in tables(rows, name):
+            print(f"{title}\n\n{markdown(grid)}\n", flush=True)
+    print(", ".join(f"{n}: {v}" for n, v in settings.items()))
+    if arguments.plot:
+        plot(rows, arguments.plot)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the program."""
+    arguments = parser().parse_args(argv)
+    try:
+        run(arguments)
+    except LucioleError as error:
+        parser().exit(1, f"accuracy: error: {error}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""The baseline: uniform affine quantization after training, computed in float.
+
+Weights get 2^K evenly spaced levels for each output from its smallest to its largest weight,
+inputs 2^K levels for the whole tensor from the smallest to the largest value seen on the float
+network; 0 is one of the levels, as in TFLite's specification (an integer zero point). The layers
+are the ones that luciole's fit takes. Weights are rounded in place, inputs pass MINIMUM, QUANTIZE
+and DEQUANTIZE, so any runtime gives these results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from luciole.exporters import to_bytes
+from luciole.interpreter import Interpreter
+from luciole.interpreter.records import Records, batch_size
+from luciole.ir import Array, Graph, Model, Value
+from luciole.ir.ops.elementwise_binary import Minimum
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.passes.split_activation import split_activation
+from luciole.lquantizer.calibration import watched
+from luciole.lquantizer.geometry import Dense, weight_matrix
+from luciole.lquantizer.layers import find_groups
+from luciole.lquantizer.recipe import Choice, Recipe
+from luciole.lquantizer.rewrite import finish
+from luciole.schema.tables import QuantizationParameters
+
+_PER_OUTPUT = 12
+"""Bytes of a float32 scale and an int64 zero point, as TFLite files store them."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the float network showed of a layer: its input's range, its outputs' means [o]."""
+
+    low: float
+    high: float
+    means: Array
+
+
+def quantize_affine(
+    model: Model, records: Records, choice: Choice, correct: bool = False
+) -> tuple[Model, int]:
+    """A copy whose layers have affine weights and inputs, and the bytes that its file would have
+    with weights packed at their width.
+
+    ``correct`` moves biases, layer by layer, so that outputs keep their means (Nagel et al. 2019,
+    "Data-Free Quantization Through Weight Equalization and Bias Correction", section 4.2, with
+    data).
+    """
+    work = model.clone()
+    groups, _ = find_groups(work.graph, Recipe(choice))
+    ops = [op for group in groups for op in group.ops]
+    for op in ops:
+        split_activation(work.graph, op)
+    batch = batch_size(Interpreter(work), records)
+    size = len(to_bytes(model)) - sum(_saved(g.ops[0], choice.weight_bits) for g in groups)
+    inputs: dict[Value, Value] = {}
+    for op, seen in zip(ops, _seen(work, ops, records, batch), strict=True):
+        _round_weights(work.graph, op, choice.weight_bits)
+        _round_input(work.graph, op, seen, choice.input_bits, inputs)
+        if correct:
+            _correct_bias(work, op, seen.means, records, batch)
+    finish(work)
+    return work, size
+
+
+def affine(values: Array, low: Array, high: Array, bits: int) -> Array:
+    """The nearest of 2^bits evenly spaced levels between low and high, one of which is 0."""
+    scale, zero_point = parameters(low, high, bits)
+    steps = np.clip(np.round(values / scale) + zero_point, 0, 2**bits - 1)
+    return np.asarray((steps - zero_point) * scale, np.float32)
+
+
+def parameters(low: Array, high: Array, bits: int) -> tuple[Array, Array]:
+    """Scales and zero points (0 to 2^bits - 1) of ranges, each widened to hold 0."""
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    scale = (high - low) / (2**bits - 1)
+    scale = np.where(scale > 0, scale, 1.0)
+    return scale, np.round(-low / scale)
+
+
+def _saved(op: Dense, bits: int) -> int:
+    weights = weight_matrix(op)
+    return weights.nbytes - -(-weights.size * bits // 8) - _PER_OUTPUT * len(weights)
+
+
+def _seen(model: Model, ops: Sequence[Dense], records: Records, batch: int) -> list[Seen]:
+    """One run of the float network."""
+    lows, highs = np.full(len(ops), np.inf), np.full(len(ops), -np.inf)
+    sums: list[Array] = [np.zeros(len(weight_matrix(op))) for op in ops]
+    values = [v for op in ops for v in (op.input, op.output)]
+    count = 0
+    for part, arrays in watched(model, values, records, batch):
+        count += len(part)
+        for place, (x, y) in enumerate(zip(arrays[::2], arrays[1::2], strict=True)):
+            lows[place] = min(lows[place], float(x.min()))
+            highs[place] = max(highs[place], float(x.max()))
+            sums[place] = sums[place] + _channel_means(y) * len(part)
+    return [
+        Seen(float(low), float(high), total / count)
+        for low, high, total in zip(lows, highs, sums, strict=True)
+    ]
+
+
+def _channel_means(y: Array) -> Array:
+    return np.asarray(y.reshape(-1, y.shape[-1]).mean(0, dtype=np.float64))
+
+
+def _round_weights(graph: Graph, op: Dense, bits: int) -> None:
+    weights = weight_matrix(op)
+    low, high = weights.min(1, keepdims=True), weights.max(1, keepdims=True)
+    rounded = affine(weights, low, high, bits)
+    dims = (op.weights if isinstance(op, FullyConnected) else op.filter).dims
+    name = graph.unique_name(f"{op.name}/affine weights")
+    op.set_operand(1, graph.add_constant(name, rounded.reshape(dims)))
+
+
+def _round_input(graph: Graph, op: Dense, seen: Seen, bits: int, done: dict[Value, Value]) -> None:
+    """Saturation at -128 cuts below, MINIMUM above; layers with the same input share the result."""
+    x = op.input
+    if x not in done:
+        scale, zero_point = parameters(np.asarray(seen.low), np.asarray(seen.high), bits)
+        most = np.asarray([(2**bits - 1 - zero_point) * scale], np.float32)
+        limit = graph.add_constant(graph.unique_name(f"{x.name}/most"), most)
+        cut = Minimum(x, limit)
+        graph.insert_before(op, cut, graph.unique_name(f"{x.name}/cut"))
+        integer = Quantize(cut.output)
+        graph.insert_before(op, integer, graph.unique_name(f"{x.name}/int"))
+        integer.output.quantization = QuantizationParameters(
+            scale=np.asarray([scale], np.float32),
+            zero_point=np.asarray([zero_point - 128], np.int64),
+        )
+        real = Dequantize(integer.output)
+        graph.insert_before(op, real, graph.unique_name(f"{x.name}/real"))
+        done[x] = real.output
+    op.set_operand(0, done[x])
+
+
+def _correct_bias(model: Model, op: Dense, wanted: Array, records: Records, batch: int) -> None:
+    total, count = np.zeros(len(wanted)), 0
+    for part, (y,) in watched(model, [op.output], records, batch):
+        total, count = total + _channel_means(y) * len(part), count + len(part)
+    old = np.zeros(len(wanted)) if op.bias is None or op.bias.data is None else op.bias.data
+    new = old.reshape(-1) + wanted - total / count
+    name = model.graph.unique_name(f"{op.name}/corrected bias")
+    op.bias = model.graph.add_constant(name, new.astype(np.float32))
