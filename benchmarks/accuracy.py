@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy_networks import DEFAULT_WIDTHS, Subject, cifar, mnist
-from benchmarks.accuracy_table import FLOAT, Row, Width, markdown, plot, tables
+from benchmarks.accuracy_table import FLOAT, Row, Width, figure_type, markdown, plot, tables
 from benchmarks.affine import quantize_affine
 from benchmarks.machine import machine
 from luciole.api import quantize
@@ -156,8 +156,19 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"machine": machine(PACKAGES, threads), **{n: vars(arguments)[n] for n in names}}
 
 
+def check(arguments: argparse.Namespace) -> None:
+    """Refuse before long work what would fail behind it. Raises LucioleError."""
+    chosen(arguments.methods, METHODS, "method")
+    for name in networks(arguments):
+        widths(arguments, name)
+    if arguments.plot:
+        figure_type()
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Measure everything, write the JSON file and print the tables."""
+    check(arguments)
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
     settings, rows = _settings(arguments), list[Row]()
     for name in networks(arguments):
         for row in measured(_subject(name, arguments), arguments):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 from luciole.ir import LucioleError
 from luciole.lquantizer import Choice
@@ -98,17 +99,22 @@ def markdown(grid: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def figure_type() -> Any:
+    """matplotlib's Figure. Raises LucioleError where matplotlib is missing."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise LucioleError("--plot needs matplotlib: pip install matplotlib") from None
+    return Figure
+
+
 def plot(rows: Sequence[Row], path: Path) -> None:
     """Accuracy against file size, one picture for each network and one line for each method.
 
     Raises LucioleError where matplotlib is missing.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise LucioleError("--plot needs matplotlib: pip install matplotlib") from None
     networks = list(dict.fromkeys(row.network for row in rows))
-    figure = Figure(figsize=(6.4 * len(networks), 4.8), layout="constrained")
+    figure = figure_type()(figsize=(6.4 * len(networks), 4.8), layout="constrained")
     for place, network in enumerate(networks):
         axes = figure.add_subplot(1, len(networks), place + 1)
         for label, points in _lines([row for row in rows if row.network == network]).items():

@@ -16,6 +16,7 @@ from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT
 from luciole.ir import Array, Model
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer import Choice, Recipe, Result, Settings
+from luciole.lquantizer.auto_bits import for_drop, for_size
 from luciole.lquantizer.quantize import Track
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def quantize(
     seed: int = 0,
     weights_only: bool = False,
     unroll_lstms: bool = False,
+    target_size: int | None = None,
+    target_drop: float | None = None,
     track: Track | None = None,
 ) -> Result:
     """Quantize a model's dense layers and convolutions to learned levels.
@@ -75,8 +78,9 @@ def quantize(
     layer by layer. ``method`` "fit" keeps each layer's output close; "published" is the baseline,
     for dense layers, with its own ``settings``. ``weights_only`` keeps layers' inputs float and
     writes ONE's BCQ_FULLY_CONNECTED; ``unroll_lstms`` turns LSTMs into dense layers first, whose
-    state starts at zero in each run. Returns the new model and a report. Raises QuantizeError when
-    nothing qualifies or the data cannot be used.
+    state starts at zero in each run. With ``target_size`` (bytes) or ``target_drop`` (points of a
+    classifier's answers that may change) each layer gets as many bits as pay. Returns the new model
+    and a report. Raises QuantizeError when nothing qualifies or the data cannot be used.
     """
     model = model if isinstance(model, Model) else load(model)
     default = Choice(
@@ -88,11 +92,21 @@ def quantize(
     if method == "published":
         settings = settings or Settings(seed=seed)
         result = lquantizer.quantize_records(model, records, chosen, settings, track)
+    elif target_size is not None:
+        result = for_size(
+            model, records, chosen, target_size, _file_size, seed, track, unroll_lstms
+        )
+    elif target_drop is not None:
+        result = for_drop(model, records, chosen, target_drop, seed, track, unroll_lstms)
     else:
         result = lquantizer.fit_records(model, records, chosen, seed, track, unroll_lstms)
-    result.report.bytes_before = len(to_bytes(model))
-    result.report.bytes_after = len(to_bytes(result.model))
+    result.report.bytes_before = _file_size(model)
+    result.report.bytes_after = _file_size(result.model)
     return result
+
+
+def _file_size(model: Model) -> int:
+    return len(to_bytes(model))
 
 
 def finetune(

@@ -7,10 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from luciole.interpreter import ActivationSaver, Interpreter
-from luciole.interpreter.records import Progress, Records, batch_size, run_records
+from luciole.interpreter.records import (
+    Progress,
+    Records,
+    batch_size,
+    check_records,
+    run_records,
+)
 from luciole.ir import Array, Model, Value
 from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.value import has_batch_axis
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.layers import is_fixed
 
 
 def check_finite(records: Records) -> None:
@@ -59,16 +67,28 @@ def watched(
     """
     part = _up_to(model, values)
     names = [value.name for value in part.graph.outputs]
-    begin = 0
+    total, begin = check_records(model.graph, records), 0
     for outputs in run_records(Interpreter(part), records, progress, batch):
-        arrays = [outputs[name] for name in names]
+        count = min(batch, total - begin)
+        arrays = [_by_record(v, outputs[n], count) for v, n in zip(values, names, strict=True)]
         for value, array in zip(values, arrays, strict=True):
             if not np.isfinite(array).all():
                 raise QuantizeError(
                     f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
                 )
-        yield range(begin, begin + len(arrays[0])), arrays
-        begin += len(arrays[0])
+        yield range(begin, begin + count), arrays
+        begin += count
+
+
+def _by_record(value: Value, array: Array, count: int) -> Array:
+    """A tensor of a run of so many records with the records along its first axis: behind a RESHAPE
+    that axis may hold several rows of each, which get an axis of their own.
+    """
+    if not has_batch_axis(value):
+        array = array[0]  # undo the axis that was put in front
+    if is_fixed(value):
+        return np.broadcast_to(array, (count, *array.shape))
+    return array if len(array) == count else array.reshape(count, -1, *array.shape[1:])
 
 
 def _up_to(model: Model, values: Sequence[Value]) -> Model:

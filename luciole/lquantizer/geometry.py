@@ -51,9 +51,10 @@ def positions(op: Dense, x: Array) -> int:
     if isinstance(op, FullyConnected):
         return int(x[0].size // weight_matrix(op).shape[1])
     _, kh, kw, _ = op.filter.dims
-    out_h = window(x.shape[1], kh, op.stride_h, op.dilation_h_factor, op.padding)
-    out_w = window(x.shape[2], kw, op.stride_w, op.dilation_w_factor, op.padding)
-    return (out_h or 0) * (out_w or 0)
+    height, width, channels = x.shape[-3:]
+    out_h = window(height, kh, op.stride_h, op.dilation_h_factor, op.padding)
+    out_w = window(width, kw, op.stride_w, op.dilation_w_factor, op.padding)
+    return (out_h or 0) * (out_w or 0) * int(x[0].size // (height * width * channels))
 
 
 def output_rows(y: Array, outputs: int, picks: Picks) -> Array:
@@ -63,18 +64,22 @@ def output_rows(y: Array, outputs: int, picks: Picks) -> Array:
 
 
 def input_rows(op: Dense, x: Array, picks: Picks) -> Rows:
-    """Inputs [records, ...] as the rows that sampled output positions meet."""
+    """Inputs [records, ...] as the rows that sampled output positions meet; a record may hold
+    several images.
+    """
     if isinstance(op, FullyConnected):
         n = weight_matrix(op).shape[1]
         return Rows(output_rows(x, n, picks), None)
     filter = op.filter.data
     assert filter is not None, "a layer that qualifies has constant weights"
-    windows = _windows(op, x, filter.shape)
-    width = windows.shape[2]
-    record = np.arange(len(picks))[:, None]
-    values = windows[record, picks // width, picks % width]
-    mask = _windows(op, np.ones((1, *x.shape[1:3], 1), np.bool_), filter.shape)
-    inside = np.broadcast_to(mask[0, picks // width, picks % width], values.shape)
+    images = x.reshape(-1, *x.shape[-3:])
+    windows = _windows(op, images, filter.shape)
+    of_record, place = np.divmod(picks, windows.shape[1] * windows.shape[2])
+    image = np.arange(len(picks))[:, None] * (len(images) // len(picks)) + of_record
+    row, column = np.divmod(place, windows.shape[2])
+    values = windows[image, row, column]
+    mask = _windows(op, np.ones((1, *images.shape[1:3], 1), np.bool_), filter.shape)
+    inside = np.broadcast_to(mask[0, row, column], values.shape)
     return Rows(_flat(values), _flat(inside))
 
 

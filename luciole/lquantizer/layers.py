@@ -148,6 +148,8 @@ def _misfit(op: Op) -> str | None:
         return "its weights are computed, not constant"
     if op.bias is not None and (op.bias.data is None or op.bias.dtype != TensorType.FLOAT32):
         return "its bias is not a FLOAT32 constant"
+    if is_fixed(op.input):
+        return "its input is constant"
     if op.input.shape[-1] != op.filter.shape[-1]:
         return "it is a grouped convolution"
     if op.activation not in _ACTIVATIONS:

@@ -52,14 +52,23 @@ class Recipe:
     def __init__(self, default: Choice | None = None, rules: tuple[Rule, ...] = ()) -> None:
         self.default = default or Choice()
         self.rules = rules
+        self.exact: dict[str, Choice] = {}
 
     def choose(self, layer: str) -> Choice:
         """The choice for a layer, by the name of its result."""
+        if layer in self.exact:
+            return self.exact[layer]
         choice = self.default
         for rule in self.rules:
             if rule.pattern.fullmatch(layer):
                 choice = replace(choice, **rule.change)
         return choice
+
+    def with_choices(self, choices: Mapping[str, Choice]) -> Recipe:
+        """The same recipe, with whole choices for some layers by name."""
+        copy = Recipe(self.default, self.rules)
+        copy.exact = {**self.exact, **choices}
+        return copy
 
     def names(self, layer: str) -> bool:
         """Whether a rule speaks of a layer, so that what is spared by default is not spared."""

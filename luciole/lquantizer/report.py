@@ -48,6 +48,8 @@ class Report:
     bytes_after: int = 0
     seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
+    options: list[dict[str, float | int | str]] = field(default_factory=list)
+    """What automatic widths were chosen from: layer, bits, bytes, noise-to-signal ratio."""
     finetuning: list[dict[str, float | None]] = field(default_factory=list)
     """Every epoch of a fine-tuning: losses, agreement with the float model, seconds."""
 

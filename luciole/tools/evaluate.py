@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from luciole.tools import console
 from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from luciole.ir import Array, Model
     from luciole.tools.data import Data
 
@@ -35,12 +39,18 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
     parser.add_argument(
         "--against", metavar="MODEL", help="also run this model and count equal answers"
     )
+    parser.add_argument(
+        "--per-class",
+        action="store_true",
+        help="also print, class by class, how often it is recognized and what it is taken for",
+    )
     add_common(parser)
     return run_program(argv, parser, _run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load
+    from luciole.tools.confusion import confusion_of
     from luciole.tools.data import load_data
 
     model = load(arguments.model)
@@ -53,6 +63,8 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     for line in data.summary():
         console.say(f"data: {line}")
+    if arguments.per_class and data.labels is None:
+        raise UsageError("--per-class needs labels: the data has none, --labels gives them")
     with console.tracked(arguments.json) as track:
         begun = time.perf_counter()
         answers = answers_of(model, data, track("records", data.count))
@@ -63,17 +75,20 @@ def _run(arguments: argparse.Namespace) -> int:
             if other is None
             else answers_of(other, renamed(data, other), track("against", data.count))
         )
-    figures = {
-        "model": arguments.model,
+    figures = {"model": arguments.model, **_figures(answers, data, others), "seconds": seconds}
+    confusion = None if data.labels is None else confusion_of(data.labels, answers)
+    _print(figures, confusion, arguments)
+    return FINE
+
+
+def _figures(answers: Array, data: Data, others: Array | None) -> dict[str, Any]:
+    """How many records there were, and the shares of right and of equal answers."""
+    what = "answers of the other model"
+    return {
         "records": data.count,
         "top1": None if data.labels is None else share_equal(answers, data.labels, "labels"),
-        "agreement": None
-        if others is None
-        else share_equal(answers, others, "answers of the other model"),
-        "seconds": seconds,
+        "agreement": None if others is None else share_equal(answers, others, what),
     }
-    _print(figures, arguments)
-    return FINE
 
 
 def answers_of(model: Model, data: Data, progress: console.Advance | None = None) -> Array:
@@ -108,9 +123,15 @@ def share_equal(answers: Array, wanted: Array, what: str) -> float:
     return float((answers == wanted).mean())
 
 
-def _print(figures: dict[str, Any], arguments: argparse.Namespace) -> None:
+def _print(
+    figures: dict[str, Any], confusion: NDArray[np.int64] | None, arguments: argparse.Namespace
+) -> None:
+    from luciole.tools.confusion import class_figures
+
     if arguments.json:
-        console.print_json(figures)
+        matrix = None if confusion is None else confusion.tolist()
+        classes = None if confusion is None else [asdict(c) for c in class_figures(confusion)]
+        console.print_json({**figures, "confusion": matrix, "classes": classes})
         return
     print(f"records    {figures['records']}")
     if figures["top1"] is not None:
@@ -118,3 +139,18 @@ def _print(figures: dict[str, Any], arguments: argparse.Namespace) -> None:
     if figures["agreement"] is not None:
         print(f"agreement  {100 * figures['agreement']:.2f} % with {arguments.against}")
     print(f"time       {figures['seconds']:.2f} s")
+    if arguments.per_class:
+        _print_classes(confusion)
+
+
+def _print_classes(confusion: NDArray[np.int64] | None) -> None:
+    from luciole.tools.confusion import MOST_CLASSES, class_rows
+
+    if confusion is None:
+        console.say(
+            f"luciole: warning: no table: labels and answers must be class numbers "
+            f"from 0 to {MOST_CLASSES - 1}"
+        )
+        return
+    print()
+    console.print_table(class_rows(confusion))

@@ -13,7 +13,7 @@ from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_
 
 if TYPE_CHECKING:
     from luciole.ir import Model
-    from luciole.lquantizer import Result
+    from luciole.lquantizer import Report, Result
     from luciole.tools.data import Data
 
 _EXAMPLE = """example:
@@ -57,6 +57,18 @@ def _add_width_arguments(parser: argparse.ArgumentParser) -> None:
     )
     widths.add_argument(
         "--weight-bits", type=int, metavar="1-4", help="bits of weights, where they differ"
+    )
+    widths.add_argument(
+        "--auto-bits", action="store_true", help="as many bits for each layer as pay"
+    )
+    widths.add_argument(
+        "--target-size", type=int, metavar="BYTES", help="with --auto_bits: the largest file"
+    )
+    widths.add_argument(
+        "--target-drop",
+        type=float,
+        metavar="POINTS",
+        help="with --auto_bits: share of answers that may change, in percent",
     )
     widths.add_argument(
         "--weights-only", action="store_true", help="float inputs, written as ONE's BCQ layers"
@@ -120,6 +132,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.tools.data import load_data
 
     _check_widths(arguments)
+    _check_targets(arguments)
     _check_finetuning(arguments)
     if arguments.method == "published" and (arguments.weights_only or arguments.unroll_lstm):
         raise UsageError("--weights_only and --unroll_lstm go with --method fit")
@@ -150,6 +163,8 @@ def _run(arguments: argparse.Namespace) -> int:
             method=arguments.method,
             weights_only=arguments.weights_only,
             unroll_lstms=arguments.unroll_lstm,
+            target_size=arguments.target_size,
+            target_drop=arguments.target_drop,
             settings=settings,
             seed=arguments.seed,
             track=track,
@@ -214,6 +229,16 @@ def _check_widths(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--{name} is {bits}: 1 to {largest} are possible")
 
 
+def _check_targets(arguments: argparse.Namespace) -> None:
+    targets = [arguments.target_size, arguments.target_drop]
+    if arguments.auto_bits != (targets.count(None) == 1):
+        raise UsageError(
+            "--auto_bits goes with one of --target_size BYTES and --target_drop POINTS"
+        )
+    if arguments.auto_bits and (arguments.method != "fit" or arguments.weights_only):
+        raise UsageError("--auto_bits goes with --method fit and learned inputs")
+
+
 def _check_finetuning(arguments: argparse.Namespace) -> None:
     if arguments.finetune is not None and arguments.finetune < 1:
         raise UsageError(f"--finetune is {arguments.finetune}: at least 1 epoch is needed")
@@ -240,6 +265,19 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
     if arguments.json:
         console.print_json(report.to_json())
         return
+    if report.options:
+        console.print_table(_option_rows(report), "what each layer loses at each width")
     console.print_table(report.rows())
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     print(f"{arguments.output_model}: {before} -> {after} in {report.seconds:.1f} s")
+
+
+def _option_rows(report: Report) -> list[tuple[str, ...]]:
+    head = ("layer", "bits", "bytes", "noise/signal")
+    return [
+        head,
+        *(
+            (str(o["layer"]), str(o["bits"]), f"{o['bytes']:,}", f"{o['error']:.3g}")
+            for o in report.options
+        ),
+    ]

@@ -60,7 +60,9 @@ def test_a_learned_layer_beats_the_baseline_on_rows_it_has_not_seen(bits: int) -
 
 @pytest.mark.parametrize("bits", [1, 2, 4])
 def test_stages_are_in_order_and_the_best_way_is_taken(bits: int) -> None:
-    learned = learn(task(bits=bits))
+    """Inputs are never negative, as behind a RELU: an offset helps."""
+    given = task(bits=bits)
+    learned = learn(with_rows(given, np.maximum(given.rows.values, 0)))
     assert list(learned.stages) == ["baseline", "offset", "output_aware"]
     assert learned.stages["output_aware"] < learned.stages["offset"] < learned.stages["baseline"]
     assert learned.way.startswith("output-aware")
@@ -136,7 +138,8 @@ def test_one_huge_element(bits: int) -> None:
     assert_usable(learned, given)
     assert learned.inputs is not None
     level = quantized_rows(given.rows, learned.inputs)
-    assert (level[7, 3] > 5e3) == (bits > 1)
+    assert level[7, 3] == pytest.approx(1e4, rel=0.1)
+    assert np.abs(np.delete(level, 7, axis=0)).max() < 100
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3])

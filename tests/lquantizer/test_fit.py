@@ -1,0 +1,284 @@
+"""Whole networks through the fit: what is learned in which order, what is left alone and why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.importers import from_bytes
+from luciole.interpreter import Interpreter
+from luciole.ir import Array, Graph, Model, Op, Signature, Value
+from luciole.ir.ops.activations import Tanh
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.softmax import Softmax
+from luciole.lquantizer import Choice, LayerReport, QuantizeError, Recipe, fit, jobs
+from luciole.schema.enums import ActivationFunctionType
+from tests.networks import dense, network, random, value_named
+
+VECTORS = random(50, 300, 20)
+IMAGES = random(51, 40, 8, 6, 3)
+SPARED_FIRST = "the first convolution: name it in a recipe to quantize it"
+SPARED_DENSE = "a dense layer behind convolutions: name it in a recipe to quantize it"
+RELU, RELU6 = ActivationFunctionType.RELU, ActivationFunctionType.RELU6
+
+
+def classifier() -> Model:
+    """fc1, tanh, fc2, softmax 'answer', with a signature."""
+    model = network()
+    graph = model.graph
+    graph.append(Softmax(graph.outputs[0], beta=1.0), "answer")
+    graph.outputs = [graph.values[-1]]
+    model.signatures = [
+        Signature("serve", graph, [("a", graph.inputs[0])], [("b", graph.outputs[0])])
+    ]
+    return model
+
+
+def conv(
+    graph: Graph,
+    x: Value,
+    sizes: tuple[int, int, int],
+    name: str,
+    activation: ActivationFunctionType = ActivationFunctionType.NONE,
+) -> Value:
+    """Append a convolution of ``sizes`` (outputs, kernel extent, depth) with random weights."""
+    o, k, depth = sizes
+    seed = sum(name.encode())
+    f = graph.add_constant(f"{name}/filter", random(seed, o, k, k, depth) / (k * k * depth) ** 0.5)
+    b = graph.add_constant(f"{name}/bias", random(seed + 1, o))
+    op = Conv2D(x, f, b, stride_h=1, stride_w=1, activation=activation)
+    return graph.append(op, name).output
+
+
+def residual() -> Model:
+    """stem, body, then large(body) + shortcut(stem) = 'sum', a dense layer and a softmax."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    stem = conv(graph, graph.add_input("x", (1, 8, 6, 3)), (4, 3, 3), "stem", RELU)
+    body = conv(graph, stem, (5, 3, 4), "body", RELU6)
+    large = conv(graph, body, (6, 3, 5), "large")
+    shortcut = conv(graph, stem, (6, 1, 4), "shortcut")
+    total = graph.append(Add(large, shortcut, activation=RELU), "sum").output
+    extents = graph.add_constant("extents", np.array([-1, 288], np.int32))
+    flat = graph.append(Reshape(total, extents, new_shape=(-1, 288)), "flat").output
+    logits = dense(graph, flat, (4, 288), "logits").output
+    graph.outputs = [graph.append(Softmax(logits, beta=1.0), "answer").output]
+    return model
+
+
+def seen(model: Model, name: str, x: Array) -> Array:
+    interpreter = Interpreter(model)
+    interpreter.run({"x": x})
+    return interpreter.get_tensor(model.graph.values.index(value_named(model, name)))
+
+
+def error(model: Model, other: Model, name: str, x: Array) -> float:
+    """Mean squared difference of a tensor, relative to its mean square."""
+    wanted, found = (seen(m, name, x).astype(np.float64) for m in (model, other))
+    return float(np.mean((wanted - found) ** 2) / np.mean(wanted**2))
+
+
+def op_named(model: Model, name: str) -> Op:
+    (found,) = [op for op in model.graph.ops if op.name == name]
+    return found
+
+
+# ------------------------------------------------------------------------------ dense networks
+def test_a_dense_network() -> None:
+    model = classifier()
+    result = luciole.quantize(model, VECTORS, encode_bits=3)
+    kinds = [(op.kind, op.name) for op in result.model.graph.ops]
+    assert kinds == [
+        ("LQ_FULLY_CONNECTED", "act1"),
+        ("LQ_FULLY_CONNECTED", "fc2"),
+        ("SOFTMAX", "answer"),
+    ]
+    first = result.model.graph.ops[0]
+    assert isinstance(first, LQFullyConnected)
+    assert first.activation is ActivationFunctionType.TANH
+    assert error(model, result.model, "answer", random(60, 200, 20)) < 0.1
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3])
+def test_the_fit_comes_closer_than_the_published_method(bits: int) -> None:
+    model, fresh = classifier(), random(60, 200, 20)
+    fitted = luciole.quantize(model, VECTORS, encode_bits=bits)
+    published = luciole.quantize(model, VECTORS, encode_bits=bits, method="published")
+    assert error(model, fitted.model, "fc2", fresh) < 0.9 * error(
+        model, published.model, "fc2", fresh
+    )
+    assert all(list(r.stages) == ["baseline", "offset", "output_aware"] for r in layers(fitted))
+    assert all(r.stages == {} and r.way is None for r in layers(published))
+
+
+def layers(result: luciole.Result) -> list[LayerReport]:
+    return [r for r in result.report.layers if r.skipped is None]
+
+
+def test_the_float_model_is_not_touched() -> None:
+    for model, records in ((classifier(), VECTORS), (residual(), IMAGES)):
+        before = to_bytes(model)
+        luciole.quantize(model, records, encode_bits=2)
+        assert to_bytes(model) == before
+
+
+def test_names_and_signatures_stay() -> None:
+    model = classifier()
+    found = luciole.quantize(model, VECTORS).model
+    assert [v.name for v in found.graph.inputs] == ["x"]
+    assert [v.name for v in found.graph.outputs] == ["answer"]
+    (signature,) = found.signatures
+    assert signature.key == "serve"
+    assert signature.inputs == [("a", found.graph.inputs[0])]
+    assert signature.outputs == [("b", found.graph.outputs[0])]
+
+
+@pytest.mark.parametrize("bits", [1, 3])
+def test_the_file_gives_the_same_outputs(bits: int) -> None:
+    for model, records in ((classifier(), VECTORS), (residual(), IMAGES)):
+        found = luciole.quantize(model, records, encode_bits=bits).model
+        again = from_bytes(to_bytes(found))
+        x = records[:8]
+        np.testing.assert_array_equal(seen(again, "answer", x), seen(found, "answer", x))
+
+
+def test_the_same_seed_gives_the_same_file() -> None:
+    for model, records in ((classifier(), VECTORS), (residual(), IMAGES)):
+        first, again = (luciole.quantize(model, records, encode_bits=1) for _ in range(2))
+        assert to_bytes(first.model) == to_bytes(again.model)
+
+
+@pytest.mark.parametrize("records", [1, 2, 4, 9])
+def test_few_records(records: int) -> None:
+    result = luciole.quantize(classifier(), VECTORS[:records], encode_bits=2)
+    assert np.isfinite(seen(result.model, "answer", VECTORS)).all()
+
+
+# --------------------------------------------------------------------------------- convolutions
+def test_a_network_of_convolutions() -> None:
+    model = residual()
+    result = luciole.quantize(model, IMAGES, encode_bits=3)
+    assert [(r.name, r.skipped) for r in result.report.layers] == [
+        ("stem", SPARED_FIRST),
+        ("body", None),
+        ("large", None),
+        ("shortcut", None),
+        ("logits", SPARED_DENSE),
+    ]
+    assert [op.kind for op in result.model.graph.ops] == [
+        "CONV_2D",
+        *["LQ_CONV_2D"] * 3,
+        *["ADD", "RESHAPE", "FULLY_CONNECTED", "SOFTMAX"],
+    ]
+    assert error(model, result.model, "answer", random(61, 40, 8, 6, 3)) < 0.05
+
+
+def test_fused_activations_come_back_fused() -> None:
+    found = luciole.quantize(residual(), IMAGES).model
+    fused = {op.name: op.attributes().get("activation") for op in found.graph.ops}
+    assert (fused["stem"], fused["body"], fused["sum"]) == (RELU, RELU6, RELU)
+    assert isinstance(op_named(found, "body"), LQConv2D)
+
+
+def test_a_recipe_that_names_spared_layers_quantizes_them() -> None:
+    recipe = {"layers": [{"name": "stem", "input_bits": 8}, {"regex": "log.*"}]}
+    result = luciole.quantize(residual(), IMAGES, recipe=recipe)
+    assert [r.skipped for r in result.report.layers] == [None] * 5
+    assert result.report.layers[0].input_bits == 8
+    assert isinstance(op_named(result.model, "stem"), LQConv2D)
+    assert isinstance(op_named(result.model, "logits"), LQFullyConnected)
+
+
+def test_spared_layers_get_the_mean_back_that_they_had() -> None:
+    model = residual()
+    found = luciole.quantize(model, IMAGES, encode_bits=1).model
+    wanted, mean = (seen(m, "logits", IMAGES).mean(0) for m in (model, found))
+    np.testing.assert_allclose(mean, wanted, atol=1e-4)
+
+
+def test_of_two_branches_the_smaller_is_learned_first() -> None:
+    found = jobs.prepare(residual(), {"x": IMAGES}, Recipe(Choice(2, 2)), 0, False).jobs
+    assert [job.group.name for job in found] == ["body", "large", "shortcut"]
+    order = [found[n].group.name for n in jobs.order_of(found)]
+    assert order == ["body", "shortcut", "large"]
+
+
+def test_a_branch_makes_up_for_the_error_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer at one bit and a fine one see the same, so that the fine one can do much."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.append(Tanh(graph.add_input("x", (1, 20))), "squashed").output
+    coarse, fine = (dense(graph, x, (12, 20), name, seed=len(name)) for name in ("coarse", "fine"))
+    graph.append(Add(coarse.output, fine.output), "sum")
+    graph.outputs = [graph.values[-1]]
+    recipe = {"encode_bits": 4, "layers": [{"name": "coarse", "weight_bits": 1}]}
+    with_it = luciole.quantize(model, VECTORS, recipe=recipe).model
+    for module in (fit, jobs):
+        monkeypatch.setattr(module, "other_branch", lambda op: None)
+    without = luciole.quantize(model, VECTORS, recipe=recipe).model
+    fresh = random(60, 200, 20)
+    assert error(model, with_it, "sum", fresh) < 0.5 * error(model, without, "sum", fresh)
+
+
+def test_other_kinds_of_convolutions_are_left_alone() -> None:
+    model = residual()
+    graph = model.graph
+    x = graph.ops[0].output
+    f = graph.add_constant("f", random(1, 1, 3, 3, 4))
+    apart = graph.append(DepthwiseConv2D(x, f, stride_h=1, stride_w=1), "apart").output
+    grouped = conv(graph, x, (4, 3, 2), "grouped")
+    graph.outputs += [apart, grouped]
+    report = luciole.quantize(model, IMAGES).report
+    assert {r.name: r.skipped for r in report.layers[-2:]} == {
+        "apart": "DEPTHWISE_CONV_2D has no learned form",
+        "grouped": "it is a grouped convolution",
+    }
+
+
+def test_a_convolution_that_sees_the_same_for_every_record_is_left_alone() -> None:
+    model = residual()
+    graph = model.graph
+    still = graph.append(Tanh(graph.add_constant("still", random(1, 1, 8, 6, 3))), "still/tanh")
+    graph.outputs.append(conv(graph, still.output, (4, 3, 3), "fixed"))
+    report = luciole.quantize(model, IMAGES).report
+    assert [r.skipped for r in report.layers if r.name == "fixed"] == ["its input is constant"]
+
+
+def test_fit_refuses_a_network_that_becomes_nan_and_says_where() -> None:
+    model = residual()
+    value_named(model, "large/bias").set_data(np.full(6, np.nan, np.float32))
+    with pytest.raises(QuantizeError, match="tensor 'large' becomes NaN or infinite"):
+        luciole.quantize(model, IMAGES)
+
+
+# ------------------------------------------------------------------------------- shared weights
+def twice() -> Model:
+    """Two steps with the same weights and bias, a TANH between, and a layer of its own."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    first = dense(graph, graph.add_input("x", (1, 20)), (20, 20), "step1")
+    hidden = graph.append(Tanh(first.output), "hidden").output
+    second = FullyConnected(hidden, first.weights, first.bias, activation=RELU)
+    graph.outputs = [dense(graph, graph.append(second, "step2").output, (4, 20), "answer").output]
+    return model
+
+
+def test_shared_weights_are_learned_once_and_shared_in_the_file() -> None:
+    model = twice()
+    result = luciole.quantize(model, VECTORS, encode_bits=3)
+    assert [r.name for r in result.report.layers] == ["step1", "answer"]
+    found = from_bytes(to_bytes(result.model))
+    first, second = (op_named(found, name) for name in ("hidden", "step2"))
+    assert isinstance(first, LQFullyConnected)
+    assert isinstance(second, LQFullyConnected)
+    assert first.operands[1:] == second.operands[1:]
+    assert (first.activation, second.activation) == (ActivationFunctionType.TANH, RELU)
+    assert error(model, result.model, "answer", random(60, 200, 20)) < 0.3

@@ -1,0 +1,113 @@
+"""The accuracy benchmark's arguments, tables and baseline; nothing is trained."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import accuracy
+from benchmarks.accuracy_networks import Subject
+from benchmarks.accuracy_table import Row, Width, markdown, plot, tables
+from benchmarks.affine import nearest_levels, parameters, quantize_affine
+from luciole.exporters import to_bytes
+from luciole.importers import from_bytes
+from luciole.interpreter import Interpreter
+from luciole.ir import LucioleError
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer import Choice
+from luciole.lquantizer.geometry import weight_matrix
+from tests.networks import network, random
+
+
+def test_widths_and_networks_from_the_command_line() -> None:
+    arguments = accuracy.parser().parse_args(["--mnist", "m.npz", "--widths", "2,w1a8"])
+    assert accuracy.networks(arguments) == ["mnist97", "mnist98"]
+    found = accuracy.widths(arguments, "mnist97")
+    assert found == [Width(2, 2), Width(1, 8)]
+    assert [str(w) for w in found] == ["K=2", "w1a8"]
+    assert found[1].choice == Choice(input_bits=8, weight_bits=1)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "give the networks' data"),
+        (["--mnist", "m.npz", "--only", "cifar"], "give the networks' data"),
+        (["--mnist", "m.npz", "--only", "mnist"], "'mnist' is no network"),
+        (["--mnist", "m.npz", "--methods", "magic"], "'magic' is no method: there is published"),
+        (["--mnist", "m.npz", "--widths", "a2w4"], "'a2w4' is no width: write 3, or w2a4"),
+    ],
+)
+def test_check_refuses_what_cannot_be_measured(argv: list[str], message: str) -> None:
+    with pytest.raises(LucioleError, match=message):
+        accuracy.check(accuracy.parser().parse_args(argv))
+
+
+def test_check_refuses_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    arguments = accuracy.parser().parse_args(["--mnist", "m.npz", "--plot", "p.png"])
+    with pytest.raises(LucioleError, match="--plot needs matplotlib: pip install matplotlib"):
+        accuracy.check(arguments)
+
+
+ROWS = [
+    Row("net", "float", None, 0, 98.0, 2_000_000, 0.0),
+    Row("net", "fit", "K=1", 0, 95.0, 80_000, 1.0),
+    Row("net", "fit", "K=1", 1, 96.0, 80_000, 2.0),
+    Row("net", "affine", "K=2", 0, 90.0, 150_000, 0.5),
+]
+
+
+def test_tables_show_means_and_spread() -> None:
+    (title, shares), (_, seconds), (_, sizes) = tables(ROWS, "net")
+    assert title.startswith("net (float 98.00 %, 2.00 MB): top-1")
+    assert shares == [
+        ["method", "K=1", "K=2"],
+        ["fit", "95.50 +- 0.71", "-"],
+        ["affine", "-", "90.00"],
+    ]
+    assert (seconds[1][1], sizes[1][1]) == ("1.5", "80.0 KB")
+    assert markdown(shares).splitlines()[1] == "---|---|---"
+
+
+def test_a_plot_is_a_file(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot(ROWS, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_rows_of_a_small_network() -> None:
+    model, images = network(), random(50, 60, 20)
+    labels = Interpreter(model).run(images)["fc2"].argmax(1)
+    subject = Subject("small", model, images, images, labels)
+    argv = ["--widths", "w3a8", "--seeds", "1", "--calibration", "40"]
+    rows = list(accuracy.measured(subject, accuracy.parser().parse_args(argv)))
+    assert [row.method for row in rows] == ["float", *accuracy.METHODS]
+    assert rows[0].top1 == 100
+    assert all(row.top1 > 50 and row.bytes < rows[0].bytes for row in rows[1:])
+
+
+def test_affine_levels() -> None:
+    weights = np.array([[-1.0, 0.1, 0.9, 2.0], [5.0, 5.0, 5.0, 5.0]], np.float32)
+    assert nearest_levels(weights, 2).tolist() == [[-1, 0, 1, 2], [5, 5, 5, 5]]
+    assert nearest_levels(weights, 1)[0].tolist() == [-1, -1, 2, 2]
+    assert parameters(-1, 2, 2) == (1, 1)
+    assert parameters(1, 3, 2) == (1, 0)
+
+
+def test_affine_inputs_and_biases() -> None:
+    model, x = network((20, 4)), random(3, 50, 20)
+    quantized, _ = quantize_affine(model, {"x": x[:40]}, Choice(2, 4), correct=True)
+    fc, layer = model.graph.ops[0], quantized.graph.ops[-1]
+    assert isinstance(fc, FullyConnected)
+    scale, zero = parameters(float(x[:40].min()), float(x[:40].max()), 2)
+    codes = np.clip(np.floor(np.abs(x / scale) + 0.5) * np.sign(x) + zero, 0, 3)
+    weights = nearest_levels(weight_matrix(fc), 4)
+    products = ((codes - zero) * scale) @ weights.T
+    float_outputs = Interpreter(model).run(x[:40])["fc1"]
+    wanted = products + float_outputs.mean(0) - products[:40].mean(0)
+    found = Interpreter(from_bytes(to_bytes(quantized))).run(x)[layer.output.name]
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)

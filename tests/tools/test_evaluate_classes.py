@@ -1,0 +1,88 @@
+"""``luciole eval``: the confusion matrix and the figures of single classes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.tools.confusion import class_figures, class_rows, confusion_of
+from tests.networks import random
+from tests.tools.running import call
+
+Capture = pytest.CaptureFixture[str]
+ARGV = ("eval", "model.circle", "--data", "test.npz")
+
+
+def test_json_counts_labels_against_answers(capsys: Capture, folder: Path) -> None:
+    figures = json.loads(call(capsys, *ARGV, "--json").out)
+    answers = luciole.Interpreter("model.circle").run(random(50, 60, 20))["fc2"].argmax(1)
+    with np.load("test.npz") as data:
+        labels = data["y_test"]
+    wanted = [[int(np.sum((labels == r) & (answers == c))) for c in range(4)] for r in range(4)]
+    assert figures["confusion"] == wanted
+    assert [c["label"] for c in figures["classes"]] == [0, 1, 2, 3]
+    assert [c["records"] for c in figures["classes"]] == np.bincount(labels).tolist()
+    for number, found in enumerate(figures["classes"]):
+        right = labels == answers
+        of_class, answered = right[labels == number], right[answers == number]
+        assert found["recall"] == pytest.approx(of_class.mean())
+        assert found["precision"] == (pytest.approx(answered.mean()) if len(answered) else None)
+
+
+def test_without_labels_json_has_no_confusion(capsys: Capture, folder: Path) -> None:
+    figures = json.loads(call(capsys, "eval", "model.circle", "--data", "train.hdf5", "--json").out)
+    assert (figures["confusion"], figures["classes"]) == (None, None)
+
+
+def test_per_class_prints_a_table(capsys: Capture, folder: Path) -> None:
+    assert "class" not in call(capsys, *ARGV).out
+    lines = call(capsys, *ARGV, "--per-class").out.splitlines()
+    assert lines[:2] == ["records    60", "top-1      75.00 %"]
+    assert lines[-5].split("  ")[0] == "class"
+    assert [line.split()[0] for line in lines[-4:]] == ["0", "1", "2", "3"]
+
+
+def test_rows_of_a_table_by_hand() -> None:
+    labels, answers = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 3, 3, 1, 1, 1])
+    confusion = confusion_of(labels, answers)
+    assert confusion is not None
+    assert confusion.tolist() == [[1, 1, 0, 2], [0, 2, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert class_rows(confusion)[1:] == [
+        ("0", "4", "25.00 %", "100.00 %", "3 (2x)"),
+        ("1", "2", "100.00 %", "66.67 %", "-"),
+        ("2", "0", "-", "-", "-"),
+        ("3", "0", "-", "0.00 %", "-"),
+    ]
+    assert [c.recall for c in class_figures(confusion)] == [0.25, 1.0, None, None]
+
+
+@pytest.mark.parametrize("labels", [[0, -1], [0, 0.5], [0, np.nan], [0, 1000]])
+def test_labels_that_are_no_class_numbers_below_1000_give_no_matrix(labels: list[float]) -> None:
+    assert confusion_of(np.array(labels), np.array([0, 1])) is None
+
+
+def test_1000_classes_give_a_matrix() -> None:
+    confusion = confusion_of(np.array([0.0, 999.0]), np.array([0, 1]))
+    assert confusion is not None
+    assert confusion.shape == (1000, 1000)
+    assert confusion_of(np.array([0, 1]), np.array([0, 1000])) is None
+
+
+def test_too_many_classes_keep_the_other_figures(capsys: Capture, folder: Path) -> None:
+    np.save("labels.npy", np.full(60, 1000))
+    argv = ("eval", "model.circle", "--data", "train.hdf5", "--labels", "labels.npy")
+    outcome = call(capsys, *argv, "--per-class")
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[1] == "top-1      0.00 %"
+    assert "labels and answers must be class numbers from 0 to 999" in outcome.err
+    figures = json.loads(call(capsys, *argv, "--json").out)
+    assert (figures["confusion"], figures["classes"]) == (None, None)
+
+
+def test_per_class_refuses_data_without_labels(capsys: Capture, folder: Path) -> None:
+    outcome = call(capsys, "eval", "model.circle", "--data", "train.hdf5", "--per-class")
+    assert outcome.error(2).startswith("--per-class needs labels: the data has none")
