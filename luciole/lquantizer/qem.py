@@ -111,7 +111,7 @@ def fit(
     """
     if offset and settings.method != "least_squares":
         raise ValueError("an offset is fitted by least squares only")
-    centre = _mean(samples, samples.values) if offset else np.zeros(len(samples.values))
+    centre = _centre(samples, settings, offset)
     basis = _initial(samples, centre, bits, settings) if start is None else np.array(start)
     for _ in range(settings.iterations):
         previous = basis, centre
@@ -140,9 +140,10 @@ def best_fit(samples: Samples, bits: int, offset: bool, restarts: int = 3, seed:
         )
     assert best is not None
     generator = np.random.default_rng(seed)
-    for _ in range(restarts):
+    for number in range(restarts):
+        again = replace(settings, initialisation=("greedy", "uniform")[number % 2])
         disturbed = best.basis * np.exp(generator.normal(0, 0.5, best.basis.shape))
-        best = _better(best, fit(samples, bits, settings, disturbed, offset))
+        best = _better(best, fit(samples, bits, again, disturbed, offset))
     return best
 
 
@@ -155,6 +156,17 @@ def _better(one: Fit | None, other: Fit) -> Fit:
         np.where(wins, other.offset, one.offset),
         np.where(wins, other.mse, one.mse),
     )
+
+
+def _centre(samples: Samples, settings: Settings, offset: bool) -> Floats:
+    """Where levels begin to spread from: 0, or with an offset the middle of the values (for evenly
+    spaced levels that of their range).
+    """
+    if not offset:
+        return np.zeros(len(samples.values))
+    if settings.initialisation == "uniform":
+        return np.asarray((samples.values.min(1) + samples.values.max(1)) / 2)
+    return _mean(samples, samples.values)
 
 
 def _initial(samples: Samples, centre: Floats, bits: int, settings: Settings) -> Floats:
