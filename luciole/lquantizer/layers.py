@@ -75,21 +75,33 @@ def is_fixed(value: Value) -> bool:
 
 
 def unfit(op: Op) -> str | None:
-    """Why an operator cannot be quantized, None when it can."""
-    if not isinstance(op, FullyConnected):
+    """Why an operator cannot be quantized by the published method, None when it can."""
+    return misfit(op) if isinstance(op, FullyConnected) else f"{op.kind} has no learned form"
+
+
+def misfit(op: Op) -> str | None:
+    """Why a layer cannot be quantized, None when it can."""
+    if not isinstance(op, FullyConnected | Conv2D):
         return f"{op.kind} has no learned form"
-    if op.input.dtype != TensorType.FLOAT32 or op.weights.dtype != TensorType.FLOAT32:
-        return f"it is {op.input.dtype.name} x {op.weights.dtype.name}, FLOAT32 is needed"
-    if op.weights.data is None:
+    weights = op.weights if isinstance(op, FullyConnected) else op.filter
+    if op.input.dtype != TensorType.FLOAT32 or weights.dtype != TensorType.FLOAT32:
+        return f"it is {op.input.dtype.name} x {weights.dtype.name}, FLOAT32 is needed"
+    if weights.data is None:
         return "its weights are computed, not constant"
     if op.bias is not None and (op.bias.data is None or op.bias.dtype != TensorType.FLOAT32):
         return "its bias is not a FLOAT32 constant"
     if is_fixed(op.input):
         return "its input is constant"
-    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
-        return f"its weights are stored as {op.weights_format.name}"
     if op.activation not in _ACTIVATIONS:
         return f"its fused activation {op.activation.name} has no kernel"
+    return _unusual_form(op)
+
+
+def _unusual_form(op: Dense) -> str | None:
+    if isinstance(op, Conv2D):
+        return None if op.input.shape[-1] == op.filter.shape[-1] else "it is a grouped convolution"
+    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
+        return f"its weights are stored as {op.weights_format.name}"
     return None
 
 
@@ -116,7 +128,7 @@ def find_groups(graph: Graph, recipe: Recipe) -> tuple[list[Group], dict[str, st
         if op.quant is None:
             continue
         choice = recipe.choose(op.name)
-        reason = "skipped by the recipe" if choice.skip else _misfit(op)
+        reason = "skipped by the recipe" if choice.skip else misfit(op)
         if reason is None and choice.weights_only and not isinstance(op, FullyConnected):
             reason = "weights only has a form for dense layers"
         if reason is None and has_convolutions and not recipe.names(op.name):
@@ -135,25 +147,6 @@ def _spared(op: Op) -> str | None:
     first = op.operands[0]
     if first is not None and first.is_input:
         return "the first convolution: name it in a recipe to quantize it"
-    return None
-
-
-def _misfit(op: Op) -> str | None:
-    """Why a layer cannot be quantized, None when it can."""
-    if not isinstance(op, Conv2D):
-        return unfit(op)
-    if op.input.dtype != TensorType.FLOAT32 or op.filter.dtype != TensorType.FLOAT32:
-        return f"it is {op.input.dtype.name} x {op.filter.dtype.name}, FLOAT32 is needed"
-    if op.filter.data is None:
-        return "its weights are computed, not constant"
-    if op.bias is not None and (op.bias.data is None or op.bias.dtype != TensorType.FLOAT32):
-        return "its bias is not a FLOAT32 constant"
-    if is_fixed(op.input):
-        return "its input is constant"
-    if op.input.shape[-1] != op.filter.shape[-1]:
-        return "it is a grouped convolution"
-    if op.activation not in _ACTIVATIONS:
-        return f"its fused activation {op.activation.name} has no kernel"
     return None
 
 

@@ -3,15 +3,18 @@
 from collections.abc import Iterator
 
 from luciole.ir.codes import WORD
-from luciole.ir.op import Op, Quant, attr, dtype_of, operand
-from luciole.ir.ops.lq_fully_connected import outputs_of
+from luciole.ir.op import attr
+from luciole.ir.ops.lq_fully_connected import LearnedLevels, outputs_of
 from luciole.ir.rules import agree, rank, window
-from luciole.ir.value import Shape, Value
-from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding, TensorType
+from luciole.ir.value import Shape
+from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
 
 
 class LQConv2D(
-    Op, code=BuiltinOperator.LQ_CONV_2D, options="LQConv2DOptions", custom_code="LQConv2D"
+    LearnedLevels,
+    code=BuiltinOperator.LQ_CONV_2D,
+    options="LQConv2DOptions",
+    custom_code="LQConv2D",
 ):
     """y = activation(q(x) * W + b), with q(x) and W made of levels offset + sum_i (+-a_i).
 
@@ -19,13 +22,6 @@ class LQConv2D(
     height, kernel width, ceil(c / 32)], bias [o], weights_offsets [o]; result [n, h', w', o]. q
     takes each input to the nearest level, a tie to the lower one; what SAME pads is exactly 0.
     """
-
-    input: Value = operand()
-    input_scales: Value = operand()
-    weights_scales: Value = operand()
-    weights_binary: Value = operand(dtype=(TensorType.INT32,))
-    bias: Value | None = operand(default=None)
-    weights_offsets: Value | None = operand(default=None)
 
     padding: Padding = attr(default=Padding.SAME, dump="Padding")
     stride_w: int = attr(default=0, dump="Stride.W")
@@ -37,9 +33,6 @@ class LQConv2D(
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
     input_offset: float = attr(default=0.0, dump="input_offset")
-
-    quant = Quant(weight="weights_binary", axis=0, bias="bias")
-    infer_dtype = dtype_of("input")
 
     def verify(self, /) -> Iterator[str]:
         if self.input_channels < 1:

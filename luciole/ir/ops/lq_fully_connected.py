@@ -1,7 +1,6 @@
 """LQ_FULLY_CONNECTED: a dense layer whose inputs and weights have learned levels."""
 
 from collections.abc import Iterator
-from typing import Protocol
 
 from luciole.ir.codes import WORD
 from luciole.ir.errors import ShapeError
@@ -14,8 +13,22 @@ from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Tensor
 MAX_INPUT_BITS, MAX_WEIGHT_BITS = 8, 4
 
 
+class LearnedLevels(Op):
+    """Base of the layers whose inputs and weights have learned levels."""
+
+    input: Value = operand()
+    input_scales: Value = operand()
+    weights_scales: Value = operand()
+    weights_binary: Value = operand(dtype=(TensorType.INT32,))
+    bias: Value | None = operand(default=None)
+    weights_offsets: Value | None = operand(default=None)
+
+    quant = Quant(weight="weights_binary", axis=0, bias="bias")
+    infer_dtype = dtype_of("input")
+
+
 class LQFullyConnected(
-    Op,
+    LearnedLevels,
     code=BuiltinOperator.LQ_FULLY_CONNECTED,
     options="LQFullyConnectedOptions",
     custom_code="LQFullyConnected",
@@ -27,21 +40,11 @@ class LQFullyConnected(
     to the lower one.
     """
 
-    input: Value = operand()
-    input_scales: Value = operand()
-    weights_scales: Value = operand()
-    weights_binary: Value = operand(dtype=(TensorType.INT32,))
-    bias: Value | None = operand(default=None)
-    weights_offsets: Value | None = operand(default=None)
-
     hidden_size: int = attr(default=0, dump="hidden_size")
     activation: ActivationFunctionType = attr(
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
     input_offset: float = attr(default=0.0, dump="input_offset")
-
-    quant = Quant(weight="weights_binary", axis=0, bias="bias")
-    infer_dtype = dtype_of("input")
 
     def verify(self, /) -> Iterator[str]:
         if self.hidden_size < 1:
@@ -53,16 +56,6 @@ class LQFullyConnected(
         o = outputs_of(self)
         agree("words", words, -(-n // WORD), "weights_binary", f"hidden_size {n}")
         return (*rows(self.input, n, keep_num_dims=True), o)
-
-
-class LearnedLevels(Protocol):
-    """The operands that every operator with learned levels has."""
-
-    input_scales: Value
-    weights_scales: Value
-    weights_binary: Value
-    bias: Value | None
-    weights_offsets: Value | None
 
 
 def outputs_of(op: LearnedLevels) -> int | None:
