@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, Model
+from luciole.ir.text_common import one_line
 from luciole.lquantizer.layers import constant_bytes
+
+_LONGEST_NAME = 48
+"""Characters of a layer's name in a table: converters write names of hundreds."""
 
 
 @dataclass
@@ -60,25 +64,26 @@ class Report:
     def rows(self) -> list[tuple[str, ...]]:
         """The report as a table: a row of headings, then one row for each layer."""
         head = ("layer", "input bits", "weight bits", "error (mse)", "signal/noise", "bytes", "")
-        return [head, *(_row(layer) for layer in self.layers)]
+        rows = [head, *(_row(layer) for layer in self.layers)]
+        return rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
+
+
+def short(name: str) -> str:
+    """A layer's name in a table: one line, and of a long one its end, which tells layers apart."""
+    shown = one_line(name)
+    return shown if len(shown) <= _LONGEST_NAME else f"...{shown[3 - _LONGEST_NAME :]}"
 
 
 def _row(layer: LayerReport) -> tuple[str, ...]:
+    name = short(layer.name)
     if layer.skipped is not None:
-        return (
-            layer.name,
-            "",
-            "",
-            "",
-            "",
-            f"{layer.bytes_before:,}",
-            f"left alone: {layer.skipped}",
-        )
+        empty = ("",) * 4
+        return (name, *empty, f"{layer.bytes_before:,}", f"left alone: {layer.skipped}")
     mse = "" if layer.mse is None else f"{layer.mse:.3g}"
     snr = "" if layer.snr_db is None else f"{layer.snr_db:.1f} dB"
     size = f"{layer.bytes_before:,} -> {layer.bytes_after:,}"
     bits = "float" if layer.input_bits is None else str(layer.input_bits)
-    return (layer.name, bits, str(layer.weight_bits), mse, snr, size, "")
+    return (name, bits, str(layer.weight_bits), mse, snr, size, "")
 
 
 def error_of(wanted: Array, found: Array) -> tuple[float, float | None]:

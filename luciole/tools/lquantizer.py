@@ -273,11 +273,13 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
 
 
 def _option_rows(report: Report) -> list[tuple[str, ...]]:
+    from luciole.lquantizer.report import short
+
     head = ("layer", "bits", "bytes", "noise/signal")
     return [
         head,
         *(
-            (str(o["layer"]), str(o["bits"]), f"{o['bytes']:,}", f"{o['error']:.3g}")
+            (short(str(o["layer"])), str(o["bits"]), f"{o['bytes']:,}", f"{o['error']:.3g}")
             for o in report.options
         ),
     ]

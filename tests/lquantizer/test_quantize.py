@@ -15,6 +15,7 @@ from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.lquantizer import Choice, Recipe, Settings, quantize_records
 from luciole.lquantizer.qem import Samples, fit
+from luciole.lquantizer.report import LayerReport, Report
 from tests.networks import dense, network, random, two_inputs, value_named
 
 X = random(50, 120, 20)
@@ -242,3 +243,13 @@ def test_one_bit_for_inputs_that_are_never_negative_is_warned_about() -> None:
     for x, bits in ((np.abs(X), 2), (X, 1)):
         result = luciole.quantize(network(), x, encode_bits=bits, method="published")
         assert result.report.warnings == []
+
+
+def test_tables_show_the_end_of_long_names_on_one_line() -> None:
+    long = LayerReport("a\n" + "x" * 100 + "/last", 2, 2)
+    head, row = Report([long]).rows()
+    assert len(row) == len(head) == 6
+    assert len(row[0]) == 48
+    assert row[0].startswith("...x")
+    assert row[0].endswith("x/last")
+    assert Report([LayerReport("a\nb", 2, 2)]).rows()[1][0] == r"a\nb"
