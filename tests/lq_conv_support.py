@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from luciole.interpreter import Plan
 from luciole.ir import Array, Model
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from tests.lq_support import ACTIVATE, input_signs, packed
-from tests.support import one_op, run_reference
+from tests.support import one_op, run_native, run_reference
 
 CONSTANT = (1, 2, 3, 4, 5)
 
@@ -67,19 +66,7 @@ class ConvLayer:
 
     def native(self, x: Array) -> Array:
         """The compiled kernel's result; fails where the reference would have run instead."""
-        model = self.model(x)
-        plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
-        assert [step.native is not None for step in plan.steps] == [True]
-        given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
-        assert given is not None
-        assert result is not None
-        result[...] = np.nan  # every result is written
-        given[...] = x
-        plan.run()
-        first = result.copy()
-        plan.run()
-        np.testing.assert_array_equal(result, first)  # nothing is left over from the run before
-        return first
+        return run_native(self.model(x), x)
 
 
 def taps(layer: ConvLayer, axis: int, size: int) -> list[list[tuple[int, int]]]:

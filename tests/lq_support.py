@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from luciole.interpreter import Plan
 from luciole.ir import Array, Model
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.schema.enums import ActivationFunctionType as Act
-from tests.support import one_op, run_reference
+from tests.support import one_op, run_native, run_reference
 
 ACTIVATE: dict[Act, Callable[[Array], Array]] = {
     Act.NONE: lambda y: y,
@@ -62,18 +61,7 @@ class Layer:
 
     def native(self, x: Array) -> Array:
         """The compiled kernel's result; fails where the reference would have run instead."""
-        model = self.model(x)
-        plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
-        assert [step.native is not None for step in plan.steps] == [True]
-        given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
-        assert given is not None
-        assert result is not None
-        given[...] = x
-        plan.run()
-        first = result.copy()
-        plan.run()
-        np.testing.assert_array_equal(result, first)  # nothing is left over from the run before
-        return first
+        return run_native(self.model(x), x)
 
 
 def packed(signs: Array) -> Array:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from luciole.ir import Array, Graph, Model, Shape, Signature, Value
+from luciole.ir import Array, Graph, Model, Shape, Signature, Value, codes
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer.rewrite import nearest_codes
 
 
 def random(seed: int, *shape: int) -> Array:
@@ -66,3 +67,8 @@ def value_named(model: Model, name: str) -> Value:
     """The tensor of the main graph with a name."""
     (found,) = [v for v in model.graph.values if v.name == name]
     return found
+
+
+def encode_weights(weights: Array, basis: Array) -> Array:
+    """The packed sign planes [o, kw, words] of weights [o, n], each at its row's nearest level."""
+    return codes.planes(nearest_codes(weights, basis), basis.shape[1])

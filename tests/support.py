@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
+from luciole.interpreter import Plan
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.dtypes import tensor_type
 from luciole.kernels import registry
@@ -67,6 +68,24 @@ def run_reference(
         )
         assert value.dtype == tensor_type(array.dtype), (value, array.dtype)
     return results
+
+
+def run_native(model: Model, x: Array) -> Array:
+    """The result of the only operator's compiled kernel, run twice; fails where the reference would
+    have run instead.
+    """
+    plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
+    assert [step.native is not None for step in plan.steps] == [True]
+    given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
+    assert given is not None
+    assert result is not None
+    result[...] = np.nan  # every result is written
+    given[...] = x
+    plan.run()
+    first = result.copy()
+    plan.run()
+    np.testing.assert_array_equal(result, first)  # nothing is left over from the run before
+    return first
 
 
 def run_litert(

@@ -12,7 +12,6 @@ from luciole.ir import OPS, Op, ShapeError, UnknownOp, Value
 from luciole.ir.op import Field
 from luciole.schema import tables
 from luciole.schema.enums import BuiltinOperator
-from luciole.schema.table import Table
 
 
 class _NotUnderstoodError(ValueError):
@@ -106,9 +105,3 @@ def _number(field: Field, stored: Any) -> Any:
         raise _NotUnderstoodError(
             f"{field.schema_name} is {stored}, which has no meaning"
         ) from None
-
-
-def options_table(cls: type[Op]) -> type[Table] | None:
-    """The record class of an operator's options, None when it has none."""
-    found: type[Table] | None = getattr(tables, cls.options) if cls.options else None
-    return found

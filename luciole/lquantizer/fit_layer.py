@@ -93,7 +93,8 @@ Way = Callable[[_Moments, int], Coded]
 
 def learn(task: Task) -> Learned:
     """Learn a layer; deterministic for a given seed."""
-    inputs = None if task.input_bits is None else _fit_inputs(task, task.input_bits, offset=True)
+    samples = None if task.input_bits is None else _input_samples(task)
+    inputs = _fit_inputs(task, samples, offset=True, restarts=5)
     z = quantized_rows(task.rows, inputs)
     held = task.records % _HELD_BACK == _HELD_BACK - 1
     if not held.any():  # too few records to spare one
@@ -101,7 +102,8 @@ def learn(task: Task) -> Learned:
     fitted = held if held.all() else ~held
     part = _Moments.of(z[fitted], task.targets[fitted])
     whole = _Moments.of(z, task.targets)
-    ways = _ways(task, whole)
+    plain = plain_codes(_columns(task), task.weight_bits, False, None, task.seed)
+    ways = _ways(task, whole, plain)
     errors = {
         name: _error(way(part, _TRIAL_ROUNDS), part, z[held], task.targets[held])
         for name, way in ways.items()
@@ -109,7 +111,7 @@ def learn(task: Task) -> Learned:
     best = min(errors, key=errors.__getitem__)
     coded = ways[best](whole, ROUNDS)
     stages = {
-        "baseline": _baseline(task, held),
+        "baseline": _baseline(task, samples, plain, held),
         "offset": errors["plain"],
         "output_aware": errors[best],
     }
@@ -133,8 +135,16 @@ def _to_levels(rows: Rows, basis: NDArray[np.float64], offset: float) -> Matrix:
     return z
 
 
-def _fit_inputs(task: Task, bits: int, *, offset: bool, restarts: int = 5) -> Fit:
-    return best_fit(_input_samples(task), bits, offset, restarts, task.seed)
+def _fit_inputs(task: Task, samples: Samples | None, *, offset: bool, restarts: int) -> Fit | None:
+    """The best levels for the inputs, None where they stay float."""
+    if samples is None or task.input_bits is None:
+        return None
+    return best_fit(samples, task.input_bits, offset, restarts, task.seed)
+
+
+def _columns(task: Task) -> Matrix:
+    """The float weights input by output: [n, o]."""
+    return np.ascontiguousarray(task.weights.T, np.float32)
 
 
 def _input_samples(task: Task) -> Samples:
@@ -147,17 +157,16 @@ def _input_samples(task: Task) -> Samples:
     return Samples.compressed(flat)
 
 
-def _ways(task: Task, whole: _Moments) -> dict[str, Way]:
+def _ways(task: Task, whole: _Moments, plain: Coded) -> dict[str, Way]:
     """Name to way of coding the weights: without and with regard to the output, the float target
     refitted to the quantized inputs or not, with an offset for each output at one bit.
     """
     bits = task.weight_bits
-    weights = np.ascontiguousarray(task.weights.T, np.float32)
+    weights = _columns(task)
     offsets = (False, True) if bits == 1 and task.input_bits is not None else (False,)
     spread = np.diag(whole.h)
     spread = np.maximum(spread, max(1e-3 * float(spread.mean()), float(np.finfo(np.float32).tiny)))
     start = {o: plain_codes(weights, bits, o, spread, task.seed) for o in offsets}
-    plain = plain_codes(weights, bits, False, None, task.seed)
 
     def aware(refit: float | None, offset: bool) -> Way:
         def way(m: _Moments, rounds: int) -> Coded:
@@ -192,16 +201,10 @@ def _error(coded: Coded, m: _Moments, z: Matrix, t: Array) -> float:
     return float(np.mean(np.square(z @ coded.values() + _bias(coded, m) - t, dtype=np.float64)))
 
 
-def _baseline(task: Task, held: NDArray[np.bool_]) -> float:
+def _baseline(task: Task, samples: Samples | None, plain: Coded, held: NDArray[np.bool_]) -> float:
     """The error of the published form: no offsets, weights fitted as they are, bias kept."""
-    rows = Rows(
-        task.rows.values[held], None if task.rows.inside is None else task.rows.inside[held]
-    )
-    bits = task.input_bits
-    found = None if bits is None else _fit_inputs(task, bits, offset=False, restarts=0)
-    z = quantized_rows(rows, found)
-    coded = plain_codes(
-        np.ascontiguousarray(task.weights.T), task.weight_bits, False, None, task.seed
-    )
-    y = z @ coded.values() + task.bias
+    inside = None if task.rows.inside is None else task.rows.inside[held]
+    inputs = _fit_inputs(task, samples, offset=False, restarts=0)
+    z = quantized_rows(Rows(task.rows.values[held], inside), inputs)
+    y = z @ plain.values() + task.bias
     return float(np.mean(np.square(y - task.targets[held], dtype=np.float64)))

@@ -158,13 +158,6 @@ def set_input_basis(op: LQFullyConnected, basis: NDArray[np.float64]) -> None:
     op.input_scales.set_data(basis.astype(np.float32))
 
 
-def encode_weights(weights: NDArray[np.float32], basis: NDArray[np.float32]) -> NDArray[np.int32]:
-    """The packed sign planes [o, kw, ceil(n / 32)] of weights [o, n]: each takes its row's nearest
-    level.
-    """
-    return codes.planes(nearest_codes(weights, basis), basis.shape[1])
-
-
 def nearest_codes(weights: Array, basis: NDArray[np.float32]) -> NDArray[np.intp]:
     """The code numbers [o, n] of the levels nearest to weights [o, n]."""
     levels, order = codes.levels(basis)

@@ -18,9 +18,9 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.verify import Severity, verify
 from luciole.lquantizer.bcq import dequantized_weights, replace_layer_bcq
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.rewrite import encode_weights, finish
+from luciole.lquantizer.rewrite import finish
 from luciole.schema.enums import ActivationFunctionType
-from tests.networks import dense, network, random, value_named
+from tests.networks import dense, encode_weights, network, random, value_named
 
 
 def weight_basis(outputs: int, bits: int = 2) -> Array:

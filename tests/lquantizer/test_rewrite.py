@@ -11,9 +11,9 @@ from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.verify import Severity, verify
-from luciole.lquantizer.rewrite import encode_weights, finish, replace_layer, set_input_basis
+from luciole.lquantizer.rewrite import finish, replace_layer, set_input_basis
 from luciole.schema.enums import ActivationFunctionType
-from tests.networks import dense, network, random, value_named
+from tests.networks import dense, encode_weights, network, random, value_named
 
 INPUT_BASIS = np.array([1.0, 0.5, 0.25])
 LEVELS = np.sort(codes.sign_codes(3) @ INPUT_BASIS).astype(np.float32)

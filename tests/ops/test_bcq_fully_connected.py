@@ -21,7 +21,7 @@ from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, decoded
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.errors import FormatError
 from luciole.schema.reader import read
-from tests.support import one_op, run_reference
+from tests.support import one_op, run_native, run_reference
 
 CONSTANT = (1, 2, 3, 4)
 Clusters = Sequence[tuple[int, int]]
@@ -57,18 +57,7 @@ class Layer:
 
     def native(self, x: Array) -> Array:
         """The compiled kernel's result; fails where the reference would have run instead."""
-        model = self.model(x)
-        plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
-        assert [step.native is not None for step in plan.steps] == [True]
-        given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
-        assert given is not None
-        assert result is not None
-        given[...] = x
-        plan.run()
-        first = result.copy()
-        plan.run()
-        np.testing.assert_array_equal(result, first)  # nothing is left over from the run before
-        return first
+        return run_native(self.model(x), x)
 
 
 def packed(signs: Array) -> Array:
