@@ -1,0 +1,82 @@
+"""Vector registers and groups of them: plain LLVM vectors of 16 lanes, one register with AVX-512,
+two with AVX2, and right everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import models, register_model
+
+from luciole.kernels.jit.scalars import I64, types
+
+LANES = 16
+"""Elements of one vector."""
+
+I32, F32 = ir.IntType(32), ir.FloatType()
+INTS, FLOATS = ir.VectorType(I32, LANES), ir.VectorType(F32, LANES)
+
+
+class Tile(types.Type):  # type: ignore[misc]  # numba is not typed
+    """The type of a group of vectors that stay in registers, indexed as its shape says."""
+
+    def __init__(self, element: Any, *shape: int) -> None:
+        self.element, self.shape, self.count = element, shape, math.prod(shape)
+        super().__init__(name=f"Tile({element}, {shape})")
+
+
+@register_model(Tile)
+class _TileModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is not typed
+    def __init__(self, manager: Any, tile: Tile) -> None:
+        vector = FLOATS if tile.element is types.float32 else INTS
+        super().__init__(manager, tile, ir.ArrayType(vector, tile.count))
+
+
+def splat(builder: Any, scalar: Any) -> Any:
+    """A scalar in every lane."""
+    empty = ir.Constant(ir.VectorType(scalar.type, LANES), ir.Undefined)
+    first = builder.insert_element(empty, scalar, ir.Constant(I32, 0))
+    return builder.shuffle_vector(first, empty, ir.Constant(INTS, [0] * LANES))
+
+
+def pointer(builder: Any, address: Any, kind: Any, offset: int = 0) -> Any:
+    """An address, ``offset`` bytes on, as a pointer to an LLVM type."""
+    return builder.inttoptr(builder.add(address, ir.Constant(I64, offset)), kind.as_pointer())
+
+
+def load(builder: Any, kind: Any, address: Any, offset: int = 0) -> Any:
+    """What stands at an address, on a multiple of 4 bytes."""
+    loaded = builder.load(pointer(builder, address, kind, offset))
+    loaded.align = 4
+    return loaded
+
+
+def store(builder: Any, value: Any, address: Any, offset: int = 0) -> None:
+    """Write a value to an address, a multiple of 4 bytes."""
+    builder.store(value, pointer(builder, address, value.type, offset)).align = 4
+
+
+def gather(builder: Any, vectors: Sequence[Any]) -> Any:
+    """Vectors as one value of a tile's LLVM type."""
+    tile = ir.Constant(ir.ArrayType(vectors[0].type, len(vectors)), ir.Undefined)
+    for place, vector in enumerate(vectors):
+        tile = builder.insert_value(tile, vector, place)
+    return tile
+
+
+def of_llvm(builder: Any, name: str, *args: Any) -> Any:
+    """Call one of LLVM's own functions whose result has the type of its arguments."""
+    kind = ir.FunctionType(args[0].type, [a.type for a in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+
+
+FMA = "llvm.fmuladd.v16f32"  # one rounding where the machine can, and never a call
+
+
+def addresses(builder: Any, address: Any, step: Any, count: int) -> list[Any]:
+    """The addresses ``address + i * step``."""
+    return [builder.add(address, builder.mul(step, ir.Constant(I64, i))) for i in range(count)]
