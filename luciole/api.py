@@ -41,6 +41,7 @@ class Interpreter(interpreter.Interpreter):
         model_content: bytes | None = None,
         *,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        keep_tensors: bool = False,
     ) -> None:
         if (model_path is None) == (model_content is None):
             raise TypeError("give either a model or its bytes as model_content")
@@ -50,7 +51,7 @@ class Interpreter(interpreter.Interpreter):
             model = model_path
         else:
             model = load(model_path)  # type: ignore[arg-type]  # None was refused above
-        super().__init__(model, memory_limit=memory_limit)
+        super().__init__(model, memory_limit=memory_limit, keep_tensors=keep_tensors)
 
 
 def quantize(

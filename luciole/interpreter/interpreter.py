@@ -41,15 +41,26 @@ class TensorDetails(TypedDict):
 class Interpreter:
     """Runs the main graph of a model.
 
-    Every tensor can be read after a run. Raises UnsupportedError, listing what is missing, when the
+    Every tensor can be read after a run: when one is asked for that made room for others, the model
+    runs again on the same inputs, and from then on in memory that keeps everything, as it does from
+    the beginning with ``keep_tensors``. Raises UnsupportedError, listing what is missing, when the
     model holds operators without a kernel, and MemoryLimitError when it asks for more than
     ``memory_limit`` bytes.
     """
 
-    def __init__(self, model: Model, *, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        keep_tensors: bool = False,
+    ) -> None:
         self.model = model
         self.graph = model.graph
         self._memory_limit = memory_limit
+        # a second run would move the state on, so a model with state keeps everything
+        self._keep = keep_tensors or any(v.is_variable for v in self.graph.values)
+        self._ran = False
         self._shapes: dict[Value, tuple[int, ...]] = {v: v.dims for v in self.graph.inputs}
         self._plan: Plan | None = None
         self._observers: list[Observer] = []
@@ -71,8 +82,19 @@ class Interpreter:
     def allocate_tensors(self) -> None:
         """Settle shapes, choose kernels and take memory. Needed once, and again after a resize."""
         if self._plan is None:
-            self._plan = Plan(self.graph, self._shapes, self._memory_limit)
+            self._plan = Plan(self.graph, self._shapes, self._memory_limit, self._keep)
             self._plan.reset_variables()
+            self._ran = False
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the block that holds inputs, outputs and everything between."""
+        return self._ready().arena_bytes
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of the constants in use, as the file holds them."""
+        return self._ready().constant_bytes
 
     def resize_tensor_input(self, input_index: int, tensor_size: Any, strict: bool = False) -> None:
         """Give an input another shape; ``strict`` allows it only for extents that the model leaves
@@ -129,7 +151,12 @@ class Interpreter:
 
     def invoke(self) -> None:
         """Run the model on what the inputs hold."""
-        self._ready().run(self._observers)
+        plan = self._ready()
+        if self._observers:
+            plan.run_observed(self._observers)
+        else:
+            plan.run()
+        self._ran = True
 
     def get_tensor(self, tensor_index: int) -> Array:
         """A copy of any tensor's contents."""
@@ -220,10 +247,26 @@ class Interpreter:
         return self.graph.values[index]
 
     def _array(self, value: Value) -> Array:
+        if self._ready().is_overwritten(value):
+            self._keep_tensors()
         array = self._ready().array(value)
         if array is None:
             raise InputError(f"tensor {value.name!r} has no contents: nothing computed it yet")
         return array
+
+    def _keep_tensors(self) -> None:
+        """Take memory in which every tensor has a place of its own, and compute them again."""
+        before, ran = self._ready(), self._ran
+        self._keep, self._plan = True, None
+        self.allocate_tensors()
+        plan = self._ready()
+        for value in self.graph.inputs:
+            given, place = before.array(value), plan.array(value)
+            if given is not None and place is not None:
+                place[...] = given
+        if ran:
+            plan.run()
+            self._ran = True
 
     def _signatures(self) -> list[Signature]:
         return [s for s in self.model.signatures if s.graph is self.graph]
@@ -236,8 +279,8 @@ class Interpreter:
             if q is None or q.zero_point is None
             else q.zero_point.astype(np.int32)
         )
-        array = self._plan.array(value) if self._plan else None
-        shape = self._shapes.get(value, value.dims) if array is None else array.shape
+        settled = self._plan.shape(value) if self._plan else None
+        shape = self._shapes.get(value, value.dims) if settled is None else settled
         return {
             "name": value.name,
             "index": self.graph.values.index(value),

@@ -1,11 +1,18 @@
-"""Where tensors live while a model runs."""
+"""Where tensors live while a model runs: one block, in which places are used again.
+
+Largest first, each at the lowest place that is free for its lifetime: "greedy by size" of Pisarchyk
+and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020), section 5.2.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from luciole.interpreter.lifetimes import Lifetime
 from luciole.ir import Array, LucioleError, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import element_count, shape_text
@@ -18,29 +25,81 @@ class MemoryLimitError(LucioleError, MemoryError):
     """A model asks for more memory than the caller allows."""
 
 
-def allocate(values: Iterable[Value], limit: int) -> dict[Value, Array]:
-    """One zeroed array per tensor, each at a multiple of 64 bytes in one block.
-
-    Every tensor has a place of its own, so that all of them can be read after a run. Raises
-    MemoryLimitError before anything is taken when they need more than ``limit`` bytes together.
+@dataclass(frozen=True)
+class Memory:
+    """Zeroed arrays for tensors, the size of the block that holds them in bytes, and the tensors
+    whose place a later one takes, so that they cannot be read after a run.
     """
-    places: list[tuple[Value, int]] = []
-    size = 0
-    for value in values:
-        if value.dtype not in NUMPY:
-            continue
-        places.append((value, size))
-        bytes_ = element_count(value.dims) * NUMPY[value.dtype].itemsize
-        size += -(-bytes_ // ALIGNMENT) * ALIGNMENT
-        if size > limit:
+
+    arrays: dict[Value, Array]
+    size: int
+    overwritten: frozenset[Value]
+
+
+def allocate(lives: Mapping[Value, Lifetime], limit: int) -> Memory:
+    """A place for each tensor, at a multiple of 64 bytes.
+
+    Raises MemoryLimitError before anything is taken when they need more than ``limit`` bytes
+    together.
+    """
+    values = [v for v in lives if v.dtype in NUMPY]
+    sizes = [_byte_count(value) for value in values]
+    _check_limit(values, sizes, limit)
+    layout = _Layout(np.array([lives[v] for v in values], np.int64).reshape(-1, 2))
+    for i in sorted(range(len(values)), key=lambda i: -sizes[i]):
+        layout.place(i, sizes[i])
+        _check_limit([values[i]], [int(layout.end[i])], limit)
+    size = int(layout.end.max(initial=0))
+    block = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -block.ctypes.data % ALIGNMENT
+    arrays = {v: _view(block, start + int(layout.begin[i]), v) for i, v in enumerate(values)}
+    return Memory(arrays, size, frozenset(values[i] for i in layout.overwritten()))
+
+
+class _Layout:
+    """Places given so far, as rows: when they are needed, and from which byte to which."""
+
+    def __init__(self, lives: NDArray[np.int64]) -> None:
+        self.first, self.last = lives[:, 0], lives[:, 1]
+        self.begin = np.zeros(len(lives), np.int64)
+        self.end = np.zeros(len(lives), np.int64)
+
+    def place(self, i: int, size: int) -> None:
+        """Give tensor ``i`` the lowest gap between those that live while it does."""
+        met = (self.end > 0) & (self.first <= self.last[i]) & (self.last >= self.first[i])
+        begin, end = self.begin[met], self.end[met]
+        order = np.argsort(begin, kind="stable")
+        free = np.concatenate([[0], np.maximum.accumulate(end[order])])
+        fits = np.append(begin[order] - free[:-1] >= size, True)
+        at = int(free[np.argmax(fits)])
+        self.begin[i], self.end[i] = at, at + size
+
+    def overwritten(self) -> list[int]:
+        """Tensors that share bytes with one that is written later."""
+        return [
+            i
+            for i in range(len(self.begin))
+            if np.any(
+                (self.first > self.last[i])
+                & (self.begin < self.end[i])
+                & (self.end > self.begin[i])
+            )
+        ]
+
+
+def _byte_count(value: Value) -> int:
+    bytes_ = element_count(value.dims) * NUMPY[value.dtype].itemsize
+    return -(-bytes_ // ALIGNMENT) * ALIGNMENT
+
+
+def _check_limit(values: list[Value], ends: list[int], limit: int) -> None:
+    for value, end in zip(values, ends, strict=True):
+        if end > limit:
             raise MemoryLimitError(
                 f"tensor {value.name!r} {shape_text(value.shape)} needs memory "
                 f"beyond the limit of {limit} bytes: "
                 "raise memory_limit if the model is to be trusted"
             )
-    block = np.zeros(size + ALIGNMENT, np.uint8)
-    start = -block.ctypes.data % ALIGNMENT
-    return {value: _view(block, start + at, value) for value, at in places}
 
 
 def _view(block: Array, at: int, value: Value) -> Array:

@@ -4,11 +4,16 @@ operator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
+from luciole.interpreter.lifetimes import lifetimes, shared_places
 from luciole.interpreter.memory import allocate
 from luciole.interpreter.observe import Observer
 from luciole.ir import Array, Graph, Op, UnsupportedError, Value
@@ -31,26 +36,29 @@ class Step:
     reference: Reference
     native: NativeStep | None = None
     in_place: bool = True
-    """Whether all results have a place of their own; if not, shapes are known only when it ran."""
+    """Whether all results have a place; if not, shapes are known only when it ran."""
+    nothing_to_do: bool = False
+    """Whether the result stands in the operand's place already."""
 
 
-@dataclass
 class Run:
-    """Native steps that follow each other: rows of (kernel, record) for one call of the driver."""
+    """Native steps that follow each other: ``table`` has a row (kernel, record) for each."""
 
-    steps: list[Step]
-    table: Array = field(init=False)
-
-    def __post_init__(self) -> None:
-        rows = [(s.native.address, s.native.record.ctypes.data) for s in self.steps if s.native]
+    def __init__(self, steps: Sequence[Step]) -> None:
+        rows = [(s.native.address, s.native.record.ctypes.data) for s in steps if s.native]
         self.table = np.array(rows, np.int64)
+
+    def call(self) -> Callable[[], None]:
+        """One call of the compiled driver."""
+        return partial(jit.driver(), self.table)
 
 
 class Plan:
     """A graph with settled input shapes, ready to run any number of times.
 
-    The plan works on a copy of the graph and owns every array that its steps point into. ``arrays``
-    gives the contents of every tensor of the original graph that exists so far.
+    The plan works on a copy of the graph and owns every array that its steps point into. Tensors
+    whose lifetimes do not meet share memory; with ``keep`` none do, so that all can be read after a
+    run. Raises UnsupportedError and MemoryLimitError.
     """
 
     def __init__(
@@ -58,6 +66,7 @@ class Plan:
         graph: Graph,
         shapes: Mapping[Value, tuple[int, ...]],
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        keep: bool = False,
     ) -> None:
         self._memory_limit = memory_limit
         self.graph, values = graph.clone()
@@ -70,11 +79,24 @@ class Plan:
             v: v.data for v in self.graph.values if v.data is not None
         }
         remaining = self._settle()
-        self._contents: dict[Value, Array] = dict(self._constants)
-        self._contents.update(allocate(self._placed(remaining), memory_limit))
+        shared = shared_places(remaining)
+        memory = allocate(lifetimes(self.graph, remaining, shared, keep), memory_limit)
+        self.arena_bytes = memory.size
+        self._contents: dict[Value, Array] = self._constants | memory.arrays
+        for value, place in shared.items():
+            if place in memory.arrays:
+                self._contents[value] = memory.arrays[place].reshape(value.dims)
+        self._overwritten = {v for v in self._contents if shared.get(v, v) in memory.overwritten}
         with np.errstate(all="ignore"):
-            self.steps = [self._step(op) for op in remaining]
+            self.steps = [self._step(op, op.results[0] in shared) for op in remaining]
         self._schedule = _grouped(self.steps)
+        self._calls = [self._call(group) for group in self._schedule]
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of the constants that operators use, folded ones included."""
+        used = {v for step in self.steps for v in step.op.operands if v is not None}
+        return sum(array.nbytes for v, array in self._constants.items() if v in used)
 
     def _settle(self) -> list[Op]:
         """Infer shapes in order and compute what is constant; returns the operators that are left
@@ -100,15 +122,12 @@ class Plan:
         """Whether an operator's results may be computed before anyone asked for their memory."""
         return all(element_count(value.dims) <= self._memory_limit for value in op.results)
 
-    def _placed(self, ops: Sequence[Op]) -> list[Value]:
-        """Tensors whose size is settled and that something fills: inputs, variables, results."""
-        results = [v for op in ops for v in op.results if None not in v.shape]
-        variables = [v for v in self.graph.values if v.is_variable]
-        return list(dict.fromkeys([*self.graph.inputs, *variables, *results]))
-
-    def _step(self, op: Op) -> Step:
+    def _step(self, op: Op, shared: bool) -> Step:
         in_place = all(value in self._contents for value in op.results)
         step = Step(op, self._sources[op], registry.find_reference(op), in_place=in_place)
+        if shared and in_place:
+            step.nothing_to_do = True
+            return step
         build = registry.find_native(op)
         known = all(value is None or value in self._contents for value in op.operands)
         if build is not None and in_place and known:
@@ -117,8 +136,21 @@ class Plan:
         return step
 
     def array(self, value: Value) -> Array | None:
-        """The contents of a tensor of the original graph, None where it has none yet."""
-        return self._contents.get(self.values[value])
+        """The contents of a tensor of the original graph.
+
+        None where it has none yet, or had to make room for a later one (``is_overwritten``).
+        """
+        copy = self.values[value]
+        return None if copy in self._overwritten else self._contents.get(copy)
+
+    def shape(self, value: Value) -> tuple[int, ...] | None:
+        """The shape of a tensor of the original graph, None where nothing settled it yet."""
+        array = self._contents.get(self.values[value])
+        return None if array is None else array.shape
+
+    def is_overwritten(self, value: Value) -> bool:
+        """Whether a tensor of the original graph makes room for a later one during a run."""
+        return self.values[value] in self._overwritten
 
     def reset_variables(self) -> None:
         """Set every variable tensor to its initial contents: zeros, or what the file says."""
@@ -128,31 +160,41 @@ class Plan:
                 array = self._contents[value]
                 array.reshape(-1).view(np.uint8)[:] = 0 if raw is None or not len(raw) else raw
 
-    def run(self, observers: Sequence[Observer] = ()) -> None:
-        """Run every step. With observers the same steps run one at a time."""
-        if observers:
-            self._run_observed(observers)
-            return
-        for group in self._schedule:
-            if isinstance(group, Run):
-                jit.run(group.table)
-            else:
-                self._run_reference(group)
+    def run(self) -> None:
+        """Run every step."""
+        for call in self._calls:
+            call()
 
-    def _run_observed(self, observers: Sequence[Observer]) -> None:
+    def run_observed(self, observers: Sequence[Observer]) -> None:
+        """Run the same steps one at a time, and tell observers."""
         for value in self.graph.inputs:
             self._report(observers, value)
         for step in self.steps:
             for observer in observers:
                 observer.before_operator(step.source)
-            if step.native is not None:
-                jit.run(Run([step]).table)
-            else:
-                self._run_reference(step)
+            for group in _grouped([step]):
+                self._call(group)()
             for observer in observers:
                 observer.after_operator(step.source)
             for value in step.op.results:
                 self._report(observers, value)
+
+    def run_timed(self) -> NDArray[np.int64]:
+        """Run every step and return the nanoseconds that each took.
+
+        The clock is read between native steps by compiled code, which adds some 30 ns to each.
+        """
+        times: list[NDArray[np.int64]] = []
+        for group in self._schedule:
+            if isinstance(group, Run):
+                times.append(jit.run_timed(group.table))
+            else:
+                begin = time.perf_counter_ns()
+                self._run_reference(group)
+                times.append(np.array([time.perf_counter_ns() - begin], np.int64))
+        found = np.zeros(len(self.steps), np.int64)
+        found[[not step.nothing_to_do for step in self.steps]] = np.concatenate([*times, []])
+        return found
 
     def _report(self, observers: Sequence[Observer], value: Value) -> None:
         for observer in observers:
@@ -167,6 +209,19 @@ class Plan:
             else:
                 self._contents[value] = array
 
+    def _call(self, group: Run | Step) -> Callable[[], None]:
+        return group.call() if isinstance(group, Run) else partial(self._run_reference, group)
+
+
+def _grouped(steps: Sequence[Step]) -> list[Run | Step]:
+    """Steps in order, neighbours that are native joined into one run."""
+    schedule: list[Run | Step] = []
+    working = (step for step in steps if not step.nothing_to_do)
+    for native, group in groupby(working, lambda step: step.native is not None):
+        members = list(group)
+        schedule += [Run(members)] if native else members
+    return schedule
+
 
 def _refuse_unsupported(ops: Sequence[Op]) -> None:
     """Raise one UnsupportedError that lists everything that has no kernel."""
@@ -180,18 +235,3 @@ def _refuse_unsupported(ops: Sequence[Op]) -> None:
         kinds = ", ".join(f"{kind} ({len(why)}x)" for kind, why in reasons.items())
         first = next(iter(reasons.values()))[0]
         raise UnsupportedError(f"cannot run {kinds}: {first}", list(reasons))
-
-
-def _grouped(steps: Sequence[Step]) -> list[Run | Step]:
-    """Steps in order, neighbours that are native joined into one run."""
-    schedule: list[Run | Step] = []
-    native: list[Step] = []
-    for step in steps:
-        if step.native is not None:
-            native.append(step)
-            continue
-        if native:
-            schedule.append(Run(native))
-            native = []
-        schedule.append(step)
-    return [*schedule, Run(native)] if native else schedule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from luciole.ir import Array
 from luciole.ir.ops.reshape import Reshape, attribute_shape, reshaped
 from luciole.ir.rules import integers, settled
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels.registry import ANY, reference, reshapes
 
 
 @reference(Reshape, *ANY)
@@ -13,3 +13,6 @@ def reshape(op: Reshape, x: Array, shape: Array | None) -> Array:
     """A copy in the wanted shape."""
     wanted = attribute_shape(op) if shape is None else integers(shape, "shape")
     return x.reshape(settled(reshaped(x.shape, wanted))).copy()
+
+
+reshapes(Reshape)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from luciole.ir import Array
 from luciole.ir.ops.squeeze import Squeeze, squeezed
 from luciole.ir.rules import settled
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels.registry import ANY, reference, reshapes
 
 
 @reference(Squeeze, *ANY)
 def squeeze(op: Squeeze, x: Array) -> Array:
     """A copy without the axes of extent 1."""
     return x.reshape(settled(squeezed(x.shape, op.squeeze_dims))).copy()
+
+
+reshapes(Squeeze)

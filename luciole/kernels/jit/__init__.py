@@ -16,7 +16,15 @@ from luciole.kernels.jit.bits import (
     word_codes,
     word_floats,
 )
-from luciole.kernels.jit.compiling import Kernel, cache_folder, inline, kernel, merged, run
+from luciole.kernels.jit.compiling import (
+    Kernel,
+    cache_folder,
+    driver,
+    inline,
+    kernel,
+    merged,
+    run_timed,
+)
 from luciole.kernels.jit.products import add_products, store_between
 from luciole.kernels.jit.scalars import Pointer, Record, floats, longs, popcount, words
 from luciole.kernels.jit.vectors import LANES
@@ -30,6 +38,7 @@ __all__ = [
     "cache_folder",
     "count",
     "counters",
+    "driver",
     "fill",
     "floats",
     "inline",
@@ -38,7 +47,7 @@ __all__ = [
     "merged",
     "plane",
     "popcount",
-    "run",
+    "run_timed",
     "search",
     "store_between",
     "toggled",

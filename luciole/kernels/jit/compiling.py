@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 import luciole.kernels
-from luciole.kernels.jit.scalars import Record, call, types
+from luciole.kernels.jit.scalars import Record, call, nanoseconds, types
 
 _SIGNATURE = types.void(types.CPointer(types.int64))
 
@@ -99,17 +102,50 @@ def _compile(decorator: Callable[[Any], Any], function: Callable[..., Any]) -> A
         numba.config.CACHE_DIR = previous
 
 
+Steps = NDArray[np.int64]
+"""Rows of (address of a kernel, address of its record)."""
+
+
 def _run_steps(steps: Any) -> None:
     for i in range(steps.shape[0]):
         call(steps[i, 0], steps[i, 1])
 
 
-_driver: Any = None
+def _time_steps(steps: Any, clock: Any, times: Any) -> None:
+    before = nanoseconds(clock[0], clock[1], clock[2])
+    for i in range(steps.shape[0]):
+        call(steps[i, 0], steps[i, 1])
+        after = nanoseconds(clock[0], clock[1], clock[2])
+        times[i] = after - before
+        before = after
 
 
-def run(steps: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-    """Run kernels one after the other: rows of (address of the kernel, address of its record)."""
-    global _driver
-    if _driver is None:
-        _driver = _compile(numba.njit("void(int64[:,::1])", cache=True, nogil=True), _run_steps)
-    _driver(steps)
+@functools.cache
+def driver() -> Callable[[Steps], None]:
+    """What runs kernels one after the other."""
+    compiled: Callable[[Steps], None] = _compile(
+        numba.njit("void(int64[:,::1])", cache=True, nogil=True), _run_steps
+    )
+    return compiled
+
+
+@functools.cache
+def _timing_driver() -> Callable[[Steps, NDArray[np.int64], NDArray[np.int64]], None]:
+    compiled: Callable[[Steps, NDArray[np.int64], NDArray[np.int64]], None] = _compile(
+        numba.njit("void(int64[:,::1], int64[::1], int64[::1])", cache=True), _time_steps
+    )
+    return compiled
+
+
+def run_timed(steps: Steps) -> NDArray[np.int64]:
+    """Run kernels as ``driver`` does; returns the nanoseconds that each took."""
+    times, now = np.zeros(len(steps), np.int64), np.zeros(2, np.int64)
+    clock = np.array([_clock(), time.CLOCK_MONOTONIC, now.ctypes.data], np.int64)
+    _timing_driver()(steps, clock, times)
+    return times
+
+
+@functools.cache
+def _clock() -> int:
+    """The address of the C library's ``clock_gettime``."""
+    return ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0

@@ -75,3 +75,22 @@ def call(typing_context: Any, address: Any, record: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def nanoseconds(typing_context: Any, clock: Any, kind: Any, now: Any) -> Any:
+    """The time that the C library's ``clock_gettime``, whose address is ``clock``, gives for a kind
+    of clock; ``now`` is the address of two int64 to write on.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        clock, kind, now = args
+        function = ir.FunctionType(ir.IntType(32), [ir.IntType(32), I64.as_pointer()])
+        time = builder.inttoptr(now, I64.as_pointer())
+        target = builder.inttoptr(clock, function.as_pointer())
+        builder.call(target, [builder.trunc(kind, ir.IntType(32)), time])
+        seconds = builder.mul(builder.load(time), ir.Constant(I64, 10**9))
+        fraction = builder.load(builder.gep(time, [ir.Constant(I64, 1)]))
+        return builder.add(seconds, fraction)
+
+    return types.int64(types.int64, types.int64, types.int64), generate
