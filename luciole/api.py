@@ -42,6 +42,7 @@ class Interpreter(interpreter.Interpreter):
         *,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         keep_tensors: bool = False,
+        num_threads: int = 1,
     ) -> None:
         if (model_path is None) == (model_content is None):
             raise TypeError("give either a model or its bytes as model_content")
@@ -51,7 +52,9 @@ class Interpreter(interpreter.Interpreter):
             model = model_path
         else:
             model = load(model_path)  # type: ignore[arg-type]  # None was refused above
-        super().__init__(model, memory_limit=memory_limit, keep_tensors=keep_tensors)
+        super().__init__(
+            model, memory_limit=memory_limit, keep_tensors=keep_tensors, num_threads=num_threads
+        )
 
 
 def quantize(

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import DTypeLike
 
+from luciole.interpreter.crew import Crew
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT, Plan
@@ -43,9 +44,13 @@ class Interpreter:
 
     Every tensor can be read after a run: when one is asked for that made room for others, the model
     runs again on the same inputs, and from then on in memory that keeps everything, as it does from
-    the beginning with ``keep_tensors``. Raises UnsupportedError, listing what is missing, when the
-    model holds operators without a kernel, and MemoryLimitError when it asks for more than
-    ``memory_limit`` bytes.
+    the beginning with ``keep_tensors``.
+
+    ``num_threads`` above 1 lets threads share large operators: worth it where a core is free for
+    each of them; where not, they wait for each other.
+
+    Raises UnsupportedError, listing what is missing, when the model holds operators without a
+    kernel, and MemoryLimitError when it asks for more than ``memory_limit`` bytes.
     """
 
     def __init__(
@@ -54,13 +59,17 @@ class Interpreter:
         *,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         keep_tensors: bool = False,
+        num_threads: int = 1,
     ) -> None:
+        if num_threads < 1:
+            raise InputError(f"num_threads is {num_threads}, it must be 1 or more")
         self.model = model
         self.graph = model.graph
         self._memory_limit = memory_limit
         # a second run would move the state on, so a model with state keeps everything
         self._keep = keep_tensors or any(v.is_variable for v in self.graph.values)
         self._ran = False
+        self._crew = Crew(num_threads) if num_threads > 1 else None
         self._shapes: dict[Value, tuple[int, ...]] = {v: v.dims for v in self.graph.inputs}
         self._plan: Plan | None = None
         self._observers: list[Observer] = []
@@ -82,7 +91,7 @@ class Interpreter:
     def allocate_tensors(self) -> None:
         """Settle shapes, choose kernels and take memory. Needed once, and again after a resize."""
         if self._plan is None:
-            self._plan = Plan(self.graph, self._shapes, self._memory_limit, self._keep)
+            self._plan = Plan(self.graph, self._shapes, self._memory_limit, self._keep, self._crew)
             self._plan.reset_variables()
             self._ran = False
 

@@ -13,6 +13,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from luciole.interpreter.crew import Crew
 from luciole.interpreter.lifetimes import lifetimes, shared_places
 from luciole.interpreter.memory import allocate
 from luciole.interpreter.observe import Observer
@@ -42,15 +43,29 @@ class Step:
 
 
 class Run:
-    """Native steps that follow each other: ``table`` has a row (kernel, record) for each."""
+    """Native steps that follow each other. ``table`` has a row (kernel, record) for each, ``call``
+    runs them, as long as this object lives.
+    """
 
-    def __init__(self, steps: Sequence[Step]) -> None:
-        rows = [(s.native.address, s.native.record.ctypes.data) for s in steps if s.native]
+    def __init__(self, steps: Sequence[NativeStep], crew: Crew | None = None) -> None:
+        self._steps = steps
+        threads = 1 if crew is None else crew.threads
+        self._parts = [step.split(threads) if step.split else () for step in steps]
+        rows = [(step.address, step.record.ctypes.data) for step in steps]
         self.table = np.array(rows, np.int64)
+        self.call: Callable[[], None] = partial(jit.driver(), self.table)
+        if crew is not None and any(self._parts):
+            self.call = partial(crew.run, self._shared_table(threads))
 
-    def call(self) -> Callable[[], None]:
-        """One call of the compiled driver."""
-        return partial(jit.driver(), self.table)
+    def _shared_table(self, threads: int) -> NDArray[np.int64]:
+        """As ``luciole.kernels.jit.threads`` has it: all meet before and after a shared step."""
+        table = np.zeros((len(self.table), 1 + 2 * threads), np.int64)
+        table[:, 1:3] = self.table
+        for row, (kernel, parts) in enumerate(zip(self.table[:, 0], self._parts, strict=True)):
+            for thread, record in enumerate(parts):
+                table[row, 1 + 2 * thread : 3 + 2 * thread] = kernel, record.ctypes.data
+            table[max(row - 1, 0) : row + 1, 0] |= bool(parts)
+        return table
 
 
 class Plan:
@@ -58,7 +73,8 @@ class Plan:
 
     The plan works on a copy of the graph and owns every array that its steps point into. Tensors
     whose lifetimes do not meet share memory; with ``keep`` none do, so that all can be read after a
-    run. Raises UnsupportedError and MemoryLimitError.
+    run. Threads of a ``crew`` share the steps that can be shared. Raises UnsupportedError and
+    MemoryLimitError.
     """
 
     def __init__(
@@ -67,7 +83,9 @@ class Plan:
         shapes: Mapping[Value, tuple[int, ...]],
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         keep: bool = False,
+        crew: Crew | None = None,
     ) -> None:
+        self._crew = crew
         self._memory_limit = memory_limit
         self.graph, values = graph.clone()
         self.values = values
@@ -89,7 +107,7 @@ class Plan:
         self._overwritten = {v for v in self._contents if shared.get(v, v) in memory.overwritten}
         with np.errstate(all="ignore"):
             self.steps = [self._step(op, op.results[0] in shared) for op in remaining]
-        self._schedule = _grouped(self.steps)
+        self._schedule = self._grouped(self.steps)
         self._calls = [self._call(group) for group in self._schedule]
 
     @property
@@ -172,7 +190,7 @@ class Plan:
         for step in self.steps:
             for observer in observers:
                 observer.before_operator(step.source)
-            for group in _grouped([step]):
+            for group in self._grouped([step]):
                 self._call(group)()
             for observer in observers:
                 observer.after_operator(step.source)
@@ -210,17 +228,17 @@ class Plan:
                 self._contents[value] = array
 
     def _call(self, group: Run | Step) -> Callable[[], None]:
-        return group.call() if isinstance(group, Run) else partial(self._run_reference, group)
+        return group.call if isinstance(group, Run) else partial(self._run_reference, group)
 
-
-def _grouped(steps: Sequence[Step]) -> list[Run | Step]:
-    """Steps in order, neighbours that are native joined into one run."""
-    schedule: list[Run | Step] = []
-    working = (step for step in steps if not step.nothing_to_do)
-    for native, group in groupby(working, lambda step: step.native is not None):
-        members = list(group)
-        schedule += [Run(members)] if native else members
-    return schedule
+    def _grouped(self, steps: Sequence[Step]) -> list[Run | Step]:
+        """Steps in order, neighbours that are native joined into one run."""
+        schedule: list[Run | Step] = []
+        working = (step for step in steps if not step.nothing_to_do)
+        for native, group in groupby(working, lambda step: step.native is not None):
+            members = list(group)
+            together = [s.native for s in members if s.native is not None]
+            schedule += [Run(together, self._crew)] if native else members
+        return schedule
 
 
 def _refuse_unsupported(ops: Sequence[Op]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,12 +40,29 @@ class NativeStep:
 
     ``address`` is that of a ``void(int64*)`` function. ``record`` is its argument: addresses, sizes
     and parameters as int64; ``owns`` are the arrays behind those addresses, kept alive with the
-    step.
+    step. ``split`` gives, for a number of threads, records that do the work together (at most one
+    each; none where it does not pay); without it one thread does a step alone.
     """
 
     address: int
     record: Array
     owns: tuple[Array, ...] = ()
+    split: Callable[[int], Sequence[Array]] | None = None
+
+
+def shares(record: Array, begin: int, count: int, threads: int, least: int = 1) -> list[Array]:
+    """Copies of a record that share ``count`` pieces of work evenly, at least ``least`` each.
+
+    ``record[begin]`` is the first piece that a copy does and ``record[begin + 1]`` the end.
+    """
+    parts = min(threads, count // max(least, 1))
+    edges = np.linspace(0, count, parts + 1).astype(np.int64) if parts > 1 else np.zeros(1)
+    records = []
+    for first, end in pairwise(edges):
+        copy = record.copy()
+        copy[begin : begin + 2] = first, end
+        records.append(copy)
+    return records
 
 
 @dataclass(frozen=True)

@@ -121,31 +121,30 @@ def _time_steps(steps: Any, clock: Any, times: Any) -> None:
 
 
 @functools.cache
-def driver() -> Callable[[Steps], None]:
-    """What runs kernels one after the other."""
-    compiled: Callable[[Steps], None] = _compile(
-        numba.njit("void(int64[:,::1])", cache=True, nogil=True), _run_steps
-    )
-    return compiled
+def compiled(signature: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that Python calls and that lets other threads of Python run meanwhile."""
+    result: Callable[..., Any] = _compile(numba.njit(signature, cache=True, nogil=True), function)
+    return result
 
 
 @functools.cache
-def _timing_driver() -> Callable[[Steps, NDArray[np.int64], NDArray[np.int64]], None]:
-    compiled: Callable[[Steps, NDArray[np.int64], NDArray[np.int64]], None] = _compile(
-        numba.njit("void(int64[:,::1], int64[::1], int64[::1])", cache=True), _time_steps
-    )
-    return compiled
+def driver() -> Callable[[Steps], None]:
+    """What runs kernels one after the other."""
+    return compiled("void(int64[:,::1])", _run_steps)
 
 
 def run_timed(steps: Steps) -> NDArray[np.int64]:
     """Run kernels as ``driver`` does; returns the nanoseconds that each took."""
     times, now = np.zeros(len(steps), np.int64), np.zeros(2, np.int64)
-    clock = np.array([_clock(), time.CLOCK_MONOTONIC, now.ctypes.data], np.int64)
-    _timing_driver()(steps, clock, times)
+    clock = np.array(
+        [in_c_library("clock_gettime"), time.CLOCK_MONOTONIC, now.ctypes.data], np.int64
+    )
+    timing = "void(int64[:,::1], int64[::1], int64[::1])"
+    compiled(timing, _time_steps)(steps, clock, times)
     return times
 
 
 @functools.cache
-def _clock() -> int:
-    """The address of the C library's ``clock_gettime``."""
-    return ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
+def in_c_library(name: str) -> int:
+    """The address of a function of the C library."""
+    return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0

@@ -1,0 +1,92 @@
+"""Threads that share steps: they meet where they must, sleep when nothing comes, and stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from luciole.interpreter import Interpreter
+from luciole.interpreter.crew import Crew
+from luciole.interpreter.errors import InputError
+from luciole.interpreter.plan import Run
+from luciole.kernels import jit
+from luciole.kernels.jit import Record, longs
+from luciole.kernels.registry import NativeStep, shares
+from tests.networks import network
+
+COUNT = 1000
+
+
+@jit.kernel
+def add_up(r: Record) -> None:
+    """y[i] = x[0] + ... + x[i] for begin <= i < end."""
+    x, y = longs(r[0]), longs(r[1])
+    for i in range(r[2], r[3]):
+        total = 0
+        for j in range(i + 1):
+            total += x[j]
+        y[i] = total
+
+
+def step(x: NDArray[np.int64], y: NDArray[np.int64], shared: bool) -> NativeStep:
+    record = np.array([x.ctypes.data, y.ctypes.data, 0, COUNT], np.int64)
+    return NativeStep(
+        add_up.address,
+        record,
+        (x, y),
+        (lambda threads: shares(record, 2, COUNT, threads)) if shared else None,
+    )
+
+
+@pytest.mark.parametrize("which", [(1,), (1, 1, 1), (0, 1, 0), (1, 0, 0, 1), (0, 0)])
+@pytest.mark.parametrize("threads", [2, 3])
+def test_steps_see_what_all_threads_computed_before(which: tuple[int, ...], threads: int) -> None:
+    arrays = [np.ones(COUNT, np.int64), *(np.zeros(COUNT, np.int64) for _ in which)]
+    steps = [step(arrays[i], arrays[i + 1], bool(s)) for i, s in enumerate(which)]
+    crew = Crew(threads)
+    run = Run(steps, crew)
+    for _ in range(3):
+        arrays[-1][...] = 0
+        run.call()
+        wanted = arrays[0]
+        for _ in which:
+            wanted = np.cumsum(wanted)
+        np.testing.assert_array_equal(arrays[-1], wanted)
+
+
+def test_a_crew_that_fell_asleep_wakes_up_and_ends_with_its_owner() -> None:
+    before = threading.active_count()
+    x, y = np.arange(COUNT), np.zeros(COUNT, np.int64)
+    crew = Crew(2)
+    run = Run([step(x, y, True)], crew)
+    for _ in range(3):
+        run.call()
+        np.testing.assert_array_equal(y, np.cumsum(x))
+        y[...] = 0
+        time.sleep(0.05)
+    assert threading.active_count() == before + 1
+    del crew, run
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 100])
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("least", [1, 4])
+def test_shares_cover_the_work_once(count: int, threads: int, least: int) -> None:
+    found = shares(np.zeros(4, np.int64), 1, count, threads, least)
+    assert len(found) <= threads
+    if not found:
+        assert count < 2 * least or threads == 1
+        return
+    done = np.concatenate([np.arange(r[1], r[2]) for r in found])
+    np.testing.assert_array_equal(done, np.arange(count))
+    assert min(r[2] - r[1] for r in found) >= least
+
+
+def test_the_interpreter_refuses_no_threads() -> None:
+    with pytest.raises(InputError, match="num_threads is 0, it must be 1 or more"):
+        Interpreter(network(), num_threads=0)
