@@ -1,14 +1,16 @@
 """The accuracy of quantized networks: methods down, widths across, means of calibration draws.
 
-    python3 -m benchmarks.accuracy --mnist mnist.npz
+    python3 -m benchmarks.accuracy --mnist mnist.npz --lstm mnist_lstm_fp32.tflite
     python3 -m benchmarks.accuracy --cifar cifar10_subset.npz --resnet resnet8_fp32.tflite \\
-        --only cifar --widths w4a8,w2a4 --seeds 1 --finetune 3 --plot accuracy.png
+        --ad01 ad01_fp32.tflite --widths 4,w4a8,w2a4 --seeds 1 --plot accuracy.png
 
 Needs tensorflow for MNIST, whose two networks are trained once and kept beside the JSON file. A
-seed draws the calibration images from the training images and starts everything random. Methods:
-published (dense layers only), fit, fit + fine-tuning (label-free, on all training images), and
-uniform affine quantization (benchmarks/affine.py) without and with bias correction, the size of
-whose file is computed. Rows are written to the JSON file as they are measured.
+seed draws the calibration records from the training data and starts everything random. Methods:
+published (dense layers with learned inputs only), fit, fit + fine-tuning (label-free, on all
+training data), and uniform affine quantization (benchmarks/affine.py) without and with bias
+correction, the size of whose file is computed. The autoencoder ad01 is fed with made-up sounds
+(benchmarks/machine_sound.py) and judged by its error of reconstruction. Rows are written to the
+JSON file as they are measured.
 """
 
 from __future__ import annotations
@@ -21,17 +23,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.accuracy_networks import DEFAULT_WIDTHS, Subject, cifar, mnist
+from benchmarks.accuracy_networks import DEFAULT_WIDTHS, Subject, ad01, cifar, lstm, mnist
 from benchmarks.accuracy_table import FLOAT, Row, Width, figure_type, markdown, plot, tables
 from benchmarks.affine import quantize_affine
 from benchmarks.machine import machine
-from luciole.api import quantize
+from luciole.api import finetune, quantize
 from luciole.exporters import to_bytes
 from luciole.ir import Array, LucioleError, Model
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.lquantizer import Choice, Recipe
 from luciole.tools.command import UsageError
 from luciole.tools.console import say, to_json
-from luciole.tools.data import Data
-from luciole.tools.evaluate import answers_of, share_equal
 
 METHODS = ("published", "fit", "affine", "affine + bias")
 TUNED = "fit + fine-tuning"
@@ -46,6 +50,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--mnist", type=Path, metavar="mnist.npz", help="Keras's data")
     made.add_argument("--cifar", type=Path, metavar="FILE.npz", help="CIFAR-10 in the same layout")
     made.add_argument("--resnet", type=Path, metavar="FILE.tflite", help="the network for it")
+    made.add_argument("--lstm", type=Path, metavar="FILE.tflite", help="an LSTM for MNIST")
+    made.add_argument("--ad01", type=Path, metavar="FILE.tflite", help="MLPerf Tiny's autoencoder")
     made.add_argument("--only", metavar="NAMES", help=f"of {','.join(DEFAULT_WIDTHS)}")
     made.add_argument("--methods", metavar="NAMES", help=f"of {','.join(METHODS)}")
     made.add_argument("--widths", metavar="LIST", help="such as 1,2,w2a4 (default: by network)")
@@ -69,11 +75,15 @@ def chosen(text: str | None, known: Sequence[str], what: str) -> list[str]:
 def networks(arguments: argparse.Namespace) -> list[str]:
     """The networks to measure: those whose data were given. Raises UsageError without any."""
     given = ["mnist97", "mnist98"] if arguments.mnist else []
+    given += ["lstm"] if arguments.mnist and arguments.lstm else []
     given += ["cifar"] if arguments.cifar and arguments.resnet else []
+    given += ["ad01"] if arguments.ad01 else []
     wanted = chosen(arguments.only, list(DEFAULT_WIDTHS), "network")
     found = [name for name in wanted if name in given]
     if not found or (arguments.only and found != wanted):
-        raise UsageError("give the networks' data: --mnist, or --cifar with --resnet")
+        raise UsageError(
+            "give the networks' data: --mnist, also with --lstm, --cifar with --resnet, or --ad01"
+        )
     return found
 
 
@@ -85,65 +95,82 @@ def widths(arguments: argparse.Namespace, network: str) -> list[Width]:
 def measured(subject: Subject, arguments: argparse.Namespace) -> Iterator[Row]:
     """The float network's row, then one for each method, width and seed."""
     size = len(to_bytes(subject.model))
-    yield Row(subject.name, FLOAT, None, 0, _top1(subject, subject.model), size, 0.0)
-    methods = chosen(arguments.methods, METHODS, "method")
-    if subject.name == "cifar":  # which has no dense layer that is not spared
-        methods = [name for name in methods if name != "published"]
-    for method in methods:
+    yield _row(subject, FLOAT, None, 0, (subject.model, size), time.perf_counter())
+    for method in chosen(arguments.methods, METHODS, "method"):
         for width in widths(arguments, subject.name):
-            for seed in range(arguments.seeds):
-                yield from _rows(subject, method, width, seed, arguments)
+            if method != "published" or _can_be_published(subject, width):
+                for seed in range(arguments.seeds):
+                    yield from _rows(subject, method, width, seed, arguments)
+
+
+def _can_be_published(subject: Subject, width: Width) -> bool:
+    """Whether the published method quantizes the layers that the others do."""
+    dense = not any(isinstance(op, Conv2D) for op in subject.model.graph.ops)
+    return dense and not subject.has_lstm and width.inputs is not None
 
 
 def _rows(
     subject: Subject, method: str, width: Width, seed: int, arguments: argparse.Namespace
 ) -> Iterator[Row]:
     """One row, and for the fit another one after fine-tuning."""
-    images = subject.calibration(arguments.calibration, seed)
+    records = subject.calibration(arguments.calibration, seed)
     begun = time.perf_counter()
-    model, size = _quantized(subject, method, width, seed, images)
+    made = _quantized(subject, method, width, seed, records)
+    yield _row(subject, method, width, seed, made, begun)
+    if method == "fit" and arguments.finetune and width.inputs is not None:
+        tuned = _finetuned(subject, made[0], seed, arguments.finetune)
+        yield _row(subject, TUNED, width, seed, (tuned, len(to_bytes(tuned))), begun)
+
+
+def _row(
+    subject: Subject,
+    method: str,
+    width: Width | None,
+    seed: int,
+    made: tuple[Model, int],
+    begun: float,
+) -> Row:
+    """What a model and the bytes of its file are worth."""
     seconds = time.perf_counter() - begun
-    yield Row(subject.name, method, str(width), seed, _top1(subject, model), size, seconds)
-    if method == "fit" and arguments.finetune:
-        begun = time.perf_counter()
-        tuned = _finetuned(subject, model, seed, arguments.finetune)
-        seconds += time.perf_counter() - begun
-        top1, size = _top1(subject, tuned), len(to_bytes(tuned))
-        yield Row(subject.name, TUNED, str(width), seed, top1, size, seconds)
+    text, (model, size) = None if width is None else str(width), made
+    score = subject.score(model)
+    return Row(subject.name, subject.metric, method, text, seed, score, size, seconds)
 
 
 def _quantized(
-    subject: Subject, method: str, width: Width, seed: int, images: Array
+    subject: Subject, method: str, width: Width, seed: int, records: Array
 ) -> tuple[Model, int]:
     """A quantized model and the bytes of its file."""
+    recipe = width.recipe(subject.model)
     if method.startswith("affine"):
-        records = {subject.model.graph.inputs[0].name: images}
-        return quantize_affine(subject.model, records, width.choice, method != "affine")
+        model = subject.model.clone()
+        if unroll_lstm(model.graph):
+            remove_dead(model.graph)
+        given = {model.graph.inputs[0].name: records}
+        return quantize_affine(model, given, Recipe.parse(recipe, Choice()), method != "affine")
     result = quantize(
         subject.model,
-        images,
-        input_bits=width.inputs,
-        weight_bits=width.weights,
+        records,
+        recipe=recipe,
         method="fit" if method == "fit" else "published",
+        unroll_lstms=subject.has_lstm,
         seed=seed,
     )
     return result.model, result.report.bytes_after
 
 
 def _finetuned(subject: Subject, student: Model, seed: int, epochs: int) -> Model:
-    from luciole.lquantizer.finetune import FinetuneSettings, finetune
+    from luciole.lquantizer.finetune import FinetuneSettings
 
-    records = {student.graph.inputs[0].name: subject.images}
     settings = FinetuneSettings(seed=seed)
-    return finetune(student, subject.model, records, epochs=epochs, settings=settings).model
-
-
-def _top1(subject: Subject, model: Model) -> float:
-    data = Data({model.graph.inputs[0].name: subject.test}, subject.labels)
-    return 100 * share_equal(answers_of(model, data), subject.labels, "labels")
+    return finetune(student, subject.model, subject.images, epochs=epochs, settings=settings).model
 
 
 def _subject(name: str, arguments: argparse.Namespace) -> Subject:
+    if name == "ad01":
+        return ad01(arguments.ad01)
+    if name == "lstm":
+        return lstm(arguments.mnist, arguments.lstm)
     if name == "cifar":
         return cifar(arguments.cifar, arguments.resnet)
     return mnist(name, arguments.mnist, arguments.output.parent)
@@ -175,7 +202,10 @@ def run(arguments: argparse.Namespace) -> None:
             rows.append(row)
             content = {**settings, "rows": [asdict(r) for r in rows]}
             arguments.output.write_text(to_json(content))
-            say(f"{row.network} {row.method} {row.width or ''} seed {row.seed}: {row.top1:.2f} %")
+            say(
+                f"{row.network} {row.method} {row.width or ''} seed {row.seed}: {row.score:.2f} %, "
+                f"{row.seconds:.1f} s"
+            )
         for title, grid in tables(rows, name):
             print(f"{title}\n\n{markdown(grid)}\n", flush=True)
     print(", ".join(f"{n}: {v}" for n, v in settings.items()))

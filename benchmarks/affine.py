@@ -25,7 +25,7 @@ from luciole.ir.passes.split_activation import split_activation
 from luciole.lquantizer.calibration import watched
 from luciole.lquantizer.geometry import Dense, weight_matrix
 from luciole.lquantizer.layers import find_groups
-from luciole.lquantizer.recipe import Choice, Recipe
+from luciole.lquantizer.recipe import Recipe
 from luciole.lquantizer.rewrite import finish
 from luciole.schema.tables import QuantizationParameters
 
@@ -43,28 +43,30 @@ class Seen:
 
 
 def quantize_affine(
-    model: Model, records: Records, choice: Choice, correct: bool = False
+    model: Model, records: Records, recipe: Recipe, correct: bool = False
 ) -> tuple[Model, int]:
-    """A copy whose layers have affine weights and inputs, and the bytes that its file would have
-    with weights packed at their width.
+    """A copy whose layers have affine weights and, but for layers with weights only, inputs; and
+    the bytes that its file would have with weights packed at their width.
 
     ``correct`` moves biases, layer by layer, so that outputs keep their means (Nagel et al. 2019,
     "Data-Free Quantization Through Weight Equalization and Bias Correction", section 4.2, with
     data).
     """
     work = model.clone()
-    groups, _ = find_groups(work.graph, Recipe(choice))
-    ops = [op for group in groups for op in group.ops]
-    for op in ops:
+    groups, _ = find_groups(work.graph, recipe)
+    chosen = [(op, group.choice) for group in groups for op in group.ops]
+    for op, _ in chosen:
         split_activation(work.graph, op)
     batch = batch_size(Interpreter(work), records)
-    size = len(to_bytes(model)) - sum(_saved(g.ops[0], choice.weight_bits) for g in groups)
+    size = len(to_bytes(model)) - sum(_saved(g.ops[0], g.choice.weight_bits) for g in groups)
     inputs: dict[Value, Value] = {}
-    for op, seen in zip(ops, _seen(work, ops, records, batch), strict=True):
+    seen = _seen(work, [op for op, _ in chosen], records, batch)
+    for (op, choice), shown in zip(chosen, seen, strict=True):
         _round_weights(work.graph, op, choice.weight_bits)
-        _round_input(work.graph, op, seen, choice.input_bits, inputs)
+        if not choice.weights_only:
+            _round_input(work.graph, op, shown, choice.input_bits, inputs)
         if correct:
-            _correct_bias(work, op, seen.means, records, batch)
+            _correct_bias(work, op, shown.means, records, batch)
     finish(work)
     return work, size
 

@@ -17,7 +17,7 @@ from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import LucioleError
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer import Choice
+from luciole.lquantizer import Choice, Recipe
 from luciole.lquantizer.geometry import weight_matrix
 from tests.networks import network, random
 
@@ -28,7 +28,19 @@ def test_widths_and_networks_from_the_command_line() -> None:
     found = accuracy.widths(arguments, "mnist97")
     assert found == [Width(2, 2), Width(1, 8)]
     assert [str(w) for w in found] == ["K=2", "w1a8"]
-    assert found[1].choice == Choice(input_bits=8, weight_bits=1)
+
+
+def test_widths_as_recipes() -> None:
+    model = network()
+    texts = ["w1a8", "w2", "3+dense"]
+    recipes = [Recipe.parse(Width.parse(t).recipe(model), Choice()) for t in texts]
+    assert [str(Width.parse(t)) for t in texts] == ["w1a8", "w2", "K=3+dense"]
+    assert [r.choose("fc1") for r in recipes] == [
+        Choice(input_bits=8, weight_bits=1),
+        Choice(weight_bits=2, weights_only=True),
+        Choice(input_bits=3, weight_bits=3),
+    ]
+    assert [r.names("fc1") for r in recipes] == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -54,10 +66,10 @@ def test_check_refuses_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch
 
 
 ROWS = [
-    Row("net", "float", None, 0, 98.0, 2_000_000, 0.0),
-    Row("net", "fit", "K=1", 0, 95.0, 80_000, 1.0),
-    Row("net", "fit", "K=1", 1, 96.0, 80_000, 2.0),
-    Row("net", "affine", "K=2", 0, 90.0, 150_000, 0.5),
+    Row("net", "top-1 in %", "float", None, 0, 98.0, 2_000_000, 0.0),
+    Row("net", "top-1 in %", "fit", "K=1", 0, 95.0, 80_000, 1.0),
+    Row("net", "top-1 in %", "fit", "K=1", 1, 96.0, 80_000, 2.0),
+    Row("net", "top-1 in %", "affine", "K=2", 0, 90.0, 150_000, 0.5),
 ]
 
 
@@ -70,7 +82,12 @@ def test_tables_show_means_and_spread() -> None:
         ["affine", "-", "90.00"],
     ]
     assert (seconds[1][1], sizes[1][1]) == ("1.5", "80.0 KB")
-    assert markdown(shares).splitlines()[1] == "---|---|---"
+    assert markdown(shares).splitlines() == [
+        "| method | K=1           | K=2   |",
+        "|--------|---------------|-------|",
+        "| fit    | 95.50 +- 0.71 | -     |",
+        "| affine | -             | 90.00 |",
+    ]
 
 
 def test_a_plot_is_a_file(tmp_path: Path) -> None:
@@ -86,8 +103,8 @@ def test_rows_of_a_small_network() -> None:
     argv = ["--widths", "w3a8", "--seeds", "1", "--calibration", "40"]
     rows = list(accuracy.measured(subject, accuracy.parser().parse_args(argv)))
     assert [row.method for row in rows] == ["float", *accuracy.METHODS]
-    assert rows[0].top1 == 100
-    assert all(row.top1 > 50 and row.bytes < rows[0].bytes for row in rows[1:])
+    assert rows[0].score == 100
+    assert all(row.score > 50 and row.bytes < rows[0].bytes for row in rows[1:])
 
 
 def test_affine_levels() -> None:
@@ -100,7 +117,7 @@ def test_affine_levels() -> None:
 
 def test_affine_inputs_and_biases() -> None:
     model, x = network((20, 4)), random(3, 50, 20)
-    quantized, _ = quantize_affine(model, {"x": x[:40]}, Choice(2, 4), correct=True)
+    quantized, _ = quantize_affine(model, {"x": x[:40]}, Recipe(Choice(2, 4)), correct=True)
     fc, layer = model.graph.ops[0], quantized.graph.ops[-1]
     assert isinstance(fc, FullyConnected)
     scale, zero = parameters(float(x[:40].min()), float(x[:40].max()), 2)

@@ -24,11 +24,9 @@ from luciole.lquantizer.jobs import Job, prepare
 from luciole.lquantizer.layers import constant_bytes
 from luciole.lquantizer.quantize import Result, Track, untracked
 from luciole.lquantizer.recipe import Choice, Recipe
-from luciole.lquantizer.sampling import float_side, quantized_side
+from luciole.lquantizer.sampling import HELD_BACK, float_side, quantized_side
 
 WIDTHS = (1, 2, 3, 4)
-_HELD_BACK = 5
-"""One record in so many judges a loss of accuracy instead of being learned from."""
 
 Size = Callable[[Model], int]
 """The size of a model's file; exporters are not this room's, so the caller brings it."""
@@ -61,15 +59,17 @@ def sensitivities(
     aims = float_side(prepared, records, track("float network", prepared.count))
     step = track("measuring layers", len(prepared.jobs) * len(WIDTHS))
     found: Sensitivities = {}
+    layers = {op for job in prepared.jobs for op in job.group.ops}
     for job, aim in zip(prepared.jobs, aims, strict=True):
         alone = replace(job, others=[None] * len(job.others))
         rows, _, numbers = quantized_side(prepared.work, alone, records, prepared.batch)
-        targets = np.concatenate(aim.outputs)
-        signal = float(np.mean(np.square(targets, dtype=np.float64))) or 1.0
+        task = task_of(alone, rows, aim, [None] * len(job.others), numbers, layers)
         found[job.group.name] = []
         for choice in _choices(job.group.choice):
-            learned = learn(task_of(job, rows, targets, numbers, choice))
-            error = learned.stages["output_aware"] / signal
+            learned = learn(
+                replace(task, input_bits=choice.input_bits, weight_bits=choice.weight_bits)
+            )
+            error = learned.stages["output_aware"] / (learned.signal or 1.0)
             found[job.group.name].append(Option(choice, layer_bytes(job, choice), error))
             step(1)
     return found
@@ -158,12 +158,10 @@ def for_drop(
     """The smallest allocation that changes at most ``target`` points of a classifier's answers, on
     records that nothing was learned from.
     """
-    judged = {n: a[_HELD_BACK - 1 :: _HELD_BACK] for n, a in records.items()}
-    kept = {
-        n: np.delete(a, np.s_[_HELD_BACK - 1 :: _HELD_BACK], axis=0) for n, a in records.items()
-    }
+    judged = {n: a[HELD_BACK - 1 :: HELD_BACK] for n, a in records.items()}
+    kept = {n: np.delete(a, np.s_[HELD_BACK - 1 :: HELD_BACK], axis=0) for n, a in records.items()}
     if not all(len(a) for a in (*judged.values(), *kept.values())):
-        raise QuantizeError(f"a target drop needs at least {_HELD_BACK} records")
+        raise QuantizeError(f"a target drop needs at least {HELD_BACK} records")
     options = sensitivities(model, kept, recipe, seed, track, unroll)
     answers, steps = _answers(model, judged), path(options)
     low, high = 0, len(steps) - 1

@@ -9,7 +9,7 @@ another branch, it also makes up for that branch's error.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,22 +21,25 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.bcq import replace_layer_bcq
 from luciole.lquantizer.calibration import watched
+from luciole.lquantizer.equalize import along, depth, divide, divided, source
 from luciole.lquantizer.fit_layer import Learned, Task, learn
 from luciole.lquantizer.geometry import Dense, Rows, weight_matrix
 from luciole.lquantizer.jobs import (
     Job,
     Preparation,
     behind,
+    floors,
     is_last,
     order_of,
     other_branch,
     prepare,
 )
 from luciole.lquantizer.layers import constant_bytes
+from luciole.lquantizer.measure import Trace
 from luciole.lquantizer.qem import Fit
 from luciole.lquantizer.quantize import Result, Track, untracked
-from luciole.lquantizer.recipe import Choice, Recipe
-from luciole.lquantizer.report import LayerReport, Report, in_order, snr_db
+from luciole.lquantizer.recipe import Recipe
+from luciole.lquantizer.report import LayerReport, Report, histogram, in_order, snr_db
 from luciole.lquantizer.rewrite import Parameters, finish, replace_layers
 from luciole.lquantizer.sampling import Aim, float_side, quantized_side
 from luciole.schema.enums import ActivationFunctionType
@@ -67,7 +70,7 @@ def fit_records(
     left: set[Op] = {op for job in jobs for op in job.group.ops}
     for number in order_of(jobs):
         job = jobs[number]
-        learned = _learn(work, job, aims[number], left, records, prepared.batch)
+        learned = _learn(prepared, job, aims[number], left, records)
         learned.bytes_before = prepared.sizes[job.group.name]
         reports[job.group.name] = learned
         left.difference_update(job.group.ops)
@@ -79,57 +82,101 @@ def fit_records(
     latents = {
         op.name: job.target.T for job in jobs for op in job.learned if job.target is not None
     }
-    return Result(work, report, latents)
+    traces = {
+        job.group.name: Trace(
+            job.group.names, [op.name for op in job.learned], job.scales, job.with_branch
+        )
+        for job in jobs
+    }
+    return Result(work, report, latents, traces)
 
 
 def _learn(
-    model: Model, job: Job, aim: Aim, left: set[Op], records: Records, batch: int
+    prepared: Preparation, job: Job, aim: Aim, left: set[Op], records: Records
 ) -> LayerReport:
     """Learn one job on the network as it is by now, and replace its layers."""
-    ops, choice = job.group.ops, job.group.choice
+    ops = job.group.ops
     # a branch that layers still to be learned stand behind is not yet what it will be
     others = [other_branch(op) for op in ops]
     others = [v if v is not None and not behind(v) & left else None for v in others]
-    rows, branches, numbers = quantized_side(model, replace(job, others=others), records, batch)
-    wanted = []
-    for own, other, branch in zip(aim.outputs, aim.others, branches, strict=True):
-        wanted.append(own if other is None or branch is None else own + other - branch)
-    task = task_of(job, rows, np.concatenate(wanted), numbers, choice)
+    rows, branches, numbers = quantized_side(
+        prepared.work, replace(job, others=others), records, prepared.batch
+    )
+    makers = {op: maker for maker in prepared.jobs for op in maker.learned}
+    job.with_branch = all(branch is not None for branch in branches)
+    task = task_of(job, rows, aim, branches, numbers, makers)
     learned = learn(task)
+    if learned.scales is not None:
+        _divide_input(job, learned.scales, makers)
     job.learned = _replaced(ops, learned)
     job.target = learned.weights.target
     return _report(job, task, learned, job.learned[0])
 
 
+def _divide_input(job: Job, scales: Array, makers: Mapping[Op, Job]) -> None:
+    """Let the channels of a job's input be divided by scales where they are made."""
+    (op,) = job.group.ops
+    front = source(op, makers)
+    assert front is not None, "only a layer behind a source has scales"
+    divide(front, op, scales)
+    if front in makers:
+        maker = makers[front]
+        assert maker.target is not None, "a learned job has float weights behind its codes"
+        maker.target, maker.scales = np.asarray(maker.target / scales), scales
+
+
 def task_of(
-    job: Job, rows: Rows, targets: Array, records: NDArray[np.intp], choice: Choice
+    job: Job,
+    rows: Rows,
+    aim: Aim,
+    branches: Sequence[Array | None],
+    records: NDArray[np.intp],
+    learned: Container[Op],
 ) -> Task:
-    """What is to be learned for a job's layers under a choice."""
-    op = job.group.ops[0]
+    """What is to be learned for a job's layers, given their input rows, the branches added to their
+    results in the quantized network, each row's record, and which operators are learned too.
+    """
+    ops, choice = job.group.ops, job.group.choice
+    targets, lowest = [], []
+    for op, own, other, branch in zip(ops, aim.outputs, aim.others, branches, strict=True):
+        targets.append(own if other is None or branch is None else own + other - branch)
+        lowest.append(floors(op, own, branch))
+    cut = [f for f in lowest if f is not None]
+    alone = len(ops) == 1 and source(ops[0], learned) is not None
     return Task(
         rows,
-        targets,
-        weight_matrix(op),
-        bias_of(op),
+        np.concatenate(targets),
+        weight_matrix(ops[0]),
+        bias_of(ops[0]),
         records,
         None if choice.weights_only else choice.input_bits,
         choice.weight_bits,
-        is_last(op),
+        is_last(ops[0]),
         job.seed,
+        np.concatenate(cut) if len(cut) == len(ops) else None,
+        depth(ops[0]) if alone else None,
     )
 
 
 def _report(job: Job, task: Task, learned: Learned, op: Op) -> LayerReport:
     report = LayerReport(job.group.name, task.input_bits, task.weight_bits)
-    signal = float(np.mean(np.square(task.targets, dtype=np.float64)))
     report.mse = learned.stages["output_aware"]
-    report.snr_db = snr_db(signal, report.mse)
-    report.stages = {name: snr_db(signal, mse) for name, mse in learned.stages.items()}
+    report.snr_db = snr_db(learned.signal, report.mse)
+    report.stages = {name: snr_db(learned.signal, mse) for name, mse in learned.stages.items()}
     report.way = learned.way
-    report.input_mse = None if learned.inputs is None else float(learned.inputs.mse[0])
-    report.weights_mse = float(np.mean((learned.weights.values().T - task.weights) ** 2))
+    if learned.inputs is not None:
+        report.input_mse = float(learned.inputs.mse[0])
+        report.input_histogram = histogram(_inputs(task, learned))
+    scales = 1 if learned.scales is None else along(learned.scales, task.weights.shape[1])
+    report.weights_mse = float(np.mean((learned.weights.values().T / scales - task.weights) ** 2))
     report.bytes_after = constant_bytes(op)
     return report
+
+
+def _inputs(task: Task, learned: Learned) -> Array:
+    """The inputs of a layer that lie inside of the image: [any]."""
+    rows = task.rows if learned.scales is None else divided(task.rows, learned.scales)
+    return rows.values.reshape(-1) if rows.inside is None else rows.values[rows.inside]
 
 
 def _replaced(ops: Sequence[Dense], learned: Learned) -> list[Op]:

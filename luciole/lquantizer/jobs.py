@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, batch_size, check_records
 from luciole.ir import Array, Model, Op, Value
+from luciole.ir.ops.activations import Relu, Relu6, ReluN1To1
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.passes.remove_dead import remove_dead
@@ -17,11 +20,18 @@ from luciole.lquantizer.calibration import check_finite
 from luciole.lquantizer.geometry import Dense, weight_matrix
 from luciole.lquantizer.layers import Group, check_layers, constant_bytes, find_groups
 from luciole.lquantizer.recipe import Recipe
+from luciole.schema.enums import ActivationFunctionType
 
 _ROWS = 65_536
 """Rows that a layer is fitted on at the most; more did not help at 300 to 4,000 records."""
 _MOST_POSITIONS = 64
 """Output positions taken from one record: neighbours say much the same."""
+_FLOORS: dict[type[Op], float] = {Relu: 0, Relu6: 0, ReluN1To1: -1}
+_FUSED_FLOORS: dict[ActivationFunctionType, float] = {
+    ActivationFunctionType.RELU: 0,
+    ActivationFunctionType.RELU6: 0,
+    ActivationFunctionType.RELU_N1_TO_1: -1,
+}
 
 
 @dataclass
@@ -34,6 +44,10 @@ class Job:
     positions: int
     learned: list[Op] = field(default_factory=list)
     target: Array | None = None
+    scales: Array | None = None
+    """What the channels of its outputs are divided by since the next layer was learned."""
+    with_branch: bool = False
+    """Whether it made up for the error of another branch."""
 
 
 @dataclass
@@ -65,7 +79,7 @@ def prepare(model: Model, records: Records, recipe: Recipe, seed: int, unroll: b
         remove_dead(work.graph)
     listed = work.clone()
     groups, skipped = find_groups(work.graph, recipe)
-    check_layers([g.name for g in groups], skipped, recipe)
+    check_layers([name for g in groups for name in g.names], skipped, recipe)
     sizes = {g.name: constant_bytes(g.ops[0]) for g in groups}
     for group in groups:
         for op in group.ops:
@@ -92,6 +106,28 @@ def other_branch(op: Op) -> Value | None:
     if other is None or other.producer is None or other.shape != op.output.shape:
         return None
     return other
+
+
+def floors(op: Op, outputs: Array, branch: Array | None = None) -> Array | None:
+    """The values that each of a layer's outputs [r, o] may as well fall below, because a RELU
+    follows, be it behind the ADD of a branch [r, o]; None where none does.
+    """
+    floor = _floor_behind(op.output)
+    if floor is not None:
+        return np.full_like(outputs, floor)
+    if branch is None:
+        return None
+    total = op.output.users[0].op
+    assert isinstance(total, Add), "a branch is what an ADD adds"
+    floor = _FUSED_FLOORS.get(total.activation, _floor_behind(total.output))
+    return None if floor is None else np.asarray(floor - branch)
+
+
+def _floor_behind(value: Value) -> float | None:
+    """What a RELU that alone reads a tensor makes of everything below it."""
+    if value.is_output or len(value.users) != 1:
+        return None
+    return _FLOORS.get(type(value.users[0].op))
 
 
 def behind(value: Value) -> set[Op]:

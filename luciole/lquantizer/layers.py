@@ -112,11 +112,14 @@ class Group:
     name: str
     choice: Choice
     ops: list[Dense] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Of the layers as they are found; splitting an activation off gives an operator another."""
 
 
 def find_groups(graph: Graph, recipe: Recipe) -> tuple[list[Group], dict[str, str]]:
     """The dense layers and convolutions to quantize, in execution order, those with the same
-    weights together; and by name the reason for each layer that is left alone.
+    weights together; and by name the reason for each layer that is left alone. Raises QuantizeError
+    when rules choose differently for layers that share their weights.
 
     Unless the recipe names them, a network's first convolution stays as it is, and so do the dense
     layers behind convolutions: they are small and cost most of the accuracy.
@@ -137,8 +140,24 @@ def find_groups(graph: Graph, recipe: Recipe) -> tuple[list[Group], dict[str, st
             skipped[op.name] = reason or f"{op.kind} has no learned form"
             continue
         key = (id(op.operands[1]), id(op.bias))
-        groups.setdefault(key, Group(op.name, choice)).ops.append(op)
+        group = groups.setdefault(key, Group(op.name, choice))
+        group.ops.append(op)
+        group.names.append(op.name)
+        _agree(group, op, choice, recipe)
     return list(groups.values()), skipped
+
+
+def _agree(group: Group, op: Op, choice: Choice, recipe: Recipe) -> None:
+    """Let a rule for any layer of a group decide. Raises QuantizeError when two rules differ."""
+    if choice == group.choice or group.name in recipe.exact or not recipe.names(op.name):
+        return
+    named = [name for name in group.names[:-1] if recipe.names(name)]
+    if named:
+        raise QuantizeError(
+            f"recipe: {named[0]!r} and {op.name!r} share their weights, but the rules choose "
+            "differently for them"
+        )
+    group.choice = choice
 
 
 def _spared(op: Op) -> str | None:

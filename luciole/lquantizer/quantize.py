@@ -20,6 +20,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.lquantizer import qem
 from luciole.lquantizer.calibration import activations, check_finite
 from luciole.lquantizer.layers import Layer, check_layers, constant_bytes, find_layers
+from luciole.lquantizer.measure import Trace
 from luciole.lquantizer.qem import Fit, Samples, Settings
 from luciole.lquantizer.recipe import Recipe
 from luciole.lquantizer.report import LayerReport, Report, error_of, in_order
@@ -32,12 +33,14 @@ Track = Callable[[str, int], Progress]
 @dataclass
 class Result:
     """A quantized model and what was done to it; for fine-tuning, the float weights [o, n] that
-    each layer's codes stand for, by the name of its operator.
+    each layer's codes stand for, by the name of its operator, and where to find the layers of the
+    report again, by their names there.
     """
 
     model: Model
     report: Report
     latents: dict[str, Array] = field(default_factory=dict)
+    traces: dict[str, Trace] = field(default_factory=dict)
 
 
 @dataclass
@@ -74,14 +77,14 @@ def quantize_records(
     twins = dict(zip(quantized.graph.values, model.graph.values, strict=True))
     layers, skipped = find_layers(quantized.graph, recipe)
     check_layers([layer.name for layer in layers], skipped, recipe)
-    watched = [twins[v] for layer in layers for v in (layer.op.input, layer.op.output)]
+    # found now, because replacing one layer gives the next another input
+    ends = [(twins[layer.op.input], twins[layer.op.output]) for layer in layers]
+    watched = [value for pair in ends for value in pair]
     seen = activations(model, watched, records, track("float network", count))
     step = track("fitting levels", len(layers))
     jobs = []
-    for layer in layers:
-        jobs.append(
-            _fit(layer, seen[twins[layer.op.input]], seen[twins[layer.op.output]], settings)
-        )
+    for layer, (x, y) in zip(layers, ends, strict=True):
+        jobs.append(_fit(layer, seen[x], seen[y], settings))
         step(1)
     _refit(quantized, jobs, records, settings, track("refitting inputs", len(jobs)))
     _measure(quantized, jobs, records, track("quantized network", count))
@@ -91,7 +94,8 @@ def quantize_records(
     )
     finish(quantized)
     report.seconds = time.perf_counter() - begun
-    return Result(quantized, report)
+    traces = {job.layer.name: Trace([job.layer.name], [job.op.name]) for job in jobs}
+    return Result(quantized, report, traces=traces)
 
 
 def untracked(what: str, total: int) -> Progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -13,14 +13,27 @@ from luciole.ir import Array, Model
 from luciole.ir.text_common import one_line
 from luciole.lquantizer.layers import constant_bytes
 
-_LONGEST_NAME = 48
-"""Characters of a layer's name in a table: converters write names of hundreds."""
+
+@dataclass(frozen=True)
+class Histogram:
+    """How often values fall into bins of equal width between two limits."""
+
+    low: float
+    high: float
+    counts: list[int]
+
+
+def histogram(values: Array, bins: int = 64) -> Histogram:
+    """Of numbers of any shape, at least one, all finite."""
+    low, high = float(values.min()), float(values.max())
+    counts, _ = np.histogram(values, bins, (low, high))
+    return Histogram(low, high, counts.tolist())
 
 
 @dataclass
 class LayerReport:
     """One layer. Errors are of its output, float network against quantized one, on the calibration
-    data.
+    data; of what a RELU behind it lets pass, and of the sum where it makes up for another branch.
 
     ``mse`` is the mean squared error, ``snr_db`` 10 log10(signal / error); ``weights_mse`` and
     ``input_mse`` are the errors of what was quantized. A layer that was left alone has a reason in
@@ -39,8 +52,12 @@ class LayerReport:
     skipped: str | None = None
     way: str | None = None
     """How the fit coded the weights: what was best on held-back records."""
+    input_histogram: Histogram | None = None
+    """The inputs that the levels were learned from, in the units that the layer sees."""
     stages: dict[str, float | None] = field(default_factory=dict)
-    """Signal-to-noise ratio in dB after each stage, on held-back records."""
+    """Signal-to-noise ratio in dB after each stage, on held-back records: ``baseline`` (the
+    published form), ``offset`` (offsets and corrected bias too), ``output_aware`` (the fit) and
+    ``fine_tuned``."""
 
 
 @dataclass
@@ -62,28 +79,33 @@ class Report:
         return asdict(self)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The report as a table: a row of headings, then one row for each layer."""
-        head = ("layer", "input bits", "weight bits", "error (mse)", "signal/noise", "bytes", "")
-        rows = [head, *(_row(layer) for layer in self.layers)]
-        return rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
+        """The layers that were quantized as a table: a row of headings, then one row for each. The
+        figures in the middle are signal-to-noise ratios of its output in dB, stage by stage.
+        """
+        done = [layer for layer in self.layers if layer.skipped is None]
+        stages = list(dict.fromkeys(stage for layer in done for stage in layer.stages))
+        head = [_HEADINGS.get(stage, stage) for stage in stages] or ["signal/noise"]
+        return [("layer", "bits", *head, "bytes"), *(_row(layer, stages) for layer in done)]
+
+    def left_alone(self) -> dict[str, list[str]]:
+        """The reasons to leave layers alone, and which they are."""
+        reasons: dict[str, list[str]] = {}
+        for layer in self.layers:
+            if layer.skipped is not None:
+                reasons.setdefault(layer.skipped, []).append(one_line(layer.name))
+        return reasons
 
 
-def short(name: str) -> str:
-    """A layer's name in a table: one line, and of a long one its end, which tells layers apart."""
-    shown = one_line(name)
-    return shown if len(shown) <= _LONGEST_NAME else f"...{shown[3 - _LONGEST_NAME :]}"
+_HEADINGS = {"output_aware": "fit", "fine_tuned": "tuned"}
 
 
-def _row(layer: LayerReport) -> tuple[str, ...]:
-    name = short(layer.name)
-    if layer.skipped is not None:
-        empty = ("",) * 4
-        return (name, *empty, f"{layer.bytes_before:,}", f"left alone: {layer.skipped}")
-    mse = "" if layer.mse is None else f"{layer.mse:.3g}"
-    snr = "" if layer.snr_db is None else f"{layer.snr_db:.1f} dB"
+def _row(layer: LayerReport, stages: Sequence[str]) -> tuple[str, ...]:
+    """Bits are written w2a3: 2 for weights and 3 for inputs, w2 where inputs stay float."""
+    bits = f"w{layer.weight_bits}" + ("" if layer.input_bits is None else f"a{layer.input_bits}")
+    ratios = [layer.stages.get(stage) for stage in stages] if stages else [layer.snr_db]
+    shown = ["" if ratio is None else f"{ratio:.1f}" for ratio in ratios]
     size = f"{layer.bytes_before:,} -> {layer.bytes_after:,}"
-    bits = "float" if layer.input_bits is None else str(layer.input_bits)
-    return (name, bits, str(layer.weight_bits), mse, snr, size, "")
+    return (one_line(layer.name), bits, *shown, size)
 
 
 def error_of(wanted: Array, found: Array) -> tuple[float, float | None]:

@@ -21,6 +21,9 @@ from luciole.lquantizer.geometry import (
 )
 from luciole.lquantizer.jobs import Job, Preparation, pairs, present
 
+HELD_BACK = 5
+"""One record in so many judges what was learned from the others."""
+
 
 @dataclass
 class Aim:

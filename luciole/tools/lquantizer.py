@@ -20,6 +20,8 @@ _EXAMPLE = """example:
   lquantizer --input_model model.circle --output_model answer.circle \\
              --input_data train.hdf5 --encode_bits 3
 """
+_LONGEST_NAME = 48
+"""Characters of the name of a layer that was left alone: converters write names of hundreds."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
@@ -186,8 +188,10 @@ def _finetune(
 
     from luciole import api, exporters
     from luciole.lquantizer.finetune import FinetuneSettings
+    from luciole.lquantizer.measure import add_stage
     from luciole.tools.data import load_data
 
+    calibration = data.records
     if arguments.finetune_data or arguments.labels:
         source = arguments.finetune_data or arguments.input_data
         given = {"preprocess": arguments.preprocess, "labels": arguments.labels}
@@ -210,6 +214,7 @@ def _finetune(
         report=console.say,
         track=track,
     )
+    add_stage(result.report, "fine_tuned", model, tuned.model, result.traces, calibration)
     result.model = tuned.model
     result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
     result.report.bytes_after = len(exporters.to_bytes(tuned.model))
@@ -266,20 +271,24 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         console.print_json(report.to_json())
         return
     if report.options:
-        console.print_table(_option_rows(report), "what each layer loses at each width")
-    console.print_table(report.rows())
+        console.print_table(
+            console.fitted(_option_rows(report)), "what each layer loses at each width"
+        )
+    title = "signal/noise of each layer's output in dB"
+    console.print_table(console.fitted(report.rows()), title)
+    for why, names in report.left_alone().items():
+        shown = [console.shortened(name, _LONGEST_NAME) for name in names]
+        print(f"left alone, {why}: {', '.join(shown)}")
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     print(f"{arguments.output_model}: {before} -> {after} in {report.seconds:.1f} s")
 
 
 def _option_rows(report: Report) -> list[tuple[str, ...]]:
-    from luciole.lquantizer.report import short
-
     head = ("layer", "bits", "bytes", "noise/signal")
     return [
         head,
         *(
-            (short(str(o["layer"])), str(o["bits"]), f"{o['bytes']:,}", f"{o['error']:.3g}")
+            (str(o["layer"]), str(o["bits"]), f"{o['bytes']:,}", f"{o['error']:.3g}")
             for o in report.options
         ),
     ]

@@ -282,3 +282,28 @@ def test_shared_weights_are_learned_once_and_shared_in_the_file() -> None:
     assert first.operands[1:] == second.operands[1:]
     assert (first.activation, second.activation) == (ActivationFunctionType.TANH, RELU)
     assert error(model, result.model, "answer", random(60, 200, 20)) < 0.3
+
+
+@pytest.mark.parametrize("named", ["step1", "step2"])
+def test_a_rule_for_any_of_the_layers_that_share_weights_counts(named: str) -> None:
+    recipe = {"encode_bits": 2, "layers": [{"name": named, "weight_bits": 4}]}
+    report = luciole.quantize(twice(), VECTORS, recipe=recipe).report
+    assert [(r.name, r.weight_bits) for r in report.layers] == [("step1", 4), ("answer", 2)]
+
+
+def test_fit_refuses_rules_that_differ_for_shared_weights() -> None:
+    rules = [{"name": f"step{n}", "weight_bits": n} for n in (1, 2)]
+    with pytest.raises(QuantizeError, match="recipe: 'step1' and 'step2' share their weights, but"):
+        luciole.quantize(twice(), VECTORS, recipe={"layers": rules})
+
+
+def test_the_report_shows_what_input_levels_were_learned_from() -> None:
+    model, x = network(), random(8, 400, 20)
+    result = luciole.quantize(model, x)
+    first, second = (r.input_histogram for r in result.report.layers)
+    assert first is not None
+    assert second is not None
+    assert (first.low, first.high) == (x.min(), x.max())
+    assert len(first.counts) == len(second.counts) == 64
+    assert sum(first.counts) % 20 == 0
+    assert sum(second.counts) > 0

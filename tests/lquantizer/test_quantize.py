@@ -12,10 +12,12 @@ from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Model, codes
 from luciole.ir.ops.activations import Tanh
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.lquantizer import Choice, Recipe, Settings, quantize_records
 from luciole.lquantizer.qem import Samples, fit
 from luciole.lquantizer.report import LayerReport, Report
+from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, network, random, two_inputs, value_named
 
 X = random(50, 120, 20)
@@ -245,11 +247,40 @@ def test_one_bit_for_inputs_that_are_never_negative_is_warned_about() -> None:
         assert result.report.warnings == []
 
 
-def test_tables_show_the_end_of_long_names_on_one_line() -> None:
-    long = LayerReport("a\n" + "x" * 100 + "/last", 2, 2)
-    head, row = Report([long]).rows()
-    assert len(row) == len(head) == 6
-    assert len(row[0]) == 48
-    assert row[0].startswith("...x")
-    assert row[0].endswith("x/last")
-    assert Report([LayerReport("a\nb", 2, 2)]).rows()[1][0] == r"a\nb"
+def test_tables_show_names_on_one_line_and_widths() -> None:
+    layers = [
+        LayerReport("a\nb", 3, 2, snr_db=12.34, bytes_before=4000, bytes_after=300),
+        LayerReport("float inputs", None, 1),
+        LayerReport("c", skipped="too small"),
+        LayerReport("d", skipped="too small"),
+    ]
+    assert Report(layers).rows() == [
+        ("layer", "bits", "signal/noise", "bytes"),
+        (r"a\nb", "w2a3", "12.3", "4,000 -> 300"),
+        ("float inputs", "w1", "", "0 -> 0"),
+    ]
+    assert Report(layers).left_alone() == {"too small": ["c", "d"]}
+    assert Report().rows() == [("layer", "bits", "signal/noise", "bytes")]
+
+
+def test_tables_show_the_stages_that_there_are() -> None:
+    whole = {"baseline": 1.0, "offset": None, "output_aware": 3.0, "fine_tuned": 4.0}
+    rows = Report([LayerReport("a", 1, 1, stages=whole), LayerReport("b", 1, 1)]).rows()
+    assert rows[0] == ("layer", "bits", "baseline", "offset", "fit", "tuned", "bytes")
+    assert rows[1][2:6] == ("1.0", "", "3.0", "4.0")
+    assert rows[2][2:6] == ("", "", "", "")
+
+
+def test_the_published_method_takes_layers_right_behind_each_other() -> None:
+    """A fused RELU: the second layer's input is what the first layer's operator makes itself."""
+    model = network((20, 16, 4))
+    graph = model.graph
+    first, second = graph.ops[0], graph.ops[2]
+    assert isinstance(first, FullyConnected)
+    second.set_operand(0, first.output)
+    graph.remove(graph.ops[1])
+    first.activation = ActivationFunctionType.RELU
+    result = luciole.quantize(model, X, encode_bits=4, method="published")
+    assert [op.kind for op in result.model.graph.ops] == ["LQ_FULLY_CONNECTED"] * 2
+    wanted, found = (seen(m, "fc2") for m in (model, result.model))
+    assert np.mean((wanted - found) ** 2) < 0.2 * np.mean(wanted**2)

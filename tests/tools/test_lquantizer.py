@@ -45,7 +45,9 @@ def test_the_command_of_the_manual_works_as_it_stands(capsys: Capture, folder: P
     assert outcome.code == 0
     assert widths() == [("act1", 3, 3), ("fc2", 3, 3)]
     assert outcome.err.startswith("data: x: float32 [60,20], min ")
-    assert outcome.out.splitlines()[0].startswith("layer  input bits  weight bits")
+    title, head, *_ = outcome.out.splitlines()
+    assert title == "signal/noise of each layer's output in dB"
+    assert head.split() == ["layer", "bits", "baseline", "offset", "fit", "bytes"]
     assert outcome.out.splitlines()[-1].startswith("answer.circle: 2.6 KB -> 2.0 KB in ")
     x = random(50, 60, 20)
     wanted, found = (
@@ -86,7 +88,7 @@ def test_a_recipe_chooses_layer_by_layer(capsys: Capture, folder: Path) -> None:
     outcome = quantize(capsys, "--encode_bits", "2", "--recipe", "recipe.json")
     assert outcome.code == 0
     assert widths() == [("act1", 2, 2)]
-    assert "left alone: skipped by the recipe" in outcome.out
+    assert "left alone, skipped by the recipe: fc2" in outcome.out
 
 
 def test_json_says_what_was_done(capsys: Capture, folder: Path) -> None:

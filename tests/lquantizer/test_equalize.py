@@ -1,0 +1,193 @@
+"""Channels of a layer's input made alike: where that is possible, and that it changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.interpreter import Interpreter
+from luciole.ir import Array, Graph, Model, Op
+from luciole.ir.ops.activations import Relu, Relu6, Tanh
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer import Choice, Recipe, fit, fit_records
+from luciole.lquantizer.equalize import channel_scales, divide, divided, source
+from luciole.lquantizer.fit_layer import quantized_rows
+from luciole.lquantizer.geometry import Rows
+from luciole.lquantizer.qem import Samples, best_fit
+from luciole.schema.enums import ActivationFunctionType
+from tests.networks import dense, random
+
+SIZES = np.geomspace(0.1, 10, 16, dtype=np.float32)
+X = random(50, 400, 20)
+
+
+def uneven(between: type[Op] | None = Relu) -> Model:
+    """fc1, an activation, fc2; what fc1's outputs are larger by, fc2's weights are smaller by."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    first = dense(graph, graph.add_input("x", (1, 20)), (16, 20), "fc1", seed=10)
+    scale(first, SIZES)
+    y = first.output if between is None else graph.append(between(first.output), "act1").output
+    last = dense(graph, y, (4, 16), "fc2", seed=20)
+    assert last.weights.data is not None
+    last.weights.set_data(last.weights.data / SIZES)
+    graph.outputs = [last.output]
+    return model
+
+
+def scale(op: FullyConnected, sizes: Array) -> None:
+    for value in (op.weights, op.bias):
+        assert value is not None
+        assert value.data is not None
+        value.set_data(value.data * sizes.reshape(-1, *[1] * (value.data.ndim - 1)))
+
+
+def layers(model: Model) -> list[FullyConnected]:
+    return [op for op in model.graph.ops if isinstance(op, FullyConnected)]
+
+
+def run(model: Model, x: Array = X) -> Array:
+    return next(iter(Interpreter(model).run({"x": x}).values()))
+
+
+def error(model: Model, other: Model) -> float:
+    wanted, found = (run(m, random(60, 300, 20)).astype(np.float64) for m in (model, other))
+    return float(np.mean((wanted - found) ** 2) / np.mean(wanted**2))
+
+
+# ----------------------------------------------------------------------------------- where
+@pytest.mark.parametrize("between", [None, Relu])
+def test_a_layer_right_behind_or_behind_a_relu(between: type[Op] | None) -> None:
+    first, last = layers(uneven(between))
+    assert source(last, {first}) is first
+    assert source(last, set()) is None
+    assert source(first, {first}) is None
+
+
+@pytest.mark.parametrize("between", [Tanh, Relu6])
+def test_other_activations_are_in_the_way(between: type[Op]) -> None:
+    first, last = layers(uneven(between))
+    assert source(last, {first}) is None
+
+
+def also_an_output(model: Model) -> None:
+    model.graph.outputs.append(layers(model)[1].input)
+
+
+def also_read_elsewhere(model: Model) -> None:
+    graph = model.graph
+    graph.outputs.append(graph.append(Tanh(layers(model)[0].output), "reader").output)
+
+
+def also_the_weights_of_another(model: Model) -> None:
+    graph, first = model.graph, layers(model)[0]
+    twin = FullyConnected(graph.inputs[0], first.weights, first.bias)
+    graph.outputs.append(graph.append(twin, "twin").output)
+
+
+def fused_relu6(model: Model) -> None:
+    layers(model)[0].activation = ActivationFunctionType.RELU6
+
+
+@pytest.mark.parametrize(
+    "change", [also_an_output, also_read_elsewhere, also_the_weights_of_another, fused_relu6]
+)
+def test_what_somebody_else_needs_is_not_scaled(change: Callable[[Model], None]) -> None:
+    model = uneven()
+    change(model)
+    first, last = layers(model)[:2]
+    assert source(last, {first}) is None
+
+
+def test_a_depthwise_convolution_may_be_scaled() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 4, 4, 3))
+    apart = DepthwiseConv2D(
+        x,
+        graph.add_constant("f", random(1, 1, 3, 3, 3)),
+        graph.add_constant("b", random(2, 3)),
+        stride_h=1,
+        stride_w=1,
+        activation=ActivationFunctionType.RELU,
+    )
+    last = dense(graph, graph.append(apart, "apart").output, (4, 3), "fc", keep_num_dims=True)
+    graph.outputs = [last.output]
+    images, sizes = random(3, 5, 4, 4, 3), np.array([0.5, 1, 4], np.float32)
+    wanted = run(model, images)
+    assert source(last, set()) is apart
+    divide(apart, last, sizes)
+    assert last.input.name == "apart/equalized"
+    assert last.weights.data is not None
+    last.weights.set_data(last.weights.data * sizes)
+    np.testing.assert_allclose(run(model, images), wanted, rtol=1e-4, atol=1e-5)
+
+
+# ------------------------------------------------------------------------------------ how much
+def quantized(rows: Rows) -> Array:
+    fit = best_fit(Samples.compressed(rows.values), 2, offset=True)
+    return quantized_rows(rows, fit)
+
+
+def test_scales_make_uneven_channels_alike_and_leave_even_ones() -> None:
+    even = random(8, 500, 16)
+    weights = random(9, 4, 16)
+    found = channel_scales(Rows(even * SIZES, None), weights / SIZES, 16, quantized)
+    np.testing.assert_allclose(found / found[0], SIZES / SIZES[0], rtol=0.7)
+    found = channel_scales(Rows(even, None), weights, 16, quantized)
+    assert found.max() / found.min() < 2
+
+
+def test_rows_are_divided_channel_by_channel() -> None:
+    values = random(10, 5, 6)
+    found = divided(Rows(values, None), np.array([1, 2, 4], np.float32))
+    np.testing.assert_array_equal(found.values, values / np.array([1, 2, 4, 1, 2, 4], np.float32))
+
+
+# ---------------------------------------------------------------------------------- the whole fit
+def without_scales(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "source", lambda op, learned: None)
+
+
+@pytest.mark.parametrize("bits", [2, 3])
+def test_uneven_channels_cost_the_fit_nothing(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
+    model, recipe = uneven(), Recipe(Choice(bits, bits))
+    with_it = fit_records(model, {"x": X}, recipe)
+    without_scales(monkeypatch)
+    without = fit_records(model, {"x": X}, recipe)
+    assert error(model, with_it.model) < 0.5 * error(model, without.model)
+
+
+def test_the_scaled_tensor_has_another_name_and_is_the_float_one_but_for_the_scales() -> None:
+    model = uneven()
+    result = fit_records(model, {"x": X}, Recipe(Choice(8, 4)))
+    first, last = result.model.graph.ops
+    assert (first.name, last.name) == ("act1/equalized", "fc2")
+    trace = result.traces["fc1"]
+    assert list(trace.learned) == ["act1/equalized"]
+    assert trace.scales is not None
+    interpreters = [Interpreter(m) for m in (model, result.model)]
+    wanted, found = (
+        i.get_tensor(next(d["index"] for d in i.get_tensor_details() if d["name"] == name))
+        for i, name in zip(interpreters, ("act1", "act1/equalized"), strict=True)
+        if i.run({"x": X})
+    )
+    assert np.mean((found * trace.scales - wanted) ** 2) < 0.02 * np.mean(wanted**2)
+
+
+def test_latents_are_scaled_with_their_layer() -> None:
+    """What fine-tuning starts from: near the levels of the codes in the file."""
+    result = luciole.quantize(uneven(), X, encode_bits=4)
+    op = result.model.graph.ops[0]
+    scales = np.abs(op.operands[2].data).sum(1)  # type: ignore[union-attr, arg-type]
+    largest = np.abs(result.latents[op.name]).max(1)
+    np.testing.assert_allclose(largest / scales, np.ones(16), rtol=0.6)
+
+
+def test_weights_only_scales_nothing() -> None:
+    result = luciole.quantize(uneven(), X, encode_bits=2, weights_only=True)
+    assert not any("equalized" in value.name for value in result.model.graph.values)

@@ -1,0 +1,268 @@
+"""``lquantizer``: what each option does to the file that is written, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Array
+from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer.bcq import dequantized_weights
+from luciole.tools import lquantizer
+from luciole.tools.data import write_hdf5
+from tests.networks import network, random
+from tests.support import data_path
+from tests.tools.running import Outcome, call, left_behind
+from tests.tools.test_lquantizer import widths
+
+Capture = pytest.CaptureFixture[str]
+X = random(50, 60, 20)
+X_MANY = random(50, 400, 20)
+
+
+def quantize(capsys: Capture, *more: str, data: str = "train.hdf5") -> Outcome:
+    """Run the program in the folder and check that it ended well."""
+    outcome = attempt(capsys, *more, data=data)
+    assert outcome.code == 0, outcome
+    return outcome
+
+
+def attempt(capsys: Capture, *more: str, data: str = "train.hdf5") -> Outcome:
+    files = ("--input_model", "model.circle", "--output_model", "answer.circle")
+    return call(capsys, *files, "--input_data", data, *more, main=lquantizer.main)
+
+
+def outputs(path: str = "answer.circle", x: Array = X) -> Array:
+    """What a file's network computes, run as anybody would."""
+    return luciole.Interpreter(path).run(x)["fc2"]
+
+
+def loss(x: Array = X) -> float:
+    """The answer's mean squared error against the float network, relative to its mean square."""
+    wanted = outputs("model.circle", x).astype(np.float64)
+    return float(np.mean((outputs(x=x) - wanted) ** 2) / np.mean(wanted**2))
+
+
+def file_size() -> int:
+    return Path("answer.circle").stat().st_size
+
+
+# ------------------------------------------------------------------------------ automatic widths
+def test_automatic_widths_fit_into_a_file_size(capsys: Capture, folder: Path) -> None:
+    found = {}
+    for target in (1950, 2300):
+        quantize(capsys, "--auto_bits", "--target_size", str(target))
+        assert file_size() <= target
+        found[target] = (sum(w for _, _, w in widths()), loss())
+    bits, losses = zip(*found.values(), strict=True)
+    assert bits[0] < bits[1]
+    assert losses[0] > losses[1]
+
+
+def test_automatic_widths_are_explained(capsys: Capture, folder: Path) -> None:
+    argv = ("--auto_bits", "--target_size", "2050")
+    assert "what each layer loses at each width" in quantize(capsys, *argv).out
+    options = json.loads(quantize(capsys, *argv, "--json").out)["options"]
+    assert [(o["layer"], o["bits"]) for o in options] == [
+        (layer, bits) for layer in ("fc1", "fc2") for bits in (1, 2, 3, 4)
+    ]
+    errors = [o["error"] for o in options]
+    assert errors[0] > errors[3]
+    assert errors[4] > errors[7]
+
+
+def test_automatic_widths_keep_the_answers(capsys: Capture, folder: Path) -> None:
+    """A larger share of changed answers allows a smaller file; what is promised is kept on the
+    records that judged: every fifth.
+    """
+    wanted = outputs("model.circle").argmax(1)
+    sizes = []
+    for target in (0, 100):
+        outcome = quantize(capsys, "--auto_bits", "--target_drop", str(target))
+        changed = 100 * np.mean(outputs().argmax(1) != wanted, where=np.arange(60) % 5 == 4)
+        assert changed <= target or "bits change" in outcome.err
+        sizes.append(file_size())
+    assert [w for _, _, w in widths()] == [1, 1]
+    assert sizes[0] > sizes[1]
+
+
+def test_lquantizer_refuses_a_size_that_nothing_fits_into(capsys: Capture, folder: Path) -> None:
+    before = left_behind(folder)
+    text = attempt(capsys, "--auto_bits", "--target_size", "500").error(1)
+    assert text.startswith("no allocation fits into 500 bytes: the smallest takes ")
+    assert left_behind(folder) == before
+
+
+# ---------------------------------------------------------------------------------- other choices
+def test_weights_only_is_one_s_layer_with_few_levels(capsys: Capture, folder: Path) -> None:
+    quantize(capsys, "--weights_only", "--weight_bits", "2")
+    layers = [op for op in luciole.load("answer.circle").graph.ops if op.kind.startswith("BCQ")]
+    value = np.tanh(products(layers[0], X, 20))
+    np.testing.assert_allclose(outputs(), products(layers[1], value, 16), rtol=1e-4, atol=1e-5)
+    assert 0 < loss() < 0.1
+
+
+def products(op: object, x: Array, n: int) -> Array:
+    """x times a layer's weights of at most four levels in each row, plus its bias."""
+    assert isinstance(op, BCQFullyConnected)
+    weights = dequantized_weights(op, n)
+    assert max(len(np.unique(row)) for row in weights) <= 4
+    assert op.bias is not None
+    assert op.bias.data is not None
+    return np.asarray(x @ weights.T + op.bias.data)
+
+
+def test_an_lstm_is_unrolled_and_its_steps_share_few_bits(capsys: Capture, folder: Path) -> None:
+    model = data_path("models/mnist_lstm_fp32.tflite")
+    x = random(3, 24, 28, 28)
+    np.save("rows.npy", x)
+    outcome = call(
+        capsys,
+        *("--input_model", model, "--output_model", "answer.circle", "--input_data", "rows.npy"),
+        *("--unroll_lstm", "--encode_bits", "4", "--input_bits", "8"),
+        main=lquantizer.main,
+    )
+    assert outcome.code == 0, outcome
+    kinds = [op.kind for op in luciole.load("answer.circle").graph.ops]
+    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" not in kinds
+    assert kinds.count("LQ_FULLY_CONNECTED") == 28 + 27 + 1
+    wanted, found = (
+        next(iter(luciole.Interpreter(path).run(x[:1]).values()))
+        for path in (model, "answer.circle")
+    )
+    assert np.mean((found - wanted) ** 2) < 0.1 * np.mean(wanted**2)
+
+
+def test_the_first_records_alone_are_used(capsys: Capture, folder: Path) -> None:
+    quantize(capsys, "--calibration", "25")
+    first = Path("answer.circle").read_bytes()
+    write_hdf5("first.hdf5", {"x": X[:25]})
+    quantize(capsys, data="first.hdf5")
+    assert Path("answer.circle").read_bytes() == first
+    quantize(capsys)
+    assert Path("answer.circle").read_bytes() != first
+
+
+def test_a_recipe_has_the_last_word_on_widths(capsys: Capture, folder: Path) -> None:
+    rules = [{"regex": "fc.", "weight_bits": 4}, {"name": "fc2", "input_bits": 8}]
+    Path("bits.json").write_text(json.dumps({"encode_bits": 2, "layers": rules}))
+    quantize(capsys, "--encode_bits", "1", "--recipe", "bits.json")
+    assert widths() == [("act1", 2, 4), ("fc2", 8, 4)]
+    fine = loss()
+    Path("bits.json").write_text(json.dumps({"layers": [{"name": "fc1", "skip": True}]}))
+    quantize(capsys, "--recipe", "bits.json")
+    kinds = [type(op) for op in luciole.load("answer.circle").graph.ops]
+    assert FullyConnected in kinds
+    assert 0 < fine < 0.2
+    assert 0 < loss() < 0.2
+
+
+# ------------------------------------------------------------------------------------ fine-tuning
+def test_fine_tuning_brings_the_answers_closer(capsys: Capture, folder: Path) -> None:
+    pytest.importorskip("tensorflow")
+    write_hdf5("train.hdf5", {"x": X_MANY})
+    quantize(capsys, "--encode_bits", "1")
+    fresh = random(60, 400, 20)
+    before, fitted = loss(fresh), Path("answer.circle").read_bytes()
+    tune = ("--finetune", "5", "--learning_rate", "0.01")
+    outcome = quantize(capsys, "--encode_bits", "1", *tune, "--report", "report.json")
+    assert widths() == [("act1", 1, 1), ("fc2", 1, 1)]
+    assert Path("answer.circle").read_bytes() != fitted
+    assert loss(fresh) < before
+    assert outcome.err.count("epoch ") >= 5
+    report = json.loads(Path("report.json").read_text())
+    assert [epoch["epoch"] for epoch in report["finetuning"]] == [0, 1, 2, 3, 4, 5]
+    assert report["bytes_after"] == file_size()
+    stages = [layer["stages"] for layer in report["layers"]]
+    assert all(list(s) == ["baseline", "offset", "output_aware", "fine_tuned"] for s in stages)
+    assert [layer["snr_db"] for layer in report["layers"]] == [s["fine_tuned"] for s in stages]
+    held = X_MANY[4::5][:250]
+    wanted = outputs("model.circle", held).astype(np.float64)
+    ratio = 10 * np.log10(np.mean(wanted**2) / np.mean((outputs(x=held) - wanted) ** 2))
+    assert stages[-1]["fine_tuned"] == pytest.approx(ratio, abs=0.01)
+    assert "tuned" in outcome.out.splitlines()[1].split()
+
+
+def test_fine_tuning_uses_other_data(capsys: Capture, folder: Path) -> None:
+    pytest.importorskip("tensorflow")
+    results = []
+    for more in ([], ["--finetune_data", "test.npz"]):
+        quantize(capsys, "--calibration", "30", "--finetune", "1", *more)
+        results.append(Path("answer.circle").read_bytes())
+        assert loss() < 0.5
+    assert results[0] != results[1]
+
+
+def test_lquantizer_refuses_labels_for_a_model_without_a_softmax(
+    capsys: Capture, folder: Path
+) -> None:
+    pytest.importorskip("tensorflow")
+    text = attempt(capsys, "--finetune", "1", "--labels", "test.npz:y_test").error(1)
+    assert text == "labels need a model with one output that is a softmax"
+    assert not Path("answer.circle").exists()
+
+
+def test_fine_tuning_goes_on_from_a_checkpoint(capsys: Capture, folder: Path) -> None:
+    """A finished run is taken up again: the same file, and no epoch is run a second time."""
+    pytest.importorskip("tensorflow")
+    tune = ("--finetune", "2", "--checkpoint", "run.npz")
+    quantize(capsys, *tune)
+    tuned = Path("answer.circle").read_bytes()
+    assert Path("run.npz").exists()
+    outcome = quantize(capsys, *tune, "--resume")
+    assert Path("answer.circle").read_bytes() == tuned
+    assert "s left" not in outcome.err
+    text = attempt(capsys, *tune, "--resume", "--seed", "1").error
+    assert "run.npz: it was made with other" in text(1)
+
+
+# ------------------------------------------------------------------ what does not go together
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            "--auto_bits",
+            "--auto_bits goes with one of --target_size BYTES and --target_drop POINTS",
+        ),
+        ("--target_size 9", "--auto_bits goes with one of --target_size BYTES and --target_drop"),
+        ("--auto_bits --target_size 9 --target_drop 1", "--auto_bits goes with one of "),
+        ("--auto_bits --target_size 9 --weights_only", "--auto_bits goes with --method fit and "),
+        ("--auto_bits --target_drop 1 --method published", "--auto_bits goes with --method fit"),
+        ("--weights_only --method published", "--weights_only and --unroll_lstm go with --method"),
+        ("--unroll_lstm --method published", "--weights_only and --unroll_lstm go with --method"),
+        ("--update gradient", "--update and --initialisation go with --method published"),
+        ("--initialisation greedy", "--update and --initialisation go with --method published"),
+        ("--finetune 0", "--finetune is 0: at least 1 epoch is needed"),
+        ("--labels y", "--labels goes with --finetune EPOCHS"),
+        ("--checkpoint run.npz", "--checkpoint goes with --finetune EPOCHS"),
+        ("--finetune 1 --resume", "--resume goes with --checkpoint FILE"),
+    ],
+)
+def test_lquantizer_refuses_options_that_do_not_go_together(
+    capsys: Capture, folder: Path, words: str, sentence: str
+) -> None:
+    before = left_behind(folder)
+    assert attempt(capsys, *words.split()).error(2).startswith(sentence)
+    assert left_behind(folder) == before
+
+
+def test_lquantizer_refuses_to_fine_tune_without_tensorflow(
+    capsys: Capture, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "tensorflow", None)
+    text = attempt(capsys, "--finetune", "1").error(1)
+    assert "luciole[tensorflow]" in text
+    assert not Path("answer.circle").exists()
+
+
+def test_a_model_without_an_lstm_needs_no_unrolling(capsys: Capture, folder: Path) -> None:
+    luciole.save(network(), "model.circle")
+    quantize(capsys)
+    plain = Path("answer.circle").read_bytes()
+    quantize(capsys, "--unroll_lstm")
+    assert Path("answer.circle").read_bytes() == plain
