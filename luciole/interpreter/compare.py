@@ -1,36 +1,41 @@
 """Two models on the same records: how far each tensor of the second is from the first's.
 
-Errors accumulate: each model computes on what it computed itself. Nothing is kept of a batch once
-it is counted, so the memory needed does not depend on the number of records.
+Errors accumulate: each model computes on what it computed itself. Of a batch nothing is kept once
+it is counted, so the memory needed does not grow with the number of records.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from luciole.interpreter.affine import is_quantized, quantized, real, scale_of
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
-from luciole.interpreter.metrics import ErrorSums, Floats, Measures, Range, top_k_match
+from luciole.interpreter.metrics import ErrorSums, Measures, Range, top_k_match
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import BATCH, Progress, Records, batch_size, run_records
-from luciole.ir import Array, Graph, Model, Op, Value
+from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import element_count, has_batch_axis, shape_text
 
 TOP = (1, 5)
-"""How many of the largest outputs are compared."""
+"""How many of the largest elements of outputs are compared."""
+
+Pair = tuple[Value, Value]
 
 _MOST_BYTES = 64_000_000
-"""Bytes of one batch's tensors that are kept until the second model ran."""
+"""Bytes of compared tensors in a batch."""
 
 
 @dataclass
 class TensorErrors:
-    """One tensor of both models, the operators that compute it, and the distance."""
+    """One tensor of both models: its name in the first one, the kinds of the operators that compute
+    it, the distance, and for outputs how often the largest elements are the same (by their number).
+    """
 
     name: str
     kinds: tuple[str, str]
@@ -41,8 +46,8 @@ class TensorErrors:
 
 @dataclass
 class Comparison:
-    """All compared tensors in the order in which the first model computes them, the outputs, and
-    the tensors of each model that the other one has not.
+    """All compared tensors in the order in which the first model computes them, its outputs, and
+    the computed tensors of each model that the other one has not.
     """
 
     records: int
@@ -56,16 +61,18 @@ def compare(
 ) -> Comparison:
     """Run both models over records of the first one's inputs and compare what they compute.
 
-    Tensors are matched by name, inputs and outputs else by order; the second model gets the inputs
-    quantized where it wants them so. Quantized tensors are compared by what they stand for.
-    Raises InputError where inputs or outputs do not answer to each other.
+    Tensors are matched by name, inputs and outputs by order where names differ. The second model
+    gets the inputs quantized (or as real numbers) where it wants them so, and quantized tensors are
+    compared by what they stand for. Raises InputError where inputs or outputs do not answer to each
+    other, UnsupportedError for operators without a kernel.
     """
-    pairs = _pairs(first.graph, second.graph)
-    outputs = _output_pairs(first.graph, second.graph)
-    given = _inputs(first.graph, second.graph, records)
-    sums = {pair: _Sums(*pair) for pair in dict.fromkeys([*pairs, *outputs])}
+    layers, outputs = _layers(first.graph, second.graph), _outputs(first.graph, second.graph)
+    given = second_inputs(first.graph, second.graph, records)
+    sums = {pair: _Sums(pair, pair in outputs) for pair in dict.fromkeys([*layers, *outputs])}
     one, two = Interpreter(first), Interpreter(second)
-    size = _batch(one, two, records, given, list(sums))
+    size = min(
+        batch_size(one, records, _most_records(sums)), batch_size(two, given, _most_records(sums))
+    )
     left, right = _Watcher(a for a, _ in sums), _Watcher(b for _, b in sums)
     one.attach_observer(left)
     two.attach_observer(right)
@@ -74,18 +81,146 @@ def compare(
     for results, _ in zip(*runs, strict=True):
         batch = len(next(iter(results.values())))
         count += batch
-        for (a, b), total in sums.items():
-            total.add(left.arrays[a], right.arrays[b], batch)
+        for pair, total in sums.items():
+            total.add(left.arrays.get(pair[0]), right.arrays.get(pair[1]), batch)
+    found = [sums[pair] for pair in layers if sums[pair].errors.records]
+    matched = {value for pair in [*(total.pair for total in found), *outputs] for value in pair}
     return Comparison(
         count,
-        [sums[pair].errors() for pair in pairs],
-        [sums[pair].errors(with_top=True) for pair in outputs],
-        _unmatched(first.graph, second.graph, list(sums)),
+        [total.result() for total in found],
+        [sums[pair].result() for pair in outputs],
+        _unmatched(first.graph, second.graph, matched),
     )
 
 
 class _Watcher(Observer):
-    """Keeps the last contents of chosen tensors."""
+    """Keeps the last contents of chosen tensors: the interpreter writes over its own."""
 
-    def __init__(self, values: Callable[[], Value] | object) -> None:
+    def __init__(self, values: Iterable[Value]) -> None:
+        self.chosen = set(values)
         self.arrays: dict[Value, Array] = {}
+
+    def after_tensor_write(self, value: Value, array: Array) -> None:
+        """Copy what was chosen."""
+        if value in self.chosen:
+            self.arrays[value] = array.copy()
+
+
+class _Sums:
+    """A pair of tensors being compared."""
+
+    def __init__(self, pair: Pair, is_output: bool) -> None:
+        self.pair = pair
+        self.errors = ErrorSums(scale_of(pair[1]))
+        self.is_output = is_output
+        self.matches: dict[int, float] = {}
+
+    def add(self, a: Array | None, b: Array | None, batch: int) -> None:
+        """Count a batch. Tensors that a plan computed beforehand are not there, and not counted."""
+        if a is None or b is None:
+            return
+        if _core(a.shape) != _core(b.shape):
+            if self.is_output:
+                raise InputError(
+                    f"output {self.pair[0].name!r} is {shape_text(a.shape)} in the first model and "
+                    f"{shape_text(b.shape)} in the second"
+                )
+            return
+        rows = batch if has_batch_axis(self.pair[0]) else 1
+        x, y = (
+            real(value, array).reshape(rows, -1)
+            for value, array in zip(self.pair, (a, b), strict=True)
+        )
+        self.errors.add(x, y)
+        for k in TOP if self.is_output and x.shape[1] > 1 else ():
+            if x.shape[1] >= k:
+                self.matches[k] = self.matches.get(k, 0.0) + float(top_k_match(x, y, k).sum())
+
+    def result(self) -> TensorErrors:
+        """What was found."""
+        ranges = {n: r for n in ("mse", "tae") if (r := self.errors.range(n)) is not None}
+        top = {k: total / max(self.errors.records, 1) for k, total in self.matches.items()}
+        kinds = (_kind(self.pair[0]), _kind(self.pair[1]))
+        return TensorErrors(self.pair[0].name, kinds, self.errors.measures(), ranges, top)
+
+
+def _core(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def _kind(value: Value) -> str:
+    return value.producer.op.kind if value.producer is not None else "INPUT"
+
+
+def _computed(graph: Graph) -> dict[str, Value]:
+    """The tensors of numbers that operators compute, by name; none for a name taken twice."""
+    counts = Counter(value.name for value in graph.values)
+    return {
+        value.name: value
+        for op in graph.ops
+        for value in op.results
+        if counts[value.name] == 1 and value.name and value.dtype in NUMPY
+    }
+
+
+def _layers(first: Graph, second: Graph) -> list[Pair]:
+    others = _computed(second)
+    return [(v, others[name]) for name, v in _computed(first).items() if name in others]
+
+
+def _outputs(first: Graph, second: Graph) -> list[Pair]:
+    """Outputs by name where all names agree, else by order."""
+    if len(first.outputs) != len(second.outputs):
+        raise InputError(
+            f"the first model has {len(first.outputs)} outputs, the second {len(second.outputs)}"
+        )
+    by_name = {v.name: v for v in second.outputs}
+    if {v.name for v in first.outputs} == by_name.keys():
+        return [(v, by_name[v.name]) for v in first.outputs]
+    return list(zip(first.outputs, second.outputs, strict=True))
+
+
+def _unmatched(first: Graph, second: Graph, matched: set[Value]) -> tuple[list[str], list[str]]:
+    ours, theirs = (
+        [v.name for op in graph.ops for v in op.results if v not in matched]
+        for graph in (first, second)
+    )
+    return ours, theirs
+
+
+def second_inputs(first: Graph, second: Graph, records: Records) -> Records:
+    """Records of the first model as the second takes them: by name, else by order, quantized or
+    made real where it wants that. Raises InputError where the models' inputs are not alike.
+    """
+    if len(first.inputs) != len(second.inputs):
+        raise InputError(
+            f"the first model has {len(first.inputs)} inputs, the second {len(second.inputs)}"
+        )
+    named = {v.name: v for v in first.inputs}
+    same = named.keys() == {v.name for v in second.inputs}
+    sources = [named[v.name] for v in second.inputs] if same else first.inputs
+    return {
+        b.name: _as_input(a, b, records[a.name])
+        for a, b in zip(sources, second.inputs, strict=True)
+    }
+
+
+def _as_input(a: Value, b: Value, array: Array) -> Array:
+    if a.dtype == b.dtype and is_quantized(a) == is_quantized(b):
+        return array
+    if is_quantized(b) and (is_quantized(a) or NUMPY[a.dtype].kind == "f"):
+        return quantized(b, real(a, array))
+    if is_quantized(a) and b.dtype in NUMPY and NUMPY[b.dtype].kind == "f":
+        return real(a, array).astype(NUMPY[b.dtype])
+    raise InputError(
+        f"input {b.name!r} of the second model is {b.dtype.name}, the first one's is {a.dtype.name}"
+    )
+
+
+def _most_records(pairs: Iterable[Pair]) -> int:
+    """How many records may run at once: one where a tensor does not keep records apart."""
+    values = [value for pair in pairs for value in pair]
+    if not all(has_batch_axis(value) for value in values):
+        return 1
+    size = sum(element_count(v.dims) * NUMPY[v.dtype].itemsize for v in values if v.dtype in NUMPY)
+    return int(np.clip(_MOST_BYTES // max(size, 1), 1, BATCH))

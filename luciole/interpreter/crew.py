@@ -36,22 +36,23 @@ class Crew:
 
     def run(self, table: Integers) -> None:
         """Run a table of steps, see ``luciole.kernels.jit.threads``."""
-        if self._loops.begin(self._state, table):
+        state = self._state.ctypes.data
+        if self._loops.begin(state, table.ctypes.data, len(table)):
             for event in self._wake:
                 event.set()
-        self._loops.lead(self._state)
+        self._loops.lead(state)
 
 
 def _work(run: Loops, state: Integers, thread: int, wake: threading.Event) -> None:
-    seen = 0
+    seen, at = 0, state.ctypes.data
     while True:
-        seen = run.follow(state, thread, seen)
+        seen = run.follow(at, thread, seen)
         if seen < 0:
             return
         wake.clear()
-        if run.lie_down(state, seen):
+        if run.lie_down(at, seen) == 0:
             wake.wait()
-        run.get_up(state)
+        run.get_up(at)
 
 
 def _stop(state: Integers, wake: list[threading.Event], others: list[threading.Thread]) -> None:

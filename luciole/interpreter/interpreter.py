@@ -13,7 +13,7 @@ from luciole.interpreter.errors import InputError
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT, Plan
 from luciole.interpreter.signature_runner import SignatureRunner
-from luciole.ir import Array, Model, Signature, Value
+from luciole.ir import Array, Graph, Model, Signature, Value
 from luciole.ir.dtypes import NUMPY
 
 
@@ -72,6 +72,7 @@ class Interpreter:
         self._crew = Crew(num_threads) if num_threads > 1 else None
         self._shapes: dict[Value, tuple[int, ...]] = {v: v.dims for v in self.graph.inputs}
         self._plan: Plan | None = None
+        self._places: dict[int, Array] = {}
         self._observers: list[Observer] = []
 
     # ---------------------------------------------------------------------- observing
@@ -93,17 +94,25 @@ class Interpreter:
         if self._plan is None:
             self._plan = Plan(self.graph, self._shapes, self._memory_limit, self._keep, self._crew)
             self._plan.reset_variables()
+            self._places = _lasting(self._plan, self.graph)
             self._ran = False
+
+    @property
+    def plan(self) -> Plan:
+        """What runs. Raises InputError before allocate_tensors and after a resize."""
+        if self._plan is None:
+            raise InputError("call allocate_tensors() first")
+        return self._plan
 
     @property
     def arena_bytes(self) -> int:
         """Bytes of the block that holds inputs, outputs and everything between."""
-        return self._ready().arena_bytes
+        return self.plan.arena_bytes
 
     @property
     def constant_bytes(self) -> int:
         """Bytes of the constants in use, as the file holds them."""
-        return self._ready().constant_bytes
+        return self.plan.constant_bytes
 
     def resize_tensor_input(self, input_index: int, tensor_size: Any, strict: bool = False) -> None:
         """Give an input another shape; ``strict`` allows it only for extents that the model leaves
@@ -129,7 +138,14 @@ class Interpreter:
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copy an array into a tensor. Raises InputError when type or shape differ."""
-        tensor, array = self._value(tensor_index), np.asarray(value)
+        place = self._places.get(tensor_index)
+        array = np.asarray(value)
+        if place is None or array.dtype != place.dtype or array.shape != place.shape:
+            place = self._checked_place(tensor_index, array)
+        place[...] = array
+
+    def _checked_place(self, tensor_index: int, array: Array) -> Array:
+        tensor = self._value(tensor_index)
         target = self._array(tensor)
         if array.dtype != target.dtype:
             raise InputError(
@@ -156,20 +172,21 @@ class Interpreter:
             raise InputError(
                 f"Cannot set tensor: tensor {tensor_index} {tensor.name!r} is a constant"
             )
-        target[...] = array
+        return target
 
     def invoke(self) -> None:
         """Run the model on what the inputs hold."""
-        plan = self._ready()
-        if self._observers:
-            plan.run_observed(self._observers)
+        plan = self._plan
+        if plan is None or self._observers:
+            self.plan.run_observed(self._observers)
         else:
             plan.run()
         self._ran = True
 
     def get_tensor(self, tensor_index: int) -> Array:
         """A copy of any tensor's contents."""
-        return self._array(self._value(tensor_index)).copy()
+        place = self._places.get(tensor_index)
+        return (self._array(self._value(tensor_index)) if place is None else place).copy()
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
         """A function that gives a view of a tensor's contents, without a copy."""
@@ -190,7 +207,7 @@ class Interpreter:
 
     def reset_all_variables(self) -> None:
         """Set every variable tensor (the state of an LSTM, ...) to its initial contents."""
-        self._ready().reset_variables()
+        self.plan.reset_variables()
 
     def reset_before_run(self) -> None:
         """Let the next run start with fresh variables, also before memory was taken."""
@@ -243,11 +260,6 @@ class Interpreter:
             raise InputError(f"the model has {len(names)} inputs {names}: give a dictionary")
         return self.graph.inputs[0]
 
-    def _ready(self) -> Plan:
-        if self._plan is None:
-            raise InputError("call allocate_tensors() first")
-        return self._plan
-
     def _value(self, index: int) -> Value:
         if not 0 <= index < len(self.graph.values):
             raise InputError(
@@ -256,19 +268,19 @@ class Interpreter:
         return self.graph.values[index]
 
     def _array(self, value: Value) -> Array:
-        if self._ready().is_overwritten(value):
+        if self.plan.is_overwritten(value):
             self._keep_tensors()
-        array = self._ready().array(value)
+        array = self.plan.array(value)
         if array is None:
             raise InputError(f"tensor {value.name!r} has no contents: nothing computed it yet")
         return array
 
     def _keep_tensors(self) -> None:
         """Take memory in which every tensor has a place of its own, and compute them again."""
-        before, ran = self._ready(), self._ran
+        before, ran = self.plan, self._ran
         self._keep, self._plan = True, None
         self.allocate_tensors()
-        plan = self._ready()
+        plan = self.plan
         for value in self.graph.inputs:
             given, place = before.array(value), plan.array(value)
             if given is not None and place is not None:
@@ -305,3 +317,11 @@ class Interpreter:
             },
             "sparsity_parameters": {},
         }
+
+
+def _lasting(plan: Plan, graph: Graph) -> dict[int, Array]:
+    """By number, the arrays of inputs and outputs: they stay what they are as long as the plan."""
+    numbers = {value: number for number, value in enumerate(graph.values)}
+    ends = [v for v in (*graph.inputs, *graph.outputs) if not v.is_constant]
+    arrays = {numbers[v]: plan.array(v) for v in ends}
+    return {number: array for number, array in arrays.items() if array is not None}

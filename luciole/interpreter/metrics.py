@@ -96,8 +96,10 @@ class ErrorSums:
         return self._by_record.get(name)
 
     def measures(self) -> Measures:
-        """The measures of all that was counted."""
-        records, elements = max(self.records, 1), max(self.elements, 1)
+        """The measures of all that was counted; nothing has none."""
+        if not self.elements:
+            return Measures(*[None] * len(fields(Measures)))
+        records, elements = self.records, self.elements
         mse = self._square / elements
         return Measures(
             relative=_finite(_ratio(self._square, self._reference) ** 0.5),
@@ -120,7 +122,8 @@ class ErrorSums:
     def _cosine(self) -> float | None:
         if self._square == 0:
             return 1.0
-        return _finite(_ratio(self._product, (self._reference * self._other) ** 0.5))
+        norms = (self._reference * self._other) ** 0.5
+        return _finite(self._product / norms) if norms else None
 
 
 def top_k_match(reference: Floats, other: Floats, k: int) -> Floats:

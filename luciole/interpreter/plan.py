@@ -53,7 +53,7 @@ class Run:
         self._parts = [step.split(threads) if step.split else () for step in steps]
         rows = [(step.address, step.record.ctypes.data) for step in steps]
         self.table = np.array(rows, np.int64)
-        self.call: Callable[[], None] = partial(jit.driver(), self.table)
+        self.call: Callable[[], object] = jit.caller(self.table)
         if crew is not None and any(self._parts):
             self.call = partial(crew.run, self._shared_table(threads))
 
@@ -227,7 +227,7 @@ class Plan:
             else:
                 self._contents[value] = array
 
-    def _call(self, group: Run | Step) -> Callable[[], None]:
+    def _call(self, group: Run | Step) -> Callable[[], object]:
         return group.call if isinstance(group, Run) else partial(self._run_reference, group)
 
     def _grouped(self, steps: Sequence[Step]) -> list[Run | Step]:

@@ -7,6 +7,14 @@ import numpy as np
 from luciole.ir import Array, UnsupportedError
 from luciole.schema.enums import ActivationFunctionType
 
+LIMITS = {
+    ActivationFunctionType.NONE: (-np.inf, np.inf),
+    ActivationFunctionType.RELU: (0.0, np.inf),
+    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
+    ActivationFunctionType.RELU6: (0.0, 6.0),
+}
+"""What fused activations of compiled kernels cut off, NaN staying NaN; TANH is not one of these."""
+
 
 def activate(x: Array, activation: ActivationFunctionType) -> Array:
     """Apply a fused activation. Raises UnsupportedError where this type has none."""

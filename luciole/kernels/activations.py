@@ -8,7 +8,9 @@ import numpy as np
 
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import activations as ops
+from luciole.kernels import maps
 from luciole.kernels.activation import activate
+from luciole.kernels.jit.elementwise import Unary
 from luciole.kernels.registry import reference
 from luciole.schema.enums import ActivationFunctionType
 
@@ -45,3 +47,11 @@ _register(ops.Relu6, _fused(ActivationFunctionType.RELU6))
 _register(ops.ReluN1To1, _fused(ActivationFunctionType.RELU_N1_TO_1))
 _register(ops.Elu, _elu)
 _register(ops.HardSwish, _hard_swish)
+
+maps.register(ops.Tanh, Unary.TANH)
+maps.register(ops.Logistic, Unary.LOGISTIC)
+maps.register(ops.Relu, Unary.CLAMP, 0, np.inf)
+maps.register(ops.Relu6, Unary.CLAMP, 0, 6)
+maps.register(ops.ReluN1To1, Unary.CLAMP, -1, 1)
+maps.register(ops.Elu, Unary.ELU)
+maps.register(ops.HardSwish, Unary.HARD_SWISH)

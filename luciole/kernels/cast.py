@@ -8,7 +8,8 @@ from numpy.typing import DTypeLike
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.cast import Cast
-from luciole.kernels.registry import reference
+from luciole.kernels import conversions
+from luciole.kernels.registry import Context, NativeStep, native, reference
 
 TYPES = (
     TensorType.FLOAT32,
@@ -43,3 +44,20 @@ def _saturated(x: Array, dtype: DTypeLike) -> Array:
     inside = np.where(high | low, 0, x).astype(dtype)
     inside[high], inside[low] = limits.max, limits.min
     return inside
+
+
+@native(Cast, TensorType.FLOAT32)
+def build_from_floats(op: Cast, context: Context) -> NativeStep | None:
+    """To integers of up to 32 bits."""
+    x, y = context.operands[0], context.results[0]
+    kind = conversions.KINDS.get(op.output.dtype)
+    return None if x is None or kind is None else conversions.toward_zero(kind, x, y)
+
+
+@native(Cast, *conversions.KINDS)
+def build_to_floats(op: Cast, context: Context) -> NativeStep | None:
+    """From integers of up to 32 bits."""
+    x, y = context.operands[0], context.results[0]
+    if x is None or op.output.dtype != TensorType.FLOAT32:
+        return None
+    return conversions.to_floats(conversions.KINDS[op.x.dtype], x, y)

@@ -8,8 +8,10 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops import elementwise_binary as ops
+from luciole.kernels import pairs
 from luciole.kernels.activation import activate
-from luciole.kernels.registry import reference
+from luciole.kernels.jit.elementwise import Binary
+from luciole.kernels.registry import Context, NativeStep, native, reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)
@@ -27,6 +29,13 @@ def _arithmetic(cls: type[ops.Arithmetic], function: Function, *types: TensorTyp
     def kernel(op: ops.Arithmetic, x: Array, y: Array) -> Array:
         with np.errstate(all="ignore"):
             return activate(np.asarray(function(x, y), x.dtype), op.activation)
+
+
+def _native(cls: type[ops.Arithmetic], function: Binary) -> None:
+    @native(cls, TensorType.FLOAT32)
+    def build(op: ops.Arithmetic, context: Context) -> NativeStep | None:
+        x, y = context.operands
+        return pairs.step(function, x, y, context.results[0], op.activation)
 
 
 _arithmetic(ops.Add, np.add, *NUMBERS)
@@ -55,3 +64,11 @@ def maximum(op: ops.Maximum, x: Array, y: Array) -> Array:
 def minimum(op: ops.Minimum, x: Array, y: Array) -> Array:
     """``x < y ? x : y`` to the letter: y where one of them is NaN, and for zeros of either sign."""
     return np.where(x < y, x, y)
+
+
+_native(ops.Add, Binary.ADD)
+_native(ops.Sub, Binary.SUB)
+_native(ops.Mul, Binary.MUL)
+_native(ops.Div, Binary.DIV)
+pairs.register(ops.Maximum, Binary.MAXIMUM)
+pairs.register(ops.Minimum, Binary.MINIMUM)

@@ -8,6 +8,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops import elementwise_unary as ops
+from luciole.kernels import maps
+from luciole.kernels.jit.elementwise import Unary
 from luciole.kernels.registry import reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
@@ -27,3 +29,11 @@ _register(ops.Log, np.log, TensorType.FLOAT32)
 _register(ops.Sqrt, np.sqrt, TensorType.FLOAT32)
 _register(ops.Rsqrt, lambda x: 1 / np.sqrt(x), TensorType.FLOAT32)
 _register(ops.Square, np.square, *NUMBERS)
+
+maps.register(ops.Abs, Unary.ABS)
+maps.register(ops.Neg, Unary.NEG)
+maps.register(ops.Exp, Unary.EXP)
+maps.register(ops.Log, Unary.LOG)
+maps.register(ops.Sqrt, Unary.SQRT)
+maps.register(ops.Rsqrt, Unary.RSQRT)
+maps.register(ops.Square, Unary.SQUARE)

@@ -7,7 +7,8 @@ import numpy as np
 from luciole.ir import Array, ShapeError
 from luciole.ir.ops.gather import Gather, gathered, places
 from luciole.ir.rules import settled
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Gather, *ANY)
@@ -26,3 +27,28 @@ def _check(indices: Array, along: int, n: int) -> None:
     wrong = indices[(indices < 0) | (indices >= n)]
     if wrong.size:
         raise ShapeError(f"index {wrong.flat[0]} is out of range: axis {along} has {n} elements")
+
+
+MOST_PICKED = 4096
+"""Constant indices up to which each is a copy of its own."""
+
+
+@native(Gather, *ANY)
+def build(op: Gather, context: Context) -> NativeStep | None:
+    """One copy for each index, where they are known when the model is loaded, and right.
+
+    A compiled kernel cannot refuse an index: the reference does.
+    """
+    params, indices = context.operands
+    if params is None or indices is None or not op.indices.is_constant:
+        return None
+    along, batch = places(op, params.ndim, indices.ndim)
+    n = params.shape[along]
+    fits = not indices.size or bool(indices.min() >= 0 and indices.max() < n)
+    if batch or indices.size > MOST_PICKED or not fits:
+        return None
+    rows = np.moveaxis(params, along, 0)
+    shape = (*params.shape[:along], indices.size, *params.shape[along + 1 :])
+    picked = np.moveaxis(context.results[0].reshape(shape), along, 0)
+    chosen = enumerate(indices.ravel().tolist())
+    return moves.step((picked[i, ...], rows[k, ...]) for i, k in chosen)

@@ -8,7 +8,9 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.gelu import Gelu
-from luciole.kernels.registry import reference
+from luciole.kernels import maps
+from luciole.kernels.jit.elementwise import Unary
+from luciole.kernels.registry import Context, NativeStep, native, reference
 
 
 def erfc(x: Array) -> Array:
@@ -29,3 +31,10 @@ def gelu(op: Gelu, x: Array) -> Array:
         else:
             y = wide * erfc(wide * -math.sqrt(0.5)) / 2
         return np.asarray(y, x.dtype)
+
+
+@native(Gelu, TensorType.FLOAT32)
+def build(op: Gelu, context: Context) -> NativeStep:
+    """Computed in single precision."""
+    function = Unary.GELU_BY_TANH if op.approximate else Unary.GELU
+    return maps.step(function, context.operands[0], context.results[0])

@@ -6,7 +6,9 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.leaky_relu import LeakyRelu
-from luciole.kernels.registry import reference
+from luciole.kernels import maps
+from luciole.kernels.jit.elementwise import Unary
+from luciole.kernels.registry import Context, NativeStep, native, reference
 
 
 @reference(LeakyRelu, TensorType.FLOAT32)
@@ -14,3 +16,9 @@ def leaky_relu(op: LeakyRelu, x: Array) -> Array:
     """x where it is positive, else alpha x."""
     with np.errstate(all="ignore"):
         return np.where(x > 0, x, x * x.dtype.type(op.alpha))
+
+
+@native(LeakyRelu, TensorType.FLOAT32)
+def build(op: LeakyRelu, context: Context) -> NativeStep:
+    """The function over all elements, alpha in the record."""
+    return maps.step(Unary.LEAKY_RELU, context.operands[0], context.results[0], op.alpha)

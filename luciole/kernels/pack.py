@@ -6,7 +6,8 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.ops.pack import Pack, packed
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Pack, *ANY)
@@ -14,3 +15,11 @@ def pack(op: Pack, inputs: tuple[Array, ...]) -> Array:
     """Side by side along a new axis."""
     packed([x.shape for x in inputs], op.axis)
     return np.stack(inputs, axis=op.axis)
+
+
+@native(Pack, *ANY)
+def build(op: Pack, context: Context) -> NativeStep:
+    """Each operand into its place."""
+    given = [x for x in context.operands if x is not None]
+    places = np.moveaxis(context.results[0], op.axis, 0)
+    return moves.step((places[i, ...], x) for i, x in enumerate(given))

@@ -6,6 +6,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.prelu import PRelu
+from luciole.kernels import pairs
+from luciole.kernels.jit.elementwise import Binary
 from luciole.kernels.registry import reference
 
 
@@ -14,3 +16,6 @@ def prelu(op: PRelu, x: Array, alpha: Array) -> Array:
     """x where it is not negative, else alpha x."""
     with np.errstate(all="ignore"):
         return np.where(x >= 0, x, x * alpha)
+
+
+pairs.register(PRelu, Binary.PRELU)

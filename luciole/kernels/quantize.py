@@ -7,9 +7,13 @@ import numpy as np
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.kernels.registry import reference
+from luciole.kernels import conversions
+from luciole.kernels.registry import Context, NativeStep, native, reference
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+
+LARGEST_ZERO_POINT = 1 << 16
+"""Beyond what 16 bits can hold; sums and differences up to here are exact in single precision."""
 
 
 def parameters(op: Op, value: Value, shape: tuple[int, ...]) -> tuple[Array, Array]:
@@ -59,3 +63,34 @@ def dequantize(op: Dequantize, x: Array) -> Array:
 def widen(op: Dequantize, x: Array) -> Array:
     """The same numbers in single precision."""
     return x.astype(np.float32)
+
+
+@native(Quantize, TensorType.FLOAT32)
+def build_quantize(op: Quantize, context: Context) -> NativeStep | None:
+    """One scale for all elements."""
+    x, y = context.operands[0], context.results[0]
+    given = _single(op, op.output, y.shape) if op.output.dtype in TYPES else None
+    if x is None or given is None:
+        return None
+    return conversions.to_nearest(conversions.KINDS[op.output.dtype], x, y, *given)
+
+
+@native(Dequantize, *TYPES)
+def build_dequantize(op: Dequantize, context: Context) -> NativeStep | None:
+    """One scale for all elements."""
+    x, y = context.operands[0], context.results[0]
+    given = _single(op, op.input, y.shape)
+    if x is None or given is None:
+        return None
+    return conversions.to_floats(conversions.KINDS[op.input.dtype], x, y, *given)
+
+
+def _single(op: Op, value: Value, shape: tuple[int, ...]) -> tuple[float, int] | None:
+    """Scale and zero point of a value that has one of each; None where the reference says more."""
+    try:
+        scale, zero_point = parameters(op, value, shape)
+    except LucioleError:  # raised again when the operator runs
+        return None
+    if scale.size != 1 or abs(int(zero_point.flat[0])) > LARGEST_ZERO_POINT:
+        return None
+    return float(scale.flat[0]), int(zero_point.flat[0])

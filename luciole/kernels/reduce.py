@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,12 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.reduce import Mean, ReduceMax, Reduction, Sum
 from luciole.ir.rules import axes, product
+from luciole.kernels import folds, jit, loops
 from luciole.kernels.elementwise_binary import truncated_quotient
-from luciole.kernels.registry import reference
+from luciole.kernels.jit import LANES, Record, elementwise, floats
+from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.maps import bits
+from luciole.kernels.registry import Context, NativeStep, native, reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)
@@ -59,3 +65,126 @@ def reduce_max(op: ReduceMax, x: Array, indices: Array) -> Array:
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     where = _where(op, x, indices)
     return np.asarray(np.fmax.reduce(x, initial=x.dtype.type(lowest), **where), x.dtype)
+
+
+@native(Sum, TensorType.FLOAT32)
+def build_sum(op: Sum, context: Context) -> NativeStep | None:
+    """Added in single precision, in short runs whose sums are added."""
+    return _step(op, context, Binary.ADD, 0, False)
+
+
+@native(Mean, TensorType.FLOAT32)
+def build_mean(op: Mean, context: Context) -> NativeStep | None:
+    """The sum's quotient."""
+    return _step(op, context, Binary.ADD, 0, True)
+
+
+@native(ReduceMax, TensorType.FLOAT32)
+def build_max(op: ReduceMax, context: Context) -> NativeStep | None:
+    """The largest element, NaN aside."""
+    return _step(op, context, Binary.MAXIMUM, -np.inf, False)
+
+
+def _step(
+    op: Reduction, context: Context, function: Binary, start: float, is_mean: bool
+) -> NativeStep | None:
+    x, indices = context.operands
+    y = context.results[0]
+    if x is None or indices is None or not op.reduction_indices.is_constant:
+        return None
+    gone = _where(op, x, indices)["axis"]
+    kept = [1 if i in gone else n for i, n in enumerate(x.shape)]
+    to = [0 if i in gone else s for i, s in enumerate(loops.contiguous(kept))]
+    table = loops.collapsed(x.shape, loops.contiguous(x.shape), to)
+    count = product(x.shape[i] for i in gone) or 0
+    share = (1 / count if count else np.nan) if is_mean else 1.0
+    return _Cut.of(table).step(function, x, y, start, share)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A reduction's loops (extent, bytes in x, bytes in y) by what they do.
+
+    ``results`` go from result to result, ``inner`` elements stand side by side and are reduced, or
+    (``columns``) are results. What is left of the reduction is ``lines``, ``distance`` bytes from
+    one to the next, over and over by the loops ``again``.
+    """
+
+    results: loops.Table
+    again: loops.Table
+    lines: int
+    distance: int
+    inner: int
+    columns: bool
+
+    @classmethod
+    def of(cls, table: loops.Table) -> _Cut:
+        """The inner loop is the last one of the table."""
+        columns = bool(table[-1, 2])
+        around, inner = table[:-1], int(table[-1, 0])
+        results, again = around[around[:, 2] != 0], around[around[:, 2] == 0]
+        lines, distance = again[-1, :2] if len(again) else (1, 0)
+        parts = np.ascontiguousarray(results), np.ascontiguousarray(again[:-1])
+        return cls(*parts, int(lines), int(distance), inner, columns)
+
+    def step(self, function: Binary, x: Array, y: Array, start: float, share: float) -> NativeStep:
+        """The kernel on its record."""
+        tables = (self.results, self.again)
+        described = [n for t in tables for n in (t.ctypes.data, len(t))]
+        runs = loops.count(self.results) if y.size else 0
+        record = [y.ctypes.data, x.ctypes.data, 0, runs, *described, loops.count(self.again)]
+        record += [self.lines, self.distance, self.inner, bits(start), bits(share)]
+        kernel = _columns(int(function)) if self.columns else _rows(int(function))
+        return loops.step(kernel, record, 2, x.size, tables)
+
+
+SCALE = int(Unary.SCALE)
+
+
+@cache
+def _rows(function: int) -> jit.Kernel:
+    """Elements side by side become one. Record: result, operand, results from and to, the loops
+    over results and the outer ones over what is reduced, how often these run, lines, bytes from one
+    to the next, elements in one, what begins and the share.
+    """
+
+    @jit.kernel
+    def reduced_rows(r: Record) -> None:
+        chosen, start = elementwise.function(function), elementwise.number(r[12])
+        for run in range(r[2], r[3]):
+            found = elementwise.spread(start)
+            x = r[1] + loops.offset(r[4], r[5], 3, 0, run)
+            for again in range(r[8]):
+                line = x + loops.offset(r[6], r[7], 3, 0, again)
+                for _ in range(r[9]):
+                    part = folds.row(chosen, line, r[11], start)
+                    found = elementwise.combined(chosen, part, found)
+                    line += r[10]
+            y = floats(r[0] + loops.offset(r[4], r[5], 3, 1, run))
+            y[0] = elementwise.folded(chosen, found) * elementwise.number(r[13])
+
+    return reduced_rows
+
+
+@cache
+def _columns(function: int) -> jit.Kernel:
+    """Lines become one line. Record as for rows."""
+
+    @jit.kernel
+    def reduced_columns(r: Record) -> None:
+        chosen, start = elementwise.function(function), elementwise.number(r[12])
+        scale, share = elementwise.function(SCALE), elementwise.number(r[13])
+        for run in range(r[2], r[3]):
+            x = r[1] + loops.offset(r[4], r[5], 3, 0, run)
+            y = r[0] + loops.offset(r[4], r[5], 3, 1, run)
+            for first in range(0, r[11], LANES):
+                lanes = min(r[11] - first, LANES)
+                found = elementwise.spread(start)
+                for again in range(r[8]):
+                    lines = x + 4 * first + loops.offset(r[6], r[7], 3, 0, again)
+                    part = folds.column(chosen, lines, r[10], r[9], lanes, start)
+                    found = elementwise.combined(chosen, part, found)
+                found = elementwise.mapped(scale, found, share, share)
+                folds.store(found, y + 4 * first, lanes)
+
+    return reduced_columns

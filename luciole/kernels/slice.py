@@ -5,12 +5,28 @@ from __future__ import annotations
 from luciole.ir import Array
 from luciole.ir.ops.slice import Slice, box
 from luciole.ir.rules import integers, settled
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Slice, *ANY)
 def slice_(op: Slice, x: Array, begin: Array, size: Array) -> Array:
     """A copy of the box."""
+    return _box(x, begin, size).copy()
+
+
+def _box(x: Array, begin: Array, size: Array) -> Array:
+    """The box as a view."""
     first = integers(begin, "begin", x.ndim)
     extents = settled(box(x.shape, first, integers(size, "size", x.ndim)))
-    return x[tuple(slice(b, b + n) for b, n in zip(first, extents, strict=True))].copy()
+    return x[tuple(slice(b, b + n) for b, n in zip(first, extents, strict=True))]
+
+
+@native(Slice, *ANY)
+def build(op: Slice, context: Context) -> NativeStep | None:
+    """The box, where it is known when the model is loaded."""
+    x, begin, size = context.operands
+    fixed = op.begin.is_constant and op.size.is_constant
+    if x is None or begin is None or size is None or not fixed:
+        return None
+    return moves.step([(context.results[0], _box(x, begin, size))])

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
-from luciole.kernels.registry import reference
+from luciole.kernels import jit, loops, maps
+from luciole.kernels.jit import LANES, Record, elementwise
+from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.registry import Context, NativeStep, native, reference
+
+MAXIMUM, ADD = int(Binary.MAXIMUM), int(Binary.ADD)
+SCALE, SCALED_EXP, LESS_BOTH = int(Unary.SCALE), int(Unary.SCALED_EXP), int(Unary.LESS_BOTH)
+LOG = int(Unary.LOG)
+LOWEST, ONE = np.float32(-np.inf), np.float32(1)
 
 
 def _below_largest(x: Array) -> Array:
@@ -29,3 +39,105 @@ def log_softmax(op: LogSoftmax, x: Array) -> Array:
     with np.errstate(all="ignore"):
         below = _below_largest(x)
         return np.asarray(below - np.log(np.exp(below).sum(axis=-1, keepdims=True)), x.dtype)
+
+
+@native(Softmax, TensorType.FLOAT32)
+def build_softmax(op: Softmax, context: Context) -> NativeStep | None:
+    """Row by row: the largest element, the exponentials and their sum, the quotients."""
+    return _step(context, op.beta, _softmax()) if op.beta > 0 else None
+
+
+@native(LogSoftmax, TensorType.FLOAT32)
+def build_log_softmax(op: LogSoftmax, context: Context) -> NativeStep:
+    """Row by row: the largest element, the sum of the exponentials, the differences."""
+    return _step(context, 1, _log_softmax())
+
+
+def _step(context: Context, beta: float, kernel: jit.Kernel) -> NativeStep:
+    x, y = context.operands[0], context.results[0]
+    assert x is not None
+    n = x.shape[-1]
+    record = [y.ctypes.data, x.ctypes.data, n, 0, x.size // max(n, 1), maps.bits(beta)]
+    return loops.step(kernel, record, 3, x.size)
+
+
+@cache
+def _softmax() -> jit.Kernel:
+    """Record: result, operand, length of a row, rows from and to, beta."""
+
+    @jit.kernel
+    def softmax(r: Record) -> None:
+        n, beta = r[2], elementwise.number(r[5])
+        scale = elementwise.function(SCALE)
+        for row in range(r[3], r[4]):
+            y, x = r[0] + 4 * n * row, r[1] + 4 * n * row
+            if n <= LANES:
+                _short(y, x, n, beta)
+            else:
+                total = _powers(y, x, n, _largest(x, n), beta)
+                maps.apply(scale, y, y, n, ONE / total, ONE)
+
+    return softmax
+
+
+@cache
+def _log_softmax() -> jit.Kernel:
+    """Record as for softmax. The exponentials stand in the result's place for a while."""
+
+    @jit.kernel
+    def log_softmax(r: Record) -> None:
+        n = r[2]
+        less, logarithm = elementwise.function(LESS_BOTH), elementwise.function(LOG)
+        maximum = elementwise.function(MAXIMUM)
+        for row in range(r[3], r[4]):
+            y, x = r[0] + 4 * n * row, r[1] + 4 * n * row
+            largest = _largest(x, n)
+            total = _powers(y, x, n, largest, ONE)
+            log = elementwise.mapped(logarithm, elementwise.spread(total), ONE, ONE)
+            maps.apply(less, y, x, n, largest, elementwise.folded(maximum, log))
+
+    return log_softmax
+
+
+@jit.merged
+def _short(y: int, x: int, n: int, beta: float) -> None:
+    """A row that fits into one vector; lanes beyond the last count 0."""
+    given = elementwise.load_first(x, n, LOWEST)
+    largest = elementwise.folded(elementwise.function(MAXIMUM), given)
+    powers = elementwise.mapped(elementwise.function(SCALED_EXP), given, largest, beta)
+    total = elementwise.folded(elementwise.function(ADD), powers)
+    scaled = elementwise.mapped(elementwise.function(SCALE), powers, ONE / total, ONE)
+    elementwise.store_first(scaled, y, n)
+
+
+@jit.inline
+def _largest(x: int, n: int) -> float:
+    """The largest of n floats, NaN aside."""
+    maximum = elementwise.function(MAXIMUM)
+    largest = elementwise.spread(LOWEST)
+    for _ in range(n // LANES):
+        largest = elementwise.combined(maximum, elementwise.load_vector(x), largest)
+        x += 4 * LANES
+    last = elementwise.load_first(x, n % LANES, LOWEST)
+    result: float = elementwise.folded(maximum, elementwise.combined(maximum, last, largest))
+    return result
+
+
+@jit.inline
+def _powers(y: int, x: int, n: int, largest: float, beta: float) -> float:
+    """Write e^(beta (x - largest)) of n floats to y; their sum. Lanes beyond the last count 0."""
+    power, add = elementwise.function(SCALED_EXP), elementwise.function(ADD)
+    total = elementwise.spread(np.float32(0))
+    for _ in range(n // LANES):
+        powers = elementwise.mapped(power, elementwise.load_vector(x), largest, beta)
+        elementwise.store_vector(powers, y)
+        total = elementwise.combined(add, powers, total)
+        x += 4 * LANES
+        y += 4 * LANES
+    rest = n % LANES
+    if rest:
+        powers = elementwise.mapped(power, elementwise.load_first(x, rest, LOWEST), largest, beta)
+        elementwise.store_first(powers, y, rest)
+        total = elementwise.combined(add, powers, total)
+    result: float = elementwise.folded(add, total)
+    return result

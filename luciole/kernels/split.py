@@ -7,12 +7,27 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.split import Split, part_of
 from luciole.ir.rules import integers
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Split, *ANY)
 def split(op: Split, split_dim: Array, x: Array) -> tuple[Array, ...]:
     """A copy of each part."""
+    return tuple(part.copy() for part in _parts(op, split_dim, x))
+
+
+def _parts(op: Split, split_dim: Array, x: Array) -> list[Array]:
+    """The parts as views."""
     place = integers(split_dim, "split_dim", 1)
     part_of(x.shape, place, op.num_splits)
-    return tuple(part.copy() for part in np.split(x, op.num_splits, axis=place[0]))
+    return np.split(x, op.num_splits, axis=place[0])
+
+
+@native(Split, *ANY)
+def build(op: Split, context: Context) -> NativeStep | None:
+    """The parts of the axis, where that is known when the model is loaded."""
+    split_dim, x = context.operands
+    if x is None or split_dim is None or not op.split_dim.is_constant:
+        return None
+    return moves.step(zip(context.results, _parts(op, split_dim, x), strict=True))

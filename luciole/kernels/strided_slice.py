@@ -7,16 +7,22 @@ from collections.abc import Iterator
 from luciole.ir import Array
 from luciole.ir.ops.strided_slice import StridedSlice, element, entries, has_bit, span
 from luciole.ir.rules import integers
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(StridedSlice, *ANY)
 def strided_slice(op: StridedSlice, x: Array, begin: Array, end: Array, strides: Array) -> Array:
     """A copy of what NumPy's basic indexing takes."""
+    return _taken(op, x, begin, end, strides).copy()
+
+
+def _taken(op: StridedSlice, x: Array, begin: Array, end: Array, strides: Array) -> Array:
+    """What NumPy's basic indexing takes, as a view."""
     first = integers(begin, "begin")
     last = integers(end, "end", len(first))
     steps = integers(strides, "strides", len(first))
-    return x[tuple(_keys(op, x.shape, first, last, steps))].copy()
+    return x[(*_keys(op, x.shape, first, last, steps), ...)]
 
 
 def _keys(
@@ -41,3 +47,13 @@ def _as_slice(taken: range) -> slice:
     if not len(taken):
         return slice(0, 0)
     return slice(taken.start, taken.stop if taken.stop >= 0 else None, taken.step)
+
+
+@native(StridedSlice, *ANY)
+def build(op: StridedSlice, context: Context) -> NativeStep | None:
+    """What is taken, where that is known when the model is loaded."""
+    x, begin, end, strides = context.operands
+    fixed = op.begin.is_constant and op.end.is_constant and op.strides.is_constant
+    if x is None or begin is None or end is None or strides is None or not fixed:
+        return None
+    return moves.step([(context.results[0], _taken(op, x, begin, end, strides))])

@@ -5,10 +5,21 @@ from __future__ import annotations
 from luciole.ir import Array
 from luciole.ir.ops.transpose import Transpose, permutation
 from luciole.ir.rules import integers
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Transpose, *ANY)
 def transpose(op: Transpose, a: Array, perm: Array) -> Array:
     """A copy with the axes in the new order."""
     return a.transpose(permutation(integers(perm, "perm", a.ndim), a.ndim)).copy()
+
+
+@native(Transpose, *ANY)
+def build(op: Transpose, context: Context) -> NativeStep | None:
+    """The axes in their new order, where that is known when the model is loaded."""
+    a, perm = context.operands
+    if a is None or perm is None or not op.perm.is_constant:
+        return None
+    turned = a.transpose(permutation(integers(perm, "perm", a.ndim), a.ndim))
+    return moves.step([(context.results[0], turned)])

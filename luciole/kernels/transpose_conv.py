@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.transpose_conv import TransposeConv, check_sizes
 from luciole.ir.rules import agree, integers, padding_before
 from luciole.kernels.activation import activate
-from luciole.kernels.registry import reference
+from luciole.kernels.float_layer import Geometry, Layer, fits
+from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.spans import Axis
 
 
 @reference(TransposeConv, TensorType.FLOAT32)
@@ -36,3 +39,53 @@ def _scatter(x: Array, filter: Array, stride: tuple[int, int], least: tuple[int,
         for j in range(kw):
             canvas[:, i : i + h * sh : sh, j : j + w * sw : sw] += x @ filter[:, i, j].T
     return canvas
+
+
+@native(TransposeConv, TensorType.FLOAT32)
+def build(op: TransposeConv, context: Context) -> NativeStep | None:
+    """Results whose positions leave the same rest when divided by the strides (a phase) are a
+    convolution with every stride-th tap, backwards.
+    """
+    _, filter, x, bias = (*context.operands, None)[:4]
+    (y,) = context.results
+    constants = (op.input_sizes, op.filter, op.bias)
+    if filter is None or x is None or not fits(op.activation, x, y, *constants):
+        return None
+    sizes = zip(
+        x.shape[1:3], y.shape[1:3], filter.shape[1:3], (op.stride_h, op.stride_w), strict=True
+    )
+    rows, columns = (
+        _phases(size, outputs, k, s, padding_before(outputs, k, s, 1, op.padding))
+        for size, outputs, k, s in sizes
+    )
+    weights = np.zeros((len(filter), rows.kernel, columns.kernel, x.shape[3]), np.float32)
+    down, across = (
+        _taps(k, s) for k, s in zip(filter.shape[1:3], (op.stride_h, op.stride_w), strict=True)
+    )
+    weights[:, down[0][:, None], across[0]] = filter[:, down[1][:, None], across[1]]
+    geometry = Geometry(len(x), x.shape[3], rows, columns)
+    flat = weights.reshape(1, len(filter), -1, x.shape[3])
+    return Layer(geometry, op.activation, x, y).convolution(flat, bias)
+
+
+def _taps(kernel: int, stride: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where taps stand phase by phase, and which these are. A phase has room for ceil(kernel /
+    stride) of them.
+    """
+    taps = np.arange(kernel)
+    phase, number = taps % stride, taps // stride
+    last = (kernel - 1 - phase) // stride
+    return phase * -(-kernel // stride) + last - number, taps
+
+
+def _phases(size: int, outputs: int, kernel: int, stride: int, before: int) -> Axis:
+    """For each result the taps that meet an input, numbered as ``_taps`` places them."""
+    positions = np.arange(outputs) + before
+    phase, room = positions % stride, -(-kernel // stride)
+    taps = np.maximum((kernel - 1 - phase) // stride + 1, 0)
+    origin = positions // stride - (taps - 1)
+    skipped = np.maximum(-origin, 0)
+    count = np.maximum(np.minimum(taps, size - origin) - skipped, 0)
+    start = np.where(count > 0, origin + skipped, 0)
+    first = phase * room + np.where(count > 0, skipped, 0)
+    return Axis(size, stride * room, stride, 1, first, count, start)

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from luciole.ir import Array, TensorType
-from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
+from luciole.ir.ops.unidirectional_sequence_lstm import GATES, UnidirectionalSequenceLSTM
+from luciole.kernels import loops, lstm_steps
 from luciole.kernels.activation import activate
 from luciole.kernels.activations import logistic
-from luciole.kernels.registry import reference
+from luciole.kernels.maps import bits
+from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.schema.enums import ActivationFunctionType
 
 Arrays = dict[str, Array]
 """Operands by name; absent ones are left out."""
@@ -106,3 +109,41 @@ def lstm(op: UnidirectionalSequenceLSTM, *operands: Array | None) -> Array:
             hidden = result[t]
     given["output_state"][...], given["cell_state"][...] = hidden, cell
     return result if op.time_major else np.ascontiguousarray(result.swapaxes(0, 1))
+
+
+PLAIN = tuple(
+    [f"{kind}_to_{gate}_weights" for kind in ("input", "recurrent") for gate in GATES]
+    + [f"{gate}_gate_bias" for gate in GATES]
+)
+STATES = ("output_state", "cell_state")
+
+
+@native(UnidirectionalSequenceLSTM, TensorType.FLOAT32)
+def build(op: UnidirectionalSequenceLSTM, context: Context) -> NativeStep | None:
+    """With an input gate and TANH, constant weights, and nothing else that may be added."""
+    names = [field.name for field in op.operand_fields()]
+    given = {n: a for n, a in zip(names, context.operands, strict=False) if a is not None}
+    values = dict(zip(names, op.operands, strict=False))
+    constant = all(value is None or value.is_constant for n, value in values.items() if n in PLAIN)
+    plain = given.keys() == {"input", *STATES, *PLAIN}
+    matrices = all(given[n].ndim == 2 for n in PLAIN[:8]) if plain else False
+    if not (constant and matrices) or op.activation != ActivationFunctionType.TANH:
+        return None
+    return _step(op, given, context.results[0])
+
+
+def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep:
+    """Input and recurrent weights side by side: both meet their numbers in one loop."""
+    both = [np.hstack([given[i], given[r]]) for i, r in zip(PLAIN[:4], PLAIN[4:8], strict=True)]
+    weights = lstm_steps.packed(both)
+    biases = lstm_steps.packed([given[n][:, None] for n in PLAIN[8:]])
+    x, (hidden, cell) = given["input"], (given[n] for n in STATES)
+    places = [a.ctypes.data for a in (y, x, hidden, cell, weights, biases)]
+    time, batch = (0, 1) if op.time_major else (1, 0)
+    steps = [array.strides[axis] for array in (x, y) for axis in (time, batch)]
+    sizes = [x.shape[time], x.shape[2], hidden.shape[1]]
+    limit = op.cell_clip if op.cell_clip > 0 else np.inf
+    record = [*places, 0, x.shape[batch], *sizes, *steps, bits(limit)]
+    return loops.step(
+        lstm_steps.kernel(), record, 6, weights.size * x.shape[time], (weights, biases)
+    )

@@ -6,7 +6,8 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.ops.unpack import Unpack, unpacked
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Unpack, *ANY)
@@ -14,3 +15,13 @@ def unpack(op: Unpack, value: Array) -> tuple[Array, ...]:
     """A copy of each element of the axis."""
     unpacked(value.shape, op.axis, op.num)
     return tuple(part.copy() for part in np.moveaxis(value, op.axis, 0))
+
+
+@native(Unpack, *ANY)
+def build(op: Unpack, context: Context) -> NativeStep | None:
+    """Each element of the axis into its result."""
+    value = context.operands[0]
+    if value is None:
+        return None
+    parts = np.moveaxis(value, op.axis, 0)
+    return moves.step((y, parts[i, ...]) for i, y in enumerate(context.results))

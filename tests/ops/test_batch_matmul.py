@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from luciole.interpreter import Plan
 from luciole.ir import Graph, ShapeError, UnsupportedError
 from luciole.ir.ops.batch_matmul import BatchMatMul
-from tests.support import run_litert, run_reference
+from tests.support import one_op, run_litert, run_reference
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -34,6 +35,39 @@ def test_numbers_are_those_of_litert(
     theirs = run_litert(BatchMatMul, pair, constant, **adjoint)[0]
     assert ours.shape == theirs.shape
     np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+NATIVE = (
+    *CASES[:7],
+    ((5, 40), (40, 70), False, False),
+    ((3, 40, 13), (3, 40, 33), True, False),
+    ((2, 1, 9, 20), (3, 7, 20), False, True),
+)
+
+
+@pytest.mark.parametrize(("x", "y", "lhs", "rhs"), NATIVE)
+@pytest.mark.parametrize("constant", [(), (1,)])
+def test_native_equals_the_reference(
+    x: tuple[int, ...], y: tuple[int, ...], lhs: bool, rhs: bool, constant: tuple[int, ...]
+) -> None:
+    random = np.random.default_rng(6)
+    pair = [random.normal(size=shape).astype(np.float32) for shape in (x, y)]
+    pair[0].reshape(-1)[0] = np.nan
+    adjoint = {"adjoint_lhs": lhs, "adjoint_rhs": rhs}
+    (want,) = run_reference(BatchMatMul, pair, constant, **adjoint)
+    model = one_op(BatchMatMul, pair, constant, **adjoint)
+    given = dict(zip(model.graph.inputs, pair, strict=False))
+    plan = Plan(model.graph, {value: array.shape for value, array in given.items()})
+    assert plan.steps[0].native is not None
+    for turn in (1.0, -2.0):
+        for value, array in given.items():
+            place = plan.array(value)
+            assert place is not None
+            place[...] = array if value is not model.graph.inputs[0] else turn * array
+        plan.run()
+        result = plan.array(model.graph.outputs[0])
+        assert result is not None
+        np.testing.assert_allclose(result, turn * want, rtol=1e-5, atol=1e-5)
 
 
 def test_not_a_number_spreads_along_its_row_only() -> None:

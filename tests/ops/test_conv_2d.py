@@ -12,9 +12,10 @@ from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, ShapeError, TensorType, UnsupportedError
 from luciole.ir.ops.conv_2d import Conv2D
+from luciole.kernels import registry
 from luciole.schema.enums import ActivationFunctionType, Padding
 from luciole.schema.tables import QuantizationParameters
-from tests.support import litert, one_op, run_litert, run_reference
+from tests.support import litert, one_op, run_litert, run_native, run_reference
 
 CASES = list(product(Padding, [(1, 1), (2, 1), (3, 2)], [(1, 1), (2, 3)]))
 
@@ -67,6 +68,75 @@ def test_conv_2d_applies_its_activation(activation: str) -> None:
         stride_w=1,
         activation=ActivationFunctionType[activation],
     )
+
+
+NATIVE = [
+    ((2, 9, 11, 3), (5, 3, 2, 3)),
+    ((1, 8, 8, 7), (64, 3, 3, 7)),
+    ((1, 12, 5, 16), (33, 1, 1, 16)),
+    ((3, 1, 1, 40), (130, 1, 1, 40)),
+    ((1, 1, 7, 2), (3, 5, 5, 2)),
+    ((1, 6, 5, 6), (12, 3, 3, 2)),
+    ((1, 5, 5, 4), (40, 2, 2, 1)),
+]
+"""Inputs and filters: odd sizes, several images, a filter larger than the image, groups."""
+
+
+def check_native(arrays: list[Array], **attributes: Any) -> None:
+    """The compiled kernel gives what the reference gives, to 5e-6 of the largest result."""
+    model = one_op(Conv2D, arrays, (1, 2), **attributes)
+    (want,) = run_reference(Conv2D, arrays, (1, 2), **attributes)
+    got = run_native(model, arrays[0])
+    finite = np.abs(want[np.isfinite(want)]).max(initial=0)
+    np.testing.assert_allclose(got, want, rtol=0, atol=5e-6 * finite, strict=True)
+
+
+def native_operands(shape: tuple[int, ...], filter_shape: tuple[int, ...]) -> list[Array]:
+    rng = np.random.default_rng(sum(shape) + sum(filter_shape))
+    shapes = (shape, filter_shape, filter_shape[:1])
+    return [rng.normal(size=s).astype(np.float32) for s in shapes]
+
+
+@pytest.mark.parametrize(("shape", "filter_shape"), NATIVE)
+@pytest.mark.parametrize("stride", [(1, 1), (2, 3)])
+def test_native_conv_2d_equals_the_reference(
+    shape: tuple[int, ...], filter_shape: tuple[int, ...], stride: tuple[int, int]
+) -> None:
+    check_native(
+        native_operands(shape, filter_shape), **options(Padding.SAME, stride, dilation=(1, 1))
+    )
+
+
+@pytest.mark.parametrize(("padding", "stride", "dilation"), CASES)
+def test_native_conv_2d_with_every_window(
+    padding: Padding, stride: tuple[int, int], dilation: tuple[int, int]
+) -> None:
+    arrays = native_operands((2, 9, 11, 3), (5, 3, 2, 3))
+    check_native(arrays, **options(padding, stride, dilation))
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6", "RELU_N1_TO_1", "TANH"])
+def test_native_conv_2d_spreads_what_is_not_finite(activation: str) -> None:
+    arrays = native_operands((1, 7, 7, 3), (5, 3, 3, 3))
+    arrays[0][0, 1, 1, 0] = np.nan
+    arrays[0][0, 5, 2, 1] = np.inf
+    arrays[0][0, 4, 6, 2] = -np.inf
+    arrays[0][0, 6, 6] = 1e-42  # not normal
+    check_native(arrays, stride_h=1, stride_w=1, activation=ActivationFunctionType[activation])
+
+
+def test_native_conv_2d_without_bias() -> None:
+    arrays = native_operands((1, 4, 4, 2), (3, 2, 2, 2))[:2]
+    check_native(arrays, stride_h=1, stride_w=1)
+
+
+def test_conv_2d_leaves_filters_that_change_to_the_reference() -> None:
+    arrays = native_operands((1, 4, 4, 2), (3, 2, 2, 2))
+    model = one_op(Conv2D, arrays, (2,), stride_h=1, stride_w=1)
+    (want,) = run_reference(Conv2D, arrays, (2,), stride_h=1, stride_w=1)
+    given = {v.name: arrays[int(v.name[1:])] for v in model.graph.inputs}
+    (got,) = Interpreter(model).run(given).values()
+    np.testing.assert_array_equal(got, want)
 
 
 def test_conv_2d_without_bias_and_with_a_bias_of_zeros_are_equal() -> None:
@@ -160,6 +230,73 @@ def test_hybrid_equals_litert(seed: int) -> None:
     (want,) = litert(to_bytes(model, "tflite"), [x])
     (got,) = Interpreter(model).run(x).values()
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-6 * np.abs(want).max())
+
+
+HYBRID = [
+    ((2, 6, 5, 3), (4, 3, 2, 3)),
+    ((1, 12, 5, 16), (33, 1, 1, 16)),
+    ((3, 9, 11, 1), (70, 5, 4, 1)),
+    ((1, 6, 7, 6), (12, 3, 3, 2)),
+]
+
+
+@pytest.mark.parametrize(("shape", "filter_shape"), HYBRID)
+@pytest.mark.parametrize("padding", Padding)
+@pytest.mark.parametrize(("stride", "dilation"), [((1, 1), (1, 1)), ((2, 3), (1, 2))])
+def test_native_hybrid_equals_the_reference(
+    shape: tuple[int, ...],
+    filter_shape: tuple[int, ...],
+    padding: Padding,
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+) -> None:
+    attributes = options(padding, stride, dilation)
+    x = np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+    check_hybrid(x, filter_shape, activation=ActivationFunctionType.RELU, **attributes)
+
+
+@pytest.mark.parametrize("value", [0, 1e-42, 3e38, np.inf, np.nan])
+@pytest.mark.parametrize("rest", [0, 1])
+def test_native_hybrid_of_extremes(value: float, rest: float) -> None:
+    """Each image is on its own: what is not finite makes all of it NaN."""
+    x = np.full((2, 6, 5, 3), rest, np.float32)
+    x[0, 2, 3, 1] = value
+    check_hybrid(x, (4, 3, 2, 3), stride_h=1, stride_w=1)
+
+
+def hybrid_of(filter: Array, x: Array, bias: Array | None = None, **attributes: Any) -> Model:
+    """A convolution with int8 weights of one scale."""
+    arrays = [x, filter] if bias is None else [x, filter, bias]
+    options = {"stride_h": 1, "stride_w": 1, **attributes}
+    model = one_op(Conv2D, arrays, (1, 2), **options)
+    weights = model.graph.ops[0].operands[1]
+    assert weights is not None
+    weights.quantization = QuantizationParameters(
+        scale=np.array([0.013], np.float32), zero_point=np.zeros(1, np.int64)
+    )
+    return model
+
+
+def check_hybrid(x: Array, filter_shape: tuple[int, ...], **attributes: Any) -> None:
+    """The compiled kernel gives exactly what the reference gives, with a bias and without."""
+    rng = np.random.default_rng(1)
+    filter = rng.integers(-127, 128, filter_shape).astype(np.int8)
+    for bias in (rng.normal(size=filter_shape[0]).astype(np.float32), None):
+        model = hybrid_of(filter, x, bias, **attributes)
+        op = model.graph.ops[0]
+        (want,) = registry.call(registry.find_reference(op), op, [x, filter, bias])
+        np.testing.assert_array_equal(run_native(model, x), want, strict=True)
+
+
+def test_native_hybrid_with_tanh() -> None:
+    """The compiled hyperbolic tangent rounds otherwise than NumPy's."""
+    x = np.random.default_rng(2).normal(size=(1, 4, 5, 3)).astype(np.float32) / 4
+    filter = np.random.default_rng(3).integers(-127, 128, (5, 3, 2, 3)).astype(np.int8)
+    tanh = ActivationFunctionType.TANH
+    model = hybrid_of(filter, x, activation=tanh)
+    op = model.graph.ops[0]
+    (want,) = registry.call(registry.find_reference(op), op, [x, filter])
+    np.testing.assert_allclose(run_native(model, x), want, rtol=0, atol=1e-6)
 
 
 def test_hybrid_refuses_weights_with_several_scales() -> None:

@@ -11,7 +11,7 @@ import pytest
 from luciole.ir import Graph, ShapeError
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.schema.enums import ActivationFunctionType, Padding
-from tests.support import one_op, run_litert, run_reference
+from tests.support import one_op, run_litert, run_native, run_reference
 
 CASES = list(product(Padding, [(1, 1), (2, 1), (3, 2)], [(1, 1), (2, 3)], [1, 3]))
 
@@ -70,6 +70,60 @@ def test_depthwise_conv_2d_keeps_unknown_dimensions() -> None:
     op = DepthwiseConv2D(x, filter, stride_h=2, stride_w=2, depth_multiplier=2)
     assert op.infer_shape() == (None, 4, None, 6)
     assert list(op.verify()) == []
+
+
+NATIVE = [
+    ((1, 9, 7, 8), 1),
+    ((2, 6, 6, 64), 1),
+    ((1, 5, 5, 40), 1),
+    ((1, 4, 9, 5), 1),
+    ((1, 3, 3, 2), 1),
+    ((2, 5, 4, 3), 7),
+    ((1, 5, 4, 1), 4),
+]
+"""Inputs and filters for each channel: few channels, whole vectors of 16, some left over."""
+
+
+@pytest.mark.parametrize(("shape", "multiplier"), NATIVE)
+@pytest.mark.parametrize(("stride", "dilation"), [((1, 1), (1, 1)), ((2, 1), (1, 2))])
+def test_native_depthwise_conv_2d_equals_the_reference(
+    shape: tuple[int, ...], multiplier: int, stride: tuple[int, int], dilation: tuple[int, int]
+) -> None:
+    check_native(
+        shape,
+        (1, 3, 3, shape[3] * multiplier),
+        depth_multiplier=multiplier,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        dilation_h_factor=dilation[0],
+        dilation_w_factor=dilation[1],
+        activation=ActivationFunctionType.RELU6,
+    )
+
+
+@pytest.mark.parametrize("padding", Padding)
+@pytest.mark.parametrize("channels", [4, 20])
+def test_native_depthwise_conv_2d_with_a_filter_of_another_size(
+    padding: Padding, channels: int
+) -> None:
+    shapes = ((1, 6, 9, channels), (1, 2, 5, channels))
+    tanh = ActivationFunctionType.TANH
+    check_native(*shapes, padding=padding, stride_h=2, stride_w=2, activation=tanh)
+
+
+def check_native(shape: tuple[int, ...], filter_shape: tuple[int, ...], **attributes: Any) -> None:
+    """The compiled kernel gives what the reference gives, to 5e-6 of the largest result, with NaN
+    and infinities where it has them.
+    """
+    rng = np.random.default_rng(sum(shape) + sum(filter_shape))
+    shapes = (shape, filter_shape, filter_shape[3:])
+    arrays = [rng.normal(size=s).astype(np.float32) for s in shapes]
+    arrays[0][0, 1, 2, 0] = np.nan
+    arrays[0][0, 2, 1, -1] = -np.inf
+    (want,) = run_reference(DepthwiseConv2D, arrays, (1, 2), **attributes)
+    got = run_native(one_op(DepthwiseConv2D, arrays, (1, 2), **attributes), arrays[0])
+    finite = np.abs(want[np.isfinite(want)]).max()
+    np.testing.assert_allclose(got, want, rtol=0, atol=5e-6 * finite, strict=True)
 
 
 @pytest.mark.parametrize(

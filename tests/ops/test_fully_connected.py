@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, ShapeError, UnsupportedError
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
-from tests.support import run_litert, run_reference
+from tests.support import one_op, run_litert, run_native, run_reference
 
 ACTIVATIONS = [ActivationFunctionType(n) for n in range(4)]
 
@@ -31,6 +32,29 @@ def test_fully_connected_gives_what_litert_gives(
         run(FullyConnected, arrays, (1, 2), **options)[0] for run in (run_reference, run_litert)
     )
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6 * np.abs(theirs).max(), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "n", "o"),
+    [((1, 33), 33, 130), ((1, 5), 5, 3), ((13, 20), 20, 17), ((2, 3, 8), 8, 70), ((3, 8), 12, 1)],
+)
+def test_native_fully_connected_equals_the_reference(
+    shape: tuple[int, ...], n: int, o: int
+) -> None:
+    arrays = operands(shape, n, o)
+    arrays[0].reshape(-1)[:2] = np.nan, np.inf
+    options = {"activation": ActivationFunctionType.RELU, "keep_num_dims": shape[-1] == n}
+    for given in (arrays, arrays[:2]):
+        (want,) = run_reference(FullyConnected, given, (1, 2), **options)
+        got = run_native(one_op(FullyConnected, given, (1, 2), **options), arrays[0])
+        finite = np.abs(want[np.isfinite(want)]).max(initial=0)
+        np.testing.assert_allclose(got, want, rtol=0, atol=5e-6 * finite, strict=True)
+
+
+@pytest.mark.parametrize("shape", [(0, 7), (0, 3, 7)])
+def test_fully_connected_of_no_rows_is_empty(shape: tuple[int, ...]) -> None:
+    model = one_op(FullyConnected, operands(shape, 7, 4), (1, 2))
+    assert Interpreter(model).run(np.zeros(shape, np.float32))["y0"].shape == (0, 4)
 
 
 def test_fully_connected_joins_axes_into_rows() -> None:

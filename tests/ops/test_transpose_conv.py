@@ -11,7 +11,7 @@ import pytest
 from luciole.ir import Graph, ShapeError
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.schema.enums import ActivationFunctionType, Padding
-from tests.support import one_op, run_litert, run_reference
+from tests.support import one_op, run_litert, run_native, run_reference
 
 SIZES = (9, 10)
 CASES = list(product(Padding, [(1, 1), (2, 1), (2, 3)], [(3, 2), (1, 1), (4, 5)]))
@@ -53,6 +53,41 @@ def test_transpose_conv_gives_what_litert_gives(
         stride_h=stride[0],
         stride_w=stride[1],
     )
+
+
+NATIVE = [
+    ((2, 9, 10, 4), (4, 3, 2, 3), (2, 5, 4, 3)),
+    ((1, 7, 4, 17), (17, 4, 5, 2), (1, 4, 2, 2)),
+    ((1, 12, 13, 1), (1, 3, 3, 1), (1, 4, 4, 1)),
+    ((1, 5, 9, 3), (3, 1, 2, 5), (1, 3, 3, 5)),
+]
+"""Results, filters and data: also results larger or smaller than the data makes."""
+
+
+@pytest.mark.parametrize(("sizes", "filter_shape", "shape"), NATIVE)
+@pytest.mark.parametrize("padding", Padding)
+@pytest.mark.parametrize("stride", [(1, 1), (2, 3), (3, 2)])
+def test_native_transpose_conv_equals_the_reference(
+    sizes: tuple[int, ...],
+    filter_shape: tuple[int, ...],
+    shape: tuple[int, ...],
+    padding: Padding,
+    stride: tuple[int, int],
+) -> None:
+    rng = np.random.default_rng(0)
+    filter, x, bias = (
+        rng.normal(size=s).astype(np.float32) for s in (filter_shape, shape, filter_shape[:1])
+    )
+    arrays = [np.array(sizes, np.int32), filter, x, bias]
+    options: dict[str, Any] = {
+        "padding": padding,
+        "stride_h": stride[0],
+        "stride_w": stride[1],
+        "activation": ActivationFunctionType.RELU,
+    }
+    (want,) = run_reference(TransposeConv, arrays, (0, 1, 3), **options)
+    got = run_native(one_op(TransposeConv, arrays, (0, 1, 3), **options), x)
+    np.testing.assert_allclose(got, want, rtol=0, atol=5e-6 * np.abs(want).max(), strict=True)
 
 
 @pytest.mark.parametrize("sizes", [(1, 4, 5, 1), (1, 1, 2, 1), (1, 12, 13, 1), (1, 0, 3, 1)])

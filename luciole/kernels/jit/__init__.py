@@ -9,24 +9,33 @@ from luciole.kernels.jit.bits import (
     count,
     counters,
     fill,
-    plane,
-    search,
-    toggled,
+    float_tile,
     weigh,
-    word_codes,
-    word_floats,
 )
-from luciole.kernels.jit.compiling import (
-    Kernel,
-    cache_folder,
-    driver,
-    inline,
-    kernel,
-    merged,
-    run_timed,
-)
+from luciole.kernels.jit.compiling import Kernel, caller, inline, kernel, merged, run_timed
+from luciole.kernels.jit.objects import cache_folder
 from luciole.kernels.jit.products import add_products, store_between
-from luciole.kernels.jit.scalars import Pointer, Record, floats, longs, popcount, words
+from luciole.kernels.jit.quantizing import (
+    encode_word,
+    first_floats,
+    float_splats,
+    is_empty,
+    looked_up,
+    lowest_levels,
+    plane,
+    raise_levels,
+    word_floats,
+    word_splats,
+)
+from luciole.kernels.jit.results import (
+    tanh,
+    write,
+)
+from luciole.kernels.jit.scalars import Pointer, Record, call, floats, longs, popcount, words
+from luciole.kernels.jit.sorting import (
+    fill_up,
+    sort_word,
+)
 from luciole.kernels.jit.vectors import LANES
 
 __all__ = [
@@ -36,23 +45,34 @@ __all__ = [
     "Record",
     "add_products",
     "cache_folder",
+    "call",
+    "caller",
     "count",
     "counters",
-    "driver",
+    "encode_word",
     "fill",
+    "fill_up",
+    "first_floats",
+    "float_splats",
+    "float_tile",
     "floats",
     "inline",
+    "is_empty",
     "kernel",
     "longs",
+    "looked_up",
+    "lowest_levels",
     "merged",
     "plane",
     "popcount",
+    "raise_levels",
     "run_timed",
-    "search",
+    "sort_word",
     "store_between",
-    "toggled",
+    "tanh",
     "weigh",
-    "word_codes",
     "word_floats",
+    "word_splats",
     "words",
+    "write",
 ]

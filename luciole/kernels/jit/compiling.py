@@ -1,85 +1,71 @@
-"""How kernels are compiled, kept on disk and called."""
+"""How kernels are compiled and called."""
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import hashlib
-import os
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
+from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
 from numpy.typing import NDArray
 
-import luciole.kernels
-from luciole.kernels.jit.scalars import Record, call, nanoseconds, types
-
-_SIGNATURE = types.void(types.CPointer(types.int64))
+from luciole.kernels.jit.objects import address_of, in_c_library, python_call
+from luciole.kernels.jit.scalars import Record, call, nanoseconds, number, set_number, types
 
 
-@functools.cache
-def cache_version() -> str:
-    """A digest of all kernels' source, part of the cache's path.
+class Function:
+    """A function that is compiled, or read from the cache, when it is first needed."""
 
-    numba looks at the file of a kernel alone, so that it would go on with stale code when a helper
-    or an intrinsic of another file changes.
-    """
-    digest = hashlib.sha256(numba.__version__.encode())
-    for folder in luciole.kernels.__path__:
-        for path in sorted(Path(folder).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        self.function = function
+        self._signature = signature
+        self._name = _name(function)
 
+    @functools.cached_property
+    def address(self) -> int:
+        """Where the machine code begins."""
+        return address_of(self._name, self._compile)
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: ``LUCIOLE_CACHE``, else the user's cache, else a temporary
-    folder.
-
-    A folder that somebody else made is left alone: what lies in it would be executed.
-    """
-    given = os.environ.get("LUCIOLE_CACHE")
-    user = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    for root in (
-        Path(given) if given else user / "luciole",
-        Path(tempfile.gettempdir()) / f"luciole-{os.getuid()}",
-    ):
-        folder = root / "kernels" / cache_version()
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid():
-            return folder
-    return Path(tempfile.mkdtemp(prefix="luciole-"))
+    def _compile(self) -> tuple[str, bytes]:
+        compiled = numba.cfunc(self._signature, error_model="numpy")(self.function)
+        library = compiled._library
+        return compiled.native_name, library.serialize_using_object_code()[2][0]
 
 
-class Kernel:
-    """A kernel that is compiled, or read from the cache, when its address is first needed."""
+class Kernel(Function):
+    """A ``void(int64*)`` function of a record."""
 
     def __init__(self, function: Callable[[Record], None]) -> None:
-        self.function = function
-        self._compiled: Any = None
-
-    @property
-    def address(self) -> int:
-        """The address of the compiled ``void(int64*)`` function."""
-        if self._compiled is None:
-            self._compiled = _compile(
-                numba.cfunc(_SIGNATURE, cache=True, error_model="numpy"), self.function
-            )
-        return int(self._compiled.address)
+        super().__init__(function, types.void(types.CPointer(types.int64)))
 
 
 def kernel(function: Callable[[Record], None]) -> Kernel:
     """Declare a kernel. Its body sees one argument ``r``: ``r[0]``, ``r[1]``, ... are the record's
     numbers.
+
+    What it closes over are plain numbers and functions: its name in the cache is made of them.
     """
     return Kernel(function)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """A name that tells functions apart whose source is the same: by what they close over."""
+    inside = [_plain(cell.cell_contents) for cell in function.__closure__ or ()]
+    return f"{function.__module__}.{function.__qualname__}({', '.join(inside)})"
+
+
+def _plain(closed_over: Any) -> str:
+    if isinstance(closed_over, (bool, int, float, str, tuple)):
+        return repr(closed_over)
+    if isinstance(closed_over, Dispatcher):
+        return _name(closed_over.py_func)
+    if isinstance(closed_over, _Intrinsic):
+        return _name(closed_over._defn)
+    raise TypeError(f"a kernel closes over {closed_over!r}: only numbers and helpers will do")
 
 
 def inline(function: Callable[..., Any]) -> Any:
@@ -93,58 +79,45 @@ def merged(function: Callable[..., Any]) -> Any:
     return numba.njit(forceinline=True, error_model="numpy", **options)(function)
 
 
-def _compile(decorator: Callable[[Any], Any], function: Callable[..., Any]) -> Any:
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())
-    try:
-        return decorator(function)
-    finally:
-        numba.config.CACHE_DIR = previous
+@functools.cache
+def compiled(function: Callable[..., Any], arguments: int) -> Callable[..., int]:
+    """A function of int64 numbers, compiled, as Python calls it."""
+    signature = types.int64(*[types.int64] * arguments)
+    return python_call(Function(function, signature).address, arguments)
 
 
 Steps = NDArray[np.int64]
 """Rows of (address of a kernel, address of its record)."""
 
 
-def _run_steps(steps: Any) -> None:
-    for i in range(steps.shape[0]):
-        call(steps[i, 0], steps[i, 1])
+def _run_steps(row: Any) -> Any:
+    while number(row):
+        call(number(row), number(row + 8))
+        row += 16
+    return 0
 
 
-def _time_steps(steps: Any, clock: Any, times: Any) -> None:
-    before = nanoseconds(clock[0], clock[1], clock[2])
-    for i in range(steps.shape[0]):
-        call(steps[i, 0], steps[i, 1])
-        after = nanoseconds(clock[0], clock[1], clock[2])
-        times[i] = after - before
+def _time_steps(row: Any, count: Any, clock: Any, kind: Any, now: Any, times: Any) -> Any:
+    before = nanoseconds(clock, kind, now)
+    for i in range(count):
+        call(number(row + 16 * i), number(row + 16 * i + 8))
+        after = nanoseconds(clock, kind, now)
+        set_number(times + 8 * i, after - before)
         before = after
+    return 0
 
 
-@functools.cache
-def compiled(signature: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that Python calls and that lets other threads of Python run meanwhile."""
-    result: Callable[..., Any] = _compile(numba.njit(signature, cache=True, nogil=True), function)
-    return result
-
-
-@functools.cache
-def driver() -> Callable[[Steps], None]:
-    """What runs kernels one after the other."""
-    return compiled("void(int64[:,::1])", _run_steps)
+def caller(steps: Steps) -> Callable[[], object]:
+    """What runs kernels one after the other; the records must outlive it."""
+    ended = np.vstack([steps, np.zeros((1, 2), np.int64)])
+    call = functools.partial(compiled(_run_steps, 1), ended.ctypes.data)
+    vars(call)["steps"] = ended  # kept alive with the call
+    return call
 
 
 def run_timed(steps: Steps) -> NDArray[np.int64]:
-    """Run kernels as ``driver`` does; returns the nanoseconds that each took."""
+    """Run kernels; returns the nanoseconds that each took."""
     times, now = np.zeros(len(steps), np.int64), np.zeros(2, np.int64)
-    clock = np.array(
-        [in_c_library("clock_gettime"), time.CLOCK_MONOTONIC, now.ctypes.data], np.int64
-    )
-    timing = "void(int64[:,::1], int64[::1], int64[::1])"
-    compiled(timing, _time_steps)(steps, clock, times)
+    clock = in_c_library("clock_gettime"), time.CLOCK_MONOTONIC, now.ctypes.data
+    compiled(_time_steps, 6)(steps.ctypes.data, len(times), *clock, times.ctypes.data)
     return times
-
-
-@functools.cache
-def in_c_library(name: str) -> int:
-    """The address of a function of the C library."""
-    return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0

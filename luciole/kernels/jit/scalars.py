@@ -65,6 +65,27 @@ def longs(typing_context: Any, address: Any) -> Any:
 
 
 @intrinsic
+def number(typing_context: Any, address: Any) -> Any:
+    """The int64 at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(builder.inttoptr(args[0], I64.as_pointer()))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def set_number(typing_context: Any, address: Any, value: Any) -> Any:
+    """Write an int64 to an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[1], builder.inttoptr(args[0], I64.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
 def call(typing_context: Any, address: Any, record: Any) -> Any:
     """Call the kernel at an address on the record at an address."""
 

@@ -17,8 +17,9 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from luciole.kernels.jit.compiling import compiled, in_c_library, inline, merged
-from luciole.kernels.jit.scalars import I64, call, intrinsic, types
+from luciole.kernels.jit.compiling import compiled, inline, merged
+from luciole.kernels.jit.objects import in_c_library
+from luciole.kernels.jit.scalars import I64, call, intrinsic, number, set_number, types
 
 Integers = NDArray[np.int64]
 
@@ -57,16 +58,6 @@ def atomic_add(typing_context: Any, address: Any, number: Any) -> Any:
 
 
 @intrinsic
-def _number(typing_context: Any, address: Any) -> Any:
-    """The int64 at an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(builder.inttoptr(args[0], I64.as_pointer()))
-
-    return types.int64(types.int64), generate
-
-
-@intrinsic
 def _call_nothing(typing_context: Any, address: Any) -> Any:
     """Call the function at an address without arguments."""
 
@@ -89,39 +80,40 @@ def _wait(place: Any, wanted: Any, leave_core: Any) -> Any:
 
 @merged
 def _take_part(state: Any, thread: Any) -> Any:
-    at = state.ctypes.data
-    row, threads, arrived = state[TABLE], state[THREADS], state[BEFORE]
-    for _ in range(state[ROWS]):
+    row, threads = number(state + 8 * TABLE), number(state + 8 * THREADS)
+    arrived = number(state + 8 * BEFORE)
+    for _ in range(number(state + 8 * ROWS)):
         share = row + 8 + 16 * thread
-        if _number(share):
-            call(_number(share), _number(share + 8))
-        if _number(row):
+        if number(share):
+            call(number(share), number(share + 8))
+        if number(row):
             arrived += threads
-            atomic_add(at + 8 * ARRIVED, 1)
-            _wait(at + 8 * ARRIVED, arrived, state[YIELD])
+            atomic_add(state + 8 * ARRIVED, 1)
+            _wait(state + 8 * ARRIVED, arrived, number(state + 8 * YIELD))
         row += 8 + 16 * threads
 
 
-def _begin(state: Any, table: Any) -> Any:
-    at = state.ctypes.data
-    state[TABLE], state[ROWS] = table.ctypes.data, table.shape[0]
-    state[BEFORE] = atomic_load(at + 8 * ARRIVED)
-    atomic_add(at + 8 * ROUND, 1)
-    return atomic_load(at + 8 * ASLEEP)
+def _begin(state: Any, table: Any, rows: Any) -> Any:
+    set_number(state + 8 * TABLE, table)
+    set_number(state + 8 * ROWS, rows)
+    set_number(state + 8 * BEFORE, atomic_load(state + 8 * ARRIVED))
+    atomic_add(state + 8 * ROUND, 1)
+    return atomic_load(state + 8 * ASLEEP)
 
 
-def _lead(state: Any) -> None:
+def _lead(state: Any) -> Any:
     _take_part(state, 0)
+    return 0
 
 
 def _follow(state: Any, thread: Any, seen: Any) -> Any:
-    at, looks = state.ctypes.data, 0
+    looks = 0
     while looks < PATIENCE:
-        now = atomic_load(at + 8 * ROUND)
+        now = atomic_load(state + 8 * ROUND)
         if now == seen:
             looks += 1
             continue
-        if state[STOP]:
+        if number(state + 8 * STOP):
             return -1
         _take_part(state, thread)
         seen, looks = now, 0
@@ -129,13 +121,12 @@ def _follow(state: Any, thread: Any, seen: Any) -> Any:
 
 
 def _lie_down(state: Any, seen: Any) -> Any:
-    at = state.ctypes.data
-    atomic_add(at + 8 * ASLEEP, 1)
-    return atomic_load(at + 8 * ROUND) == seen
+    atomic_add(state + 8 * ASLEEP, 1)
+    return seen - atomic_load(state + 8 * ROUND)
 
 
-def _get_up(state: Any) -> None:
-    atomic_add(state.ctypes.data + 8 * ASLEEP, -1)
+def _get_up(state: Any) -> Any:
+    return atomic_add(state + 8 * ASLEEP, -1)
 
 
 def new_state(threads: int) -> Integers:
@@ -149,29 +140,28 @@ def new_state(threads: int) -> Integers:
 
 @dataclass(frozen=True)
 class Loops:
-    """The compiled loops; all take the state first and let other threads of Python run."""
+    """The compiled loops; all take the address of the state first."""
 
-    begin: Callable[[Integers, Integers], int]
-    """Start a round on a table; gives the number of threads that must be woken."""
-    lead: Callable[[Integers], None]
-    """Do the first thread's share, and wait for the others where they meet."""
-    follow: Callable[[Integers, int, int], int]
-    """Take part in rounds until none comes for a while; gives the last one's number, or -1 when
-    told to stop."""
-    lie_down: Callable[[Integers, int], bool]
-    """Count as asleep; gives whether there still is no new round."""
-    get_up: Callable[[Integers], None]
-    """Count as awake again."""
+    begin: Callable[..., int]
+    """(state, table, rows): start a round; gives the number of threads that must be woken."""
+    lead: Callable[..., int]
+    """(state): do the first thread's share, and wait for the others where they meet."""
+    follow: Callable[..., int]
+    """(state, thread, seen): take part in rounds until none comes for a while; gives the last one's
+    number, or -1 when told to stop."""
+    lie_down: Callable[..., int]
+    """(state, seen): count as asleep; gives 0 if there still is no new round."""
+    get_up: Callable[..., int]
+    """(state): count as awake again."""
 
 
 @functools.cache
 def loops() -> Loops:
     """Compile the loops, or read them from the cache."""
-    state = "int64[::1]"
     return Loops(
-        compiled(f"int64({state}, int64[:,::1])", _begin),
-        compiled(f"void({state})", _lead),
-        compiled(f"int64({state}, int64, int64)", _follow),
-        compiled(f"boolean({state}, int64)", _lie_down),
-        compiled(f"void({state})", _get_up),
+        compiled(_begin, 3),
+        compiled(_lead, 1),
+        compiled(_follow, 3),
+        compiled(_lie_down, 2),
+        compiled(_get_up, 1),
     )

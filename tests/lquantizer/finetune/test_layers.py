@@ -13,7 +13,7 @@ from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.finetune import FinetuneSettings
 from luciole.lquantizer.finetune.optimizer import schedule
 from luciole.lquantizer.finetune.parameters import encode, read, trained_ops
-from luciole.lquantizer.finetune.straight_through import quantized, sorted_levels
+from luciole.lquantizer.finetune.straight_through import quantized
 from luciole.lquantizer.finetune.tensorflow import tensorflow
 from luciole.lquantizer.finetune.trainer import Trainer
 from luciole.schema.enums import Padding
@@ -44,7 +44,7 @@ def test_the_nearest_level_is_that_of_the_file_arithmetic(rows: int, bits: int) 
     x = numbers_with_ties(between, 200)
     index = np.stack([codes.encode(row, t) for row, t in zip(x, between, strict=True)])
     wanted = np.take_along_axis(levels, index, axis=1).astype(np.float32)
-    found = quantized(tf, tf.constant(x), sorted_levels(tf, tf.constant(basis), offset))
+    found = quantized(tf, tf.constant(x), tf.constant(basis), tf.constant(offset))
     np.testing.assert_array_equal(found, wanted)
 
 
@@ -57,7 +57,7 @@ def test_gradients_are_those_of_the_formulas(rows: int, bits: int) -> None:
     slope = np.random.default_rng(2).normal(0, 1, x.shape).astype(np.float32)
     variables = [tf.Variable(v) for v in (x, basis, offset)]
     with tf.GradientTape() as tape:
-        y = quantized(tf, variables[0], sorted_levels(tf, variables[1], variables[2]))
+        y = quantized(tf, *variables)
         total = tf.reduce_sum(y * slope)
     to_x, to_basis, to_offset = (g.numpy() for g in tape.gradient(total, variables))
 

@@ -65,8 +65,8 @@ def test_data_that_does_not_fit_is_refused() -> None:
     assert "hold NaN or infinity" in refusal(records={name: broken})
     assert "class numbers [1200] are needed" in refusal(labels=labels[:5])
     assert "class numbers" in refusal(labels=labels.astype(np.float32))
-    shift = FinetuneSettings(shift=1)
-    assert "images [height, width, channels] are needed" in refusal(settings=shift)
+    for settings in (FinetuneSettings(shift=1), FinetuneSettings(mirror=True)):
+        assert "shift and mirror need images [height, width, ch" in refusal(settings=settings)
 
 
 def test_models_that_do_not_fit_are_refused() -> None:

@@ -187,6 +187,29 @@ def test_a_shift_reaches_the_batches() -> None:
     assert len(finetune(student, teacher, {"image": x}, epochs=1, settings=settings).history) == 2
 
 
+def test_mirrored_images_are_places_of_their_own() -> None:
+    teacher, student, _ = convolutional()
+    x = np.random.default_rng(0).normal(0, 1, (60, 8, 7, 5)).astype(np.float32)
+    labels = np.arange(60)
+    settings = FinetuneSettings(mirror=True, batch=20)
+    batches = Batches(student.graph, {"image": x}, labels, settings)
+    turned = 0
+    for places, (images,) in batches.epoch(1):
+        wanted = [x[p % 60, :, ::-1] if p >= 60 else x[p] for p in places]
+        np.testing.assert_array_equal(images, wanted)
+        np.testing.assert_array_equal(images, batches.at(places)[0])
+        np.testing.assert_array_equal(batches.labels_at(places), places % 60)
+        turned += int((places >= 60).sum())
+    assert 10 < turned < 50
+    assert len(finetune(student, teacher, {"image": x}, epochs=1, settings=settings).history) == 2
+
+
+@pytest.mark.parametrize(("records", "size"), [(20, 20), (1000, 32), (15000, 50), (60000, 100)])
+def test_an_epoch_has_300_steps_where_there_are_records_enough(records: int, size: int) -> None:
+    assert FinetuneSettings().batch_of(records) == size
+    assert FinetuneSettings(batch=7).batch_of(records) == 7
+
+
 def test_every_record_is_either_held_back_or_trained_on() -> None:
     _, student, records, _ = digits()
     batches = Batches(student.graph, records, None, FinetuneSettings(held_back=0.1, batch=100))
@@ -204,4 +227,4 @@ def test_the_learning_rate_falls_along_half_a_cosine() -> None:
     assert [schedule(k, 4)[0] for k in (0, 2)] == pytest.approx([1, 0.5])
     assert schedule(99, 100)[0] < 0.001
     assert schedule(1, 4)[1:] == pytest.approx([0.9**2, 0.999**2])
-    assert [FinetuneSettings().rate(k) for k in (1, 2, 3, 8)] == [1e-3, 3e-4, 1e-4, 1e-4]
+    assert [FinetuneSettings().rate(k) for k in (1, 2, 3, 8)] == [1e-3, 3e-4, 1e-4, 3e-5]

@@ -1,0 +1,127 @@
+"""Whole float networks against LiteRT (XNNPACK) on one thread: prints ratios and where time goes.
+
+    python3 -m benchmarks.float_networks FILE.tflite ... [--rounds N] [--json FILE]
+
+Without files: ad01, vww, resnet8 and kws (int8 weights under float activations) in the folder that
+LUCIOLE_DATA names, under models/. Medians of interleaved calls of both interpreters' ``invoke``,
+batch 1, the same random input. Shares are of the sum of the operators' own medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+import luciole
+from benchmarks.machine import machine
+from luciole.interpreter import Interpreter, Plan
+from luciole.ir import Array, Model
+from luciole.tools.timing import interleaved_medians
+
+NETWORKS = ("ad01_fp32", "vww_96_fp32", "resnet8_fp32", "kws_fp32")
+PACKAGES = ("luciole", "numba", "llvmlite", "numpy", "ai-edge-litert")
+PROFILED = 200
+"""Runs with the clock read between operators."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network: medians of one run in microseconds, LiteRT's over ours, the largest difference
+    of their results, and each operator kind's share of our time.
+    """
+
+    network: str
+    luciole_us: float
+    litert_us: float
+    ratio: float
+    difference: float
+    shares: dict[str, float]
+
+
+def measured(path: Path, rounds: int) -> Row:
+    """Run both and compare."""
+    model = luciole.load(path)
+    shape = tuple(n or 1 for n in model.graph.inputs[0].shape)
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    (ours, result), (theirs, wanted) = our_call(model, x), litert_call(path, x)
+    ours()
+    theirs()
+    difference = float(np.abs(result() - wanted()).max())
+    our_us, their_us = interleaved_medians([ours, theirs], rounds)
+    shares = kinds(model, x)
+    return Row(path.stem, our_us, their_us, their_us / our_us, difference, shares)
+
+
+def our_call(model: Model, x: Array) -> tuple[Callable[[], object], Callable[[], Array]]:
+    """luciole's ``invoke``, and what reads its result."""
+    interpreter = Interpreter(model)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    place = interpreter.get_output_details()[0]["index"]
+    return interpreter.invoke, lambda: interpreter.get_tensor(place)
+
+
+def litert_call(path: Path, x: Array) -> tuple[Callable[[], object], Callable[[], Array]]:
+    """LiteRT's, on one thread."""
+    from ai_edge_litert.interpreter import Interpreter as LiteRT
+
+    interpreter = LiteRT(model_path=str(path), num_threads=1)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    place = interpreter.get_output_details()[0]["index"]
+    return interpreter.invoke, lambda: interpreter.get_tensor(place)
+
+
+def kinds(model: Model, x: Array) -> dict[str, float]:
+    """Each operator kind's share of the time, the largest first."""
+    plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
+    place = plan.array(model.graph.inputs[0])
+    assert place is not None
+    place[...] = x
+    times = np.median([plan.run_timed() for _ in range(PROFILED)], axis=0)
+    sums: dict[str, float] = {}
+    for step, time in zip(plan.steps, times.tolist(), strict=True):
+        sums[step.op.kind] = sums.get(step.op.kind, 0) + time / float(times.sum())
+    return dict(sorted(sums.items(), key=lambda item: -item[1]))
+
+
+def paths(given: Sequence[Path]) -> list[Path]:
+    """The files asked for, else those of the networks."""
+    models = Path(os.environ.get("LUCIOLE_DATA", "data")) / "models"
+    return list(given) or [models / f"{name}.tflite" for name in NETWORKS]
+
+
+def line(row: Row) -> str:
+    """One row of the table."""
+    shares = ", ".join(f"{kind} {share:.0%}" for kind, share in row.shares.items() if share > 0.005)
+    figures = f"{row.luciole_us:.1f} | {row.litert_us:.1f} | {row.ratio:.2f}x"
+    return f"{row.network} | {figures} | {row.difference:.0e} | {shares} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, help=".tflite files with one float input")
+    parser.add_argument("--rounds", type=int, default=200, help="samples of each (default 200)")
+    parser.add_argument("--json", type=Path, help="also write the figures to a file")
+    arguments = parser.parse_args()
+    print("us | luciole | LiteRT | ratio | difference | shares |")
+    print("---|---|---|---|---|---|")
+    rows = []
+    for path in paths(arguments.files):
+        rows.append(measured(path, arguments.rounds))
+        print(line(rows[-1]), flush=True)
+    print(f"\n{machine(PACKAGES)}")
+    if arguments.json:
+        found = {"machine": machine(PACKAGES), "networks": [asdict(row) for row in rows]}
+        arguments.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""How quickly this machine can count differing bits and read memory: what kernels cannot beat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from luciole.kernels import jit
+from luciole.kernels.jit import LANES, Record
+
+NEAR = 16 << 10
+"""Bytes that surely are in the nearest cache."""
+
+WORDS = 4
+"""Words that meet as many others in one step, as in a layer of 4 bits."""
+
+
+@jit.kernel
+def lq_counting(r: Record) -> None:
+    """Exclusive or, count and add WORDS x WORDS x 16 words ``r[2]`` times, from NEAR bytes."""
+    tile = jit.counters(1, 4, 4, 1)
+    for k in range(r[2]):
+        at = r[0] + ((k & 63) << 8)
+        tile = jit.count(tile, at, 0, at)
+    jit.write(jit.weigh(tile, r[0], r[0], 0), np.float32(0), np.float32(0), r[1], 0, LANES)
+
+
+@jit.kernel
+def lq_reading(r: Record) -> None:
+    """Read ``r[2]`` times 256 bytes, in order."""
+    tile = jit.counters(1, 1, 1, 4)
+    for k in range(r[2]):
+        tile = jit.count(tile, r[0], 0, r[0] + 256 * k)
+    jit.write(jit.weigh(tile, r[0], r[0], 0), np.float32(0), np.float32(0), r[1], 0, LANES)
+
+
+def counted_per_us() -> float:
+    """Pairs of bits that meet in a microsecond when nothing is waited for."""
+    steps = 10_000
+    bits = 32 * LANES * WORDS * WORDS * steps
+    return bits / _fastest_us(lq_counting, np.ones(NEAR // 4, np.uint32), steps)
+
+
+def bytes_per_us(size: int) -> float:
+    """Bytes that are read in a microsecond from memory of this size that was just read before."""
+    steps = max(1, size // 256)
+    return 256 * steps / _fastest_us(lq_reading, np.ones(64 * steps, np.uint32), steps)
+
+
+def _fastest_us(
+    kernel: jit.Kernel, data: np.ndarray[tuple[int], np.dtype[np.uint32]], n: int
+) -> float:
+    """The least time of one run."""
+    result = np.zeros(4 * LANES, np.float32)
+    record = np.array([data.ctypes.data, result.ctypes.data, n], np.int64)
+    repeated = max(1, (4 << 20) // (256 * n))
+    steps = np.repeat([[kernel.address, record.ctypes.data]], repeated, 0).astype(np.int64)
+    return min(_time_us(jit.caller(steps)) for _ in range(50)) / repeated
+
+
+def _time_us(call: Callable[[], object]) -> float:
+    begun = time.perf_counter_ns()
+    call()
+    return (time.perf_counter_ns() - begun) / 1000

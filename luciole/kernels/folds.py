@@ -1,0 +1,64 @@
+"""Sums and maxima of many vectors, as kernels compute them.
+
+Four vectors are combined side by side, and in chunks: so additions need not wait for each other,
+and rounding errors stay small. ``start`` changes nothing that it is combined with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from luciole.kernels import jit
+from luciole.kernels.jit import LANES, elementwise
+
+CHUNK = 256
+"""Vectors of which one sum is made before it is added to the others."""
+
+
+@jit.merged
+def load(x: int, lanes: int, other: float) -> Any:
+    """The first lanes of a vector, ``other`` behind them."""
+    if lanes == LANES:
+        return elementwise.load_vector(x)
+    return elementwise.load_first(x, lanes, other)
+
+
+@jit.merged
+def store(vector: Any, y: int, lanes: int) -> None:
+    """Write the first lanes of a vector."""
+    if lanes == LANES:
+        elementwise.store_vector(vector, y)
+    else:
+        elementwise.store_first(vector, y, lanes)
+
+
+@jit.merged
+def column(function: Any, x: int, distance: int, count: int, lanes: int, start: float) -> Any:
+    """Combine ``count`` vectors, ``distance`` bytes from one to the next, lane by lane.
+
+    What is loaded comes first in every combination, so that MAXIMUM leaves out NaN.
+    """
+    total = elementwise.spread(start)
+    for first in range(0, count, CHUNK):
+        chunk = min(count - first, CHUNK)
+        a = b = c = d = elementwise.spread(start)
+        for _ in range(chunk // 4):
+            a = elementwise.combined(function, load(x, lanes, start), a)
+            b = elementwise.combined(function, load(x + distance, lanes, start), b)
+            c = elementwise.combined(function, load(x + 2 * distance, lanes, start), c)
+            d = elementwise.combined(function, load(x + 3 * distance, lanes, start), d)
+            x += 4 * distance
+        for _ in range(chunk % 4):
+            a = elementwise.combined(function, load(x, lanes, start), a)
+            x += distance
+        a, c = elementwise.combined(function, b, a), elementwise.combined(function, d, c)
+        total = elementwise.combined(function, elementwise.combined(function, c, a), total)
+    return total
+
+
+@jit.merged
+def row(function: Any, x: int, count: int, start: float) -> Any:
+    """Combine ``count`` floats side by side into a vector."""
+    whole = column(function, x, 4 * LANES, count // LANES, LANES, start)
+    last = elementwise.load_first(x + count // LANES * 4 * LANES, count % LANES, start)
+    return elementwise.combined(function, last, whole)

@@ -1,0 +1,249 @@
+"""Vectors of 16 floats in kernels: load, compute element by element, store.
+
+A vector is a ``Tile`` of one. The functions that kernels apply are numbered, so that a kernel's
+factory can hold one in a closure, see ``function``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+from llvmlite import ir
+from numba.extending import models, register_model
+
+from luciole.kernels.jit import functions, masked
+from luciole.kernels.jit.lanes import Lanes
+from luciole.kernels.jit.scalars import intrinsic, literal_intrinsic, types
+from luciole.kernels.jit.vectors import (
+    F32,
+    FLOATS,
+    I32,
+    INTS,
+    LANES,
+    Tile,
+    gather,
+    load,
+    splat,
+    store,
+)
+
+VECTOR = Tile(types.float32, 1)
+
+
+class Unary(IntEnum):
+    """Functions of one vector x and two parameters a and b."""
+
+    ABS = 0
+    NEG = 1
+    SQUARE = 2
+    SQRT = 3
+    RSQRT = 4
+    EXP = 5
+    LOG = 6
+    TANH = 7
+    LOGISTIC = 8
+    ELU = 9
+    GELU = 10
+    GELU_BY_TANH = 11
+    HARD_SWISH = 12
+    CLAMP = 13
+    LEAKY_RELU = 14
+    SCALE = 15
+    SCALED_EXP = 16
+    LESS_BOTH = 17
+
+
+class Binary(IntEnum):
+    """Functions of two vectors."""
+
+    ADD = 100
+    SUB = 101
+    MUL = 102
+    DIV = 103
+    MAXIMUM = 104
+    MINIMUM = 105
+    PRELU = 106
+    LARGER_OR_NAN = 107
+
+
+_UNARY: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
+    Unary.ABS: lambda x, a, b: abs(x),
+    Unary.NEG: lambda x, a, b: -x,
+    Unary.SQUARE: lambda x, a, b: x * x,
+    Unary.SQRT: lambda x, a, b: x.sqrt(),
+    Unary.RSQRT: lambda x, a, b: x.number(1.0) / x.sqrt(),
+    Unary.EXP: lambda x, a, b: functions.exp(x),
+    Unary.LOG: lambda x, a, b: functions.log(x),
+    Unary.TANH: lambda x, a, b: functions.tanh(x),
+    Unary.LOGISTIC: lambda x, a, b: functions.logistic(x),
+    Unary.ELU: lambda x, a, b: functions.elu(x),
+    Unary.GELU: lambda x, a, b: functions.gelu(x),
+    Unary.GELU_BY_TANH: lambda x, a, b: functions.gelu_by_tanh(x),
+    Unary.HARD_SWISH: lambda x, a, b: functions.hard_swish(x),
+    Unary.CLAMP: lambda x, a, b: x.at_least(a).at_most(b),
+    Unary.LEAKY_RELU: lambda x, a, b: x.where(x.compared(">", 0.0), x * a),
+    Unary.SCALE: lambda x, a, b: x * a,
+    Unary.SCALED_EXP: lambda x, a, b: functions.exp_below((x - a) * b),
+    Unary.LESS_BOTH: lambda x, a, b: (x - a) - b,
+}
+
+_BINARY: dict[int, Callable[[Lanes, Lanes], Lanes]] = {
+    Binary.ADD: lambda x, y: x + y,
+    Binary.SUB: lambda x, y: x - y,
+    Binary.MUL: lambda x, y: x * y,
+    Binary.DIV: lambda x, y: x / y,
+    Binary.MAXIMUM: lambda x, y: x.where(x.compared(">", y), y),
+    Binary.MINIMUM: lambda x, y: x.where(x.compared("<", y), y),
+    Binary.PRELU: lambda x, y: x.where(x.compared(">=", 0.0), x * y),
+    Binary.LARGER_OR_NAN: lambda x, y: x.where(x.is_nan(), x.where(x.compared(">", y), y)),
+}
+
+
+class _Function(types.Type):  # type: ignore[misc]  # numba is not typed
+    """The type of a numbered function: the number is part of it, the value holds nothing."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(name=f"Function({number})")
+
+
+register_model(_Function)(models.OpaqueModel)
+
+
+@literal_intrinsic
+def function(typing_context: Any, number: Any) -> Any:
+    """A function by its number (of ``Unary`` or ``Binary``), a constant when a kernel is
+    compiled.
+    """
+    kind = _Function(number.literal_value)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.get_dummy_value()
+
+    return kind(types.int64), generate
+
+
+@intrinsic
+def number(typing_context: Any, bits: Any) -> Any:
+    """The float32 whose bits are the lower half of a record's number."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(builder.trunc(args[0], I32), F32)
+
+    return types.float32(types.int64), generate
+
+
+@intrinsic
+def spread(typing_context: Any, number: Any) -> Any:
+    """A number in every lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return gather(builder, [splat(builder, args[0])])
+
+    return VECTOR(types.float32), generate
+
+
+@intrinsic
+def load_vector(typing_context: Any, address: Any) -> Any:
+    """16 floats from an address on."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return gather(builder, [load(builder, FLOATS, args[0])])
+
+    return VECTOR(types.int64), generate
+
+
+@intrinsic
+def store_vector(typing_context: Any, vector: Any, address: Any) -> Any:
+    """Write 16 floats to an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        store(builder, builder.extract_value(args[0], 0), args[1])
+        return context.get_dummy_value()
+
+    return types.void(VECTOR, types.int64), generate
+
+
+@intrinsic
+def load_first(typing_context: Any, address: Any, count: Any, other: Any) -> Any:
+    """``count`` floats (at most 16) from an address on, nothing behind them is read; ``other`` in
+    the lanes that are left.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        address, count, other = args
+        lanes = masked.lanes_before(builder, count, 0)
+        loaded = masked.load_first(builder, address, 0, lanes, splat(builder, other))
+        return gather(builder, [loaded])
+
+    return VECTOR(types.int64, types.int64, types.float32), generate
+
+
+@intrinsic
+def store_first(typing_context: Any, vector: Any, address: Any, count: Any) -> Any:
+    """Write the first ``count`` floats (at most 16) to an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector, address, count = args
+        lanes = masked.lanes_before(builder, count, 0)
+        masked.store_first(builder, builder.extract_value(vector, 0), address, 0, lanes)
+        return context.get_dummy_value()
+
+    return types.void(VECTOR, types.int64, types.int64), generate
+
+
+@intrinsic
+def mapped(typing_context: Any, function: Any, x: Any, a: Any, b: Any) -> Any:
+    """A unary function of a vector, with its parameters a and b."""
+    formula = _UNARY[function.number]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x = Lanes(builder, builder.extract_value(args[1], 0))
+        a, b = (x.of(splat(builder, parameter)) for parameter in args[2:])
+        return gather(builder, [formula(x, a, b).value])
+
+    return VECTOR(function, VECTOR, types.float32, types.float32), generate
+
+
+@intrinsic
+def combined(typing_context: Any, function: Any, x: Any, y: Any) -> Any:
+    """A binary function of two vectors."""
+    formula = _BINARY[function.number]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x, y = (Lanes(builder, builder.extract_value(v, 0)) for v in args[1:])
+        return gather(builder, [formula(x, y).value])
+
+    return VECTOR(function, VECTOR, VECTOR), generate
+
+
+@intrinsic
+def folded(typing_context: Any, function: Any, x: Any) -> Any:
+    """A binary function over the lanes of a vector, as a number: of neighbours 8 lanes apart, then
+    4, 2 and 1.
+    """
+    formula = _BINARY[function.number]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x = Lanes(builder, builder.extract_value(args[1], 0))
+        distance = LANES // 2
+        while distance:
+            turned = [(lane + distance) % LANES for lane in range(LANES)]
+            other = builder.shuffle_vector(x.value, x.value, ir.Constant(INTS, turned))
+            x, distance = formula(x, x.of(other)), distance // 2
+        return builder.extract_element(x.value, ir.Constant(I32, 0))
+
+    return types.float32(function, VECTOR), generate
+
+
+@intrinsic
+def plus_product(typing_context: Any, sum_: Any, x: Any, y: Any) -> Any:
+    """sum + x y, with one rounding where the machine can."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        sum_, x, y = (Lanes(builder, builder.extract_value(v, 0)) for v in args)
+        return gather(builder, [x.times_plus(y, sum_).value])
+
+    return VECTOR(VECTOR, VECTOR, VECTOR), generate

@@ -1,0 +1,50 @@
+"""Vectors of which only the first lanes are in memory: nothing is touched behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from luciole.kernels.jit.scalars import I64
+from luciole.kernels.jit.vectors import FLOATS, I32, INTS, LANES, pointer, splat
+
+TRUTHS = ir.VectorType(ir.IntType(1), LANES)
+"""One truth value for each lane."""
+
+_NUMBERS = ir.Constant(INTS, list(range(LANES)))
+_ALIGNMENT = ir.Constant(I32, 4)
+
+
+def lanes_before(builder: Any, count: Any, first: int) -> Any:
+    """Which lanes of a vector are among ``count`` elements, where its own first is number
+    ``first``.
+    """
+    left = builder.sub(count, ir.Constant(I64, first))
+    few = builder.icmp_signed("<", left, ir.Constant(I64, LANES))
+    some = builder.icmp_signed(">", left, ir.Constant(I64, 0))
+    left = builder.select(few, left, ir.Constant(I64, LANES))
+    left = builder.select(some, left, ir.Constant(I64, 0))
+    return builder.icmp_signed("<", _NUMBERS, splat(builder, builder.trunc(left, I32)))
+
+
+def load_first(builder: Any, address: Any, offset: int, lanes: Any, others: Any) -> Any:
+    """The floats of some lanes at an address, ``others`` in the rest."""
+    place = pointer(builder, address, FLOATS, offset)
+    kinds = [place.type, I32, TRUTHS, FLOATS]
+    function = ir.FunctionType(FLOATS, kinds)
+    load = cgutils.get_or_insert_function(
+        builder.module, function, f"llvm.masked.load.v{LANES}f32.p0"
+    )
+    return builder.call(load, [place, _ALIGNMENT, lanes, others])
+
+
+def store_first(builder: Any, value: Any, address: Any, offset: int, lanes: Any) -> None:
+    """Write some lanes of a vector of floats to an address."""
+    place = pointer(builder, address, FLOATS, offset)
+    function = ir.FunctionType(ir.VoidType(), [FLOATS, place.type, I32, TRUTHS])
+    store = cgutils.get_or_insert_function(
+        builder.module, function, f"llvm.masked.store.v{LANES}f32.p0"
+    )
+    builder.call(store, [value, place, _ALIGNMENT, lanes])

@@ -1,0 +1,109 @@
+"""Elements on the move in kernels: copied as bytes, whatever they mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from luciole.kernels.jit.compiling import merged
+from luciole.kernels.jit.scalars import intrinsic, literal_intrinsic, types
+from luciole.kernels.jit.vectors import INTS, LANES, addresses, load, pointer, store
+
+
+@literal_intrinsic
+def move(typing_context: Any, to: Any, source: Any, size: Any) -> Any:
+    """Copy ``size`` bytes, a constant when a kernel is compiled, between two addresses."""
+    kind = ir.VectorType(ir.IntType(8), size.literal_value)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        loaded = builder.load(pointer(builder, args[1], kind))
+        stored = builder.store(loaded, pointer(builder, args[0], kind))
+        loaded.align = stored.align = 1
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, size), generate  # one compiled body per size
+
+
+@merged
+def copy(to: int, source: int, count: int) -> None:
+    """Copy bytes; the last of several pieces may overlap the one before it."""
+    if count >= 64:
+        for _ in range(count // 64):
+            move(to, source, 64)
+            to += 64
+            source += 64
+        rest = count % 64
+        if rest:
+            move(to + rest - 64, source + rest - 64, 64)
+    elif count >= 32:
+        move(to, source, 32)
+        move(to + count - 32, source + count - 32, 32)
+    elif count >= 16:
+        move(to, source, 16)
+        move(to + count - 16, source + count - 16, 16)
+    else:
+        _copy_few(to, source, count)
+
+
+@merged
+def _copy_few(to: int, source: int, count: int) -> None:
+    """Copy less than 16 bytes."""
+    if count >= 8:
+        move(to, source, 8)
+        move(to + count - 8, source + count - 8, 8)
+    elif count >= 4:
+        move(to, source, 4)
+        move(to + count - 4, source + count - 4, 4)
+    elif count >= 2:
+        move(to, source, 2)
+        move(to + count - 2, source + count - 2, 2)
+    elif count:
+        move(to, source, 1)
+
+
+@merged
+def scatter(to: int, source: int, item: int, count: int, step: int, source_step: int) -> None:
+    """Copy ``count`` elements of ``item`` bytes (1, 2, 4, 8 or 16), each ``step`` bytes on."""
+    for _ in range(count):
+        if item == 4:
+            move(to, source, 4)
+        elif item == 1:
+            move(to, source, 1)
+        elif item == 2:
+            move(to, source, 2)
+        elif item == 8:
+            move(to, source, 8)
+        else:
+            move(to, source, 16)
+        to += step
+        source += source_step
+
+
+@intrinsic
+def turn(typing_context: Any, to: Any, step: Any, source: Any, source_step: Any) -> Any:
+    """Transpose 16 x 16 elements of 4 bytes; the steps lead from row to row."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        to, step, source, source_step = args
+        rows = [load(builder, INTS, a) for a in addresses(builder, source, source_step, LANES)]
+        distance = LANES // 2
+        while distance:
+            _exchange(builder, rows, distance)
+            distance //= 2
+        for row, address in zip(rows, addresses(builder, to, step, LANES), strict=True):
+            store(builder, row, address)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, types.int64), generate
+
+
+def _exchange(builder: Any, rows: list[Any], distance: int) -> None:
+    """Exchange blocks of ``distance`` x ``distance`` elements beside the diagonal."""
+    lanes = range(LANES)
+    upper = [lane if not lane & distance else LANES + lane - distance for lane in lanes]
+    lower = [lane + distance if not lane & distance else LANES + lane for lane in lanes]
+    for first in (row for row in lanes if not row & distance):
+        a, b = rows[first], rows[first + distance]
+        rows[first] = builder.shuffle_vector(a, b, ir.Constant(INTS, upper))
+        rows[first + distance] = builder.shuffle_vector(a, b, ir.Constant(INTS, lower))

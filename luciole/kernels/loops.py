@@ -1,0 +1,112 @@
+"""Nested loops over several tensors at once, with as few axes as their layout allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array
+from luciole.kernels import jit
+from luciole.kernels.jit import longs
+from luciole.kernels.registry import NativeStep, shares
+
+LEAST_SHARE = 1 << 14
+"""Elements below which a thread of its own does not pay: a few microseconds of work."""
+
+Table = NDArray[np.int64]
+"""Loops from outside in, a row for each: extent, then how many bytes each tensor moves on."""
+
+
+def collapsed(shape: Sequence[int], *steps: Sequence[int]) -> Table:
+    """Loops over ``shape`` where each tensor moves by its ``steps``, in bytes.
+
+    Axes of extent 1 are left out unless there is no other, and two neighbours are one where every
+    tensor goes on evenly.
+    """
+    rows: list[list[int]] = []
+    for extent, *moves in zip(shape, *steps, strict=True):
+        if extent == 1:
+            continue
+        if rows and all(
+            outer == inner * extent for outer, inner in zip(rows[-1][1:], moves, strict=True)
+        ):
+            rows[-1] = [rows[-1][0] * extent, *moves]
+        else:
+            rows.append([extent, *moves])
+    return np.array(rows or [[1] + [0] * len(steps)], np.int64)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A table by how a kernel walks it: its last loop, the one around that, and all others."""
+
+    around: Table
+    lines: tuple[int, ...]
+    inner: tuple[int, ...]
+
+    @classmethod
+    def of(cls, table: Table) -> Cut:
+        """A loop that is not there runs once."""
+        inner, line, around = table[-1], np.array([1] + [0] * (table.shape[1] - 1)), table[:-1]
+        if len(around):
+            line, around = around[-1], around[:-1]
+        return cls(np.ascontiguousarray(around), tuple(line.tolist()), tuple(inner.tolist()))
+
+    @property
+    def described(self) -> tuple[int, int]:
+        """Address and number of the loops around, as ``offset`` takes them."""
+        return int(self.around.ctypes.data), len(self.around)
+
+
+def count(table: Table) -> int:
+    """How often the innermost body runs."""
+    return int(table[:, 0].prod())
+
+
+def contiguous(shape: Sequence[int], item: int = 4) -> tuple[int, ...]:
+    """The steps of a tensor in C order."""
+    steps = [item]
+    for extent in reversed(shape[1:]):
+        steps.append(steps[-1] * extent)
+    return tuple(reversed(steps))[-len(shape) :] if shape else ()
+
+
+def stretched(shape: Sequence[int], to: Sequence[int], item: int = 4) -> tuple[int, ...]:
+    """The steps of a tensor in C order that is broadcast to another shape: 0 along what repeats."""
+    steps = zip(shape, contiguous(shape, item), strict=True)
+    moves = tuple(0 if extent == 1 else step for extent, step in steps)
+    return (0,) * (len(to) - len(shape)) + moves
+
+
+def step(
+    kernel: jit.Kernel,
+    record: Sequence[int],
+    begin: int,
+    elements: int,
+    owns: tuple[Array, ...] = (),
+) -> NativeStep:
+    """A kernel on a record whose pieces of work are ``record[begin]`` to ``record[begin + 1]``.
+
+    Threads share them where each gets enough of the ``elements``.
+    """
+    numbers, pieces = np.array(record, np.int64), record[begin + 1]
+    least = -(-LEAST_SHARE * pieces // max(elements, 1))
+    split = partial(shares, numbers, begin, pieces, least=least)
+    return NativeStep(kernel.address, numbers, owns, split)
+
+
+@jit.merged
+def offset(table: int, axes: int, columns: int, tensor: int, index: int) -> int:
+    """How far a tensor has moved in the ``index``-th run of a table's loops."""
+    total = 0
+    for axis in range(axes - 1, 0, -1):
+        row = longs(table + 8 * columns * axis)
+        total += index % row[0] * row[1 + tensor]
+        index //= row[0]
+    if axes:  # what is left counts the outermost loop: a division is dear
+        total += index * longs(table)[1 + tensor]
+    return total

@@ -1,0 +1,118 @@
+"""Inputs of the LQ operators to bit planes: what a layer prepares for it, and the compiled loop.
+
+Inputs are encoded in a basis of rising magnitudes, because its codes mostly rise with its levels:
+then the comparisons of a binary search are the bits of the code. Where they do not, the code is
+selected along with the thresholds, and with more than MAX_SELECTED bits both are looked up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, codes
+from luciole.kernels import jit
+from luciole.kernels.jit import Record, words
+from luciole.kernels.lq_memory import Memory
+
+MAX_SELECTED = 4
+"""Bits up to which all thresholds are kept in registers."""
+
+X, ROWS, _LENGTH, _TO, _THRESHOLDS, _CODES, _BITS, _STEP = range(8)
+"""The fields of a record: where floats are, how many rows (both may change before each call) of
+how many, where words go, two tables, the number of bits, and the bytes from word to word.
+"""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """An input's basis turned into one of rising magnitudes, its levels and their codes.
+
+    ``thresholds`` are [2^K - 1], ``codes`` [2^K]: the code number of each level, bit i standing for
+    element i of ``basis``.
+    """
+
+    basis: NDArray[np.float32]
+    thresholds: NDArray[np.float32]
+    codes: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, scales: Array, offset: float) -> Encoding:
+        """The encoding of inputs with these scales."""
+        levels, order = codes.levels(scales, offset)
+        rising = np.argsort(np.abs(scales), kind="stable")
+        bits = (order[:, None] >> rising) & 1
+        bits = np.where(scales[rising] < 0, 1 - bits, bits)
+        numbers = (bits << np.arange(len(scales))).sum(1).astype(np.uint32)
+        basis = np.abs(scales[rising]).astype(np.float32)
+        return cls(basis, codes.thresholds(levels), numbers)
+
+    @property
+    def bits(self) -> int:
+        """Elements of the basis."""
+        return len(self.basis)
+
+    @property
+    def kernel(self) -> jit.Kernel:
+        """What encodes rows of floats, see ``lq_encoding``."""
+        if self.bits > MAX_SELECTED:
+            return kernel(0, 0)
+        rising = bool((self.codes == np.arange(len(self.codes))).all())
+        return kernel(len(self.thresholds), 0 if rising else len(self.codes))
+
+    def record(self, memory: Memory, rows: tuple[int, int], planes: int, to: int) -> int:
+        """The address of a record for (number, length) of rows of floats; a word at ``to`` has room
+        for this many planes. Whoever calls the kernel fills in X.
+        """
+        tables = memory.keep(self.thresholds), memory.keep(self.codes)
+        return memory.record(0, *rows, to, *tables, self.bits, 4 * planes)
+
+
+@cache
+def kernel(thresholds: int, numbers: int) -> jit.Kernel:
+    """The kernel that keeps so many thresholds and codes of levels in registers."""
+
+    @jit.kernel
+    def lq_encoding(r: Record) -> None:
+        """Encode rows of floats as words of bit planes, one row behind the other. Plane i of a word
+        stands ``4 i`` bytes behind plane 0; what fills up the last word of a row is 0.
+        """
+        between = jit.float_splats(r[_THRESHOLDS], thresholds)
+        levels = between, jit.word_splats(r[_CODES], numbers)
+        length, to, step = r[_LENGTH], r[_TO], r[_STEP]
+        for row in range(r[ROWS]):
+            x = r[X] + 4 * row * length
+            for w in range(length >> 5):
+                _encode_word(levels, r, jit.word_floats(x + 128 * w), 0xFFFFFFFF, to + w * step)
+            to += (length >> 5) * step
+            rest = length & 31
+            if rest:
+                last = jit.first_floats(x + 4 * (length - rest), rest)
+                _encode_word(levels, r, last, (1 << rest) - 1, to)
+                to += step
+
+    return lq_encoding
+
+
+@jit.merged
+def _encode_word(levels: Any, r: Record, x: Any, mask: int, to: int) -> None:
+    if jit.is_empty(levels[0]):
+        _look_up_word(r, x, mask, to)
+    else:
+        jit.encode_word(x, levels[0], levels[1], mask, to)
+
+
+@jit.inline
+def _look_up_word(r: Record, x: Any, mask: int, to: int) -> None:
+    numbers = jit.lowest_levels()
+    step = 1 << (r[_BITS] - 1)
+    while step > 0:
+        numbers = jit.raise_levels(numbers, x, r[_THRESHOLDS], step)
+        step >>= 1
+    found = jit.looked_up(numbers, r[_CODES])
+    for i in range(r[_BITS]):
+        words(to)[i] = jit.plane(found, i) & np.uint32(mask)

@@ -1,0 +1,176 @@
+"""A row of inputs sorted by level: lists of their numbers, and the order in which to add them up.
+
+A segment is what one set of 8-bit counters holds: up to 120 inputs whose weights are subtracted and
+up to 120 whose weights are added. There are two ways to cut lists into segments, and the cheaper
+one for the row at hand is taken: levels L and -L share counters (one list is subtracted, the other
+added); or the most frequent level m is left out, because its weights' sum is all weights' sum less
+the others' (every other level L then counts as L - m).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from luciole.kernels import jit
+from luciole.kernels.jit import Record, floats, longs
+from luciole.kernels.jit.bitsliced import MOST_ROWS
+
+X, INPUTS, THRESHOLDS, LEVELS, LISTS, STRIDE, COUNTS = range(7)
+"""The fields of a record: the row and its length, tables of thresholds and of levels without their
+offset, one list for each level and the bytes from one to the next, and how long they are.
+"""
+
+SEGMENTS, FACTORS, SUMMARY = range(7, 10)
+"""Where results go: for each segment (list to subtract, its units, list to add, its units) with a
+factor; and (number of segments, number of inputs). Behind the factors' room, at ``FACTORS`` - 16,
+stand three floats: what a result begins with, the factor of all weights' sum, and the sum of all
+levels.
+"""
+
+UNIT = 8
+"""Rows that are added at once; lists are filled up with the number of a row of zeros."""
+
+LONGEST = MOST_ROWS // UNIT
+"""Units of one list in a segment."""
+
+UNIT_COST, SEGMENT_COST = 12, 90
+"""About how many cycles a unit and a segment take (Zen 5; Zen 4: 17 and 100)."""
+
+SLACK = 64
+"""Places behind a list's end that are written to."""
+
+
+@cache
+def kernel(levels: int) -> jit.Kernel:
+    """The kernel for this number of levels."""
+    thresholds = levels - 1
+
+    @jit.kernel
+    def lq_sorting(r: Record) -> None:
+        """Sort a row, and plan its segments."""
+        between = jit.float_splats(r[THRESHOLDS], thresholds)
+        counts, n = longs(r[COUNTS]), r[INPUTS]
+        for level in range(levels):
+            counts[level] = 0
+        for w in range(n >> 5):
+            x = jit.word_floats(r[X] + 128 * w)
+            jit.sort_word(x, between, 32 * w, 0xFFFFFFFF, r[LISTS], r[STRIDE], r[COUNTS])
+        rest = n & 31
+        if rest:
+            x = jit.first_floats(r[X] + 4 * (n - rest), rest)
+            mask = (1 << rest) - 1
+            jit.sort_word(x, between, n - rest, mask, r[LISTS], r[STRIDE], r[COUNTS])
+        for level in range(levels):
+            jit.fill_up(r[LISTS] + level * r[STRIDE] + 2 * counts[level], n)
+        _plan(r, levels)
+
+    return lq_sorting
+
+
+@jit.inline
+def _units(count: int) -> int:
+    return (count + UNIT - 1) // UNIT
+
+
+@jit.inline
+def _segments(units: int) -> int:
+    return (units + LONGEST - 1) // LONGEST
+
+
+@jit.inline
+def _plan(r: Record, levels: int) -> None:
+    """Choose how to cut the lists into segments, and write them."""
+    counts, values, summary = longs(r[COUNTS]), floats(r[LEVELS]), floats(r[FACTORS] - 16)
+    most, pairs, alone, total = 0, 0, 0, 0.0
+    half = levels >> 1
+    for level in range(levels):
+        total += counts[level] * np.float64(values[level])
+        alone += _segments(_units(counts[level]))
+        if counts[level] > counts[most]:
+            most = level
+    for level in range(half):
+        longer = max(counts[half + level], counts[half - 1 - level])
+        pairs += _segments(_units(longer))
+    left_out = _units(counts[most])
+    alone -= _segments(left_out)
+    summary[2] = total
+    if (pairs - alone) * SEGMENT_COST + left_out * UNIT_COST > 0:
+        _leave_out(r, levels, most, total)
+    else:
+        _pair(r, half, total)
+
+
+@jit.inline
+def _pair(r: Record, half: int, total: float) -> None:
+    """Segments of levels L and -L: sum = sum_L 2 L (added - subtracted) - all levels' sum, and a
+    counter holds added - subtracted - 1.
+    """
+    counts, values, summary = longs(r[COUNTS]), floats(r[LEVELS]), floats(r[FACTORS] - 16)
+    start, made = -total, 0
+    for level in range(half):
+        low, high = half - 1 - level, half + level
+        minus, plus = _units(counts[low]), _units(counts[high])
+        factor = 2 * values[high]
+        place = 0
+        while place < max(minus, plus):
+            first = _part(r, low, place, minus), _part(r, high, place, plus)
+            _write(r, made, first, place, (minus, plus), factor)
+            start += factor
+            place += LONGEST
+            made += 1
+    summary[0], summary[1] = start, 0
+    longs(r[SUMMARY])[0] = made
+
+
+@jit.inline
+def _leave_out(r: Record, levels: int, most: int, total: float) -> None:
+    """Segments of every level but the most frequent, m: sum = 2 m all + sum_L 2 (L - m) added - all
+    levels' sum, ``all`` being the number of all bits that are set.
+    """
+    counts, values, summary = longs(r[COUNTS]), floats(r[LEVELS]), floats(r[FACTORS] - 16)
+    start, made = -total, 0
+    for level in range(levels):
+        if level != most:
+            plus = _units(counts[level])
+            factor = 2 * (values[level] - values[most])
+            place = 0
+            while place < plus:
+                first = r[LISTS], _part(r, level, place, plus)
+                _write(r, made, first, place, (0, plus), factor)
+                start += factor
+                place += LONGEST
+                made += 1
+    summary[0], summary[1] = start, 2 * values[most]
+    longs(r[SUMMARY])[0] = made
+
+
+@jit.inline
+def _part(r: Record, level: int, place: int, units: int) -> int:
+    """The address of a list from one of its units on, of the list itself behind its end."""
+    start: int = r[LISTS] + level * r[STRIDE]
+    return start + 2 * UNIT * (place if place < units else 0)
+
+
+@jit.inline
+def _write(
+    r: Record,
+    number: int,
+    first: tuple[int, int],
+    place: int,
+    units: tuple[int, int],
+    factor: float,
+) -> None:
+    segment = longs(r[SEGMENTS] + 32 * number)
+    for k in range(2):
+        segment[2 * k] = first[k]
+        segment[2 * k + 1] = max(0, min(LONGEST, units[k] - place))
+    floats(r[FACTORS])[number] = factor
+
+
+def most_segments(inputs: int, levels: int) -> int:
+    """Segments that a row may need: a full one for every MOST_ROWS inputs, and one not full for
+    each level.
+    """
+    return inputs // MOST_ROWS + levels

@@ -1,0 +1,94 @@
+"""How a layer of learned levels is cut into tiles whose counters stay in registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array
+from luciole.kernels.jit import LANES
+
+MAX_COUNTERS = 20
+"""Vectors of counters in one tile: with weights and an input word they fill 32 registers."""
+
+MAX_PIXELS = 8
+"""Pixels in one tile: each takes a register that holds its address."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a layer is cut: ``passes`` over ``planes`` input planes each (together at least kx), and
+    ``groups`` of ``vectors`` times 16 outputs. A pixel is a position of an image, or a row of a
+    matrix.
+    """
+
+    planes: int
+    passes: int
+    weight_planes: int
+    vectors: int
+    groups: int
+    most_pixels: int
+
+    @classmethod
+    def of(cls, kx: int, kw: int, outputs: int, pixels: int | None = None) -> Tiling:
+        """Tiles that read as few words as possible for what they count.
+
+        For a layer with at most ``pixels`` of them; where that is left open tiles are wide.
+        """
+        passes = -(-kx * kw // MAX_COUNTERS)
+        planes = -(-kx // passes)
+        needed = -(-outputs // LANES)
+        fitting = [v for v in (4, 2, 1) if v * planes * kw <= MAX_COUNTERS]
+
+        def most(vectors: int) -> int:
+            fits = max(1, min(MAX_PIXELS, MAX_COUNTERS // (planes * kw * vectors)))
+            return fits if pixels is None else max(1, min(fits, pixels))
+
+        def words(vectors: int) -> tuple[int, float]:
+            waste = -(-needed // vectors) * vectors
+            if pixels is None:
+                return waste, 0
+            counted = planes * kw * vectors * most(vectors)
+            return waste, (kw * vectors + planes * most(vectors) / 2) / counted
+
+        vectors = min(fitting, key=words)
+        return cls(planes, passes, kw, vectors, -(-needed // vectors), most(vectors))
+
+    @property
+    def lanes(self) -> int:
+        """Outputs in one group."""
+        return self.vectors * LANES
+
+    @property
+    def all_planes(self) -> int:
+        """Planes for which a word of the input has room."""
+        return self.planes * self.passes
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """What a kernel is compiled for besides its pixels: planes, weight planes, vectors and
+        passes.
+        """
+        return self.planes, self.weight_planes, self.vectors, self.passes
+
+    def filled(self, basis: Array) -> NDArray[np.float32]:
+        """An input's basis [kx], and 0 for planes that nothing is written to."""
+        padded = np.zeros(self.all_planes, np.float32)
+        padded[: len(basis)] = basis
+        return padded
+
+    def by_group(self, array: Array) -> Array:
+        """[o, ...] as [groups, ..., lanes], filled up with zeros."""
+        padded = np.zeros((self.groups * self.lanes, *array.shape[1:]), array.dtype)
+        padded[: len(array)] = array
+        grouped = padded.reshape(self.groups, self.lanes, *array.shape[1:])
+        return np.moveaxis(grouped, 1, -1)
+
+    def factors(self, basis: Array, scales: Array) -> NDArray[np.float32]:
+        """What a differing bit of input plane i and weight plane j takes away: [groups, i, j,
+        lanes], for an input's basis [kx] and the weights' scales [o, kw].
+        """
+        products = -2 * scales[:, None, :].astype(np.float64) * self.filled(basis)[:, None]
+        return self.by_group(products.astype(np.float32))

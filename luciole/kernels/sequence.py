@@ -1,0 +1,67 @@
+"""Kernels over tables of tiles, one after the other as one step, or shared by threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array
+from luciole.kernels import jit
+from luciole.kernels.jit import Record
+from luciole.kernels.registry import NativeStep
+
+TABLE, TILES = 5, 6
+"""Where the records of such kernels have the table's address and its number of tiles."""
+
+LEAST_CYCLES = 10_000
+"""Less work than this is not worth a thread, which must be told and waited for."""
+
+
+class Part(NamedTuple):
+    """A kernel over a table of tiles, its record, and the bytes of one tile in the table."""
+
+    address: int
+    record: Array
+    row: int
+
+
+def in_sequence(parts: Sequence[Part], owns: Sequence[Array], cycles: float) -> NativeStep:
+    """A step that does all parts, some ``cycles`` of work; ``owns`` is what they point into."""
+    kept = list(owns)
+
+    def split(threads: int) -> list[Array]:
+        useful = min(threads, int(cycles / LEAST_CYCLES))
+        return [_record(_share(parts, i, useful), kept) for i in range(useful if useful > 1 else 0)]
+
+    record = _record(parts, kept)
+    return NativeStep(_sequence.address, record, tuple(kept), split)
+
+
+def _record(parts: Sequence[Part], kept: list[Array]) -> NDArray[np.int64]:
+    kept += [part.record for part in parts]
+    rows = [(part.address, part.record.ctypes.data) for part in parts]
+    return np.array([len(rows), *(n for row in rows for n in row)], np.int64)
+
+
+def _share(parts: Sequence[Part], thread: int, threads: int) -> list[Part]:
+    """One thread's tiles of each part; of parts with few tiles it has all of some."""
+    mine = []
+    for i, part in enumerate(parts):
+        count = int(part.record[TILES])
+        begin, end = (count * t // threads for t in (thread, thread + 1))
+        if count < threads:
+            begin, end = (0, count) if i % threads == thread else (0, 0)
+        record = part.record.copy()
+        record[TABLE] += begin * part.row
+        record[TILES] = end - begin
+        mine += [part._replace(record=record)] if end > begin else []
+    return mine
+
+
+@jit.kernel
+def _sequence(r: Record) -> None:
+    for i in range(r[0]):
+        jit.call(r[1 + 2 * i], r[2 + 2 * i])

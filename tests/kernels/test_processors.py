@@ -1,0 +1,43 @@
+"""Kernels compiled for processors with fewer registers and instructions give the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import numpy as np
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.kernels.jit.processor import features, vector_registers
+from tests.ops.test_conv_2d import check_hybrid
+from tests.support import one_op, run_native, run_reference
+
+assert (vector_registers(), features()) == (8, frozenset())
+rng = np.random.default_rng(0)
+for cls, shape, filter in (
+    (Conv2D, (1, 7, 9, 5), (21, 3, 3, 5)),
+    (DepthwiseConv2D, (1, 7, 9, 21), (1, 3, 3, 21)),
+):
+    arrays = [rng.normal(size=s).astype(np.float32) for s in (shape, filter, (21,))]
+    options = {"stride_h": 1, "stride_w": 1}
+    (want,) = run_reference(cls, arrays, (1, 2), **options)
+    got = run_native(one_op(cls, arrays, (1, 2), **options), arrays[0])
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+check_hybrid(rng.normal(size=(1, 5, 6, 3)).astype(np.float32), (5, 3, 3, 3), **options)
+"""
+
+
+@pytest.mark.parametrize("name", ["haswell"])
+def test_an_older_processor_gives_the_same(name: str, tmp_path: Path) -> None:
+    processor = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""}
+    environment = {**os.environ, **processor, "LUCIOLE_CACHE": str(tmp_path)}
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=root, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,159 @@
+"""The compiled ways of LQ_FULLY_CONNECTED: row by row, level by level, and on other processors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luciole.interpreter import Plan
+from luciole.ir import Array
+from luciole.kernels import jit, lq_levels, lq_rows
+from luciole.kernels.jit import bitsliced
+from luciole.schema.enums import ActivationFunctionType as Act
+from tests.lq_support import Layer, oracle, random_input, random_layer, with_offsets
+
+needs_bitsliced = pytest.mark.skipif(
+    not bitsliced.AVAILABLE, reason="needs AVX-512 with VBMI2 and GFNI"
+)
+
+
+@pytest.fixture
+def by_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go level by level whatever the layer's size and its inputs."""
+    monkeypatch.setattr(lq_levels, "LEAST_LANES", 0)
+    monkeypatch.setattr(lq_levels, "LEAST_INPUTS", 0)
+    monkeypatch.setattr(lq_levels, "most_off", lambda bits, rows: bits)
+
+
+def check(layer: Layer, x: Array) -> None:
+    """The compiled kernel gives what the formula gives."""
+    wanted = oracle(layer, x)
+    scale = np.abs(oracle(replace(layer, activation=Act.NONE), x)).max()
+    np.testing.assert_allclose(layer.native(x), wanted, rtol=0, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize(("n", "rows"), [(50, 70), (700, 70), (3000, 9)])
+def test_rows_in_blocks_and_tiles(n: int, rows: int) -> None:
+    """Tiles of several rows, the last one not full, in blocks of which the last is not full."""
+    check(with_offsets(random_layer(n, 18, 1, 1)), random_input((rows, n)))
+
+
+@needs_bitsliced
+@pytest.mark.usefixtures("by_level")
+@pytest.mark.parametrize("kw", [1, 2, 3, 4])
+@pytest.mark.parametrize("o", [1, 161, 600])
+def test_any_number_of_outputs_level_by_level(kw: int, o: int) -> None:
+    check(with_offsets(random_layer(77, o, 2, kw)), random_input((3, 77)))
+
+
+@needs_bitsliced
+@pytest.mark.usefixtures("by_level")
+@pytest.mark.parametrize("kx", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [1, 32, 65, 1999])
+def test_any_number_of_inputs_level_by_level(kx: int, n: int) -> None:
+    """More inputs on a level than an 8-bit counter holds, and fewer inputs than levels."""
+    check(random_layer(n, 17, kx, 2), random_input((2, n)))
+
+
+@needs_bitsliced
+@pytest.mark.usefixtures("by_level")
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0])
+@pytest.mark.parametrize("share", [1.0, 0.8, 0.5])
+def test_a_level_that_most_inputs_have(value: float, share: float) -> None:
+    x = random_input((20, 500))
+    x[np.random.default_rng(0).random(x.shape) < share] = value
+    check(random_layer(500, 20, 3, 2), x)
+
+
+@needs_bitsliced
+@pytest.mark.usefixtures("by_level")
+@pytest.mark.parametrize("activation", [Act.RELU6, Act.TANH])
+def test_activations_level_by_level(activation: Act) -> None:
+    layer = replace(with_offsets(random_layer(77, 40, 3, 2)), activation=activation)
+    check(layer, random_input((2, 77)))
+
+
+@needs_bitsliced
+def test_large_layers_take_either_way_by_the_inputs_at_hand() -> None:
+    layer = random_layer(400, 200, 2, 2)
+    mixed = random_input((40, 400))
+    few = np.where(np.random.default_rng(1).random(mixed.shape) < 0.9, np.float32(-9), mixed)
+    check(layer, mixed)
+    check(layer, few)
+    check(layer, mixed[:1])
+    check(layer, few[:1])
+
+
+PROGRAM = """
+import sys
+import numpy as np
+from dataclasses import replace
+from luciole.kernels.jit import bitsliced
+from luciole.schema.enums import ActivationFunctionType as Act
+from tests.lq_support import random_input, random_layer, with_offsets
+results = []
+for kx, kw in ((2, 2), (6, 1)):
+    layer = replace(with_offsets(random_layer(300, 200, kx, kw)), activation=Act.TANH)
+    x = random_input((2, 300))
+    x[0, :250] = -9
+    results.append(layer.native(x))
+np.save(sys.argv[1], np.stack(results))
+print(bitsliced.AVAILABLE)
+"""
+
+
+@pytest.mark.parametrize("processor", ["haswell", "x86-64"])
+def test_other_processors_give_the_same(processor: str, tmp_path: Path) -> None:
+    """AVX2 and SSE2 have no way by level, and SSE2 no fused multiply-add: only rounding differs."""
+    if os.uname().machine != "x86_64":
+        pytest.skip("needs an x86-64 processor")
+    found = []
+    for name, forced in (
+        ("host", {}),
+        ("forced", {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}),
+    ):
+        path = tmp_path / f"{name}.npy"
+        environment = os.environ | forced | {"LUCIOLE_CACHE": str(tmp_path / name)}
+        command = [sys.executable, "-c", PROGRAM, str(path)]
+        output = subprocess.run(
+            command, env=environment, check=True, capture_output=True, text=True
+        ).stdout
+        assert not forced or output.strip() == "False"
+        found.append(np.load(path))
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 40])
+def test_parts_for_threads_do_together_what_one_does(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each record writes its own rows or outputs, and only those."""
+    monkeypatch.setattr(lq_rows, "LEAST_WORK", 1)
+    layer = with_offsets(random_layer(400, 200, 2, 2))
+    mixed = random_input((rows, 400))
+    few = np.where(np.random.default_rng(1).random(mixed.shape) < 0.9, np.float32(-9), mixed)
+    for x in (mixed, few):
+        model = layer.model(x)
+        plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
+        given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
+        assert given is not None
+        assert result is not None
+        given[...] = x
+        plan.run()
+        wanted = result.copy()
+        step = plan.steps[0].native
+        assert step is not None
+        assert step.split is not None
+        parts = step.split(3)
+        assert len(parts) == 3
+        result[...] = np.nan
+        for done, part in enumerate(parts, 1):
+            jit.caller(np.array([[step.address, part.ctypes.data]], np.int64))()
+            assert np.isnan(result).any() == (done < 3)
+        np.testing.assert_array_equal(result, wanted)

@@ -1,0 +1,75 @@
+"""The compiled UNIDIRECTIONAL_SEQUENCE_LSTM against the reference and LiteRT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luciole.exporters import to_bytes
+from luciole.interpreter import Interpreter
+from luciole.ir import Array, Model
+from luciole.kernels.registry import find_native
+from tests.native_support import built, run_steps
+from tests.ops.test_unidirectional_sequence_lstm import (
+    PLAIN,
+    TIME,
+    VARIANTS,
+    lstm,
+    outputs_here,
+    outputs_in_litert,
+    states,
+)
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+COMPILED = ("plain", "clipped", "time major")
+SIZES = ((1, 1, 1), (3, 5, 4), (2, 40, 16), (2, 3, 33))
+
+
+def sequences(model: Model, count: int = 3) -> list[Array]:
+    shape = model.graph.inputs[0].dims
+    return [np.random.default_rng(n).normal(0, 2, shape).astype(np.float32) for n in range(count)]
+
+
+@pytest.mark.parametrize("variant", COMPILED)
+@pytest.mark.parametrize(("batch", "inputs", "cells"), SIZES)
+def test_outputs_and_states_are_those_of_the_reference(
+    variant: str, batch: int, inputs: int, cells: int
+) -> None:
+    left_out, attributes = VARIANTS[variant]
+    sizes = {"batch": batch, "inputs": inputs, "cells": cells, "outputs": cells}
+    model = lstm(left_out, sizes, **attributes)
+    op, runs, state = model.graph.ops[0], sequences(model), states(model)
+    rest: list[Any] = [None if value is None else value.data for value in op.operands]
+    step, context = built(op, [runs[0], *rest[1:18], *state, *rest[20:]])
+    assert step is not None
+    x = context.operands[0]
+    assert x is not None
+    for given, wanted in zip(runs, outputs_here(model, runs), strict=True):
+        x[...] = given
+        run_steps(step, [step.record])
+        np.testing.assert_allclose(context.results[0], wanted, atol=2e-6)
+
+
+def test_runs_are_those_of_litert() -> None:
+    sizes = {"batch": 2, "inputs": 7, "cells": 20, "outputs": 20}
+    model = lstm(PLAIN, sizes)
+    runs = sequences(model)
+    interpreter = Interpreter(model)
+    ours = [interpreter.run({"x": x})["y"] for x in runs]
+    for a, b in zip(ours, outputs_in_litert(to_bytes(model, "tflite"), runs), strict=True):
+        assert a.shape == (2, TIME, 20)
+        np.testing.assert_allclose(a, b, atol=3e-6)
+
+
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v not in COMPILED])
+def test_other_variants_are_left_to_the_reference(variant: str) -> None:
+    left_out, attributes = VARIANTS[variant]
+    model = lstm(left_out, {"batch": 1, "inputs": 2, "cells": 3, "outputs": 3}, **attributes)
+    op = model.graph.ops[0]
+    assert find_native(op) is not None
+    operands = [None if value is None else value.data for value in op.operands]
+    operands[0], operands[18:20] = sequences(model)[0], states(model)
+    assert built(op, operands)[0] is None
