@@ -9,7 +9,7 @@ from flatbuffers import flexbuffers
 
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
 from luciole.schema import opcodes, tables
-from luciole.schema.dialect import Dialect
+from luciole.schema.dialect import CIRCLE, Dialect
 from luciole.schema.enums import BuiltinOptions
 from luciole.schema.table import TABLES, Table
 from luciole.schema.writer import write
@@ -20,7 +20,12 @@ Code = tuple[int, str | None, int]
 
 def export_model(model: Model, dialect: Dialect) -> bytes:
     """The bytes of a model file. Raises FormatError that names what the format cannot hold."""
-    return write(_Exporter(model, dialect).model(), dialect)
+    return write(to_tables(model, dialect), dialect)
+
+
+def to_tables(model: Model, dialect: Dialect = CIRCLE) -> tables.Model:
+    """The tables of a model's file."""
+    return _Exporter(model, dialect).model()
 
 
 class _Exporter:

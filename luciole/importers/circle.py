@@ -40,12 +40,21 @@ def import_model(data: Bytes) -> tuple[Model, list[Finding]]:
 
 def from_bytes(data: Bytes) -> Model:
     """A model from bytes, refused with the first error when ``verify`` finds one."""
-    model, findings = import_model(data)
+    return sound(*import_model(data))
+
+
+def sound(model: Model, findings: Sequence[Finding]) -> Model:
+    """The model itself. Raises FormatError with the first error among what was found."""
     errors = [f for f in findings if f.severity is Severity.ERROR]
     if errors:
         more = f" (and {len(errors) - 1} more: see luciole verify)" if len(errors) > 1 else ""
         raise FormatError(f"{errors[0]}{more}")
     return model
+
+
+def from_tables(root: tables.Model) -> Model:
+    """A model from the tables of a file that has nothing behind them."""
+    return _Importer(root, np.zeros(0, np.uint8)).model()
 
 
 class _Importer:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+_SHORTEST_NAME, _LONGEST_NAME = 12, 60
 
 Advance = Callable[[int], None]
 Track = Callable[[str, int], Advance]
 
 
-def print_table(rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print rows under headings (the first row): drawn on a terminal, aligned columns elsewhere."""
+def print_table(
+    rows: Sequence[Sequence[str]], title: str = "", styles: Mapping[int, str] | None = None
+) -> None:
+    """Print rows under headings (the first row): drawn on a terminal, aligned columns elsewhere.
+
+    ``styles`` are rich's names of colours for columns by their number.
+    """
     if sys.stdout.isatty():
-        _print_rich(rows, title)
+        _print_rich(rows, title, styles or {})
         return
     if title:
         print(title)
@@ -27,14 +35,14 @@ def print_table(rows: Sequence[Sequence[str]], title: str = "") -> None:
         )
 
 
-def _print_rich(rows: Sequence[Sequence[str]], title: str) -> None:
+def _print_rich(rows: Sequence[Sequence[str]], title: str, styles: Mapping[int, str]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(title=title or None, title_justify="left")
-    for heading in rows[0]:
-        table.add_column(escape(heading))
+    for index, heading in enumerate(rows[0]):
+        table.add_column(escape(heading), style=styles.get(index))
     for row in rows[1:]:
         table.add_row(*map(escape, row))
     Console().print(table)
@@ -100,6 +108,29 @@ def size_text(count: int) -> str:
     if count < 1000:
         return f"{count} B"
     return f"{count / 1000:.1f} KB" if count < 1_000_000 else f"{count / 1_000_000:.2f} MB"
+
+
+def shortened(name: str, width: int) -> str:
+    """A name in a table: of a long one its end, which tells names apart."""
+    return name if len(name) <= width else f"...{name[3 - width :]}"
+
+
+def columns() -> int:
+    """The width of the terminal; where there is none, nothing needs to be left out."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
+
+
+def fitted(rows: Sequence[tuple[str, ...]], whole: bool = False) -> list[tuple[str, ...]]:
+    """Rows whose first cells are cut so that the table with its borders fits the terminal.
+
+    Without a terminal long names are cut, too, unless they are to be ``whole``.
+    """
+    if whole and not sys.stdout.isatty():
+        return list(rows)
+    borders = 3 * len(rows[0]) + 1
+    rest = sum(max(map(len, cells)) for cells in list(zip(*rows, strict=True))[1:])
+    room = max(_SHORTEST_NAME, min(_LONGEST_NAME, columns() - borders - rest))
+    return [(shortened(row[0], room), *row[1:]) for row in rows]
 
 
 def time_text(microseconds: float) -> str:

@@ -1,27 +1,57 @@
-"""``circle-dump``: print everything a model file holds, as Samsung ONE's circledump does or as
-JSON.
+"""``circle-dump``: print everything a model file holds, as Samsung ONE's
+circledump does, as JSON, or one question's answer: what circle-inspect,
+circle-operator and circle-tensordump say.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools import console
-from luciole.tools.command import FINE, add_common, parser_for, run_program
+from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.ir import Model
-    from luciole.schema.dialect import Dialect
+
+VIEWS = {
+    "summary": "operators by kind, parameters, bytes by type, MACs and bits of each layer",
+    "operators": "operators' names, one a line, as they run",
+    "op-version": "each kind of operator and its highest version: NAME,VERSION",
+    "conv2d-weight": "convolutions and what makes their weights: CONV_2D,CONST",
+    "tensors": "tensors with type, shape, bytes and quantization",
+    "tensor-dtype": "tensors and their types: NAME TYPE",
+    "tensor-shape": "tensors and their shapes: NAME [d,d]",
+    "constants": "names of tensors with contents, one a line",
+    "signatures": "how the model may be called by name",
+}
+"""Options that print one view instead of everything."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "circle-dump") -> int:
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
     parser.add_argument(
-        "model", metavar="MODEL", help="a .circle, .tflite or Keras model; - reads standard input"
+        "model",
+        metavar="MODEL",
+        help="a .circle, .tflite, .recipe or Keras model; - reads standard input",
+    )
+    views = parser.add_mutually_exclusive_group()
+    for name, what in VIEWS.items():
+        views.add_argument(
+            f"--{name}", dest="view", action="store_const", const=name, help=f"print {what}"
+        )
+    views.add_argument(
+        "--tensor", metavar="NAME", help="print a tensor and its values, or write them: -o"
+    )
+    views.add_argument(
+        "--tensors-to-hdf5",
+        metavar="FILE",
+        help="write every tensor's values, scale, zero point, min and max, as circle-tensordump",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="with --tensor: the .npy or .h5 file to write"
     )
     add_common(parser)
     return run_program(argv, parser, _run)
@@ -29,8 +59,15 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-dump") -> int
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.ir import text
+    from luciole.tools.reading import read_model
 
-    model, dialect = _read(arguments.model)
+    if arguments.output is not None and arguments.tensor is None:
+        raise UsageError("-o goes with --tensor: its values are written")
+    model, dialect = read_model(arguments.model)
+    if arguments.view is not None:
+        return _view(model, arguments)
+    if arguments.tensor is not None or arguments.tensors_to_hdf5 is not None:
+        return _tensors(model, arguments)
     if arguments.json:
         console.print_json(text.describe(model, arguments.model, dialect))
         return FINE
@@ -39,17 +76,44 @@ def _run(arguments: argparse.Namespace) -> int:
     return FINE
 
 
-def _read(path: str) -> tuple[Model, Dialect]:
-    """The model, also where ``verify`` would refuse it: looking is how people find out why."""
-    from pathlib import Path
+def _view(model: Model, arguments: argparse.Namespace) -> int:
+    from luciole.tools import dump_summary, dump_views
 
-    from luciole.importers import files, import_model
-    from luciole.schema.dialect import CIRCLE
-    from luciole.schema.reader import dialect_of
+    if arguments.view == "summary":
+        found = dump_summary.summary(model, arguments.model)
+        if arguments.json:
+            console.print_json(found.as_json())
+        else:
+            dump_summary.print_summary(found)
+        return FINE
+    rows = dump_views.VIEWS[arguments.view](model)
+    if arguments.json:
+        console.print_json(rows.content)
+    elif rows.table is not None:
+        console.print_table(rows.table)
+    else:
+        for line in rows.lines:
+            print(line)
+    return FINE
 
-    if path == "-":
-        data = sys.stdin.buffer.read()
-        return import_model(data)[0], dialect_of(data) or CIRCLE
-    model, _ = files.load_with_findings(path)
-    known = dialect_of(files.map_file(Path(path))) if files.is_flatbuffer(Path(path)) else None
-    return model, known or CIRCLE
+
+def _tensors(model: Model, arguments: argparse.Namespace) -> int:
+    from luciole.tools import dump_tensors
+
+    if arguments.tensors_to_hdf5 is not None:
+        count = dump_tensors.write_hdf5(model, arguments.tensors_to_hdf5)
+        report = {"output": arguments.tensors_to_hdf5, "tensors": count}
+        line = f"{arguments.tensors_to_hdf5}: {count} tensors"
+    elif arguments.output is not None:
+        value = dump_tensors.find(model, arguments.tensor)
+        dump_tensors.write_tensor(value, arguments.output)
+        report = {"output": arguments.output, "tensor": value.name}
+        line = f"{arguments.output}: {value!r}"
+    else:
+        value = dump_tensors.find(model, arguments.tensor)
+        report, line = dump_tensors.as_json(value), dump_tensors.as_text(value)
+    if arguments.json:
+        console.print_json(report)
+    else:
+        print(line)
+    return FINE

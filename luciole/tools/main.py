@@ -27,8 +27,17 @@ PROGRAMS = {
     "eval": Program(
         "evaluate", "accuracy of a model on labelled data, and agreement with another model"
     ),
+    "bench": Program(
+        "bench", "time a model, operator by operator, beside other runtimes (also: circle-bench)"
+    ),
+    "warmup": Program("warmup", "compile kernels ahead of time and say where they are kept"),
     "import": Program("import_model", "turn a .tflite or Keras model into .circle"),
     "dump": Program("dump", "print everything a model file holds (also: circle-dump)"),
+    "view": Program(
+        "view.command", "look at a model in the browser, as a page or a picture (also: circle-view)"
+    ),
+    "diff": Program("diff", "layer by layer, how far a model is from another one on real data"),
+    "chef": Program("chef", "cook a model from one of ONE's recipes, or write a model's recipe"),
     "verify": Program("verify", "check a model file and list what is wrong with it"),
 }
 

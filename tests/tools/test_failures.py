@@ -102,8 +102,8 @@ def test_programs_refuse_a_model_that_is_cut_short(
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"text, no model at all", "model.txt: not a .circle, .tflite, .keras, .h5 or SavedModel"),
-        (b"", "model.txt: not a .circle, .tflite, .keras, .h5 or SavedModel"),
+        (b"text, no model at all", "model.txt: not a .circle, .tflite, .recipe, .keras, .h5 or "),
+        (b"", "model.txt: not a .circle, .tflite, .recipe, .keras, .h5 or SavedModel"),
         (None, "model.txt: No such file or directory"),
     ],
 )

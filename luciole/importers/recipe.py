@@ -1,0 +1,219 @@
+"""ONE's model recipes (protobuf text) to a model: messages to the tables of a file, generically.
+
+The format: ``tflchef.proto`` and ``circlechef.proto`` in Samsung's ONE. Both are read alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from luciole.importers import recipe_options
+from luciole.importers.circle import from_tables
+from luciole.importers.fillers import Bytes, fill
+from luciole.importers.recipe_fields import (
+    flag,
+    integers,
+    members,
+    message,
+    table,
+    text,
+    texts,
+    word,
+)
+from luciole.importers.sparse import sparse_rows, sparsity
+from luciole.ir import Model
+from luciole.ir.errors import FormatError
+from luciole.schema import opcodes, tables
+from luciole.schema.enums import TensorType
+from luciole.schema.textproto import Message, parse
+
+_START = re.compile(
+    rb"(?:\s|#[^\n]*\n)*(?:operand|operation|graph|signature_def|input|output|name|version)\s*[:{<]"
+)
+_GRAPH = ("operand", "operation", "input", "output", "name")
+_OPERAND = (
+    "name", "type", "shape", "filler", "quant", "sparsity", "is_variable", "shape_signature",
+    "make_sparse", "mx_quant",
+)  # fmt: skip
+_NEWEST_VERSION = 1
+
+
+def is_recipe(start: bytes) -> bool:
+    """Whether a file that starts so is a recipe."""
+    return _START.match(start) is not None
+
+
+def import_recipe(source: str, seed: int = 0) -> Model:
+    """Cook a recipe's text.
+
+    Random constants depend on ``seed`` and on their places alone. Raises FormatError, with the line
+    or the operand that is wrong.
+    """
+    return from_tables(_Cook(seed).model(parse(source)))
+
+
+class _Cook:
+    """One recipe being cooked; buffers and operator codes are shared by its graphs."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.buffers = [tables.Buffer()]
+        self.codes: dict[tuple[int, int, str | None], int] = {}
+
+    def model(self, recipe: Message) -> tables.Model:
+        """Everything; the recipe itself is the main graph."""
+        found = members(
+            recipe, "recipe", *_GRAPH, "version", "graph", "signature_def", "ext_offset"
+        )
+        version = integers(found, "version")
+        if version and not 0 <= version[0] <= _NEWEST_VERSION:
+            raise FormatError(f"recipe version {version[0]} is newer than {_NEWEST_VERSION}")
+        graphs = [recipe, *(message(entry) for entry in found["graph"])]
+        cooked = [self._graph(graph, index) for index, graph in enumerate(graphs)]
+        signatures = [_signature(message(e), cooked) for e in found["signature_def"]]
+        codes = [opcodes.encode(number, v, custom) for number, v, custom in self.codes]
+        return tables.Model(
+            operator_codes=codes,
+            subgraphs=cooked,
+            buffers=self.buffers,
+            signature_defs=signatures or None,
+        )
+
+    def _graph(self, graph: Message, index: int) -> tables.SubGraph:
+        found = members(graph, "graph", *_GRAPH, *(() if index else _ROOT))
+        name = text(found, "name") or (f"sub_{index}" if index else "main")
+        operands = [message(entry) for entry in found["operand"]]
+        tensors = [self._tensor(o, (index, place)) for place, o in enumerate(operands)]
+        names = _Names([tensor.name or "" for tensor in tensors], name)
+        return tables.SubGraph(
+            name=name,
+            tensors=tensors,
+            operators=[self._operator(message(entry), names) for entry in found["operation"]],
+            inputs=names.indices(texts(found, "input")),
+            outputs=names.indices(texts(found, "output")),
+        )
+
+    def _tensor(self, operand: Message, place: tuple[int, int]) -> tables.Tensor:
+        found = members(operand, "operand", *_OPERAND)
+        name = text(found, "name")
+        if not name:
+            raise FormatError(f"line {operand.line}: an operand has no name")
+        dtype = _dtype(word(found, "type"), name)
+        shape = _dimensions(found, "shape")
+        tensor = tables.Tensor(name=name, type=dtype, shape=shape)
+        if found["shape_signature"]:
+            tensor.shape_signature = _dimensions(found, "shape_signature")
+        tensor.is_variable = flag(found, "is_variable")
+        tensor.quantization = _quantization(found)
+        tensor.sparsity = sparsity(message(found["sparsity"][0])) if found["sparsity"] else None
+        if found["filler"]:
+            content = self._content(message(found["filler"][0]), tensor, place)
+            if flag(found, "make_sparse"):
+                content, tensor.sparsity = sparse_rows(content, dtype, shape, name)
+            tensor.buffer = len(self.buffers)
+            self.buffers.append(tables.Buffer(data=content))
+        return tensor
+
+    def _content(self, filler: Message, tensor: tables.Tensor, place: tuple[int, int]) -> Bytes:
+        found = members(filler, "filler", "tag", "arg")
+        shape = [] if tensor.shape is None else tensor.shape.tolist()
+        tag, arguments = text(found, "tag") or "", texts(found, "arg")
+        if tensor.sparsity is not None and tag == "explicit":
+            shape = [len(arguments)]  # only the elements that are there
+        try:
+            return fill(tag, arguments, tensor.type, shape, (self.seed, *place))
+        except FormatError as error:
+            raise FormatError(f"line {filler.line}: operand {tensor.name!r}: {error}") from None
+
+    def _operator(self, operation: Message, names: _Names) -> tables.Operator:
+        kind = recipe_options.kind_of(operation)
+        found = members(operation, "operation", *recipe_options.OPERATION, kind.message)
+        version = integers(found, "version") or [1]
+        code = (kind.number, version[0], kind.custom)
+        operator = tables.Operator(
+            opcode_index=self.codes.setdefault(code, len(self.codes)),
+            inputs=names.indices(texts(found, "input")),
+            outputs=names.indices(texts(found, "output")),
+        )
+        recipe_options.set_options(operator, kind, found)
+        return operator
+
+
+_ROOT = ("version", "graph", "signature_def", "ext_offset")
+"""What only the main graph's message holds."""
+
+
+class _Names:
+    """The tensors of a graph by name."""
+
+    def __init__(self, names: Sequence[str], graph: str) -> None:
+        self.graph = graph
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise FormatError(f"graph {graph!r}: two operands are called {twice[0]!r}")
+        self.places = {name: index for index, name in enumerate(names)}
+
+    def index(self, name: str) -> int:
+        """A tensor's number; -1 for the empty name, which stands for an absent operand."""
+        if name and name not in self.places:
+            raise FormatError(f"graph {self.graph!r}: there is no operand {name!r}")
+        return self.places.get(name, -1)
+
+    def indices(self, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """The numbers of several tensors."""
+        return np.array([self.index(name) for name in names], np.int32)
+
+
+def _dtype(name: str | None, operand: str) -> TensorType:
+    if name is None or name not in TensorType.__members__:
+        raise FormatError(f"operand {operand!r}: type {name} is no element type")
+    return TensorType[name]
+
+
+def _dimensions(found: dict[str, list[Any]], name: str) -> np.ndarray[Any, np.dtype[np.int32]]:
+    if not found[name]:
+        return np.zeros(0, np.int32)
+    return np.array(integers(members(message(found[name][0]), name, "dim"), "dim"), np.int32)
+
+
+def _quantization(found: dict[str, list[Any]]) -> tables.QuantizationParameters | None:
+    if not found["quant"] and not found["mx_quant"]:
+        return None
+    result = tables.QuantizationParameters()
+    if found["quant"]:
+        result = table(tables.QuantizationParameters, message(found["quant"][0]), {})
+    if found["mx_quant"]:
+        result.details = table(tables.MXQuantization, message(found["mx_quant"][0]), {})
+    return result
+
+
+def _signature(source: Message, graphs: Sequence[tables.SubGraph]) -> tables.SignatureDef:
+    found = members(source, "signature_def", "inputs", "outputs", "signature_key", "subgraph_index")
+    index = (integers(found, "subgraph_index") or [0])[0]
+    if not 0 <= index < len(graphs):
+        raise FormatError(f"line {source.line}: there is no graph {index}")
+    graph = graphs[index]
+    names = _Names([t.name or "" for t in graph.tensors or []], graph.name or "")
+    inputs, outputs = (
+        [_tensor_map(message(entry), names) for entry in found[side]]
+        for side in ("inputs", "outputs")
+    )
+    key = text(found, "signature_key")
+    return tables.SignatureDef(
+        inputs=inputs, outputs=outputs, signature_key=key, subgraph_index=index
+    )
+
+
+def _tensor_map(source: Message, names: _Names) -> tables.TensorMap:
+    """An argument or a result; its tensor is given by name or by number."""
+    found = members(source, "a signature's tensor", "name", "tensor", "tensor_index")
+    name, numbers = text(found, "tensor"), integers(found, "tensor_index")
+    if name is None and not numbers:
+        raise FormatError(f"line {source.line}: neither tensor nor tensor_index is given")
+    index = numbers[0] if name is None else names.index(name)
+    return tables.TensorMap(name=text(found, "name"), tensor_index=index)

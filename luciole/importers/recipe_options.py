@@ -1,0 +1,105 @@
+"""What operators a recipe's operations are, and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from luciole.importers.recipe_fields import Fields, integer, members, message, real, table, truth
+from luciole.ir.errors import FormatError
+from luciole.schema import recipe, tables
+from luciole.schema.enums import BuiltinOperator, BuiltinOptions, CustomOptionsFormat
+from luciole.schema.textproto import Entry, Message, Word
+
+OPERATION = ("type", "input", "output", "version", "custom_code", "custom_options")
+"""Fields of every operation; besides them it has a message with its options."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An operator: its number, its code where it is a custom one, and its options' message."""
+
+    number: BuiltinOperator
+    custom: str | None
+    message: str
+
+
+def kind_of(operation: Message) -> Kind:
+    """The operator that an operation is. Raises FormatError for one that is not known."""
+    given = {e.name: e.value for e in operation if e.name in ("type", "custom_code")}
+    type_, custom = given.get("type"), given.get("custom_code")
+    if not isinstance(type_, str) or not type_:
+        raise FormatError(f"line {operation.line}: an operation has no type")
+    code = recipe.builtin_of(type_)
+    if isinstance(custom, str) and custom:
+        return Kind(BuiltinOperator.CUSTOM, custom, recipe.custom_message_of(custom))
+    if code is not None:
+        return Kind(code, None, _message_in(operation, recipe.message_of(code)))
+    if type_ in recipe.CUSTOM:
+        name = _message_in(operation, recipe.custom_message_of(type_))
+        return Kind(BuiltinOperator.CUSTOM, type_, name)
+    raise FormatError(
+        f"line {operation.line}: operator {type_!r} is not known (a custom one needs a custom_code)"
+    )
+
+
+def _message_in(operation: Message, name: str) -> str:
+    """The message's name as it is spelled here: underscores do not count."""
+    alike = (e.name for e in operation if recipe.plain(e.name) == recipe.plain(name))
+    return next(alike, name)
+
+
+def set_options(operator: tables.Operator, kind: Kind, found: Fields) -> None:
+    """Give an operator its options: a table of the schema, or for a custom one a FlexBuffer map."""
+    given = message(found[kind.message][-1]) if found[kind.message] else None
+    if kind.custom is not None:
+        raw = _raw(found) if found["custom_options"] else _map(kind.custom, given)
+        operator.custom_options = np.frombuffer(raw, np.uint8)
+        operator.custom_options_format = CustomOptionsFormat.FLEXBUFFERS
+        return
+    cls = recipe.table_of(kind.number)
+    if cls is None:
+        if given is not None:
+            members(given, kind.message)
+        return
+    if given is None and cls.fields:
+        return  # left out on purpose: the operator has no options
+    options = table(cls, given or Message(0), recipe.FIELDS)
+    if cls.__name__ in BuiltinOptions.__members__:
+        operator.builtin_options = options
+    else:
+        operator.builtin_options_2 = options
+
+
+def _raw(found: Fields) -> bytes:
+    entry = found["custom_options"][-1]
+    if not isinstance(entry.value, str):
+        raise FormatError(f"line {entry.line}: custom_options takes bytes as a text in quotes")
+    return entry.value.encode("utf-8", "surrogateescape")
+
+
+def _map(custom: str, given: Message | None) -> bytes:
+    """The options of a custom operator: those that ONE knows with their defaults, or as given."""
+    options = dict(recipe.CUSTOM.get(custom, {}))
+    for entry in given or Message(0):
+        if custom in recipe.CUSTOM and entry.name not in options:
+            raise FormatError(f"line {entry.line}: {custom} has no option {entry.name!r}")
+        options[entry.name] = _option(entry, options)
+    return recipe.custom_bytes(options)
+
+
+def _option(entry: Entry, options: Mapping[str, object]) -> object:
+    """A value of the type that the default has; without one, of the type that it looks like."""
+    default, value = options.get(entry.name), entry.value
+    if isinstance(default, IntEnum) and isinstance(value, Word):
+        if value not in type(default).__members__:
+            raise FormatError(f"line {entry.line}: {entry.name} cannot be {value}")
+        return type(default)[value]
+    if isinstance(default, bool) or (default is None and value in ("true", "false")):
+        return truth(entry)
+    if isinstance(value, str) and not isinstance(value, Word):
+        return value
+    return integer(entry, "long") if isinstance(value, int) else real(entry)

@@ -1,0 +1,144 @@
+"""``luciole chef``: cook a model from one of ONE's recipes (protobuf text), or
+with --reverse write the recipe of a model.
+
+  luciole chef net.recipe -o net.circle
+  luciole chef --reverse net.circle -o net.recipe
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from luciole.tools import console
+from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
+
+if TYPE_CHECKING:
+    from luciole.ir import Model
+    from luciole.ir.verify import Finding
+    from luciole.schema.dialect import Dialect
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole chef") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.add_argument(
+        "source",
+        metavar="FILE",
+        help="the recipe (with --reverse the model); - reads it from stdin",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the .circle or .tflite file to write; with --reverse the recipe (default: stdout)",
+    )
+    parser.add_argument("--reverse", action="store_true", help="write the recipe of a model")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="what random constants start from"
+    )
+    parser.add_argument(
+        "--values",
+        metavar="N",
+        help="with --reverse: spell out constants of up to N elements (default 100), or all",
+    )
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.reverse:
+        return _reverse(arguments)
+    if arguments.values is not None:
+        raise UsageError("--values is for --reverse: a recipe says how large its constants are")
+    if arguments.output is None:
+        raise UsageError("-o FILE is needed: a .circle or .tflite file")
+    return _cook(arguments)
+
+
+def _cook(arguments: argparse.Namespace) -> int:
+    from luciole.exporters import check_target, save
+
+    if arguments.seed < 0:
+        raise UsageError(f"--seed takes a number from 0 on, found {arguments.seed}")
+    check_target(arguments.output)
+    model, findings = _recipe(arguments.source, arguments.seed)
+    size = save(model, arguments.output)
+    kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
+    for finding in _faults(findings):
+        console.say(f"luciole: warning: {finding.path}: {finding.sentence}")
+    if arguments.json:
+        found = [str(finding) for finding in _faults(findings)]
+        console.print_json(
+            {"output": arguments.output, "bytes": size, "operators": kinds, "findings": found}
+        )
+        return FINE
+    listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    print(f"{arguments.output}: {console.size_text(size)}, {listed or 'no operators'}")
+    return FINE
+
+
+def _recipe(source: str, seed: int) -> tuple[Model, list[Finding]]:
+    from pathlib import Path
+
+    from luciole.importers.files import load_recipe
+    from luciole.importers.recipe import import_recipe
+    from luciole.ir.verify import verify
+
+    if source != "-":
+        return load_recipe(Path(source), seed)
+    text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    model = import_recipe(text, seed)
+    return model, verify(model)
+
+
+def _faults(findings: Sequence[Finding]) -> list[Finding]:
+    """What a cook should know: a recipe may well be meant to give a model that is wrong."""
+    from luciole.ir.verify import Severity
+
+    return [f for f in findings if f.severity is not Severity.NOTE]
+
+
+def _reverse(arguments: argparse.Namespace) -> int:
+    from luciole.exporters import write_file
+    from luciole.exporters.recipe import to_recipe
+
+    most = _most_values(arguments.values)
+    model, dialect = _model(arguments.source)
+    recipe = to_recipe(model, most, dialect)
+    if recipe.notes:
+        console.say(f"luciole: note: not in the recipe: {'; '.join(recipe.notes)}")
+    if arguments.output is not None:
+        write_file(arguments.output, recipe.text)
+    if arguments.json:
+        text = recipe.text if arguments.output is None else None
+        console.print_json({"output": arguments.output, "recipe": text, "notes": recipe.notes})
+        return FINE
+    if arguments.output is None:
+        print(recipe.text, end="")
+        return FINE
+    operands = sum(len(graph.values) for graph in model.graphs)
+    operations = sum(len(graph.ops) for graph in model.graphs)
+    print(f"{arguments.output}: {operands} operands, {operations} operations")
+    return FINE
+
+
+def _most_values(given: str | None) -> int:
+    from luciole.exporters.recipe import MOST_VALUES
+
+    if given is None:
+        return MOST_VALUES
+    if given == "all":
+        return sys.maxsize
+    if not given.isdecimal():
+        raise UsageError(f"--values takes a number or all, found {given}")
+    return int(given)
+
+
+def _model(source: str) -> tuple[Model, Dialect]:
+    from luciole.tools.reading import read_model
+
+    return read_model(source)

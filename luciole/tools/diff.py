@@ -1,0 +1,90 @@
+"""``luciole diff``: how far a model is from another one on real data, layer by
+layer and at the outputs. Each model computes on what it computed itself, so
+errors accumulate as they do in use.
+
+  luciole diff net.circle small.circle --data test.npz
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from luciole.tools import console
+from luciole.tools.command import FINE, add_common, parser_for, run_program
+
+if TYPE_CHECKING:
+    from luciole.interpreter.compare import Comparison
+
+RANKS = ("relative", "mpeir", "mse", "mae", "tae", "srmse", "largest")
+VISQ = ("mpeir", "mse", "tae", "srmse")
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.add_argument("first", metavar="MODEL", help="the reference, say the float model")
+    parser.add_argument("second", metavar="OTHER", help="what is compared with it")
+    parser.add_argument(
+        "--data",
+        required=True,
+        metavar="DATA",
+        help="records for the first model: HDF5, .npz[:array], .npy, a folder, a list file",
+    )
+    parser.add_argument(
+        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
+    parser.add_argument(
+        "--by",
+        choices=RANKS,
+        default="relative",
+        metavar="MEASURE",
+        help=f"what layers are ranked by: {', '.join(RANKS)} (default: relative, the norm of the "
+        "error over the norm of the reference)",
+    )
+    parser.add_argument("--in-order", action="store_true", help="layers as they run, not ranked")
+    parser.add_argument("--top", type=int, metavar="N", help="show the N worst layers only")
+    for metric in VISQ:
+        also = ("--visq",) if metric == "mpeir" else ()
+        parser.add_argument(
+            *also,
+            f"--{metric}-output",
+            dest=f"visq_{metric}",
+            metavar="FILE",
+            help=f"write each layer's {metric.upper()} as ONE's visq does (JSON)",
+        )
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole.importers import load
+    from luciole.interpreter.compare import compare
+    from luciole.tools import diff_report
+    from luciole.tools.data import load_data
+
+    targets = {m: vars(arguments)[f"visq_{m}"] for m in VISQ if vars(arguments)[f"visq_{m}"]}
+    first, second = load(arguments.first), load(arguments.second)
+    data = load_data(
+        arguments.data, first.graph, limit=arguments.limit, preprocess=arguments.preprocess
+    )
+    for line in data.summary():
+        console.say(f"data: {line}")
+    with console.tracked(arguments.json) as track:
+        found = compare(first, second, data.records, track("records", data.count))
+    _write(targets, found, arguments.first)
+    if arguments.json:
+        console.print_json(diff_report.as_json(found, arguments.first, arguments.second))
+        return FINE
+    diff_report.print_report(found, arguments.by, arguments.in_order, arguments.top)
+    return FINE
+
+
+def _write(targets: dict[str, str], found: Comparison, first: str) -> None:
+    from luciole.exporters import write_file
+    from luciole.tools import diff_report
+
+    for metric, path in targets.items():
+        write_file(path, console.to_json(diff_report.as_visq(found, metric, first)))

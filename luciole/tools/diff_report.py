@@ -1,0 +1,170 @@
+"""What ``luciole diff`` found, for people, for other programs and for ONE's viewers."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from luciole.interpreter.compare import Comparison, TensorErrors
+from luciole.interpreter.metrics import Measures
+from luciole.ir.text_common import one_line
+from luciole.tools import console
+
+_COLOURS = (
+    "#ffffcc", "#ffeda0", "#fed976", "#feb24c", "#fd8d3c", "#fc4e2a", "#e31a1c", "#bd0026",
+    "#800026",
+)  # fmt: skip
+"""YlOrRd of https://colorbrewer2.org in 9 steps, as ONE's visq has it."""
+
+_STYLES = {2: "bold", 3: "dark_orange", 4: "dim", 5: "dim"}
+_VISQ_DIGITS = 4
+_EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
+_NARROW = 100
+_BAR = {True: 20, False: 10}
+
+
+def as_json(found: Comparison, first: str, second: str) -> dict[str, Any]:
+    """Everything. Measures without a value are null."""
+    return {
+        "first": first,
+        "second": second,
+        "records": found.records,
+        "layers": [_row(errors) for errors in found.layers],
+        "outputs": [_row(errors) for errors in found.outputs],
+        "unmatched": {"first": found.unmatched[0], "second": found.unmatched[1]},
+    }
+
+
+def _row(errors: TensorErrors) -> dict[str, Any]:
+    top = {f"top{k}_match": share for k, share in errors.top.items()}
+    kinds = {"kind": errors.kinds[0], "second_kind": errors.kinds[1]}
+    return {"name": errors.name, **kinds, **errors.measures.as_dict(), **top}
+
+
+def as_visq(found: Comparison, metric: str, first: str) -> dict[str, Any]:
+    """One measure of every layer in the layout of ONE's visq, with its colours.
+
+    MPEIR has colours from 0 to 1, SRMSE from 0 to its largest value, MSE and TAE over the range
+    that they have in single records.
+    """
+    errors = {e.name: e.measures.as_dict()[metric] for e in found.layers}
+    given = {name: value for name, value in errors.items() if value is not None}
+    low, high = _colour_range(found, metric, list(given.values()))
+    step = (high - low) / len(_COLOURS)
+    scheme = [
+        {"b": _rounded(low + i * step), "e": _rounded(low + (i + 1) * step), "c": colour}
+        for i, colour in enumerate(_COLOURS)
+    ]
+    meta = {"model": os.path.basename(first), "metric": metric.upper(), "colorscheme": scheme}
+    return {"meta": meta, "error": [{name: _rounded(value) for name, value in given.items()}]}
+
+
+def _rounded(number: float) -> float:
+    return round(number, _VISQ_DIGITS)
+
+
+def _colour_range(found: Comparison, metric: str, values: Sequence[float]) -> tuple[float, float]:
+    if metric == "mpeir":
+        return 0.0, 1.0
+    if metric == "srmse":
+        return 0.0, max(values, default=0.0)
+    ranges = [e.ranges[metric] for e in found.layers if metric in e.ranges]
+    return min((r.low for r in ranges), default=0.0), max((r.high for r in ranges), default=0.0)
+
+
+def print_report(found: Comparison, by: str, in_order: bool, top: int | None) -> None:
+    """Layers with a bar each, the worst first, then the outputs."""
+    layers = found.layers if in_order else sorted(found.layers, key=lambda e: -_size(e, by))
+    shown = layers if top is None else layers[:top]
+    left_out = f", the {len(shown)} worst" if len(shown) < len(layers) else ""
+    print(f"{len(layers)} layers over {found.records} records{left_out}")
+    if shown:
+        console.print_table(console.fitted(_layer_rows(shown, by)), styles=_STYLES)
+    print()
+    console.print_table(console.fitted(_output_rows(found.outputs)))
+    _print_unmatched(found.unmatched)
+
+
+def _size(errors: TensorErrors, by: str) -> float:
+    value = errors.measures.as_dict()[by]
+    return -1.0 if value is None else value
+
+
+def _layer_rows(layers: Sequence[TensorErrors], by: str) -> list[tuple[str, ...]]:
+    wide = console.columns() >= _NARROW
+    most = max((_size(e, by) for e in layers), default=0.0)
+    heading = ("layer", "operator", by, "", "SNR", "cosine")
+    rows = [heading + (("MPEIR", "MSE") if wide else ())]
+    for e in layers:
+        m = e.measures
+        row = (
+            one_line(e.name),
+            _kinds(e, wide),
+            _percent(m.relative) if by == "relative" else _number(m.as_dict()[by]),
+            _bar(_size(e, by) / most if most > 0 else 0.0, _BAR[wide]),
+            _snr(m),
+            "-" if m.cosine is None else f"{m.cosine:.4f}",
+        )
+        rows.append(row + ((_number(m.mpeir), _number(m.mse)) if wide else ()))
+    return rows
+
+
+def _kinds(errors: TensorErrors, wide: bool) -> str:
+    first, second = errors.kinds
+    return first if first == second or not wide else f"{first} > {second}"
+
+
+def _output_rows(outputs: Sequence[TensorErrors]) -> list[tuple[str, ...]]:
+    tops = sorted({k for e in outputs for k in e.top})
+    heading = ("output", *(f"top-{k}" for k in tops), "MAE", "MAPE", "MPEIR", "MSE", "SNR")
+    rows = [heading]
+    for e in outputs:
+        m = e.measures
+        shares = (_percent(e.top.get(k)) for k in tops)
+        rows.append(
+            (
+                one_line(e.name),
+                *shares,
+                _number(m.mae),
+                "-" if m.mape is None else f"{m.mape:.4g} %",
+                _number(m.mpeir),
+                _number(m.mse),
+                _snr(m),
+            )
+        )
+    return rows
+
+
+def _print_unmatched(unmatched: tuple[list[str], list[str]]) -> None:
+    for which, names in zip(("first", "second"), unmatched, strict=True):
+        if names:
+            listed = ", ".join(console.shortened(name, 40) for name in names[:3])
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            print(f"only in the {which} model: {listed}{more}")
+
+
+def _bar(share: float, width: int) -> str:
+    """A bar of block characters in eighths; of # where the output cannot show these."""
+    eighths = math.ceil(share * width * 8)
+    try:
+        "█▏".encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return "#" * math.ceil(share * width)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8]
+
+
+def _snr(measures: Measures) -> str:
+    if measures.snr_db is None:
+        return "exact" if measures.mse == 0 else "-"
+    return f"{measures.snr_db:.1f} dB"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f} %"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"

@@ -1,0 +1,140 @@
+"""Tensors' contents out of a model: to the terminal, to .npy, or to HDF5 as circle-tensordump."""
+
+from __future__ import annotations
+
+import io
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from luciole.exporters import write_file
+from luciole.ir import Array, LucioleError, Model, Value
+from luciole.ir.text_common import one_line, utf8
+from luciole.ir.text_json import jsonable
+from luciole.ir.value import shape_text
+from luciole.tools.command import UsageError
+
+_REFERENCE = re.compile(r"(?:T\()?(\d+):(\d+)\)?")
+_HDF5 = (".h5", ".hdf5")
+
+
+def find(model: Model, name: str) -> Value:
+    """The tensor of a name, or of a reference as the dump prints them: ``T(0:3)``.
+
+    Raises LucioleError when there is none, or more than one.
+    """
+    found = [v for graph in model.graphs for v in graph.values if v.name == name]
+    place = _REFERENCE.fullmatch(name)
+    if not found and place is not None:
+        graph, index = int(place[1]), int(place[2])
+        if graph < len(model.graphs) and index < len(model.graphs[graph].values):
+            return model.graphs[graph].values[index]
+    if len(found) != 1:
+        count = "no tensor is" if not found else f"{len(found)} tensors are"
+        hint = "--tensors lists them" if not found else "say which by its place, as T(0:3)"
+        raise LucioleError(f"{count} called {name!r}: {hint}")
+    return found[0]
+
+
+def contents(value: Value) -> Array:
+    """A constant's values as stored. Raises LucioleError where there are none to show."""
+    if not value.is_constant:
+        made = "it is computed" if value.producer else "the caller gives it"
+        raise LucioleError(f"tensor {value.name!r} has no contents in the file: {made}")
+    data = value.data
+    if data is None:
+        why = "it is sparse" if value.sparsity is not None else f"it is {value.dtype.name}"
+        raise LucioleError(f"tensor {value.name!r} cannot be shown as an array: {why}")
+    return data
+
+
+def as_text(value: Value) -> str:
+    """Type, shape, quantization and values, as NumPy prints them."""
+    lines = [f"{one_line(value.name)}: {value.dtype.name} {shape_text(value.shape)}"]
+    for name, numbers in parameters(value):
+        lines.append(f"{name}: {np.array2string(numbers, threshold=8, edgeitems=3)}")
+    if value.is_constant:
+        lines.append(np.array2string(contents(value), threshold=1000, max_line_width=100))
+    return "\n".join(lines)
+
+
+def as_json(value: Value) -> dict[str, Any]:
+    """The same; all values, however many."""
+    return {
+        "name": utf8(value.name),
+        "dtype": value.dtype.name,
+        "shape": jsonable(value.shape),
+        **{name: jsonable(numbers) for name, numbers in parameters(value)},
+        "values": jsonable(contents(value)) if value.is_constant else None,
+    }
+
+
+def parameters(value: Value) -> Iterator[tuple[str, Array]]:
+    """Quantization parameters by the names that circle-tensordump gives them."""
+    found = value.quantization
+    if found is None:
+        return
+    vectors = {"min": found.min, "max": found.max, "scale": found.scale}
+    for name, vector in {**vectors, "zero_point": found.zero_point}.items():
+        if vector is not None and len(vector):
+            yield name, vector
+    yield "quantized_dimension", np.array(found.quantized_dimension, np.int32)
+
+
+def write_tensor(value: Value, path: str) -> None:
+    """Write a constant's values to a .npy file, or with its parameters to an HDF5 file."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".npy":
+        stream = io.BytesIO()
+        np.save(stream, contents(value))
+        write_file(path, stream.getvalue())
+    elif suffix in _HDF5:
+        contents(value)
+        _write_groups(path, [value])
+    else:
+        raise UsageError(f"{path}: values are written as .npy or .h5, not {suffix or 'this'}")
+
+
+def write_hdf5(model: Model, path: str) -> int:
+    """Write every tensor to an HDF5 file; returns how many there are.
+
+    A group for each, ``/`` in names becoming ``_``: datasets weights (where it is a constant), min,
+    max, scale, zero_point and quantized_dimension, as ONE's circle-tensordump has it.
+    """
+    values = [value for graph in model.graphs for value in graph.values]
+    _write_groups(path, values)
+    return len(values)
+
+
+def _write_groups(path: str, values: list[Value]) -> None:
+    """The file appears whole or not at all."""
+    import h5py
+
+    target = Path(path)
+    temporary = target.with_name(f".{target.name[:64]}.{secrets.token_hex(4)}.tmp")
+    try:
+        with h5py.File(temporary, "w") as file:
+            for value in values:
+                _write_group(file, value)
+        temporary.replace(target)
+    except OSError as error:
+        raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_group(file: Any, value: Value) -> None:
+    name = base = utf8(value.name).replace("/", "_").replace("\0", "_").strip(".") or "no_name"
+    count = 0
+    while name in file:
+        count += 1
+        name = f"{base}_{count}"
+    group = file.create_group(name)
+    if value.is_constant and value.data is not None:
+        group.create_dataset("weights", data=value.data)
+    for key, numbers in parameters(value):
+        group.create_dataset(key, data=numbers)

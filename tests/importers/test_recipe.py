@@ -1,0 +1,316 @@
+"""ONE's recipes cooked into models: read again by LiteRT, flatc's tables and Google's protobuf."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.exporters.circle import to_tables
+from luciole.importers.files import load_recipe
+from luciole.importers.recipe import import_recipe
+from luciole.ir import Model, UnknownOp
+from luciole.ir.errors import FormatError
+from luciole.ir.verify import Severity
+from luciole.schema import opcodes, recipe, tables
+from luciole.schema.enums import BuiltinOperator
+from tests.proto_support import message_class
+from tests.schema.test_textproto import recipes
+from tests.support import data_path
+
+WRONG = {
+    "ExpandDims_001": "axis is 1, the tensor has 1 axes",
+    "ExpandDims_002": "axis is 1, the tensor has 1 axes",
+    "Net_Dangle_001": "nothing computes 'ofm2'",
+    "Net_ZeroDim_001": "perm has 4, the operand has 0",
+    "Reshape_002": "a vector of integers is needed",
+    "Reshape_003": "does not reshape to []",
+    "Slice_001": "begin -1 and size 1 do not fit",
+    "UnidirectionalSequenceLSTM_000": "is not a variable tensor",
+    "UnidirectionalSequenceLSTM_001": "is not a variable tensor",
+}
+"""Recipes of models that ``verify`` refuses, and what it says: ONE tests its tools with them."""
+
+LITERT_REFUSES = {
+    *("ExpandDims_001", "ExpandDims_002", "Reshape_003", "Slice_001"),
+    *("UnidirectionalSequenceLSTM_000", "UnidirectionalSequenceLSTM_001"),
+    *("Fill_000", "Fill_001"),  # the value is a vector of one
+    *("L2Pool2D_U8_000", "DepthwiseConv2D_U8_001"),  # no kernel for these types
+    "PadV2_000",  # the value is of another type
+    "BroadcastTo_000",  # LiteRT has it from version 2 on
+    "While_003",  # the condition is no single bool
+}
+
+
+def every_recipe() -> list[Path]:
+    folders = ("tflite", "circle", "tflchef-tests", "circlechef-tests")
+    return [path for folder in folders for path in recipes(folder)]
+
+
+def test_every_recipe_cooks_into_a_model_that_verifies() -> None:
+    paths = every_recipe()
+    assert len(paths) == 296
+    for path in paths:
+        model, findings = load_recipe(path)
+        errors = [f.sentence for f in findings if f.severity is Severity.ERROR]
+        assert bool(errors) == (path.parent.name in WRONG), (path, errors)
+        if errors:
+            assert any(WRONG[path.parent.name] in error for error in errors)
+        assert [f for f in findings if f.code == "NOT_UNDERSTOOD"] == []
+        unknown = [op for g in model.graphs for op in g.ops if isinstance(op, UnknownOp)]
+        assert all(op.reason is None for op in unknown)
+
+
+def test_litert_loads_every_model_of_builtin_operators() -> None:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    refused, loaded = set(), 0
+    for path in [*recipes("tflite"), *recipes("tflchef-tests")]:
+        model, _ = load_recipe(path)
+        kinds = {op.kind for graph in model.graphs for op in graph.ops}
+        if any(kind.startswith("CUSTOM") for kind in kinds):
+            continue
+        try:
+            content = to_bytes(model, "tflite")
+            Interpreter(
+                model_content=content, experimental_op_resolver_type=resolver, num_threads=1
+            ).allocate_tensors()
+            loaded += 1
+        except (RuntimeError, ValueError):
+            refused.add(path.parent.name)
+    assert refused == LITERT_REFUSES
+    assert loaded > 260
+
+
+@pytest.mark.parametrize(("folder", "package"), [("tflite", "tflchef"), ("circle", "circlechef")])
+def test_a_cooked_model_holds_what_google_reads_from_the_recipe(folder: str, package: str) -> None:
+    cls = message_class(package)
+    from google.protobuf import text_format
+
+    options = 0
+    for path in recipes(folder):
+        theirs = text_format.Parse(path.read_text(), cls())
+        root = to_tables(load_recipe(path)[0])
+        for graph, wanted in zip(root.subgraphs or [], [theirs, *theirs.graph], strict=True):
+            _check_tensors(graph, wanted)
+            codes = root.operator_codes or []
+            for operator, operation in zip(graph.operators or [], wanted.operation, strict=True):
+                options += _check_options(operator, codes[operator.opcode_index], operation)
+    assert options > {"tflite": 300, "circle": 8}[folder]
+
+
+def _check_tensors(graph: tables.SubGraph, wanted: Any) -> None:
+    for tensor, operand in zip(graph.tensors or [], wanted.operand, strict=True):
+        assert (tensor.name, tensor.type.name) == (operand.name, _enum(operand, "type"))
+        assert list(tensor.shape if tensor.shape is not None else ()) == list(operand.shape.dim)
+        if operand.HasField("quant"):
+            quant = tensor.quantization
+            assert quant is not None
+            for name in ("min", "max", "scale", "zero_point"):
+                given, found = list(getattr(operand.quant, name)), getattr(quant, name)
+                assert list(() if found is None else found) == given
+            assert quant.quantized_dimension == operand.quant.quantized_dimension
+
+
+def _enum(message: Any, name: str) -> str:
+    field = message.DESCRIPTOR.fields_by_name[name]
+    return str(field.enum_type.values_by_number[getattr(message, name)].name)
+
+
+def _check_options(operator: tables.Operator, code: tables.OperatorCode, operation: Any) -> int:
+    """Every field of an options message, given or not, is in the table; returns how many."""
+    given = [f for f, _ in operation.ListFields() if f.name.endswith("_options")]
+    if not given or opcodes.resolve(code) == BuiltinOperator.CUSTOM:
+        return 0
+    message, table = getattr(operation, given[0].name), operator.builtin_options
+    names = {f.name for f in table.fields} if table is not None else set()
+    for field in message.DESCRIPTOR.fields:
+        found = getattr(table, field.name if field.name in names else recipe.FIELDS[field.name])
+        value = getattr(message, field.name)
+        if field.enum_type is not None:
+            assert isinstance(found, IntEnum)
+            assert found.name == _enum(message, field.name)
+        elif field.is_repeated:
+            assert list(() if found is None else found) == list(value)
+        else:
+            assert found == pytest.approx(value, rel=1e-7)
+    return len(message.DESCRIPTOR.fields)
+
+
+def cook(text: str, seed: int = 0) -> Model:
+    return import_recipe(text, seed)
+
+
+def operand(name: str, more: str = "", dtype: str = "FLOAT32") -> str:
+    return f'operand {{ name: "{name}" type: {dtype} shape {{ dim: 2 }} {more} }} '
+
+
+ADD = (
+    operand("x")
+    + operand("y", 'filler { tag: "gaussian" arg: "0" arg: "1" }')
+    + operand("z")
+    + 'operation { type: "Add" input: "x" input: "y" output: "z" '
+    + "add_options { activation: RELU } } "
+    + 'input: "x" output: "z" '
+)
+
+
+def test_a_recipe_loads_as_a_model_that_runs(tmp_path: Path) -> None:
+    path = tmp_path / "add.recipe"
+    path.write_text("# a comment\n\n" + ADD.replace('"gaussian" arg: "0"', '"explicit" arg: "-5"'))
+    output = luciole.Interpreter(path).run(np.array([1, 2], np.float32))["z"]
+    np.testing.assert_array_equal(output, np.array([0, 3], np.float32))
+
+
+def test_loading_refuses_a_recipe_of_a_wrong_model(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.recipe"
+    path.write_text(ADD + 'output: "y2"')
+    with pytest.raises(FormatError, match=r"wrong.recipe: graph 'main': there is no operand 'y2'"):
+        luciole.load(path)
+    path.write_text(operand("x") + operand("y") + 'input: "x" output: "y"')
+    with pytest.raises(FormatError, match="nothing computes 'y'"):
+        luciole.load(path)
+
+
+def test_the_seed_alone_decides_about_random_constants() -> None:
+    first, again, other = (to_bytes(cook(ADD, seed)) for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
+
+
+def test_graphs_signatures_and_microscaling() -> None:
+    text = ADD + (
+        f'graph {{ {ADD} name: "other" }} graph {{ {ADD} }} '
+        'signature_def { signature_key: "serve" inputs { name: "a" tensor: "x" } '
+        'outputs { name: "b" tensor_index: 2 } } '
+        'signature_def { signature_key: "second" subgraph_index: 1 '
+        'inputs { name: "a" tensor: "x" } }'
+    )
+    model = cook(text + 'operand { name: "m" type: MXINT8 mx_quant { axis: 1 } }')
+    assert [graph.name for graph in model.graphs] == ["main", "other", "sub_2"]
+    first, second = model.signatures
+    assert (first.key, first.graph) == ("serve", model.graphs[0])
+    assert [(n, v.name) for n, v in first.inputs + first.outputs] == [("a", "x"), ("b", "z")]
+    assert second.graph is model.graphs[1]
+    quant = model.graph.values[3].quantization
+    assert quant is not None
+    assert quant.details == tables.MXQuantization(axis=1)
+
+
+def test_a_custom_operator_keeps_its_options() -> None:
+    text = (
+        operand("x") + operand("y") + 'operation { type: "Magic" custom_code: "Magic" '
+        'input: "x" input: "" output: "y" magic_options { n: 3 name: "q" flag: true w: 1.5 } }'
+    )
+    (op,) = cook(text + ' input: "x" output: "y"').graph.ops
+    assert isinstance(op, UnknownOp)
+    assert op.operands[1] is None
+    from flatbuffers import flexbuffers
+
+    wanted = {"n": 3, "name": "q", "flag": True, "w": 1.5}
+    assert flexbuffers.Loads(op.custom_options.tobytes()) == wanted
+
+
+def test_make_sparse_keeps_what_is_not_zero() -> None:
+    values = "".join(f'arg: "{v}" ' for v in (0, 5, 0, 6, 0, 0))
+    text = (
+        'operand { name: "w" type: FLOAT32 shape { dim: 3 dim: 2 } make_sparse: true '
+        f'filler {{ tag: "explicit" {values} }} }}'
+    )
+    root = to_tables(cook(text))
+    assert root.subgraphs is not None
+    (tensor,) = root.subgraphs[0].tensors or []
+    assert root.buffers is not None
+    data = root.buffers[tensor.buffer].data
+    assert data is not None
+    assert data.view(np.float32).tolist() == [5, 6]
+    assert tensor.sparsity is not None
+    rows, columns = tensor.sparsity.dim_metadata or []
+    assert (rows.format.name, rows.dense_size) == ("DENSE", 3)
+    assert isinstance(columns.array_segments, tables.Int32Vector)
+    assert isinstance(columns.array_indices, tables.Int32Vector)
+    assert columns.array_segments.values is not None
+    assert columns.array_indices.values is not None
+    assert columns.array_segments.values.tolist() == [0, 1, 2, 2]
+    assert columns.array_indices.values.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("version: 2", "recipe version 2 is newer than 1"),
+        ("operands { }", "line 1: recipe has no field 'operands'"),
+        ("operand { type: FLOAT32 }", "line 1: an operand has no name"),
+        ('operand { name: "x" }', "operand 'x': type None is no element type"),
+        ('operand { name: "x" type: FLOAT31 }', "operand 'x': type FLOAT31 is no element type"),
+        ('operand { name: "x" type: "INT8" }', "line 1: type takes a name, found 'INT8'"),
+        ("operand { name: 3 type: INT8 }", "line 1: name takes a text in quotes, found 3"),
+        ('operand { name: "x" shape: 3 type: INT8 }', "line 1: shape takes a message in braces"),
+        (operand("x") * 2, "graph 'main': two operands are called 'x'"),
+        (operand("x", "quant { skale: 1 }"), "line 1: QuantizationParameters has no field 'skale'"),
+        (operand("x", "quant { scale: RELU }"), "line 1: scale takes a number, found 'RELU'"),
+        (operand("x", "quant { zero_point: 1.5 }"), "line 1: zero_point takes an integer from"),
+        (operand("x", "is_variable: 2"), "line 1: is_variable takes true or false, found 2"),
+        (
+            operand("x", 'filler { tag: "uniform" }'),
+            "operand 'x': filler 'uniform' is none",
+        ),
+        (operand("x", "sparsity { dim_metadata { format: CSR } }"), "line 1: format takes one of"),
+        (
+            operand("x", "sparsity { dim_metadata { array_indices { type: INT8VEC } } }"),
+            "line 1: type INT8VEC is none of SparseIdxVecType_NONE, INT32VEC",
+        ),
+        (
+            'operand { name: "x" type: STRING filler { tag: "explicit" } make_sparse: true }',
+            "operand 'x': make_sparse takes axes and numbers",
+        ),
+        (
+            'operand { name: "x" type: INT8 shape { dim: 3000000000 } }',
+            "line 1: dim takes an integer from",
+        ),
+        (
+            operand("x", "sparsity { dim_metadata { array_indices { type: UINT8VEC dim: 256 } } }"),
+            "line 1: dim takes an integer from 0 to 255, found 256",
+        ),
+        ("operation { }", "line 1: an operation has no type"),
+        ('operation { type: "Sparkle" }', "line 1: operator 'Sparkle' is not known"),
+        (
+            'operation { type: "Add" sub_options { } }',
+            "operation has no field 'sub_options'",
+        ),
+        ('operation { type: "Add" add_options { axis: 1 } }', "AddOptions has no field 'axis'"),
+        (
+            'operation { type: "Add" add_options { activation: RELU7 } }',
+            "line 1: activation takes one of NONE, RELU",
+        ),
+        ('operation { type: "Tanh" tanh_options { x: 1 } }', "tanh_options has no field 'x'"),
+        ('operation { type: "MatMul" matmul_options { x: 1 } }', "MatMul has no option 'x'"),
+        ('operation { type: "MatMul" matmul_options { T: INT5 } }', "line 1: T cannot be INT5"),
+        ('operation { type: "X" custom_code: "X" custom_options: 3 }', "takes bytes as a text"),
+        ('operation { type: "Add" input: "q" }', "graph 'main': there is no operand 'q'"),
+        ("signature_def { subgraph_index: 4 }", "line 1: there is no graph 4"),
+        ('signature_def { inputs { name: "a" } }', "line 1: neither tensor nor tensor_index"),
+    ],
+)
+def test_recipes_refuse_what_they_cannot_mean(text: str, message: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        cook(text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_refuse_what_is_no_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "x.recipe"
+    path.write_text("operator { }")
+    with pytest.raises(FormatError, match=r"x.recipe: not a .circle, .tflite, .recipe"):
+        luciole.load(path)
+
+
+def test_the_data_has_the_recipes_to_test_with() -> None:
+    assert (data_path("recipes") / "LICENSE").exists()
