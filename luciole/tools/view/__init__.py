@@ -1,0 +1,1 @@
+"""``circle-view``: a model as a page to explore, a single offline file or a picture."""

@@ -1,0 +1,67 @@
+"""Arrays that a page may ask for: in a single file up to a limit, fetched on demand when served."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from luciole.ir import Array
+
+MOST_BYTES = 500_000
+"""Bytes of one array that a single file embeds."""
+
+MOST_TOTAL = 24_000_000
+"""Bytes of all arrays together that a single file embeds, in the order in which they were added."""
+
+_KINDS = {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"}
+
+
+class _Blob(NamedTuple):
+    """An array to be: how large it is, and who makes it."""
+
+    size: int
+    make: Callable[[], Array]
+
+
+class Blobs:
+    """Arrays by number, each as little-endian bytes."""
+
+    def __init__(self) -> None:
+        self._blobs: list[_Blob] = []
+
+    def add(self, array: Array) -> dict[str, Any] | None:
+        """Keep an array; how the page speaks of it: number, type, shape. None for a type that pages
+        cannot show (complex numbers).
+        """
+        kind = array.dtype.str[1:]
+        return self.later(kind, array.shape, lambda: array) if kind in _KINDS else None
+
+    def later(self, kind: str, shape: tuple[int, ...], make: Callable[[], Array]) -> dict[str, Any]:
+        """The same for an array that is made when asked for; ``kind`` is ``f4``, ``i1``, ..."""
+        size = math.prod(shape) * int(kind[1:])
+        self._blobs.append(_Blob(size, make))
+        number = len(self._blobs) - 1
+        return {"blob": number, "type": kind, "shape": list(shape), "bytes": size}
+
+    def __len__(self) -> int:
+        return len(self._blobs)
+
+    def content(self, number: int) -> bytes:
+        """The bytes of an array. Raises IndexError for a number that there is not."""
+        if not 0 <= number < len(self._blobs):
+            raise IndexError(f"there is no array {number}")
+        array = self._blobs[number].make()
+        return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+
+    def embedded(self) -> dict[str, str]:
+        """What a single file holds: base64 by number, as far as the limits go."""
+        found, total = {}, 0
+        for number, blob in enumerate(self._blobs):
+            if blob.size <= MOST_BYTES and total + blob.size <= MOST_TOTAL:
+                total += blob.size
+                found[str(number)] = base64.b64encode(self.content(number)).decode("ascii")
+        return found

@@ -1,0 +1,85 @@
+"""What the inputs of layers with learned levels hold on real data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.interpreter import Interpreter
+from luciole.interpreter.observe import Observer
+from luciole.interpreter.records import Records, batch_size, run_records
+from luciole.ir import Array, Model, Value, codes
+from luciole.ir.ops.lq_fully_connected import LearnedLevels
+from luciole.tools.view.levels import InputHistogram, input_levels, reach
+
+BINS = 96
+MARGIN = 0.4
+"""How far a histogram reaches beyond the outermost levels, as a share of their distance."""
+
+
+class _Counter:
+    """Counts one layer's input, run by run."""
+
+    def __init__(self, op: LearnedLevels) -> None:
+        self.levels, _, self.thresholds = input_levels(op)
+        self.first, self.last = reach(self.levels)
+        span = float(self.levels[-1] - self.levels[0]) or 1.0
+        self.low = float(self.levels[0]) - MARGIN * span
+        self.high = float(self.levels[-1]) + MARGIN * span
+        self.counts = np.zeros(BINS, np.int64)
+        self.level_counts = np.zeros(len(self.levels), np.int64)
+        self.below = self.above = self.clipped = 0
+
+    def count(self, array: Array) -> None:
+        x = array.reshape(-1).astype(np.float64)
+        self.counts += np.histogram(x, BINS, (self.low, self.high))[0]
+        self.below += int((x < self.low).sum())
+        self.above += int((x > self.high).sum())
+        self.clipped += int(((x < self.first) | (x > self.last)).sum())
+        found = codes.encode(x, self.thresholds)
+        self.level_counts += np.bincount(found, minlength=len(self.levels))
+
+    def result(self, source: str) -> InputHistogram:
+        total = int(self.level_counts.sum())
+        return InputHistogram(
+            self.low,
+            self.high,
+            self.counts.tolist(),
+            source,
+            self.below,
+            self.above,
+            self.level_counts.tolist(),
+            self.clipped / total if total else None,
+        )
+
+
+class _Watcher(Observer):
+    """Passes what a tensor holds on to the counters of the layers that read it."""
+
+    def __init__(self, counters: dict[Value, list[_Counter]]) -> None:
+        self._counters = counters
+
+    def after_tensor_write(self, value: Value, array: Array) -> None:
+        """Count it."""
+        for counter in self._counters.get(value, ()):
+            counter.count(array)
+
+
+def input_histograms(model: Model, records: Records, source: str) -> dict[str, InputHistogram]:
+    """Histograms of the inputs of all layers with learned levels over some records, by layer name.
+
+    Raises what running the model raises.
+    """
+    counters: dict[str, _Counter] = {}
+    readers: dict[Value, list[_Counter]] = {}
+    for op in model.graph.ops:
+        if isinstance(op, LearnedLevels):
+            counters[op.name] = _Counter(op)
+            readers.setdefault(op.input, []).append(counters[op.name])
+    if not counters:
+        return {}
+    interpreter = Interpreter(model)
+    size = batch_size(interpreter, records)  # found out before anybody counts
+    interpreter.attach_observer(_Watcher(readers))
+    for _ in run_records(interpreter, records, batch=size):
+        pass
+    return {name: counter.result(source) for name, counter in counters.items()}

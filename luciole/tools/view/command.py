@@ -1,0 +1,255 @@
+"""``circle-view``: look at a model in the browser, or write it as an offline page or a picture."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from luciole.schema.errors import LucioleError
+from luciole.tools import console
+from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
+
+if TYPE_CHECKING:
+    from luciole.ir import Model
+    from luciole.tools.view.blobs import Blobs
+    from luciole.tools.view.document import Subject
+    from luciole.tools.view.levels import InputHistogram
+    from luciole.tools.view.measures import Figures
+
+_EXAMPLES = """examples:
+  circle-view model.circle                         opens a page in the browser
+  circle-view float.circle answer.circle           shows both, nodes matched by tensor name
+  circle-view answer.circle -o answer.html         writes one file that needs no network
+  circle-view answer.circle -o answer.svg          writes a picture
+"""
+
+
+def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.epilog = _EXAMPLES
+    parser.add_argument("model", metavar="MODEL", help="a .circle, .tflite or Keras model")
+    parser.add_argument(
+        "other",
+        metavar="OTHER",
+        nargs="?",
+        help="a second model to compare with: MODEL is the float one, OTHER the quantized one",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write an offline page (.html) or a picture (.svg)"
+    )
+    parser.add_argument(
+        "--horizontal", action="store_true", help="draw from left to right instead of downwards"
+    )
+    parser.add_argument(
+        "--colour-by",
+        choices=("bits", "kind"),
+        default="bits",
+        help="colours at first: weight bits (default) or kind of operator",
+    )
+    _add_figures(parser)
+    _add_foreign(parser)
+    _add_serving(parser)
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _add_figures(parser: argparse.ArgumentParser) -> None:
+    figures = parser.add_argument_group("figures to show")
+    figures.add_argument("--report", metavar="FILE", help="the quantizer's report (JSON)")
+    figures.add_argument("--latency", metavar="FILE", help="what circle-bench --json printed")
+    figures.add_argument("--errors", metavar="FILE", help="what luciole diff --json printed")
+    figures.add_argument(
+        "--data", metavar="DATA", help="records to draw the layers' inputs from: .npz[:array], ..."
+    )
+    figures.add_argument(
+        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
+    )
+    figures.add_argument(
+        "--limit", type=int, default=256, metavar="N", help="use the first N records (default 256)"
+    )
+
+
+def _add_foreign(parser: argparse.ArgumentParser) -> None:
+    foreign = parser.add_argument_group("for other viewers")
+    foreign.add_argument(
+        "--netron-attachment", metavar="FILE", help="write a file to drop on the model in Netron"
+    )
+    foreign.add_argument(
+        "--model-explorer", metavar="FILE", help="write node data for Model Explorer"
+    )
+
+
+def _add_serving(parser: argparse.ArgumentParser) -> None:
+    serving = parser.add_argument_group("serving")
+    serving.add_argument(
+        "--port", type=int, default=0, metavar="N", help="of the loopback address (default: free)"
+    )
+    serving.add_argument("--no-browser", action="store_true", help="only print the address")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole.tools.view.blobs import Blobs
+
+    _check(arguments)
+    blobs = Blobs()
+    document = _document(arguments, blobs)
+    written = _write_foreign(arguments, document)
+    if arguments.json:
+        console.print_json(document)
+        return FINE
+    if arguments.output:
+        _write(arguments.output, document, blobs)
+        return FINE
+    if written and arguments.no_browser:
+        return FINE
+    return _serve(arguments, document, blobs)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse early what does not go together."""
+    if arguments.output and not arguments.output.lower().endswith((".html", ".svg")):
+        raise UsageError(
+            f"--output is {arguments.output}: a name ending in .html or .svg is needed"
+        )
+    if arguments.output and arguments.output.lower().endswith(".svg") and arguments.other:
+        raise UsageError("a picture shows one model, found two: write .html to compare them")
+    if arguments.preprocess and not arguments.data:
+        raise UsageError("--preprocess goes with --data")
+    if not 0 <= arguments.port < 65536:
+        raise UsageError(f"--port is {arguments.port}, 0 to 65535 are possible")
+
+
+def _document(arguments: argparse.Namespace, blobs: Blobs) -> dict[str, Any]:
+    """The document of the one or two models, with every figure that was given."""
+    from luciole.tools.view import compare, measures
+    from luciole.tools.view.document import document
+
+    paths = [arguments.model, *([arguments.other] if arguments.other else [])]
+    subjects = [_subject(path) for path in paths]
+    models = [subject.model for subject in subjects]
+    figures, subjects[-1].histograms = _figures(arguments, models)
+    if len(models) == 2:
+        subjects[1].originals = compare.twins(*models)
+    made = document(subjects, blobs)
+    made["direction"] = "horizontal" if arguments.horizontal else "vertical"
+    made["mode"] = arguments.colour_by
+    if len(models) == 2:
+        compare.mark_differences(made, models[0], models[1])
+    measures.set_measures(made, figures)
+    if len(models) == 2:
+        measures.set_bytes_before(made)
+    if arguments.report:
+        content = measures.read_json(arguments.report)
+        measures.set_notes(made, measures.report_notes(content, arguments.report))
+    return made
+
+
+def _subject(path: str) -> Subject:
+    """A model, also where ``verify`` would refuse it: looking is how people find out why."""
+    from luciole.tools.reading import read_model
+    from luciole.tools.view.document import Subject
+
+    model, dialect = read_model(path)
+    if not model.graphs:
+        raise LucioleError(f"{path}: holds no graph, there is nothing to draw")
+    size = os.path.getsize(path) if os.path.isfile(path) else None
+    return Subject(model, os.path.basename(path), dialect.name, size)
+
+
+def _figures(
+    arguments: argparse.Namespace, models: list[Model]
+) -> tuple[Figures, dict[str, InputHistogram]]:
+    """Measures by operator name, and histograms of layers' inputs."""
+    from luciole.tools.view import measures
+
+    figures: Figures = {}
+    histograms: dict[str, InputHistogram] = {}
+    if arguments.data:
+        histograms = _measured(arguments, models, figures)
+    for path, read in (
+        (arguments.report, measures.report_figures),
+        (arguments.latency, measures.latency_figures),
+        (arguments.errors, measures.error_figures),
+    ):
+        if path:
+            measures.add(figures, read(measures.read_json(path), path))
+    if arguments.report:
+        content = measures.read_json(arguments.report)
+        histograms = measures.report_histograms(content, arguments.report) | histograms
+    return figures, histograms
+
+
+def _measured(
+    arguments: argparse.Namespace, models: list[Model], figures: Figures
+) -> dict[str, InputHistogram]:
+    """What the records show: inputs' histograms, and of two models the errors of every layer."""
+    from luciole.interpreter.compare import compare, second_inputs
+    from luciole.tools.data import load_data
+    from luciole.tools.diff_report import as_json
+    from luciole.tools.view import measures
+    from luciole.tools.view.calibration import input_histograms
+
+    data = load_data(
+        arguments.data, models[0].graph, limit=arguments.limit, preprocess=arguments.preprocess
+    )
+    for line in data.summary():
+        console.say(f"data: {line}")
+    records = data.records
+    if len(models) == 2:
+        found = as_json(compare(models[0], models[1], records), arguments.model, arguments.other)
+        measures.add(figures, measures.error_figures(found, "the comparison"))
+        records = dict(second_inputs(models[0].graph, models[1].graph, records))
+    return input_histograms(models[-1], records, f"{data.count} records")
+
+
+def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> bool:
+    """Write what was asked for other viewers; whether there was anything."""
+    from luciole.exporters.files import write_file
+    from luciole.tools.view import foreign
+
+    for path, make in (
+        (arguments.netron_attachment, foreign.netron_attachment),
+        (arguments.model_explorer, foreign.model_explorer_data),
+    ):
+        if path:
+            write_file(path, console.to_json(make(document)))
+            console.say(f"written: {path}")
+    return bool(arguments.netron_attachment or arguments.model_explorer)
+
+
+def _write(path: str, document: dict[str, Any], blobs: Blobs) -> None:
+    from luciole.exporters.files import write_file
+    from luciole.tools.view.page import html
+    from luciole.tools.view.svg import svg
+
+    if path.lower().endswith(".svg"):
+        graph = document["models"][0]["graphs"][0]
+        content = svg(graph, document["direction"], document["title"], document["mode"])
+    else:
+        content = html(document, blobs.embedded())
+    write_file(path, content)
+    print(f"{path}: {console.size_text(len(content.encode()))}")
+
+
+def _serve(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs) -> int:
+    """Serve the page until the user stops it."""
+    import webbrowser
+
+    from luciole.tools.view.page import html
+    from luciole.tools.view.server import Server
+
+    document["served"] = True
+    server = Server(html(document, {}), blobs, arguments.port)
+    console.say(f"{document['title']}: {server.url} (Ctrl+C stops)")
+    if not arguments.no_browser:
+        webbrowser.open(server.url)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        console.say("stopped")
+    finally:
+        server.server_close()
+    return FINE

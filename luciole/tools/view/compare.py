@@ -1,0 +1,145 @@
+"""Two models side by side: which operators answer to each other, and how they differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from luciole.ir import Graph, Model, Op
+from luciole.ir.graph import all_ops
+from luciole.ir.text_common import scalar
+from luciole.tools.view.levels import layer_name
+from luciole.tools.view.widths import bits_of, weights_of
+
+Json = dict[str, Any]
+
+WORDS = {
+    "added": "only in the second model",
+    "removed": "only in the first model",
+}
+
+
+def twins(first: Model, second: Model) -> dict[Op, Op]:
+    """For operators of the second model, the one of the first that they took the place of: the one
+    with the layer's name, else the one with the same result. A name taken twice is nobody's.
+    """
+    one, two = _by_name(first), _by_name(second)
+    found: dict[Op, Op] = {}
+    for op in two.values():
+        twin = one.get(layer_name(op), one.get(op.name))
+        if twin is not None and twin not in found.values():
+            found[op] = twin
+    return found
+
+
+def _by_name(model: Model) -> dict[str, Op]:
+    """Operators by the name of their first result, where only one has it."""
+    counts = Counter(op.name for op in all_ops(model.graphs))
+    return {op.name: op for op in all_ops(model.graphs) if op.name and counts[op.name] == 1}
+
+
+def mark_differences(document: Json, first: Model, second: Model) -> None:
+    """Give every node of a document of two models its ``twin`` and ``status``, and list the
+    differences.
+    """
+    partners = twins(first, second)
+    answers = {a: b for b, a in partners.items()}
+    names = _by_name(second)
+    places = [_places(document["models"][i], m) for i, m in enumerate((first, second))]
+    for op in all_ops(first.graphs):
+        _mark(document, op, answers.get(op), places)
+        taken = names.get(op.name)
+        if op not in answers and taken is not None:
+            node = places[0][op]
+            node["difference"].append(f"part of {taken.kind} now")
+    for op in all_ops(second.graphs):
+        if op not in partners:
+            _mark(document, None, op, places)
+
+
+def _places(model: Json, source: Model) -> dict[Op, Json]:
+    """The node of each operator."""
+    nodes = [n for graph in model["graphs"] for n in graph["nodes"] if n["what"] == "op"]
+    return dict(zip(all_ops(source.graphs), nodes, strict=True))
+
+
+def _mark(document: Json, a: Op | None, b: Op | None, places: list[dict[Op, Json]]) -> None:
+    left = None if a is None else places[0][a]
+    right = None if b is None else places[1][b]
+    if left and right:
+        left["twin"], right["twin"] = right["id"], left["id"]
+    status, words = _difference(a, b)
+    if status is None:
+        return
+    for node in (left, right):
+        if node is not None:
+            node["status"] = status
+            node["difference"] = words
+    document["differences"].append(
+        {
+            "status": status,
+            "words": words,
+            "nodes": [None if node is None else node["id"] for node in (left, right)],
+            "bytes": [None if node is None else node["bytes"] for node in (left, right)],
+        }
+    )
+
+
+def _difference(a: Op | None, b: Op | None) -> tuple[str | None, list[str]]:
+    if a is None or b is None:
+        status = "added" if a is None else "removed"
+        return status, [WORDS[status]]
+    words = []
+    if a.kind != b.kind:
+        words.append(f"{a.kind} became {b.kind}")
+    words += [f"{what}: {x} became {y}" for what, x, y in _pairs(a, b) if x != y]
+    if a.kind != b.kind:
+        return "replaced", words
+    if any(word.startswith(("result", "weights", "input")) for word in words):
+        return "dtype", words
+    words += _attributes(a, b)
+    if not words and not _same_constants(a, b):
+        words.append("constants differ")
+    return ("changed" if words else None), words
+
+
+def _pairs(a: Op, b: Op) -> list[tuple[str, str, str]]:
+    """What has a type in both: result, first input, weights."""
+    pairs = []
+    if a.results and b.results:
+        pairs.append(("result", a.output.dtype.name.lower(), b.output.dtype.name.lower()))
+    first, second = (op.operands[0] if op.operands else None for op in (a, b))
+    if first is not None and second is not None:
+        pairs.append(("input", first.dtype.name.lower(), second.dtype.name.lower()))
+    if weights_of(a) is not None and weights_of(b) is not None:
+        bits = [bits_of(op) for op in (a, b)]
+        widths = [f"{w.weights} bit" if w else "?" for w in bits]
+        pairs.append(("weights", widths[0], widths[1]))
+    return pairs
+
+
+def _attributes(a: Op, b: Op) -> list[str]:
+    other = b.attributes()
+    return [
+        f"{name}: {_text(value)} became {_text(other[name])}"
+        for name, value in a.attributes().items()
+        if name in other and not isinstance(value, Graph) and _text(value) != _text(other[name])
+    ]
+
+
+def _text(value: object) -> str:
+    return scalar(value) if isinstance(value, int | float) else str(value)
+
+
+def _same_constants(a: Op, b: Op) -> bool:
+    """Whether the constant operands hold the same bytes."""
+    return _bytes(a) == _bytes(b)
+
+
+def _bytes(op: Op) -> list[bytes | None]:
+    found: list[bytes | None] = []
+    for value in op.operands:
+        buffer = None if value is None or not value.is_constant else value.buffer
+        data = None if buffer is None else buffer.data
+        found.append(None if data is None else data.tobytes())
+    return found

@@ -1,0 +1,245 @@
+"""A model as the JSON document that the page and the SVG file are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import luciole
+from luciole.ir import Graph, Model, Op, UnknownOp, Value
+from luciole.ir.text_common import Numbering, one_line, utf8
+from luciole.ir.text_options import options_by_name
+from luciole.tools.view import palette
+from luciole.tools.view.blobs import MOST_BYTES, Blobs
+from luciole.tools.view.drawing import Flow, drawn, flat, group_box, nested
+from luciole.tools.view.groups import Group, grouped
+from luciole.tools.view.layout import Box
+from luciole.tools.view.levels import InputHistogram, layer_name, levels_json
+from luciole.tools.view.nodes import (
+    BAND,
+    HEADER,
+    LABEL,
+    MARGIN,
+    ROW,
+    box_of,
+    end_json,
+    op_json,
+)
+from luciole.tools.view.tensors import tensor_json
+from luciole.tools.view.text import shown_name
+
+Json = dict[str, Any]
+
+FEWEST, COLLAPSE_ABOVE = 24, 400
+"""Operators from which on a graph has groups, and above which they are closed at first."""
+
+
+@dataclass
+class Subject:
+    """A model to show, with what is known of it: the float operators that its own replaced, and
+    histograms of layers' inputs by operator name.
+    """
+
+    model: Model
+    title: str
+    format: str = "circle"
+    file_bytes: int | None = None
+    originals: Mapping[Op, Op] = field(default_factory=dict)
+    histograms: Mapping[str, InputHistogram] = field(default_factory=dict)
+
+
+def document(subjects: list[Subject], blobs: Blobs) -> Json:
+    """One model, or two to compare: graphs, tensors, drawings, colours. Arrays go to ``blobs``."""
+    return {
+        "luciole": luciole.__version__,
+        "title": " and ".join(one_line(s.title, 200) for s in subjects),
+        "models": [model_json(s, f"{m}", blobs) for m, s in enumerate(subjects)],
+        "measures": [],
+        "differences": [],
+        "served": False,
+        "most_bytes": MOST_BYTES,
+        "direction": "vertical",
+        "mode": "bits",
+        "sizes": {
+            "header": HEADER,
+            "row": ROW,
+            "band": BAND,
+            "margin": MARGIN,
+            "label": LABEL,
+        },
+        "palette": {
+            "bits": {str(k): v for k, v in palette.BITS.items()},
+            "categories": palette.CATEGORIES,
+            "plain": palette.PLAIN,
+        },
+    }
+
+
+def model_json(subject: Subject, identity: str, blobs: Blobs) -> Json:
+    """A model's own facts and its graphs."""
+    model, numbers = subject.model, Numbering(subject.model)
+    return {
+        "title": one_line(subject.title, 200),
+        "format": subject.format,
+        "bytes": subject.file_bytes,
+        "description": one_line(model.description or "", 2000),
+        "metadata": [[shown_name(name), len(buffer)] for name, buffer in model.metadata],
+        "signatures": [
+            {
+                "key": shown_name(s.key),
+                "graph": numbers.graph(s.graph),
+                "inputs": [[shown_name(n), numbers.tensor(v)] for n, v in s.inputs],
+                "outputs": [[shown_name(n), numbers.tensor(v)] for n, v in s.outputs],
+            }
+            for s in model.signatures
+        ],
+        "graphs": [
+            _GraphWriter(graph, f"{identity}:{g}", subject, blobs).json()
+            for g, graph in enumerate(model.graphs)
+        ],
+    }
+
+
+class _GraphWriter:
+    """Turns one graph into JSON: nodes are its inputs, operators and outputs, in this order."""
+
+    def __init__(self, graph: Graph, identity: str, subject: Subject, blobs: Blobs) -> None:
+        self.graph, self.identity, self.subject, self.blobs = graph, identity, subject, blobs
+        self.tensors = {value: i for i, value in enumerate(graph.values)}
+        self.first = len(graph.inputs)
+        self.after = self.first + len(graph.ops)
+        self.numbers = {id(op): self.first + i for i, op in enumerate(graph.ops)}
+
+    def json(self) -> Json:
+        """Everything of the graph."""
+        nodes = self._nodes()
+        tensors = [
+            tensor_json(value, f"{self.identity}:t{i}", self.blobs) | self._place(value)
+            for value, i in self.tensors.items()
+        ]
+        boxes = [box_of(node, self._label(node, tensors)) for node in nodes]
+        return {
+            "name": shown_name(self.graph.name or "main"),
+            "nodes": nodes,
+            "tensors": tensors,
+            "inputs": [self.tensors[v] for v in self.graph.inputs],
+            "outputs": [self.tensors[v] for v in self.graph.outputs],
+            **self._drawings(boxes),
+        }
+
+    def _nodes(self) -> list[Json]:
+        nodes = []
+        for i, value in enumerate(self.graph.inputs):
+            node = end_json(value, "input", i)
+            nodes.append(node | {"operands": [], "results": [["", self.tensors[value]]]})
+        for i, op in enumerate(self.graph.ops):
+            nodes.append(self._op(op, i))
+        for i, value in enumerate(self.graph.outputs):
+            node = end_json(value, "output", i)
+            nodes.append(node | {"operands": [["", self.tensors[value]]], "results": []})
+        for i, node in enumerate(nodes):
+            node["id"] = f"{self.identity}:{i}"
+        return nodes
+
+    def _op(self, op: Op, index: int) -> Json:
+        results = op.result_names
+        node = op_json(op, index)
+        node["operands"] = [[n, self._number(v)] for n, v in op.named_operands()]
+        node["results"] = [
+            [results[i] if i < len(results) else str(i), self._number(v)]
+            for i, v in enumerate(op.results)
+        ]
+        if layer_name(op) != op.name:
+            node["layer"] = shown_name(layer_name(op))
+        levels = levels_json(
+            op, self.subject.originals.get(op), self.subject.histograms, self.blobs
+        )
+        if levels is not None:
+            node["levels"] = levels
+        graphs = self._called(op)
+        if graphs:
+            node["graphs"] = graphs
+        return node
+
+    def _called(self, op: Op) -> list[int]:
+        """The numbers of the graphs that an operator runs (IF, WHILE, CALL)."""
+        known = {id(g): i for i, g in enumerate(self.subject.model.graphs)}
+        given = [v for v in op.attributes().values() if isinstance(v, Graph)]
+        numbers = [known[id(g)] for g in given if id(g) in known]
+        if isinstance(op, UnknownOp):
+            numbers += [
+                int(value)
+                for name, value in options_by_name(op).items()
+                if "subgraph" in name and isinstance(value, int) and 0 <= value < len(known)
+            ]
+        return numbers
+
+    def _number(self, value: Value | None) -> int:
+        return -1 if value is None else self.tensors.get(value, -1)
+
+    def _place(self, value: Value) -> Json:
+        """Who makes a tensor and who uses it, as numbers of nodes."""
+        producer = None if value.producer is None else self.numbers.get(id(value.producer.op))
+        if value in self.graph.inputs:
+            producer = self.graph.inputs.index(value)
+        users = [self.numbers[id(u.op)] for u in value.users if id(u.op) in self.numbers]
+        users += [self.after + i for i, v in enumerate(self.graph.outputs) if v is value]
+        return {"producer": producer, "users": list(dict.fromkeys(users))}
+
+    def _label(self, node: Json, tensors: list[Json]) -> str:
+        """The shapes of what a node makes, as its edges are labelled."""
+        if not node["results"]:
+            return ""
+        first = node["results"][0][1]
+        return str(tensors[first]["text"]) if first >= 0 else ""
+
+    def _flows(self) -> list[Flow]:
+        """Which tensor goes from where to where. What goes back to an earlier operator, as damaged
+        files have it, is left out: no layer could be drawn.
+        """
+        flows = []
+        for value, tensor in self.tensors.items():
+            place = self._place(value)
+            source = place["producer"]
+            if source is not None:
+                flows += [Flow(source, user, tensor) for user in place["users"] if user > source]
+        return flows
+
+    def _drawings(self, boxes: list[Box]) -> Json:
+        flows = self._flows()
+        tree = _shifted(grouped([utf8(op.name) for op in self.graph.ops]), self.first)
+        ends = [*range(self.first), *range(self.after, self.after + len(self.graph.outputs))]
+        groups = list(tree.groups()) if len(self.graph.ops) >= FEWEST else []
+        names = {group: f"g{i}" for i, group in enumerate(groups)}
+        down, across = drawn(flat(len(boxes), flows), boxes, names)
+        facts: Json = {
+            "flat": {"vertical": down, "horizontal": across},
+            "groups": {},
+            "closed": bool(groups) and len(self.graph.ops) > COLLAPSE_ABOVE,
+        }
+        if groups:
+            for group, level in nested(tree, ends, flows).items():
+                down, across = drawn(level, boxes, names)
+                name = names.get(group, "root")
+                facts["groups"][name] = {"vertical": down, "horizontal": across}
+                if group is not tree:
+                    facts["groups"][name] |= _group_json(group)
+        return facts
+
+
+def _group_json(group: Group) -> Json:
+    box, title, line = group_box(group)
+    return {
+        "title": shown_name(group.title),
+        "shown": shown_name(title),
+        "line": line,
+        "box": [box.width, box.height],
+        "nodes": list(group.operators()),
+    }
+
+
+def _shifted(group: Group, by: int) -> Group:
+    """The same tree with numbers of nodes instead of operators."""
+    members = [_shifted(m, by) if isinstance(m, Group) else m + by for m in group.members]
+    return Group(group.title, members)

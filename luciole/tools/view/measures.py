@@ -1,0 +1,201 @@
+"""Figures of operators that colour a drawing: bytes, latency, quantization errors.
+
+They come from the model, from the quantizer's report, from ``circle-bench --json`` and from
+``luciole diff --json``, and are matched by operator name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from luciole.ir import LucioleError
+from luciole.ir.text_common import one_line
+from luciole.tools.view.levels import InputHistogram
+from luciole.tools.view.text import rounded, shown_name
+
+Json = dict[str, Any]
+Figures = dict[str, dict[str, float]]
+"""Measures by key, by operator name."""
+
+
+class Measure(NamedTuple):
+    """A figure of an operator: its name, its unit, and which of its ends is bad."""
+
+    title: str
+    unit: str
+    worse: str
+
+
+MEASURES = {
+    "bytes": Measure("bytes of constants", "B", "high"),
+    "bytes_before": Measure("bytes before", "B", "high"),
+    "latency_us": Measure("latency", "us", "high"),
+    "latency_share": Measure("share of the latency", "%", "high"),
+    "snr_db": Measure("output signal/noise", "dB", "low"),
+    "mse": Measure("output error (MSE)", "", "high"),
+    "cosine": Measure("output cosine", "", "low"),
+    "peak": Measure("output peak error / range", "", "high"),
+    "weights_snr_db": Measure("weights signal/noise", "dB", "low"),
+    "weights_mse": Measure("weights error (MSE)", "", "high"),
+    "input_mse": Measure("input error (MSE)", "", "high"),
+}
+
+_ALSO = {
+    "snr": "snr_db",
+    "sqnr": "snr_db",
+    "sqnr_db": "snr_db",
+    "cosine_similarity": "cosine",
+    "peir": "peak",
+    "mpeir": "peak",
+    "peak_error": "peak",
+    "peak_in_range": "peak",
+    "median_us": "latency_us",
+}
+"""What other files call the same figure."""
+
+
+def add(figures: Figures, more: Figures) -> None:
+    """Add figures; a later one of the same kind counts."""
+    for name, found in more.items():
+        figures.setdefault(name, {}).update(found)
+
+
+def read_json(path: str) -> Any:
+    """A JSON file. Raises LucioleError that names it when it cannot be read or is none."""
+    try:
+        return json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise LucioleError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise LucioleError(f"{path}: not a JSON file ({error})") from None
+
+
+def report_figures(content: Any, path: str) -> Figures:
+    """The figures of the quantizer's report (``lquantizer --report``).
+
+    Raises LucioleError for another file.
+    """
+    return _of_rows(_rows(content, path, "layers", "a quantizer's report"))
+
+
+def report_histograms(content: Any, path: str) -> dict[str, InputHistogram]:
+    """The inputs' histograms of a report, where it has ``input_histogram``: low, high, counts."""
+    found = {}
+    for row in _rows(content, path, "layers", "a quantizer's report"):
+        given = row.get("input_histogram")
+        if isinstance(given, Mapping) and {"low", "high", "counts"} <= given.keys():
+            counts = [int(c) for c in given["counts"]]
+            low, high = float(given["low"]), float(given["high"])
+            found[str(row["name"])] = InputHistogram(low, high, counts, "the quantizer's report")
+    return found
+
+
+def report_notes(content: Any, path: str) -> dict[str, str]:
+    """What the quantizer says of a layer in words: why it was left alone, how it was coded."""
+    notes = {}
+    for row in _rows(content, path, "layers", "a quantizer's report"):
+        if isinstance(row.get("skipped"), str):
+            notes[str(row["name"])] = f"The quantizer left it alone: {row['skipped']}."
+        elif isinstance(row.get("way"), str):
+            notes[str(row["name"])] = f"How the weights were coded: {row['way']}."
+    return notes
+
+
+def latency_figures(content: Any, path: str) -> Figures:
+    """The figures of ``circle-bench --json``. Raises LucioleError for another file."""
+    figures = _of_rows(_rows(content, path, "operators", "circle-bench's JSON"))
+    total = sum(f.get("latency_us", 0.0) for f in figures.values())
+    for f in figures.values():
+        if total and "latency_us" in f:
+            f["latency_share"] = 100 * f["latency_us"] / total
+    return figures
+
+
+def error_figures(content: Any, path: str) -> Figures:
+    """The figures of ``luciole diff --json``, or of any list of objects with ``name`` and errors.
+
+    Raises LucioleError where there is none.
+    """
+    lists = [content] if isinstance(content, list) else []
+    if isinstance(content, Mapping):
+        lists += [v for v in content.values() if isinstance(v, list)]
+    for rows in lists:
+        figures = _of_rows(r for r in rows if isinstance(r, Mapping) and "name" in r)
+        if any(f.keys() - {"bytes_before"} for f in figures.values()):
+            return figures
+    raise LucioleError(f"{path}: no list of objects with a name and errors such as mse or snr_db")
+
+
+def _rows(content: Any, path: str, key: str, what: str) -> list[Mapping[str, Any]]:
+    rows = content.get(key) if isinstance(content, Mapping) else None
+    if not isinstance(rows, list) or not all(isinstance(r, Mapping) and "name" in r for r in rows):
+        raise LucioleError(f"{path}: not {what}: a list {key!r} of objects with a name is needed")
+    return rows
+
+
+def _of_rows(rows: Iterable[Mapping[str, Any]]) -> Figures:
+    figures: Figures = {}
+    for row in rows:
+        found = {
+            _ALSO.get(key, key): float(value)
+            for key, value in row.items()
+            if _ALSO.get(key, key) in MEASURES and key != "bytes" and _is_number(value)
+        }
+        figures.setdefault(str(row["name"]), {}).update(found)
+    return figures
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def set_measures(document: Json, figures: Figures) -> None:
+    """Put figures into the nodes of all models of a document, and say which there are."""
+    by_shown = {shown_name(name): found for name, found in figures.items()}
+    present: set[str] = set()
+    for node in _operators(document):
+        known: dict[str, float | None] = {"bytes": float(node["bytes"])} if node["bytes"] else {}
+        found = by_shown.get(node.get("layer", ""), {}) | by_shown.get(node["name"], {})
+        known |= {k: rounded(v) for k, v in found.items()}
+        known = _of_weights(node) | known
+        node["measures"] = {k: v for k, v in known.items() if v is not None}
+        present |= node["measures"].keys()
+    document["measures"] = [
+        {"key": key, **MEASURES[key]._asdict()} for key in MEASURES if key in present
+    ]
+
+
+def set_notes(document: Json, notes: Mapping[str, str]) -> None:
+    """Put the quantizer's words into the nodes that they are about."""
+    by_shown = {shown_name(name): one_line(note, 400) for name, note in notes.items()}
+    for node in _operators(document):
+        note = by_shown.get(node["name"], by_shown.get(node.get("layer", "")))
+        if note is not None:
+            node["note"] = note
+
+
+def _operators(document: Json) -> Iterable[Json]:
+    for model in document["models"]:
+        for graph in model["graphs"]:
+            yield from (node for node in graph["nodes"] if node["what"] == "op")
+
+
+def _of_weights(node: Json) -> dict[str, float | None]:
+    error = node.get("levels", {}).get("weights", {}).get("error", {})
+    return {f"weights_{key}": error.get(key) for key in ("snr_db", "mse") if key in error}
+
+
+def set_bytes_before(document: Json) -> None:
+    """In a document of two models, what each operator of the second took in the first."""
+    first = {node["id"]: node for node in _operators(document)}
+    for node in _operators({"models": document["models"][1:]}):
+        twin = first.get(node.get("twin", ""))
+        if twin is not None and twin["bytes"]:
+            node["measures"].setdefault("bytes_before", float(twin["bytes"]))
+    if not any(m["key"] == "bytes_before" for m in document["measures"]):
+        document["measures"].insert(
+            1, {"key": "bytes_before", **MEASURES["bytes_before"]._asdict()}
+        )

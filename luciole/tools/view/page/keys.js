@@ -1,0 +1,72 @@
+// Keys, Netron's where it has one.
+
+import { savePng, saveSvg } from "./pictures.js";
+
+export const KEYS = [
+  ["Ctrl+F", "find"],
+  ["arrow keys", "walk along edges"],
+  ["Enter", "open or close a group"],
+  ["Escape", "select nothing"],
+  ["Ctrl+K", "draw across or down"],
+  ["Space", "whole graph"],
+  ["Shift+Up, Shift+Down", "zoom"],
+  ["Shift+Backspace", "actual size"],
+  ["Ctrl+Enter", "model properties"],
+  ["Ctrl+M", "the wheel zooms or scrolls"],
+  ["Ctrl+Shift+E", "save as PNG"],
+  ["Ctrl+Alt+E", "save as SVG"],
+];
+
+// Acts on a key; whether it meant something.
+export function onKey(app, event) {
+  const ctrl = event.ctrlKey || event.metaKey;
+  return ctrl
+    ? withControl(app, event)
+    : event.shiftKey
+      ? withShift(app, event.key)
+      : plain(app, event);
+}
+
+function withControl(app, event) {
+  const name = `${event.shiftKey ? "shift+" : ""}${event.altKey ? "alt+" : ""}${event.key.toLowerCase()}`;
+  const actions = {
+    f: () => app.find.begin(),
+    k: () => app.turn(),
+    m: () => app.switchWheel(),
+    enter: () => app.showTab("model"),
+    "shift+e": () => savePng(app.view()),
+    "alt+e": () => saveSvg(app.view()),
+  };
+  if (!actions[name]) return false;
+  actions[name]();
+  return true;
+}
+
+function withShift(app, key) {
+  const view = app.view();
+  const actions = {
+    ArrowUp: () => view.zoom(1.25),
+    ArrowDown: () => view.zoom(0.8),
+    Backspace: () => view.zoom(1 / view.camera.k),
+  };
+  if (!actions[key] || isTyping()) return false;
+  actions[key]();
+  return true;
+}
+
+function plain(app, event) {
+  if (isTyping() || event.altKey) return false;
+  const view = app.view();
+  const inGraph = document.activeElement === view.svg || document.activeElement === document.body;
+  if (event.key === "Escape") view.pick(null);
+  else if (inGraph && event.key.startsWith("Arrow")) view.walk(event.key);
+  else if (inGraph && event.key === "Enter" && view.selected?.startsWith("g"))
+    view.toggle(view.selected);
+  else if (inGraph && event.key === " ") view.fit();
+  else return false;
+  return true;
+}
+
+function isTyping() {
+  return ["INPUT", "SELECT", "TEXTAREA"].includes(document.activeElement?.tagName);
+}

@@ -1,0 +1,387 @@
+// The page: one pane for each model, the bar above, the sidebar beside, and what connects them.
+
+import { announce, button, h, replaceContent } from "./dom.js";
+import { openBlobs } from "./blobs.js";
+import { colouring, modesOf } from "./colours.js";
+import { spoken } from "./draw.js";
+import { Find } from "./find.js";
+import { GraphView } from "./graph_view.js";
+import { KEYS, onKey } from "./keys.js";
+import { Minimap } from "./minimap.js";
+import { savePng, saveSvg } from "./pictures.js";
+import { edgePanel, groupPanel, modelPanel, nodePanel } from "./sidebar.js";
+import { differencesPanel, rankingPanel } from "./tables.js";
+
+class App {
+  constructor(doc) {
+    this.doc = doc;
+    this.mode = doc.mode;
+    this.colours = colouring(doc, this.mode);
+    this.selection = null;
+    this.tab = doc.differences.length ? "differences" : "model";
+    this.wheelZooms = false;
+    this.current = doc.models.length - 1;
+    this.find = new Find(this);
+    this.views = doc.models.map((_, i) => new GraphView(this, i));
+    this.maps = this.views.map((view) => new Minimap(view));
+    this.build();
+  }
+
+  view() {
+    return this.views[this.current];
+  }
+
+  // ------------------------------------------------------------------ the frame of the page
+  build() {
+    const panes = document.getElementById("panes");
+    this.legend = h("div", { class: "legend", "aria-label": "Colours" });
+    this.views.forEach((view, i) => {
+      view.element.append(this.caption(view, i));
+      panes.append(view.element);
+    });
+    this.views[0].element.append(this.legend);
+    document.getElementById("bar").append(...this.bar());
+    this.drawLegend();
+    this.showTab(this.tab);
+    document.addEventListener("keydown", (e) => onKey(this, e) && e.preventDefault());
+    window.addEventListener("hashchange", () => this.follow());
+  }
+
+  caption(view, i) {
+    const graphs = this.doc.models[i].graphs;
+    const picker =
+      graphs.length > 1
+        ? h(
+            "select",
+            { "aria-label": "Graph", onchange: () => this.showGraph(i, Number(picker.value)) },
+            graphs.map((g, k) => h("option", { value: k }, g.name)),
+          )
+        : null;
+    view.picker = picker;
+    const groups = graphs.some((g) => Object.keys(g.groups).length);
+    const tools = groups
+      ? [
+          button("Close groups", "Show every group as one box", () => this.closeGroups(i), {
+            class: "small",
+          }),
+          button("Open groups", "Show everything, groups as frames", () => this.openGroups(i), {
+            class: "small",
+          }),
+          button("No groups", "Show operators without groups", () => view.setOpen(null), {
+            class: "small",
+          }),
+        ]
+      : null;
+    return h(
+      "div",
+      { class: "caption" },
+      h("bdi", { class: "caption-title" }, this.doc.models[i].title),
+      picker,
+      tools,
+    );
+  }
+
+  bar() {
+    this.modes = h(
+      "select",
+      { "aria-label": "Colour by", onchange: () => this.setMode(this.modes.value) },
+      modesOf(this.doc).map(([key, title]) =>
+        h("option", { value: key, selected: key === this.mode }, title),
+      ),
+    );
+    return [
+      h("h1", {}, "luciole"),
+      this.find.element,
+      h("label", { class: "choice" }, "Colour ", this.modes),
+      h("span", { class: "spring" }),
+      h(
+        "span",
+        { class: "cluster" },
+        button("−", "Zoom out (Shift+Down)", () => this.view().zoom(0.8), {
+          "aria-label": "Zoom out",
+        }),
+        button("+", "Zoom in (Shift+Up)", () => this.view().zoom(1.25), {
+          "aria-label": "Zoom in",
+        }),
+        button("Fit", "Whole graph (Space)", () => this.view().fit()),
+      ),
+      button("⇄", "Draw across or down (Ctrl+K)", () => this.turn(), {
+        "aria-label": "Draw across or down",
+      }),
+      menu("Save", [
+        ["Picture (SVG)", () => saveSvg(this.view())],
+        ["Picture (PNG)", () => savePng(this.view())],
+      ]),
+      button("◐", "Light or dark", () => this.switchTheme(), { "aria-label": "Light or dark" }),
+      helpMenu(),
+    ];
+  }
+
+  drawLegend() {
+    const entries = this.colours.legend.map(([name, fill]) =>
+      h(
+        "span",
+        { class: "legend-entry" },
+        h("span", { class: "swatch", style: `background:${fill}` }),
+        name,
+      ),
+    );
+    replaceContent(this.legend, entries);
+  }
+
+  // ------------------------------------------------------------------ what views tell
+  ready(view) {
+    view.home();
+    if (this.views.every((v) => v.width)) this.follow();
+  }
+
+  moved(view) {
+    this.maps?.[view.modelIndex].update();
+    if (!performance.getEntriesByName("drawn").length) performance.mark("drawn");
+  }
+
+  focused(view) {
+    this.current = view.modelIndex;
+  }
+
+  picked(view, item) {
+    this.current = view.modelIndex;
+    if (!item) return this.unselect();
+    const place = { m: view.modelIndex, g: view.graphIndex };
+    if (item.type === "node") return this.chosen({ ...place, n: item.reference });
+    this.selection = { ...place, group: item.reference };
+    this.showTab("selection");
+    return announce(`group ${view.graph.groups[item.reference].title}`);
+  }
+
+  pickedEdge(view, edge) {
+    this.current = view.modelIndex;
+    const { tensors } = edge;
+    this.selection = { m: view.modelIndex, g: view.graphIndex, tensors };
+    this.showTab("selection");
+    announce(`edge, ${tensors.map((t) => view.graph.tensors[t].name).join(", ")}`);
+  }
+
+  unselect() {
+    this.selection = null;
+    for (const view of this.views) view.select(null);
+    if (location.hash.length > 1)
+      history.replaceState(null, "", location.pathname + location.search);
+    if (this.tab === "selection") this.showTab("model");
+  }
+
+  // ------------------------------------------------------------------ selection and links
+  select(m, g, n, always = false) {
+    this.current = m;
+    this.toGraph(m, g);
+    this.views[m].select(n, always);
+    this.chosen({ m, g, n });
+  }
+
+  selectId(id, always = false) {
+    this.select(...id.split(":").map(Number), always);
+  }
+
+  nodeOf(id) {
+    const [m, g, n] = id.split(":").map(Number);
+    return this.doc.models[m].graphs[g].nodes[n];
+  }
+
+  chosen(selection) {
+    this.selection = selection;
+    const { m, g, n } = selection;
+    const node = this.doc.models[m].graphs[g].nodes[n];
+    this.showTab("selection");
+    announce(spoken(node));
+    const link = this.linkTo(selection);
+    if (location.hash !== link) history.pushState(null, "", link);
+    if (this.doc.models.length > 1) this.selectTwin(m, node);
+  }
+
+  selectTwin(m, node) {
+    const other = this.views[1 - m];
+    if (!node.twin) return other.select(null);
+    const [, g, n] = node.twin.split(":").map(Number);
+    this.toGraph(1 - m, g);
+    return other.select(n);
+  }
+
+  // A link by name, where that says which node it is, else by number.
+  linkTo({ m, g, n }) {
+    const { nodes } = this.doc.models[m].graphs[g];
+    const name = nodes[n].name;
+    const unique =
+      nodes[n].what === "op" &&
+      nodes.filter((x) => x.what === "op" && x.name === name).length === 1;
+    const place = (m ? `&model=${m}` : "") + (g ? `&graph=${g}` : "");
+    return `#node=${encodeURIComponent(unique ? name : `:${n}`)}${place}`;
+  }
+
+  // Selects what the address says.
+  follow() {
+    const parts = new URLSearchParams(location.hash.slice(1));
+    const wanted = parts.get("node");
+    if (!wanted) return;
+    const [m, g] = [Number(parts.get("model") ?? 0), Number(parts.get("graph") ?? 0)];
+    const nodes = this.doc.models[m]?.graphs[g]?.nodes ?? [];
+    const byName = nodes.findIndex((node) => node.what === "op" && node.name === wanted);
+    const n = byName >= 0 ? byName : Number(/^:(\d+)$/.exec(wanted)?.[1] ?? -1);
+    const same =
+      this.selection && this.selection.m === m && this.selection.g === g && this.selection.n === n;
+    if (nodes[n] && !same) this.select(m, g, n, true);
+    else if (!nodes[n]) announce("the address names no node of this model");
+  }
+
+  // ------------------------------------------------------------------ graphs and groups
+  toGraph(m, g) {
+    const view = this.views[m];
+    if (view.graphIndex === g) return;
+    view.show(g);
+    if (view.picker) view.picker.value = g;
+  }
+
+  showGraph(m, g) {
+    this.current = m;
+    this.toGraph(m, g);
+    this.unselect();
+  }
+
+  toggleGroup(m, id) {
+    this.views[m].toggle(id);
+  }
+
+  closeGroups(m) {
+    this.views[m].setOpen(new Set());
+    this.views[m].home();
+  }
+
+  openGroups(m) {
+    this.views[m].setOpen(new Set(this.views[m].groupIds()));
+    this.views[m].home();
+  }
+
+  turn() {
+    for (const view of this.views) view.turn();
+  }
+
+  // ------------------------------------------------------------------ modes
+  setMode(mode) {
+    this.mode = mode;
+    this.modes.value = mode;
+    this.colours = colouring(this.doc, mode);
+    this.drawLegend();
+    for (const view of this.views) view.recolour();
+    if (this.doc.measures.some((m) => m.key === mode)) this.showTab("ranking");
+  }
+
+  switchTheme() {
+    const root = document.documentElement;
+    const dark =
+      getComputedStyle(root).colorScheme === "dark" ||
+      (getComputedStyle(root).colorScheme !== "light" &&
+        matchMedia("(prefers-color-scheme: dark)").matches);
+    root.dataset.theme = dark ? "light" : "dark";
+    for (const map of this.maps) map.scene = null;
+    for (const view of this.views) view.draw();
+  }
+
+  switchWheel() {
+    this.wheelZooms = !this.wheelZooms;
+    announce(this.wheelZooms ? "the wheel zooms" : "the wheel scrolls");
+  }
+
+  // ------------------------------------------------------------------ the sidebar
+  showTab(tab) {
+    this.tab = tab;
+    const panels = {
+      selection: () => this.selectionPanel(),
+      model: () => modelPanel(this),
+      ranking: () => rankingPanel(this),
+      differences: () => differencesPanel(this),
+    };
+    this.fillSidebar(panels[tab]());
+  }
+
+  selectionPanel() {
+    if (!this.selection) return [h("p", { class: "hint" }, "Nothing is selected.")];
+    const { m, g, n, group, tensors } = this.selection;
+    if (tensors) return edgePanel(this, m, g, tensors);
+    return group ? groupPanel(this, m, g, group) : nodePanel(this, m, g, n);
+  }
+
+  fillSidebar(panel) {
+    const tabs = [
+      ["selection", "Selection"],
+      ["model", "Model"],
+      ["ranking", "Ranking"],
+    ];
+    if (this.doc.models.length > 1) tabs.push(["differences", "Differences"]);
+    const row = tabs.map(([key, title]) =>
+      h(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          "aria-selected": String(key === this.tab),
+          onclick: () => this.showTab(key),
+        },
+        title,
+      ),
+    );
+    const body = h("div", { class: "sidebar-body", role: "tabpanel", tabindex: "0" });
+    replaceContent(body, panel);
+    replaceContent(
+      document.getElementById("sidebar"),
+      h("div", { class: "tabs", role: "tablist" }, row),
+      body,
+    );
+  }
+}
+
+function menu(title, entries) {
+  const part = h(
+    "details",
+    { class: "menu" },
+    h("summary", {}, title),
+    h(
+      "div",
+      { class: "menu-body" },
+      entries.map(([text, act]) =>
+        button(text, text, () => {
+          part.open = false;
+          act();
+        }),
+      ),
+    ),
+  );
+  return closing(part);
+}
+
+function helpMenu() {
+  const rows = KEYS.map(([key, what]) =>
+    h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, what)),
+  );
+  return closing(
+    h(
+      "details",
+      { class: "menu help-menu" },
+      h("summary", { "aria-label": "Keys" }, "?"),
+      h("div", { class: "menu-body" }, h("table", { class: "pairs" }, h("tbody", {}, rows))),
+    ),
+  );
+}
+
+function closing(part) {
+  document.addEventListener("pointerdown", (e) => {
+    if (!part.contains(e.target)) part.open = false;
+  });
+  return part;
+}
+
+function contentOf(id) {
+  return JSON.parse(document.getElementById(id).textContent);
+}
+
+const content = contentOf("document");
+openBlobs(contentOf("blobs"), content.served);
+window.app = new App(content);

@@ -1,0 +1,165 @@
+"""What the page says of a tensor: type, shape, quantization in words and as a formula, contents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from luciole.ir import Array, GraphError, TensorType, Value
+from luciole.ir.dtypes import NUMPY, PACKED
+from luciole.schema.tables import QuantizationParameters
+from luciole.tools.view.blobs import Blobs
+from luciole.tools.view.text import TIMES, dims, rounded, shown_name
+from luciole.tools.view.widths import element_bits
+
+Json = dict[str, Any]
+
+BINS = 64
+MOST_CHANNELS = 4096
+"""Scales of a tensor with one for each channel that the page holds."""
+
+MOST_COUNTED = 1 << 20
+"""Elements of a constant that are summed up and counted: of more, every second, third, ..."""
+
+
+def tensor_json(value: Value, identity: str, blobs: Blobs) -> Json:
+    """A tensor without its place in the graph."""
+    data, why = _contents(value)
+    facts: Json = {
+        "id": identity,
+        "name": shown_name(value.name),
+        "dtype": value.dtype.name.lower(),
+        "shape": list(value.shape),
+        "text": dims(value.shape),
+    }
+    if value.is_constant:
+        facts["bytes"] = 0 if value.buffer is None else len(value.buffer)
+    if value.is_variable:
+        facts["variable"] = True
+    if data is not None and data.size:
+        facts["values"] = blobs.add(data)
+        facts["contents"] = contents_json(data)
+    if why:
+        facts["why"] = why
+    quantization = quantization_json(value, data)
+    if quantization:
+        facts["quantization"] = quantization
+    return facts
+
+
+def _contents(value: Value) -> tuple[Array | None, str | None]:
+    """A constant's array, or why it has none that can be shown."""
+    if not value.is_constant:
+        return None, None
+    if value.sparsity is not None:
+        return None, "stored sparse: its values are not unpacked"
+    try:
+        data = value.data
+    except (GraphError, ValueError) as error:
+        return None, str(error)
+    return data, None if data is not None else f"{value.dtype.name} has no plain values"
+
+
+def contents_json(data: Array) -> Json | None:
+    """Minimum, maximum, mean, deviation, share of zeros, and a histogram. None for what has no
+    order. ``every`` is there when not all values were looked at.
+    """
+    if data.dtype.kind == "c":
+        return None
+    every = -(-data.size // MOST_COUNTED)
+    numbers = data.reshape(-1)[::every].astype(np.float64)
+    finite = numbers[np.isfinite(numbers)]
+    if not len(finite):
+        return None
+    low, high = float(finite.min()), float(finite.max())
+    facts: Json = {
+        "min": rounded(low),
+        "max": rounded(high),
+        "mean": rounded(float(finite.mean())),
+        "deviation": rounded(float(finite.std())),
+        "zeros": rounded(float((numbers == 0).mean())),
+    }
+    if every > 1:
+        facts["every"] = every
+    if len(finite) < len(numbers):
+        facts["not_finite"] = len(numbers) - len(finite)
+    if high > low and len(finite) >= 8:
+        facts["histogram"] = _histogram(finite, low, high, data.dtype.kind in "iub")
+    return facts
+
+
+def _histogram(numbers: Array, low: float, high: float, whole: bool) -> Json:
+    if whole and high - low < 256:
+        low, high = low - 0.5, high + 0.5
+        counts = np.bincount((numbers - low).astype(np.intp), minlength=round(high - low))
+    else:
+        counts = np.histogram(numbers, BINS, (low, high))[0]
+    return {"low": rounded(low), "high": rounded(high), "counts": counts.tolist()}
+
+
+def quantization_json(value: Value, data: Array | None) -> Json | None:
+    """Scales and zero points in words, as a formula and as numbers."""
+    q = value.quantization
+    if q is None or q.scale is None or not len(q.scale):
+        return None
+    scales = np.asarray(q.scale, np.float64)
+    zeros = np.asarray(np.zeros(1) if q.zero_point is None else q.zero_point, np.float64)
+    zeros = np.broadcast_to(zeros, scales.shape) if len(zeros) == 1 else zeros
+    facts: Json = {"words": _words(value, scales), "formula": formula(scales, zeros)}
+    facts |= {"scale": _numbers(scales), "zero": _numbers(zeros), "axis": q.quantized_dimension}
+    ends = code_range(value.dtype)
+    if ends is not None and len(zeros) == len(scales):
+        lows, highs = (ends[0] - zeros) * scales, (ends[1] - zeros) * scales
+        facts["range"] = [rounded(float(lows.min())), rounded(float(highs.max()))]
+        facts["codes"] = list(ends)
+        if data is not None and data.size:
+            facts["clipped"] = rounded(float(np.isin(data, _outermost(ends, data)).mean()))
+    facts |= _observed(q)
+    return facts
+
+
+def _outermost(ends: tuple[int, int], data: Array) -> list[int]:
+    return [end for end in ends if np.iinfo(data.dtype).min <= end <= np.iinfo(data.dtype).max]
+
+
+def _observed(q: QuantizationParameters) -> Json:
+    if q.min is None or q.max is None or len(q.min) != 1 or len(q.max) != 1:
+        return {}
+    return {"observed": [rounded(float(q.min[0])), rounded(float(q.max[0]))]}
+
+
+def _words(value: Value, scales: Array) -> str:
+    bits = element_bits(value.dtype)
+    width = f"{bits} bit" if bits else value.dtype.name.lower()
+    if len(scales) == 1:
+        return f"{width}, evenly spaced, one scale for the whole tensor"
+    axis = 0 if value.quantization is None else value.quantization.quantized_dimension
+    return f"{width}, evenly spaced, {len(scales)} scales along axis {axis}"
+
+
+def formula(scales: Array, zeros: Array) -> str:
+    """What a code q stands for; several scales as their range."""
+    low, high = float(scales.min()), float(scales.max())
+    scale = f"{low:.6g}" if low == high else f"[{low:.3g} … {high:.3g}]"
+    if len(set(zeros.tolist())) > 1:
+        return f"real = {scale} {TIMES} (q - zero point of the channel)"
+    zero = int(zeros[0]) if len(zeros) else 0
+    if not zero:
+        return f"real = {scale} {TIMES} q"
+    return f"real = {scale} {TIMES} (q {'+' if zero < 0 else '-'} {abs(zero)})"
+
+
+def code_range(dtype: TensorType) -> tuple[int, int] | None:
+    """The smallest and largest code of an integer type, None for every other."""
+    if dtype in PACKED:
+        bits, kind = PACKED[dtype]
+        return (0, 2**bits - 1) if kind.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if dtype not in NUMPY or NUMPY[dtype].kind not in "iu":
+        return None
+    info = np.iinfo(NUMPY[dtype])
+    return int(info.min), int(info.max)
+
+
+def _numbers(array: Array) -> list[float | None]:
+    return [rounded(float(x)) for x in array[:MOST_CHANNELS]]

@@ -1,0 +1,62 @@
+"""Texts of a drawing: how wide they are, how they are shortened, how numbers are written."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+from luciole.ir import Shape
+from luciole.ir.text_common import one_line
+
+LONGEST_NAME = 400
+"""Characters of a name that the page shows."""
+
+SIZE = 12.0
+"""Pixels of the drawing's letters."""
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+_WIDTHS = (
+    "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 "
+    "556 556 556 556 556 556 556 556 556 556 278 278 584 584 584 556 "
+    "1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 "
+    "667 778 722 667 611 722 667 944 667 667 611 278 278 278 469 556 "
+    "333 556 556 500 556 556 278 556 556 222 222 500 222 833 556 556 "
+    "556 556 333 500 278 556 500 722 500 500 500 334 260 334 584"
+)
+_ASCII = dict(zip(map(chr, range(32, 127)), map(int, _WIDTHS.split()), strict=True))
+"""Thousandths of the letter size: Helvetica's, which Arial and Liberation Sans share."""
+
+
+def width_of(text: str, size: float = SIZE, bold: bool = False) -> float:
+    """About how many pixels a text takes."""
+    total = sum(_ASCII.get(c) or _other(c) for c in text)
+    return total * size / 1000 * (1.09 if bold else 1.02)
+
+
+def _other(char: str) -> int:
+    return 1000 if unicodedata.east_asian_width(char) in "WF" else 620
+
+
+def fitted(text: str, width: float, size: float = SIZE) -> str:
+    """A text cut off, with an ellipsis, where it would become wider."""
+    if width_of(text, size) <= width:
+        return text
+    while text and width_of(f"{text}…", size) > width:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def shown_name(name: str) -> str:
+    """A name as people see it: one line, nothing invisible, never empty."""
+    return one_line(name, LONGEST_NAME) or "(no name)"
+
+
+def dims(shape: Shape) -> str:
+    """Extents with multiplication signs between, ``?`` for an unknown one; nothing for a number."""
+    return TIMES.join("?" if n is None else str(n) for n in shape)
+
+
+def rounded(number: float) -> float | None:
+    """A number with six digits, as JSON takes it; None for NaN and infinity."""
+    return float(f"{number:.6g}") if math.isfinite(number) else None

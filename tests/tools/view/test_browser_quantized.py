@@ -1,0 +1,218 @@
+"""What no other viewer has, in a real browser: levels, channels, figures, comparisons."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Graph, Model, codes
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.schema.enums import Padding
+from luciole.tools.view import blobs
+from luciole.tools.view.levels import learned_weights
+from tests.tools.view.conftest import Digits, Open, View, Visit
+
+
+@pytest.fixture
+def compared(visit: Open, pages: View, digits: Digits) -> Visit:
+    """The float network and its quantized form, with figures from everywhere."""
+    bench = digits.report.parent / "bench.json"
+    rows = [("hidden/tanh", 9.0), ("digit", 3.0), ("probabilities", 1.0)]
+    bench.write_text(json.dumps({"operators": [{"name": n, "median_us": t} for n, t in rows]}))
+    path = pages(
+        digits.float_model, digits.quantized, "--report", digits.report, "--latency", bench,
+        "--data", digits.data, "--preprocess", digits.preprocess, "--limit", "60",
+    )  # fmt: skip
+    return visit(path.as_uri())
+
+
+def show(here: Visit, model: int, node: int) -> str:
+    here.page.evaluate("([m, n]) => app.select(m, 0, n)", [model, node])
+    here.settle()
+    if here.page.locator(".levels").count():
+        here.page.locator(".level-table").first.wait_for()
+    return here.page.inner_text("#sidebar")
+
+
+def test_bits_are_the_first_colours_and_badges(compared: Visit, screenshots: Path) -> None:
+    page = compared.page
+    page.screenshot(path=screenshots / "compare.png")
+    assert "W3 A3" in page.locator(".badge").all_text_contents()
+    assert page.inner_text(".legend").split("\n") == ["3 bit", "32 bit", "no weights"]
+    fills = page.evaluate(
+        "() => [1, 3].map(n => getComputedStyle(document.querySelector(`#p1-n${n} path`)).fill)"
+    )
+    assert fills[0] == "rgb(28, 99, 201)" != fills[1]
+
+
+def test_a_channels_levels_are_those_of_the_model(
+    compared: Visit, digits: Digits, screenshots: Path
+) -> None:
+    text = show(compared, 1, 1)
+    page = compared.page
+    page.screenshot(path=screenshots / "levels.png")
+    assert "320 channels of 64 weights, 8 levels each" in text
+    assert "Grey: the original weights" in text
+    op = luciole.load(digits.quantized).graph.ops[0]
+    learned = learned_weights(op)
+    assert learned is not None
+    levels, order = codes.levels(learned.basis, learned.offsets)
+    weights = learned.values()
+    for channel in (0, 7, 319):
+        page.fill(".picker input[type=number]", str(channel))
+        page.keyboard.press("Enter")
+        rows = page.locator(".level-table").first.locator("tbody tr").all_inner_texts()
+        cells = [row.split() for row in rows]
+        shown = [float(c[0]) for c in cells]
+        np.testing.assert_allclose(shown, levels[channel], rtol=2e-3, atol=1e-9)
+        signs = [
+            "".join("+" if c >> i & 1 else "\N{MINUS SIGN}" for i in range(3))
+            for c in order[channel]
+        ]
+        assert [c[1] for c in cells] == signs
+        near = np.abs(weights[channel][:, None] - levels[channel]).argmin(1)
+        share = 100 * np.bincount(near, minlength=8) / 64
+        np.testing.assert_allclose([float(c[2]) for c in cells], share, atol=0.06)
+
+
+def test_the_channel_picker_steps_slides_and_finds_the_worst(compared: Visit) -> None:
+    show(compared, 1, 1)
+    page = compared.page
+    value = "() => document.querySelector('.picker input').value"
+    page.get_by_title("Next channel").click()
+    assert compared.run(value) == "1"
+    page.get_by_title("Previous channel").click()
+    page.get_by_title("Previous channel").click()
+    assert compared.run(value) == "0"
+    page.locator(".picker input[type=range]").focus()
+    page.keyboard.press("End")
+    assert compared.run(value) == "319"
+    page.locator(".overview").click(position={"x": 6, "y": 40})
+    assert compared.run(value) in ("0", "1", "2")
+    page.get_by_text("worst", exact=True).click()
+    worst = page.inner_text(".channel .hint")
+    page.fill(".picker input[type=number]", "5")
+    page.keyboard.press("Enter")
+    assert mse_of(page.inner_text(".channel .hint")) <= mse_of(worst)
+    page.locator(".level").nth(2).hover()
+    assert page.locator(".level-table tr.marked").count() == 1
+
+
+def mse_of(text: str) -> float:
+    return float(text.rstrip(".").rpartition("mse ")[2])
+
+
+def test_the_inputs_levels_lie_over_its_histogram(compared: Visit, screenshots: Path) -> None:
+    text = show(compared, 1, 1)
+    assert "Grey: the input over 60 records. Dotted: thresholds." in text
+    part = compared.page.locator("section[aria-label='Learned levels of the input']")
+    assert part.locator(".threshold").count() == 7
+    assert part.locator(".level").count() == 8
+    assert part.locator(".bars").count() == 1
+    part.scroll_into_view_if_needed()
+    compared.page.locator(".sidebar-body").evaluate("e => { e.scrollTop = 700 }")
+    compared.page.screenshot(path=screenshots / "input.png")
+
+
+def test_figures_colour_rank_and_lead_to_nodes(compared: Visit, screenshots: Path) -> None:
+    page = compared.page
+    colours = page.get_by_label("Colour by")
+    for title in ("latency", "output signal/noise", "weights error (MSE)", "bytes before"):
+        colours.select_option(label=title)
+        compared.settle()
+        assert page.locator(".ranking tbody tr").count() >= 2
+    colours.select_option(label="latency")
+    rows = page.locator(".ranking tbody tr")
+    assert [r.split("\n")[0].split("\t")[0] for r in rows.all_inner_texts()] == ["1", "2", "3"]
+    assert "hidden/tanh" in rows.first.inner_text()
+    assert "69.2" in rows.first.inner_text()
+    page.screenshot(path=screenshots / "ranking.png")
+    colours.select_option(label="bytes of constants")
+    assert "83.2\N{NO-BREAK SPACE}KB" in rows.first.inner_text()
+    rows.nth(1).click()
+    assert page.inner_text(".head h2") == "LQFullyConnected"
+
+
+def test_differences_are_listed_and_both_sides_follow(compared: Visit, screenshots: Path) -> None:
+    page = compared.page
+    assert page.inner_text(".tabs [aria-selected=true]") == "Differences"
+    entries = page.locator(".difference")
+    assert entries.count() == 3
+    assert "FullyConnected → LQFullyConnected" in entries.first.inner_text()
+    assert "dB" in entries.first.inner_text()
+    assert page.locator(".status.replaced").count() == 4
+    assert page.locator(".status.removed").count() == 1
+    entries.first.click()
+    compared.settle()
+    assert page.locator(".focus rect").count() == 2
+    text = page.inner_text("#sidebar")
+    assert "weights: 32 bit became 3 bit" in text
+    page.get_by_text("show the other one").click()
+    compared.settle()
+    assert "#node=hidden" in page.url
+    assert page.inner_text(".head h2") == "FullyConnected"
+    page.get_by_label("Colour by").select_option(label="difference")
+    assert "replaced" in page.inner_text(".legend")
+    page.screenshot(path=screenshots / "differences.png")
+
+
+def test_without_the_float_model_the_page_says_how_to_get_the_histogram(
+    visit: Open, view: View, digits: Digits, screenshots: Path
+) -> None:
+    here = visit(view(digits.quantized).as_uri())
+    text = show(here, 0, 1)
+    here.page.screenshot(path=screenshots / "alone.png")
+    assert "Give the float model too" in text
+    assert "comes with --data FILE" in text
+    assert here.page.locator(".bars").count() == 0
+
+
+def test_what_is_left_out_of_a_file_is_said(
+    visit: Open, view: View, digits: Digits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blobs, "MOST_BYTES", 2000)
+    here = visit(view(digits.quantized).as_uri())
+    text = show_left_out(here)
+    assert "The levels are left out of this file" in text
+    assert "Values left out" in text
+
+
+def show_left_out(here: Visit) -> str:
+    here.page.evaluate("() => app.select(0, 0, 1)")
+    here.page.locator("summary", has_text="weights_binary").click()
+    return here.page.inner_text("#sidebar")
+
+
+def convolution() -> Model:
+    """Two convolutions, of which the second one can be quantized."""
+    model, chance = Model(), np.random.default_rng(0)
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 8, 8, 3))
+    for name, shape in (("first", (8, 3, 3, 3)), ("second", (4, 3, 3, 8))):
+        weights = graph.add_constant(f"{name}/w", chance.normal(size=shape).astype(np.float32))
+        x = graph.append(
+            Conv2D(x, weights, None, padding=Padding.SAME, stride_w=1, stride_h=1), name
+        ).output
+    graph.outputs = [x]
+    return model
+
+
+def test_learned_convolutions_have_levels_too(
+    visit: Open, view: View, tmp_path: Path, screenshots: Path
+) -> None:
+    model = convolution()
+    data = np.random.default_rng(1).normal(size=(30, 8, 8, 3)).astype(np.float32)
+    result = luciole.quantize(model, data, encode_bits=2)
+    first, second = tmp_path / "float.circle", tmp_path / "lq.circle"
+    luciole.save(model, first)
+    luciole.save(result.model, second)
+    here = visit(view(first, second).as_uri())
+    nodes = [type(op).__name__ for op in result.model.graph.ops]
+    text = show(here, 1, 1 + nodes.index("LQConv2D"))
+    here.page.screenshot(path=screenshots / "convolution.png")
+    assert "4 channels of 72 weights, 4 levels each" in text
+    assert "Grey: the original weights" in text

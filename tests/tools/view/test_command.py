@@ -1,0 +1,118 @@
+"""The program: what it writes, prints and refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import luciole
+from luciole.tools.view import command
+from luciole.tools.view.palette import BITS, CATEGORIES
+from tests.tools.running import call, left_behind
+from tests.tools.view.conftest import Digits
+from tests.tools.view.graphs import nested
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_help_of_the_program_under_its_own_name(capsys: Capture) -> None:
+    outcome = call(capsys, "--help", main=command.main)
+    assert outcome.code == 0
+    assert outcome.out.startswith("usage: circle-view ")
+
+
+def test_a_page_and_a_picture_are_written(capsys: Capture, tmp_path: Path, digits: Digits) -> None:
+    for name, start in (("a.html", "<!doctype html>"), ("b.svg", "<svg "), ("C.SVG", "<svg ")):
+        outcome = call(capsys, "view", digits.quantized, "-o", tmp_path / name)
+        assert (outcome.code, outcome.err) == (0, "")
+        assert outcome.out.startswith(f"{tmp_path / name}: ")
+        assert (tmp_path / name).read_text().startswith(start)
+    assert left_behind(tmp_path) == {"a.html", "b.svg", "C.SVG"}
+
+
+def test_colours_and_direction_are_chosen(capsys: Capture, tmp_path: Path, digits: Digits) -> None:
+    argv = ["view", str(digits.quantized), "-o", str(tmp_path / "a.svg")]
+    pictures = []
+    for more in ([], ["--colour-by", "kind"], ["--horizontal"]):
+        assert call(capsys, *argv, *more).code == 0
+        pictures.append((tmp_path / "a.svg").read_text())
+    assert [BITS[3] in p for p in pictures] == [True, False, True]
+    assert [CATEGORIES["layer"] in p for p in pictures] == [False, True, False]
+    sizes = [re.search(r'width="(\d+)" height="(\d+)"', p) for p in pictures]
+    wide = [s is not None and int(s[1]) > int(s[2]) for s in sizes]
+    assert wide == [False, False, True]
+
+
+def test_json_prints_the_document(capsys: Capture, digits: Digits) -> None:
+    outcome = call(
+        capsys, "view", digits.float_model, digits.quantized, "--json", "--report", digits.report,
+        "--data", digits.data, "--preprocess", digits.preprocess, "--limit", "20",
+    )  # fmt: skip
+    assert outcome.code == 0
+    found = json.loads(outcome.out)
+    hidden = found["models"][1]["graphs"][0]["nodes"][1]
+    assert hidden["badge"] == "W3 A3"
+    assert {"mse", "snr_db", "cosine", "bytes_before", "weights_snr_db"} <= hidden[
+        "measures"
+    ].keys()
+    assert hidden["levels"]["weights"]["of"] == "original"
+    assert sum(hidden["levels"]["input"]["histogram"]["level_counts"]) == 20 * 64
+
+
+def test_files_for_other_viewers_are_written(
+    capsys: Capture, tmp_path: Path, digits: Digits
+) -> None:
+    netron, explorer = tmp_path / "netron.json", tmp_path / "me.json"
+    argv: list[str | Path] = [
+        "--netron-attachment",
+        netron,
+        "--model-explorer",
+        explorer,
+        "--no-browser",
+    ]
+    outcome = call(capsys, "view", digits.quantized, "--report", digits.report, *argv)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert json.loads(netron.read_text())["signature"] == "netron:attachment"
+    assert set(json.loads(explorer.read_text())["results"]) == {"hidden/tanh", "digit"}
+
+
+def test_a_model_that_verify_refuses_is_shown(capsys: Capture, tmp_path: Path) -> None:
+    model = nested(20)
+    model.graph.ops[3].output.dtype = luciole.ir.TensorType.INT8
+    (tmp_path / "odd.circle").write_bytes(luciole.exporters.to_bytes(model))
+    assert call(capsys, "verify", tmp_path / "odd.circle").code == 1
+    assert call(capsys, "view", tmp_path / "odd.circle", "-o", tmp_path / "odd.html").code == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (
+            ["m.circle", "-o", "x.pdf"],
+            "--output is x.pdf: a name ending in .html or .svg is needed",
+        ),
+        (["m.circle", "n.circle", "-o", "x.svg"], "a picture shows one model, found two"),
+        (["m.circle", "--preprocess", "x/255"], "--preprocess goes with --data"),
+        (["m.circle", "--port", "70000"], "--port is 70000, 0 to 65535 are possible"),
+    ],
+)
+def test_view_refuses_what_does_not_go_together(
+    capsys: Capture, argv: list[str], sentence: str
+) -> None:
+    assert call(capsys, "view", *argv).error(2).startswith(sentence)
+
+
+def test_view_refuses_missing_and_foreign_files(
+    capsys: Capture, tmp_path: Path, digits: Digits
+) -> None:
+    assert "No such file" in call(capsys, "view", tmp_path / "none.circle").error()
+    text = tmp_path / "text.json"
+    text.write_text("[]")
+    for option in ("--report", "--latency", "--errors"):
+        line = call(capsys, "view", digits.quantized, option, text).error()
+        assert line.startswith(f"{text}: no")
+    target = tmp_path / "nowhere" / "x.html"
+    assert "cannot write" in call(capsys, "view", digits.quantized, "-o", target).error()

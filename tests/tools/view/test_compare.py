@@ -1,0 +1,114 @@
+"""Two models: which operators answer to each other, and what is said of the differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import luciole
+from luciole.ir import Array, Model, TensorType
+from luciole.ir.ops.activations import Relu, Tanh
+from luciole.ir.ops.softmax import Softmax
+from luciole.tools.view.blobs import Blobs
+from luciole.tools.view.compare import mark_differences, twins
+from luciole.tools.view.document import Subject, document
+from luciole.tools.view.measures import set_bytes_before, set_measures
+from tests.networks import network
+from tests.tools.view.conftest import Digits
+
+Json = dict[str, Any]
+
+
+def compared(first: Model, second: Model) -> Json:
+    found = document([Subject(first, "a"), Subject(second, "b")], Blobs())
+    mark_differences(found, first, second)
+    return found
+
+
+def said(found: Json) -> dict[str, list[str]]:
+    """What is said of each difference, by status."""
+    lines: dict[str, list[str]] = {}
+    for difference in found["differences"]:
+        lines.setdefault(difference["status"], []).extend(difference["words"])
+    return lines
+
+
+def changed_bias(model: Model, by: float) -> None:
+    (value,) = [v for v in model.graph.values if v.name == "fc1/bias"]
+    old = value.data
+    assert old is not None
+    value.set_data(old + np.float32(by))
+
+
+def test_the_same_model_has_no_differences() -> None:
+    found = compared(network(), network())
+    assert found["differences"] == []
+    nodes = [m["graphs"][0]["nodes"] for m in found["models"]]
+    assert [n.get("twin") for n in nodes[1]] == [None, *(n["id"] for n in nodes[0][1:-1]), None]
+
+
+def test_every_kind_of_difference_is_marked() -> None:
+    first, second = network(), network()
+    graph = second.graph
+    changed_bias(second, 1.0)
+    old = graph.ops[1]
+    new = graph.insert_after(old, Relu(old.operands[0]), "relu")  # type: ignore[arg-type]  # it has one
+    old.output.replace_with(new.output)
+    graph.remove(old)
+    last = graph.ops[-1]
+    graph.outputs = [graph.append(Softmax(last.output), "answer").output]
+    assert said(compared(first, second)) == {
+        "changed": ["constants differ"],
+        "removed": ["only in the first model"],
+        "added": ["only in the second model", "only in the second model"],
+    }
+
+
+def test_another_operator_type_or_attribute_is_said() -> None:
+    first, second = network(), network()
+    first_act = first.graph.ops[1]
+    assert isinstance(first_act, Tanh)
+    op = second.graph.ops[1]
+    relu = Relu(op.operands[0])  # type: ignore[arg-type]  # it has one
+    graph = second.graph
+    results = op.results
+    graph.ops.remove(op)
+    op.set_operands([])
+    graph._insert(1, relu, (), results)
+    graph.ops[2].output.dtype = TensorType.FLOAT16
+    found = said(compared(first, second))
+    assert found["replaced"] == ["TANH became RELU"]
+    assert found["dtype"] == ["result: float32 became float16"]
+
+
+def test_a_quantized_layer_is_compared_with_the_float_one_though_it_took_a_name_over(
+    digits: Digits,
+) -> None:
+    first, second = luciole.load(digits.float_model), luciole.load(digits.quantized)
+    pairs = {b.name: a.name for b, a in twins(first, second).items()}
+    assert pairs == {"hidden/tanh": "hidden", "digit": "digit", "probabilities": "probabilities"}
+    found = compared(first, second)
+    lines = said(found)
+    assert lines["replaced"][0] == "FULLY_CONNECTED became LQ_FULLY_CONNECTED"
+    assert lines["replaced"][1] == "weights: 32 bit became 3 bit"
+    assert lines["removed"] == ["only in the first model", "part of LQ_FULLY_CONNECTED now"]
+
+
+def test_bytes_before_are_the_twins(digits: Digits) -> None:
+    first, second = luciole.load(digits.float_model), luciole.load(digits.quantized)
+    found = compared(first, second)
+    set_measures(found, {})
+    set_bytes_before(found)
+    hidden = found["models"][1]["graphs"][0]["nodes"][1]
+    assert hidden["measures"]["bytes_before"] == 4 * (320 * 64 + 320)
+    assert hidden["measures"]["bytes"] == constant_bytes(second, 0) < 16_000
+    assert [m["key"] for m in found["measures"]][:2] == ["bytes", "bytes_before"]
+
+
+def constant_bytes(model: Model, index: int) -> int:
+    """Bytes of an operator's constants by their arrays."""
+    arrays: list[Array] = [
+        v.data for v in model.graph.ops[index].operands if v is not None and v.data is not None
+    ]
+    return sum(a.nbytes for a in arrays)

@@ -1,0 +1,141 @@
+"""Figures from other programs: read, matched by name, refused when they are none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from luciole.ir import LucioleError
+from luciole.tools.view import foreign, measures
+from luciole.tools.view.blobs import Blobs
+from luciole.tools.view.document import Subject, document
+from tests.networks import network
+
+Json = dict[str, Any]
+REPORT = {
+    "layers": [
+        {"name": "fc1", "mse": 0.5, "snr_db": 20, "bytes_before": 1000, "bytes_after": 90,
+         "input_histogram": {"low": -1, "high": 1, "counts": [1, 2, 3]}},
+        {"name": "fc2", "mse": None, "skipped": "too small"},
+    ]
+}  # fmt: skip
+BENCH = {
+    "operators": [
+        {"name": "fc1", "kind": "FULLY_CONNECTED", "median_us": 30.0, "share": 0.75},
+        {"name": "fc2", "kind": "FULLY_CONNECTED", "median_us": 10.0, "share": 0.25},
+    ]
+}
+DIFF = {
+    "records": 3,
+    "layers": [{"name": "act1", "mse": 0.1, "snr_db": None, "cosine": 0.9, "mpeir": 0.2}],
+    "outputs": [],
+}
+
+
+def shown(figures: measures.Figures) -> dict[str, Json]:
+    found = document([Subject(network(), "m")], Blobs())
+    measures.set_measures(found, figures)
+    nodes = found["models"][0]["graphs"][0]["nodes"]
+    return {n["name"]: n["measures"] for n in nodes if n["what"] == "op"}
+
+
+def test_all_three_sources_meet_in_the_operators_figures() -> None:
+    figures = measures.report_figures(REPORT, "r")
+    measures.add(figures, measures.latency_figures(BENCH, "b"))
+    measures.add(figures, measures.error_figures(DIFF, "d"))
+    found = shown(figures)
+    assert found["fc1"] == {
+        "bytes": 4 * (16 * 20 + 16), "mse": 0.5, "snr_db": 20, "bytes_before": 1000,
+        "latency_us": 30, "latency_share": 75,
+    }  # fmt: skip
+    assert found["fc2"] == {"bytes": 4 * (4 * 16 + 4), "latency_us": 10, "latency_share": 25}
+    assert found["act1"] == {"mse": 0.1, "cosine": 0.9, "peak": 0.2}
+
+
+def test_the_document_says_which_figures_there_are() -> None:
+    found = document([Subject(network(), "m")], Blobs())
+    measures.set_measures(found, measures.error_figures(DIFF, "d"))
+    assert [(m["key"], m["worse"]) for m in found["measures"]] == [
+        ("bytes", "high"), ("mse", "high"), ("cosine", "low"), ("peak", "high")
+    ]  # fmt: skip
+
+
+def test_what_the_quantizer_says_of_layers_is_kept_in_words() -> None:
+    notes = measures.report_notes(
+        {"layers": [*REPORT["layers"], {"name": "a", "way": "exact"}]}, "r"
+    )
+    assert notes == {
+        "fc2": "The quantizer left it alone: too small.",
+        "a": "How the weights were coded: exact.",
+    }
+    found = filled()
+    measures.set_notes(found, notes)
+    nodes = found["models"][0]["graphs"][0]["nodes"]
+    assert {n["name"]: n["note"] for n in nodes if "note" in n} == {"fc2": notes["fc2"]}
+
+
+def test_a_report_may_hold_the_inputs_histograms() -> None:
+    (name, found), *more = measures.report_histograms(REPORT, "r").items()
+    assert more == []
+    assert (name, found.low, found.high, found.counts) == ("fc1", -1, 1, [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "sentence"),
+    [
+        (measures.report_figures, [1], "x.json: not a quantizer's report: a list 'layers'"),
+        (measures.report_figures, {"layers": [{"mse": 1}]}, "of objects with a name is needed"),
+        (measures.latency_figures, {}, "x.json: not circle-bench's JSON: a list 'operators'"),
+        (measures.error_figures, {"a": 1}, "x.json: no list of objects with a name and errors"),
+        (measures.error_figures, [{"name": "fc1", "x": 1}], "no list of objects with a name"),
+    ],
+)
+def test_reading_figures_refuses_other_files(
+    read: Callable[[object, str], object], content: object, sentence: str
+) -> None:
+    with pytest.raises(LucioleError) as caught:
+        read(content, "x.json")
+    assert sentence in str(caught.value)
+
+
+def test_reading_json_refuses_what_is_none_and_what_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    with pytest.raises(LucioleError, match=r"x\.json: No such file"):
+        measures.read_json(str(path))
+    path.write_text("{")
+    with pytest.raises(LucioleError, match=r"x\.json: not a JSON file"):
+        measures.read_json(str(path))
+    path.write_text(json.dumps(BENCH))
+    assert measures.read_json(str(path)) == BENCH
+
+
+def filled() -> Json:
+    found = document([Subject(network(), "m")], Blobs())
+    measures.set_measures(found, measures.latency_figures(BENCH, "b"))
+    return found
+
+
+def test_netrons_attachment_has_bits_and_figures_by_operator_number() -> None:
+    found = foreign.netron_attachment(filled())
+    assert found["signature"] == "netron:attachment"
+    first = {"kind": "node", "identifier": "0"}
+    assert {**first, "name": "weight_bits", "value": 32} in found["metadata"]
+    assert {**first, "name": "latency_us", "value": 30} in found["metrics"]
+    last = {"kind": "node", "identifier": "2", "name": "latency_us", "value": 10}
+    assert last in found["metrics"]
+
+
+def test_model_explorer_gets_one_figure_for_each_tensor() -> None:
+    found = foreign.model_explorer_data(filled())
+    assert found["results"] == {"fc1": {"value": 30}, "fc2": {"value": 10}}
+    assert [g["stop"] for g in found["gradient"]] == [0, 1]
+
+
+def test_model_explorer_refuses_a_model_without_figures() -> None:
+    bare = document([Subject(network(), "m")], Blobs())
+    with pytest.raises(LucioleError, match="nothing to write for Model Explorer"):
+        foreign.model_explorer_data(bare)
