@@ -1,0 +1,153 @@
+"""Measure runtimes on the same inputs, turn by turn, and how often each is right."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.value import has_batch_axis
+from luciole.tools.bench.inputs import data_inputs
+from luciole.tools.bench.ours import Luciole
+from luciole.tools.bench.runtime import Runtime, translated
+from luciole.tools.console import Advance
+from luciole.tools.data import Data
+from luciole.tools.evaluate import share_equal
+from luciole.tools.timing import Call, Limits, Timing, measured
+
+Batch = Sequence[Array]
+"""One array for each input, as luciole's model takes them."""
+
+
+@dataclass
+class Contender:
+    """A runtime and what was measured of it: ``invoke`` alone, and with copying arrays in and out.
+
+    ``outputs`` are those of the first inputs, as numbers. ``top1`` is a share from 0 to 1.
+    """
+
+    runtime: Runtime
+    invoke: Timing
+    copies: Timing
+    outputs: list[Array]
+    checksum: str
+    top1: float | None = None
+
+    @property
+    def bytes(self) -> int:
+        """The size of the model's file."""
+        files = [self.runtime.path, *self.runtime.path.rglob("*")]
+        return sum(file.stat().st_size for file in files if file.is_file())
+
+    def to_json(self, ours: Contender) -> dict[str, Any]:
+        """What is known of a peer; ratios are its figure divided by ours."""
+        return {
+            "name": self.runtime.name,
+            "runtime": self.runtime.kind or "luciole",
+            "file": str(self.runtime.path),
+            "bytes": self.bytes,
+            "bytes_ratio": self.bytes / ours.bytes,
+            **self.invoke.to_json(),
+            "ratio": self.invoke.median_us / ours.invoke.median_us,
+            "with_copies": {
+                **self.copies.to_json(),
+                "ratio": self.copies.median_us / ours.copies.median_us,
+            },
+            "load_ms": sum(p.milliseconds for n, p in self.runtime.phases.items() if n != FIRST),
+            "top1": self.top1,
+            "checksum": self.checksum,
+            "largest_difference": largest_difference(self.outputs, ours.outputs),
+        }
+
+
+FIRST = "first run"
+
+
+def contenders(
+    ours: Luciole, peers: Sequence[Runtime], batches: Sequence[Batch], limits: Limits
+) -> list[Contender]:
+    """Time luciole and its peers, who are all fed the next of ``batches`` in every round."""
+    runtimes = [ours, *peers]
+    fed = [[translated(arrays, ours, r) for arrays in batches] for r in runtimes]
+    outputs = [first_run(r, rows[0]) for r, rows in zip(runtimes, fed, strict=True)]
+    feeder = _Feeder(runtimes, fed)
+    calls = [call for i, r in enumerate(runtimes) for call in (r.invoke, feeder.with_copies(i))]
+    timings = measured(calls, limits, before=feeder.turn)
+    pairs = zip(runtimes, timings[::2], timings[1::2], outputs, strict=True)
+    return [Contender(r, i, c, _numbers(r, out), checksum(out)) for r, i, c, out in pairs]
+
+
+class _Feeder:
+    """Gives every runtime the same inputs, others in each round."""
+
+    def __init__(self, runtimes: Sequence[Runtime], fed: Sequence[Sequence[Batch]]) -> None:
+        self._runtimes = runtimes
+        self._fed = fed
+        self._current = [list(rows[0]) for rows in fed]
+
+    def turn(self, number: int) -> None:
+        """Feed all runtimes the inputs of round ``number``."""
+        for runtime, rows, now in zip(self._runtimes, self._fed, self._current, strict=True):
+            now[:] = rows[number % len(rows)]
+            runtime.feed(now)
+
+    def with_copies(self, i: int) -> Call:
+        """A call that copies the round's inputs in and the outputs out."""
+        return self._runtimes[i].copying(self._current[i])
+
+
+def first_run(runtime: Runtime, arrays: Batch) -> list[Array]:
+    """Feed and run a runtime for the first time; its outputs."""
+    runtime.feed(arrays)
+    if FIRST in runtime.phases:
+        runtime.invoke()
+    else:
+        with runtime.phases.timed(FIRST):
+            runtime.invoke()
+    return runtime.fetch()
+
+
+def checksum(outputs: Sequence[Array]) -> str:
+    """The CRC-32 of all outputs' bytes in order, in hexadecimal."""
+    crc = 0
+    for array in outputs:
+        crc = zlib.crc32(np.ascontiguousarray(array).tobytes(), crc)
+    return f"{crc:08x}"
+
+
+def _numbers(runtime: Runtime, outputs: Sequence[Array]) -> list[Array]:
+    return [port.numbers(a) for port, a in zip(runtime.outputs, outputs, strict=True)]
+
+
+def largest_difference(found: Sequence[Array], wanted: Sequence[Array]) -> float | None:
+    """The largest distance between two elements of two models' outputs, None where they cannot be
+    compared.
+    """
+    if not wanted or [a.size for a in found] != [a.size for a in wanted]:
+        return None
+    pairs = zip(found, wanted, strict=True)
+    gaps = [np.abs(a.reshape(-1).astype(np.float64) - b.reshape(-1)) for a, b in pairs]
+    return float(max(gap.max(initial=0.0) for gap in gaps))
+
+
+def top1(runtime: Runtime, ours: Luciole, data: Data, progress: Advance) -> float:
+    """The share of records whose largest first output is the label. The data must have labels."""
+    assert data.labels is not None, "only labelled data comes here"
+    answers = []
+    rows = records_at_once(ours)
+    for arrays in data_inputs(ours, data, data.count):
+        out = runtime.with_copies(translated(arrays, ours, runtime))[0]
+        answers.append(out.reshape(rows, -1).argmax(1))
+        progress(rows)
+    return share_equal(np.concatenate(answers)[: data.count], data.labels, "labels")
+
+
+def records_at_once(ours: Luciole) -> int:
+    """How many records one invoke takes."""
+    batched = (has_batch_axis(value) for value in ours.graph.inputs)
+    sizes = [p.shape[0] for p, is_batch in zip(ours.inputs, batched, strict=True) if is_batch]
+    return sizes[0] if sizes else 1

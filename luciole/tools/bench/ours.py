@@ -1,0 +1,56 @@
+"""luciole itself as a runtime, and what only it tells: memory, kernels compiled, operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from luciole.importers import load
+from luciole.interpreter import Interpreter
+from luciole.interpreter.plan import Plan
+from luciole.ir import Graph, Model
+from luciole.tools.bench.runtime import BenchError, Shape
+from luciole.tools.bench.tensors import TensorRuntime
+from luciole.tools.warmup import cached_kernels
+
+
+class Luciole(TensorRuntime):
+    """A model run by luciole's interpreter, its inputs in the shapes given, in order."""
+
+    def __init__(self, path: Path, threads: int = 1, shapes: Sequence[Shape] = ()) -> None:
+        super().__init__(path)
+        with self.phases.timed("load"):
+            self.model: Model = load(path)
+        before, _ = cached_kernels()
+        with self.phases.timed("compile"):
+            self.interpreter = Interpreter(self.model, num_threads=threads)
+            self.resize(shapes)
+            self.start(self.interpreter, shapes)
+        self.kernels_compiled = cached_kernels()[0] - before
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that runs."""
+        return self.model.graph
+
+    @property
+    def plan(self) -> Plan:
+        """What runs: steps, memory."""
+        return self.interpreter.plan
+
+    def resize(self, shapes: Sequence[Shape]) -> None:
+        """Give all inputs these shapes. Raises BenchError when their number differs."""
+        details = self.interpreter.get_input_details()
+        if shapes and len(shapes) != len(details):
+            raise BenchError(
+                f"the model has {len(details)} inputs, given were {len(shapes)} shapes"
+            )
+        for detail, shape in zip(details, shapes, strict=False):
+            self.interpreter.resize_tensor_input(detail["index"], shape)
+
+
+class LuciolePeer(Luciole):
+    """Another model, whose inputs change only where the file leaves extents open."""
+
+    def resize(self, shapes: Sequence[Shape]) -> None:
+        """Leave them as they are."""

@@ -1,0 +1,168 @@
+"""How long a model takes, operator by operator, beside other runtimes.
+
+Flags are those of TFLite's benchmark_model. A sample is the mean of as many runs in a row as take
+50 us together; models are measured turn by turn, and ratios are the other's median divided by
+the model's: above 1, the model is faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from luciole.tools import console
+from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
+
+if TYPE_CHECKING:
+    from luciole.tools.bench.report import Report
+
+NOISY = 0.1
+"""Distance between the quartiles, as a share of the median, from which on people are told."""
+
+
+def main(argv: Sequence[str] | None = None, program: str = "circle-bench") -> int:
+    """Run the program."""
+    return run_program(argv, parser(program), _run)
+
+
+def parser(program: str) -> argparse.ArgumentParser:
+    """The program's arguments."""
+    made = parser_for(program, __doc__ or "")
+    made.add_argument("model", nargs="?", metavar="MODEL", help="a .circle, .tflite or Keras model")
+    made.add_argument("--graph", metavar="MODEL", help="the same, as benchmark_model has it")
+    made.add_argument(
+        "--against",
+        action="append",
+        default=[],
+        metavar="[RUNTIME:]FILE",
+        help="also measure a model run by luciole, or by litert:, onnxruntime: or onert: "
+        "(may be given several times)",
+    )
+    _add_inputs(made)
+    _add_limits(made)
+    made.add_argument(
+        "--enable-op-profiling",
+        choices=("true", "false"),
+        default="true",
+        help="whether to time every operator (default true)",
+    )
+    made.add_argument("--csv", type=Path, metavar="FILE", help="write the operators' times")
+    made.add_argument(
+        "--trace", type=Path, metavar="FILE", help="write a trace for Chrome or Perfetto"
+    )
+    add_common(made)
+    return made
+
+
+def _add_inputs(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--data",
+        metavar="DATA",
+        help="records to run on, with labels also for accuracy: HDF5, .npz[:array], .npy, a folder",
+    )
+    made.add_argument(
+        "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"
+    )
+    made.add_argument(
+        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
+    )
+    made.add_argument("--limit", type=int, metavar="N", help="use the first N records")
+    made.add_argument(
+        "--input-shape",
+        "--input-layer-shape",
+        metavar="SHAPES",
+        help="shapes of all inputs in order, such as 64,784 or 1,28,28:1,10",
+    )
+    made.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of random inputs (default 0)"
+    )
+
+
+def _add_limits(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--num-threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="threads of each runtime (default 1)",
+    )
+    made.add_argument(
+        "--num-runs", type=int, default=50, metavar="N", help="runs at least (default 50)"
+    )
+    made.add_argument(
+        "--min-secs",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="seconds at least, for each figure (default 1)",
+    )
+    made.add_argument(
+        "--max-secs",
+        type=float,
+        default=150.0,
+        metavar="S",
+        help="seconds at most, for all of them together (default 150)",
+    )
+    made.add_argument(
+        "--warmup-runs", type=int, default=1, metavar="N", help="untimed runs before (default 1)"
+    )
+    made.add_argument(
+        "--warmup-min-secs",
+        type=float,
+        default=0.5,
+        metavar="S",
+        help="seconds of untimed runs at least (default 0.5)",
+    )
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """Refuse before long work what does not go together. Raises UsageError."""
+    if (arguments.model is None) == (arguments.graph is None):
+        raise UsageError("give one model to measure, as MODEL or as --graph MODEL")
+    for name in ("num_threads", "num_runs"):
+        if vars(arguments)[name] < 1:
+            raise UsageError(
+                f"--{name.replace('_', '-')} is {vars(arguments)[name]}, at least 1 is needed"
+            )
+    for name in ("labels", "preprocess", "limit"):
+        if arguments.data is None and vars(arguments)[name] is not None:
+            raise UsageError(f"--{name} goes with --data")
+    for path in (arguments.csv, arguments.trace):
+        if path is not None and not path.parent.is_dir():
+            raise UsageError(f"cannot write {path}: there is no folder {path.parent}")
+    if arguments.csv and arguments.enable_op_profiling == "false":
+        raise UsageError("--csv holds operators: it needs --enable-op-profiling=true")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    check(arguments)
+    begun = time.perf_counter_ns()
+    from luciole.tools.bench.session import benchmark
+
+    with console.tracked(arguments.json) as track:
+        report = benchmark(arguments, begun, track)
+    if report.ours.invoke.spread > NOISY:
+        console.say(
+            f"note: half of the samples are {100 * report.ours.invoke.spread:.0f} % apart: "
+            "something else runs, or the clock changes"
+        )
+    _write(report, arguments)
+    return FINE
+
+
+def _write(report: Report, arguments: argparse.Namespace) -> None:
+    from luciole.exporters.files import write_file
+    from luciole.tools.bench.report import chrome_trace, operators_csv
+    from luciole.tools.bench.tables import print_report
+
+    if arguments.csv:
+        write_file(arguments.csv, operators_csv(report.operators))
+    if arguments.trace:
+        write_file(arguments.trace, chrome_trace(report))
+    if arguments.json:
+        console.print_json(report.to_json())
+    else:
+        print_report(report)

@@ -1,0 +1,172 @@
+"""What is measured: something that loads a model file, takes arrays, runs and gives arrays back."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from luciole.ir import Array, LucioleError
+from luciole.ir.value import shape_text
+from luciole.tools.data.fitting import fit_shape
+from luciole.tools.timing import Call
+
+Shape = tuple[int, ...]
+
+
+class BenchError(LucioleError):
+    """Something cannot be measured as asked."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output: what it takes, and scale and zero point if its integers stand for
+    numbers.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: Shape
+    scale: float = 0.0
+    zero_point: int = 0
+
+    @classmethod
+    def of(cls, name: str, dtype: DTypeLike, shape: Sequence[int], *affine: float) -> Port:
+        """From what runtimes tell; ``affine`` is scale and zero point, scale 0 for neither."""
+        scale, zero = affine or (0.0, 0)
+        return cls(name, np.dtype(dtype), tuple(map(int, shape)), float(scale), int(zero))
+
+    def numbers(self, array: Array) -> Array:
+        """What an array at this port stands for: [...] float32 where it is quantized."""
+        if not self.scale:
+            return array
+        return ((array.astype(np.float32) - self.zero_point) * self.scale).astype(np.float32)
+
+    def stored(self, numbers: Array) -> Array:
+        """Numbers as this port holds them: rounded and cut off where it is quantized."""
+        if not self.scale:
+            return numbers.astype(self.dtype, copy=False)
+        info = np.iinfo(self.dtype)
+        steps = np.rint(numbers / self.scale) + self.zero_point
+        stored: Array = np.clip(steps, info.min, info.max).astype(self.dtype)
+        return stored
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Something done once, between two moments in nanoseconds."""
+
+    name: str
+    begin: int
+    end: int
+
+    @property
+    def milliseconds(self) -> float:
+        """How long it took."""
+        return (self.end - self.begin) / 1e6
+
+
+class Phases(dict[str, Phase]):
+    """What was done once before the measurement, by name."""
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Note when the body begins and ends."""
+        begin = time.perf_counter_ns()
+        yield
+        self[name] = Phase(name, begin, time.perf_counter_ns())
+
+
+class Runtime(ABC):
+    """A model file loaded by something that runs it.
+
+    ``invoke`` runs it on what ``feed`` put in place. ``fetch`` copies the results out.
+    """
+
+    kind = ""
+    inputs: list[Port]
+    outputs: list[Port]
+    invoke: Call
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.phases = Phases()
+
+    @property
+    def name(self) -> str:
+        """What to call it in tables."""
+        return f"{self.kind} {self.path.name}".strip()
+
+    @abstractmethod
+    def feed(self, arrays: Sequence[Array]) -> None:
+        """Copy arrays, one for each input in order, to where ``invoke`` takes them."""
+
+    @abstractmethod
+    def fetch(self) -> list[Array]:
+        """Copies of the results of the last ``invoke``, in order."""
+
+    def with_copies(self, arrays: Sequence[Array]) -> list[Array]:
+        """Feed, invoke and fetch: what a caller pays whose arrays are elsewhere."""
+        self.feed(arrays)
+        self.invoke()
+        return self.fetch()
+
+    def copying(self, arrays: Sequence[Array]) -> Call:
+        """The same as a call to time, on what ``arrays`` holds then."""
+        return partial(self.with_copies, arrays)
+
+
+def translated(arrays: Sequence[Array], source: Runtime, target: Runtime) -> list[Array]:
+    """The arrays that ``source`` takes as ``target`` takes them.
+
+    Quantized inputs are converted, shapes may differ by axes of extent 1, by being flat, or by NCHW
+    instead of NHWC. Raises BenchError for anything else.
+    """
+    if len(source.inputs) != len(target.inputs):
+        raise BenchError(
+            f"{target.name} has {len(target.inputs)} inputs, "
+            f"{source.name} has {len(source.inputs)}: they are matched by their order"
+        )
+    ports = zip(arrays, source.inputs, target.inputs, strict=True)
+    return [_translated(array, ours, theirs, target) for array, ours, theirs in ports]
+
+
+def _translated(array: Array, ours: Port, theirs: Port, target: Runtime) -> Array:
+    same = (ours.dtype, ours.scale, ours.zero_point) == (
+        theirs.dtype,
+        theirs.scale,
+        theirs.zero_point,
+    )
+    changed = array if same else theirs.stored(ours.numbers(array))
+    if array.shape == theirs.shape:
+        return np.ascontiguousarray(changed)
+    if fit_shape(array.shape, theirs.shape) is not None:
+        return np.ascontiguousarray(changed.reshape(theirs.shape))
+    if array.ndim == 4 and _channels_first(array.shape) == theirs.shape:
+        return np.ascontiguousarray(changed.transpose(0, 3, 1, 2))
+    raise BenchError(
+        f"{target.name} takes {theirs.name!r} as {shape_text(theirs.shape)}, "
+        f"the model {ours.name!r} as {shape_text(array.shape)}"
+    )
+
+
+def _channels_first(shape: Shape) -> Shape:
+    n, h, w, c = shape
+    return n, c, h, w
+
+
+def filled(shape: Sequence[object], wanted: Shape) -> Shape:
+    """A shape whose open extents (negative, names or None) are those of ``wanted``, else 1."""
+    filler = wanted if len(wanted) == len(shape) else (1,) * len(shape)
+    return tuple(
+        n if isinstance(n, int) and n >= 0 else other
+        for n, other in zip(shape, filler, strict=True)
+    )

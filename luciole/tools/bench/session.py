@@ -1,0 +1,107 @@
+"""One benchmark from its arguments to its report."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from luciole.kernels import registry
+from luciole.tools.bench.compare import Batch, Contender, contenders, first_run, top1
+from luciole.tools.bench.inputs import data_inputs, parse_shapes, random_inputs
+from luciole.tools.bench.memory import peak_rss_bytes
+from luciole.tools.bench.operators import profile
+from luciole.tools.bench.ours import Luciole
+from luciole.tools.bench.peers import open_peer
+from luciole.tools.bench.report import Report
+from luciole.tools.bench.runtime import Phase
+from luciole.tools.console import Track, say
+from luciole.tools.data import Data, load_data
+from luciole.tools.machine import PACKAGES, machine_facts
+from luciole.tools.timing import Limits
+
+
+def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report:
+    """Measure what the arguments ask for. ``begun`` is when importing began, in nanoseconds."""
+    registry.load_kernels()
+    imported = Phase("import", begun, time.perf_counter_ns())
+    ours = _opened(arguments)
+    data = _data(arguments, ours)
+    batches = data_inputs(ours, data) if data else random_inputs(ours.inputs, arguments.seed)
+    first_run(ours, batches[0])
+    peak = peak_rss_bytes()
+    shapes = [port.shape for port in ours.inputs]
+    peers = [open_peer(spec, arguments.num_threads, shapes) for spec in arguments.against]
+    limits = limits_of(arguments)
+    found = contenders(ours, peers, batches, limits)
+    if data and data.labels is not None:
+        _judge(found, ours, data, track)
+    timed = profile(ours, limits) if arguments.enable_op_profiling == "true" else None
+    return Report(
+        ours,
+        found,
+        timed,
+        machine_facts(_packages(found)),
+        arguments.num_threads,
+        peak,
+        _inputs_text(ours, batches, arguments),
+        {"import": imported, **ours.phases},
+    )
+
+
+def limits_of(arguments: argparse.Namespace) -> Limits:
+    """What the arguments say of when to end."""
+    return Limits(
+        arguments.num_runs,
+        arguments.min_secs,
+        arguments.max_secs,
+        arguments.warmup_runs,
+        arguments.warmup_min_secs,
+    )
+
+
+def _opened(arguments: argparse.Namespace) -> Luciole:
+    shapes = parse_shapes(arguments.input_shape) if arguments.input_shape else ()
+    return Luciole(Path(arguments.model or arguments.graph), arguments.num_threads, shapes)
+
+
+def _data(arguments: argparse.Namespace, ours: Luciole) -> Data | None:
+    if arguments.data is None:
+        return None
+    data = load_data(
+        arguments.data,
+        ours.graph,
+        limit=arguments.limit,
+        preprocess=arguments.preprocess,
+        labels=arguments.labels,
+    )
+    for line in data.summary():
+        say(f"data: {line}")
+    return data
+
+
+def _judge(found: Sequence[Contender], ours: Luciole, data: Data, track: Track) -> None:
+    for contender in found:
+        progress = track(f"accuracy of {contender.runtime.name}", data.count)
+        contender.top1 = top1(contender.runtime, ours, data, progress)
+
+
+def _packages(found: Sequence[Contender]) -> list[str]:
+    """The packages whose versions belong to the figures."""
+    kinds = {contender.runtime.kind for contender in found}
+    used = {"litert": "ai-edge-litert", "onnxruntime": "onnxruntime", "onert": "onert"}
+    return [*PACKAGES, *(package for kind, package in used.items() if kind in kinds)]
+
+
+def _inputs_text(
+    ours: Luciole, batches: Sequence[Batch], arguments: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """What the model was run on: names, types, shapes and where the contents come from."""
+    source = arguments.data or f"random, seed {arguments.seed}"
+    return [
+        {"name": p.name, "dtype": str(p.dtype), "shape": p.shape, "source": source}
+        | {"records": len(batches)}
+        for p in ours.inputs
+    ]

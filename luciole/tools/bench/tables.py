@@ -1,0 +1,138 @@
+"""A benchmark's report for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from luciole.tools.bench.compare import FIRST, Contender, largest_difference
+from luciole.tools.bench.operators import OperatorTime, by_kind
+from luciole.tools.bench.report import Report
+from luciole.tools.console import columns, fitted, print_table, size_text, time_text
+from luciole.tools.machine import machine_text
+
+TOP = 10
+Rows = list[tuple[str, ...]]
+
+
+def print_report(report: Report) -> None:
+    """Everything, in the order in which ``benchmark_model`` prints it, comparisons last."""
+    _print_facts(report)
+    print()
+    print_table(_time_rows(report.ours), "time of a run")
+    if report.operators:
+        _print_operators(report.operators)
+    if report.peers:
+        _print_comparison(report)
+    print()
+    print(textwrap.fill(machine_text(report.machine, _threads(report)), columns()))
+
+
+def _threads(report: Report) -> str:
+    return f"{report.threads} thread{'s' if report.threads > 1 else ''}"
+
+
+def _print_facts(report: Report) -> None:
+    runtime, ours = report.runtime, report.ours
+    operators = len(runtime.plan.steps)
+    print(f"{runtime.name}: {size_text(ours.bytes)}, {operators} operators, {_threads(report)}")
+    names = ("import", "load", "compile", FIRST)
+    start = ", ".join(f"{name} {time_text(1000 * report.milliseconds(name))}" for name in names)
+    built = runtime.kernels_compiled
+    print(f"start     {start}")
+    print(f"kernels   {f'{built} compiled, cached from now on' if built else 'all cached'}")
+    arena = size_text(runtime.interpreter.arena_bytes)
+    constants = size_text(runtime.interpreter.constant_bytes)
+    peak = size_text(report.peak_rss_bytes)
+    print(f"memory    arena {arena}, constants {constants}, whole process {peak} at most")
+    print(f"checksum  {ours.checksum} (CRC-32 of the outputs of the first inputs)")
+
+
+def _time_rows(ours: Contender) -> Rows:
+    rows: Rows = [("", "median", "p90", "p99", "min", "std", "runs")]
+    for what, timing in (("invoke", ours.invoke), ("with copies", ours.copies)):
+        high = (timing.percentile(90), timing.percentile(99))
+        times = (timing.median_us, *high, timing.min_us, timing.std_us)
+        rows.append((what, *map(time_text, times), str(timing.runs)))
+    return rows
+
+
+def _print_operators(operators: Sequence[OperatorTime]) -> None:
+    print()
+    print_table(_operator_rows(operators), "operators in execution order")
+    if len(operators) > TOP:
+        slowest = sorted(operators, key=lambda operator: -operator.median_us)[:TOP]
+        print()
+        print_table(_operator_rows(slowest, running=True), f"the {TOP} that take longest")
+    rows: Rows = [("kind", "count", "time", "%", "cdf %")]
+    rows += [
+        (k.kind, str(k.count), time_text(k.median_us), _percent(k.share), _percent(k.cumulative))
+        for k in by_kind(operators)
+    ]
+    print()
+    print_table(rows, "kinds of operators")
+
+
+def _operator_rows(operators: Sequence[OperatorTime], running: bool = False) -> Rows:
+    """One row for each; with ``running`` percentages are summed up in the order given."""
+    rows: Rows = [("operator", "#", "kind", "median", "%", "cdf %", "run by")]
+    total = 0.0
+    for operator in operators:
+        total += operator.share
+        rows.append(
+            (
+                operator.name,
+                str(operator.index),
+                operator.kind,
+                time_text(operator.median_us),
+                _percent(operator.share),
+                _percent(total if running else operator.cumulative),
+                "native" if operator.native else "NumPy",
+            )
+        )
+    return fitted(rows)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _print_comparison(report: Report) -> None:
+    """The three tables of a comparison: size, accuracy where there are labels, time."""
+    ours = report.ours
+    print()
+    print_table(_size_rows(report.contenders, ours), "size")
+    if ours.top1 is not None:
+        print()
+        print_table(_accuracy_rows(report.contenders), "accuracy")
+    print()
+    print_table(_ratio_rows(report.contenders, ours), "time, medians of interleaved samples")
+
+
+def _size_rows(contenders: Sequence[Contender], ours: Contender) -> Rows:
+    rows: Rows = [("", "file", "ratio")]
+    return rows + [
+        (c.runtime.name, size_text(c.bytes), f"{c.bytes / ours.bytes:.2f}x") for c in contenders
+    ]
+
+
+def _accuracy_rows(contenders: Sequence[Contender]) -> Rows:
+    rows: Rows = [("", "top-1")]
+    return rows + [(c.runtime.name, f"{100 * (c.top1 or 0):.2f} %") for c in contenders]
+
+
+def _ratio_rows(contenders: Sequence[Contender], ours: Contender) -> Rows:
+    rows: Rows = [("", "invoke", "ratio", "with copies", "ratio", "outputs differ by")]
+    for c in contenders:
+        gap = largest_difference(c.outputs, ours.outputs)
+        rows.append(
+            (
+                c.runtime.name,
+                time_text(c.invoke.median_us),
+                f"{c.invoke.median_us / ours.invoke.median_us:.2f}x",
+                time_text(c.copies.median_us),
+                f"{c.copies.median_us / ours.copies.median_us:.2f}x",
+                "" if c is ours else "other shape" if gap is None else f"{gap:.2g}",
+            )
+        )
+    return rows

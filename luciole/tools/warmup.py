@@ -1,0 +1,92 @@
+"""``luciole warmup``: compile kernels ahead of time, so that no later run waits for it.
+
+Given models, it compiles what they need; without any, the kernels of common networks: dense layers
+and convolutions with 1 to 4 learned bits, float layers, and every operator on its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from luciole.tools import console
+from luciole.tools.command import FINE, add_common, parser_for, run_program
+
+if TYPE_CHECKING:
+    from luciole.ir import Model
+
+WIDTHS = (1, 2, 3, 4)
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole warmup") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.add_argument(
+        "models", nargs="*", metavar="MODEL", help="a .circle, .tflite or Keras model"
+    )
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole.importers import load
+    from luciole.kernels import jit
+
+    begun = time.perf_counter()
+    before = cached_kernels()[0]
+    models = [load(path) for path in arguments.models] or list(usual_models())
+    with console.tracked(arguments.json) as track:
+        advance = track("compiling", len(models))
+        for model in models:
+            compile_kernels(model)
+            advance(1)
+    kernels, size = cached_kernels()
+    figures = {
+        "folder": str(jit.cache_folder()),
+        "kernels": kernels,
+        "bytes": size,
+        "compiled": kernels - before,
+        "seconds": time.perf_counter() - begun,
+        "models": len(models),
+    }
+    if arguments.json:
+        console.print_json(figures)
+        return FINE
+    print(f"compiled  {figures['compiled']} kernels in {figures['seconds']:.1f} s")
+    print(f"cache     {kernels} kernels, {console.size_text(size)}, in {figures['folder']}")
+    return FINE
+
+
+def compile_kernels(model: Model) -> None:
+    """Compile, or find in the cache, everything that a model's runs and profiles need."""
+    from luciole.interpreter import Interpreter
+
+    interpreter = Interpreter(model)
+    interpreter.allocate_tensors()
+
+
+def usual_models() -> Iterator[Model]:
+    """Small models that together need the kernels of common networks."""
+    from luciole.kernels import registry
+    from luciole.tools import random_models
+
+    for bits in WIDTHS:
+        yield random_models.lq_dense((784, 690, 10), bits)
+        yield random_models.lq_dense((96, 64), bits, rows=8)
+        yield from (random_models.lq_convolution(8, n, bits) for n in (16, 64))
+    yield random_models.dense((784, 690, 10))
+    yield random_models.convolutions()
+    for kind, cls, dtypes in registry.registered():
+        found = random_models.alone(cls, dtypes) if kind == "native" else None
+        if found is not None:
+            yield found
+
+
+def cached_kernels() -> tuple[int, int]:
+    """How many compiled functions the cache holds, and how large it is."""
+    from luciole.kernels import jit
+
+    files = [path for path in jit.cache_folder().rglob("*") if path.is_file()]
+    return sum(path.suffix == ".o" for path in files), sum(path.stat().st_size for path in files)

@@ -1,0 +1,220 @@
+"""Other runtimes: inputs translated for them, answers like ours, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Array
+from luciole.tools import bench
+from luciole.tools.bench.compare import largest_difference
+from luciole.tools.bench.inputs import random_inputs
+from luciole.tools.bench.peers import open_peer
+from luciole.tools.bench.runtime import BenchError, Port, Runtime, translated
+from tests.networks import network, random, two_inputs
+from tests.tools.running import call
+from tests.tools.test_bench import QUICK, report
+
+Capture = pytest.CaptureFixture[str]
+
+
+class Fake(Runtime):
+    """A runtime that keeps what it is fed."""
+
+    kind = "fake"
+
+    def __init__(self, *ports: Port) -> None:
+        super().__init__(Path("fake.model"))
+        self.inputs = list(ports)
+        self.outputs = []
+        self.invoke = lambda: None
+
+    def feed(self, arrays: Sequence[Array]) -> None:
+        raise NotImplementedError
+
+    def fetch(self) -> list[Array]:
+        raise NotImplementedError
+
+
+def port(dtype: str, *shape: int, scale: float = 0.0, zero: int = 0) -> Port:
+    return Port.of("x", dtype, shape, scale, zero)
+
+
+def test_quantized_inputs_are_translated() -> None:
+    x = np.array([[-1.0, 0.0, 0.26, 100.0]], np.float32)
+    ours, theirs = Fake(port("float32", 1, 4)), Fake(port("int8", 1, 4, scale=0.5, zero=3))
+    (found,) = translated([x], ours, theirs)
+    assert found.dtype == np.int8
+    assert found.tolist() == [[1, 3, 4, 127]]
+    (back,) = translated([found], theirs, ours)
+    assert back.dtype == np.float32
+    assert back.tolist() == [[-1.0, 0.0, 0.5, 62.0]]
+    (same,) = translated([found], theirs, theirs)
+    assert same.tolist() == found.tolist()
+
+
+def test_shapes_are_translated() -> None:
+    x = random(1, 1, 2, 3, 4)
+    ours = Fake(port("float32", 1, 2, 3, 4))
+    for shape, wanted in (
+        ((1, 2, 3, 4), x),
+        ((2, 3, 4), x[0]),
+        ((1, 24), x.reshape(1, 24)),
+        ((1, 4, 2, 3), np.moveaxis(x, 3, 1)),
+    ):
+        (found,) = translated([x], ours, Fake(port("float32", *shape)))
+        assert found.flags.c_contiguous
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("ports", "sentence"),
+    [
+        ([], "fake fake.model has 0 inputs, fake fake.model has 1"),
+        ([port("float32", 1, 25)], "fake fake.model takes 'x' as [1,25], the model 'x' as"),
+        ([port("float32", 1, 3, 2, 4)], "fake fake.model takes 'x' as [1,3,2,4]"),
+    ],
+)
+def test_translated_refuses_inputs_that_do_not_fit(ports: list[Port], sentence: str) -> None:
+    ours = Fake(port("float32", 1, 2, 3, 4))
+    with pytest.raises(BenchError) as refusal:
+        translated([random(1, 1, 2, 3, 4)], ours, Fake(*ports))
+    assert str(refusal.value).startswith(sentence)
+
+
+def test_random_inputs_follow_the_types() -> None:
+    ports = [port("float32", 500), port("int8", 5000), port("int64", 5000), port("bool", 500)]
+    ((floats, octets, longs, truths),) = random_inputs(ports, seed=1)
+    assert (floats.dtype, octets.dtype, longs.dtype, truths.dtype) == tuple(p.dtype for p in ports)
+    assert abs(floats.mean()) < 0.2
+    assert (octets.min(), octets.max()) == (-128, 127)
+    assert (longs.min(), longs.max()) == (0, 99)
+    assert 0.3 < truths.mean() < 0.7
+    assert not np.array_equal(floats, random_inputs(ports, seed=2)[0][0])
+
+
+def test_random_inputs_refuses_strings() -> None:
+    with pytest.raises(BenchError, match="input 'x' is object: no random numbers for it"):
+        random_inputs([port("object", 3)], seed=0)
+
+
+def test_the_largest_difference() -> None:
+    a, b = [np.array([[1.0, 2.0]]), np.array([3])], [np.array([1.5, 2.0]), np.array([5])]
+    assert largest_difference(a, b) == 2
+    assert largest_difference(a[:1], b) is None
+    assert largest_difference([np.zeros(3)], [np.zeros(2)]) is None
+
+
+def test_litert_gives_the_same_answers(capsys: Capture, folder: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    luciole.save(luciole.load("model.circle"), "model.tflite")
+    argv = ("model.circle", "--data", "test.npz", "--against", "litert:model.tflite")
+    found = report(capsys, *argv)
+    (peer,) = found["peers"]
+    assert (peer["name"], peer["runtime"]) == ("litert model.tflite", "litert")
+    assert peer["largest_difference"] < 1e-5
+    assert peer["top1"] == found["top1"] == 0.75
+    assert peer["load_ms"] > 0
+    assert found["machine"]["versions"]["ai-edge-litert"]
+
+
+def test_peers_take_the_batch_of_ours(capsys: Capture, folder: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    for name in ("open.circle", "open.tflite"):
+        luciole.save(network(shape=(None, 20)), name)
+    argv = ["open.circle", "--input_shape=6,20", "--against", "open.tflite"]
+    ours, litert = report(capsys, *argv, "--against", "litert:open.tflite")["peers"]
+    assert ours["largest_difference"] == 0
+    assert litert["largest_difference"] < 1e-5
+
+
+def test_onert_gives_the_same_answers(capsys: Capture, folder: Path) -> None:
+    pytest.importorskip("onert")
+    luciole.save(two_inputs(), "two.circle")
+    found = report(capsys, "two.circle", "--against", "onert:two.circle")
+    assert found["peers"][0]["largest_difference"] < 1e-5
+
+
+def test_onnxruntime_gives_the_same_answers(capsys: Capture, folder: Path) -> None:
+    onnx: Any = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    make, kind = onnx.helper, onnx.TensorProto.FLOAT
+    weights = random(3, 20, 4)
+    graph = make.make_graph(
+        [make.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [make.make_tensor_value_info("x", kind, ["records", 20])],
+        [make.make_tensor_value_info("y", kind, ["records", 4])],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    opset = [make.make_opsetid("", 13)]
+    onnx.save(make.make_model(graph, opset_imports=opset, ir_version=8), "m.onnx")
+    peer = open_peer("onnxruntime:m.onnx", 1, [(3, 20)])
+    x = random(4, 3, 20)
+    peer.feed([x])
+    peer.invoke()
+    np.testing.assert_allclose(peer.fetch()[0], x @ weights, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(peer.with_copies([2 * x])[0], 2 * x @ weights, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("spec", "module", "sentence"),
+    [
+        (
+            "litert:x.tflite",
+            "ai_edge_litert.interpreter",
+            "litert needs the package ai-edge-litert",
+        ),
+        ("onnxruntime:x.onnx", "onnxruntime", "onnxruntime needs the package onnxruntime"),
+        ("onert:x.circle", "onert.infer", "onert needs the package onert"),
+    ],
+)
+def test_bench_refuses_a_runtime_that_is_not_installed(
+    capsys: Capture,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spec: str,
+    module: str,
+    sentence: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    Path(spec.partition(":")[2]).write_bytes(b"")
+    text = call(capsys, "model.circle", "--against", spec, main=bench.main).error(1)
+    assert text.startswith(f"comparing with {sentence}")
+    extra = {"onnxruntime": "onnx"}.get(spec.partition(":")[0], spec.partition(":")[0])
+    assert text.endswith(f'pip install "luciole[{extra}]"')
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("tensorrt:x.plan", "'tensorrt' is no runtime to compare with: there is litert,"),
+        ("litert:nowhere.tflite", "litert:nowhere.tflite: there is no file 'nowhere.tflite'"),
+    ],
+)
+def test_bench_refuses_unknown_runtimes_and_missing_files(
+    capsys: Capture, folder: Path, spec: str, sentence: str
+) -> None:
+    text = call(capsys, "model.circle", *QUICK, "--against", spec, main=bench.main).error(1)
+    assert text.startswith(sentence)
+
+
+def test_bench_refuses_what_a_runtime_refuses(capsys: Capture, folder: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    argv = ("model.circle", *QUICK, "--against", "litert:test.npz")
+    text = call(capsys, *argv, main=bench.main).error(1)
+    assert text.startswith("litert cannot run test.npz: ")
+
+
+def test_json_stays_alone_on_standard_output(capsys: Capture, folder: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    luciole.save(network(), "model.tflite")
+    argv = ("model.circle", *QUICK, "--against", "litert:model.tflite", "--json")
+    json.loads(call(capsys, *argv, main=bench.main).out)

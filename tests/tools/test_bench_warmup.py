@@ -1,0 +1,74 @@
+"""``luciole warmup``: kernels are compiled once, and it says where they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.interpreter import Interpreter
+from luciole.ir import TensorType
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.tools import random_models
+from luciole.tools.warmup import usual_models
+from tests.tools.running import call
+
+Capture = pytest.CaptureFixture[str]
+
+
+def figures(capsys: Capture, *argv: str) -> dict[str, Any]:
+    outcome = call(capsys, "warmup", *argv, "--json")
+    assert outcome.code == 0, outcome.err
+    found: dict[str, Any] = json.loads(outcome.out)
+    return found
+
+
+def test_nothing_is_compiled_twice(capsys: Capture, folder: Path) -> None:
+    luciole.save(random_models.lq_dense((40, 8), bits=2), "levels.circle")
+    first = figures(capsys, "levels.circle")
+    again = figures(capsys, "levels.circle")
+    assert (first["models"], again["compiled"]) == (1, 0)
+    cache = Path(again["folder"])
+    files = [file for file in cache.rglob("*") if file.is_file()]
+    assert again["kernels"] == sum(file.suffix == ".o" for file in files) > 0
+    assert again["bytes"] == sum(file.stat().st_size for file in files)
+    assert str(cache) in call(capsys, "warmup", "levels.circle").out
+
+
+def test_the_usual_models_have_every_width() -> None:
+    found = [op for model in usual_models() for op in model.graph.ops]
+    for kind in (LQFullyConnected, LQConv2D):
+        widths = {op.input_scales.dims[0] for op in found if isinstance(op, kind)}
+        assert widths == {1, 2, 3, 4}
+
+
+def test_the_float_models_run_and_are_finite() -> None:
+    for model in (random_models.dense((30, 20, 5)), random_models.convolutions()):
+        shape = model.graph.inputs[0].dims
+        outputs = Interpreter(model).run(np.ones(shape, np.float32))
+        (result,) = outputs.values()
+        assert result.sum() == pytest.approx(1), "softmax comes last"
+
+
+def test_a_learned_model_keeps_the_size_of_what_it_is_given() -> None:
+    x = np.random.default_rng(0).normal(size=(1, 400)).astype(np.float32)
+    (y,) = Interpreter(random_models.lq_dense((400, 300), bits=2)).run(x).values()
+    assert 0.5 < y.std() < 2
+
+
+def test_an_operator_alone() -> None:
+    model = random_models.alone(Add, [TensorType.INT32])
+    assert model is not None
+    assert [v.dtype for v in model.graph.inputs] == [TensorType.INT32] * 2
+    assert random_models.alone(LQConv2D, [TensorType.FLOAT32]) is None
+
+
+def test_warmup_refuses_a_missing_file(capsys: Capture, folder: Path) -> None:
+    text = call(capsys, "warmup", "nowhere.circle").error(1)
+    assert text == "nowhere.circle: No such file or directory"
