@@ -16,7 +16,7 @@ from luciole.kernels.activation import LIMITS
 from luciole.kernels.float_tiling import DEPTHWISE_PIXELS, SMALL, Tiling
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
-from luciole.kernels.lq_memory import Memory
+from luciole.kernels.memory import Memory
 from luciole.kernels.pixel_tiles import MAX_PLACE, Case, Table, cases, joined, tables
 from luciole.kernels.registry import NativeStep
 from luciole.kernels.sequence import Part, in_sequence

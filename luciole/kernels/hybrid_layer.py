@@ -14,7 +14,7 @@ from luciole.ir.rules import padding_before, window
 from luciole.kernels import dot_tiles
 from luciole.kernels.float_layer import ACTIVATIONS, TANH, by_lanes, starts
 from luciole.kernels.float_tiling import SMALL, Tiling
-from luciole.kernels.lq_memory import Memory
+from luciole.kernels.memory import Memory
 from luciole.kernels.pixel_tiles import cases, tables
 from luciole.kernels.registry import NativeStep
 from luciole.kernels.sequence import Part, in_sequence

@@ -18,8 +18,8 @@ from luciole.kernels import lq_tiles
 from luciole.kernels.activation import activate
 from luciole.kernels.lq_encoding import Encoding
 from luciole.kernels.lq_layer import ACTIVATIONS, ending, or_zero, without_padding
-from luciole.kernels.lq_memory import Memory
 from luciole.kernels.lq_tiling import Tiling
+from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.kernels.spans import Axis, spans
 from luciole.kernels.windows import patches

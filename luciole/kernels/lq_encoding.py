@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, codes
 from luciole.kernels import jit
 from luciole.kernels.jit import Record, words
-from luciole.kernels.lq_memory import Memory
+from luciole.kernels.memory import Memory
 
 MAX_SELECTED = 4
 """Bits up to which all thresholds are kept in registers."""

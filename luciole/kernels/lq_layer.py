@@ -9,23 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, codes
+from luciole.kernels.activation import LIMITS
 from luciole.kernels.lq_encoding import Encoding
 from luciole.schema.enums import ActivationFunctionType
 
-ACTIVATIONS = (
-    ActivationFunctionType.NONE,
-    ActivationFunctionType.RELU,
-    ActivationFunctionType.RELU_N1_TO_1,
-    ActivationFunctionType.RELU6,
-    ActivationFunctionType.TANH,
-)
-
-LIMITS = {
-    ActivationFunctionType.RELU: (0.0, np.inf),
-    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
-    ActivationFunctionType.RELU6: (0.0, 6.0),
-}
-"""Where activations cut off; TANH is applied before."""
+ACTIVATIONS = (*LIMITS, ActivationFunctionType.TANH)
 
 
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1, dtype=np.uint8)

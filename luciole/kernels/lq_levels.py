@@ -18,11 +18,11 @@ from luciole.kernels import jit
 from luciole.kernels.jit import LANES, Record, bitsliced, floats, longs
 from luciole.kernels.lq_encoding import MAX_SELECTED
 from luciole.kernels.lq_layer import Layer
-from luciole.kernels.lq_memory import Memory
 from luciole.kernels.lq_sorting import FACTORS as SEGMENT_FACTORS
 from luciole.kernels.lq_sorting import SEGMENTS, SLACK, SUMMARY, UNIT, most_segments
 from luciole.kernels.lq_sorting import X as SORTED
 from luciole.kernels.lq_sorting import kernel as sorting_kernel
+from luciole.kernels.memory import Memory
 from luciole.kernels.registry import NativeStep
 
 X, Y, FIRST_ROW, LAST_ROW, FIRST_BLOCK, LAST_BLOCK = range(6)

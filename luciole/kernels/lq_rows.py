@@ -21,8 +21,8 @@ from luciole.kernels.jit import LANES, Record, floats, longs, popcount, words
 from luciole.kernels.lq_encoding import ROWS as ENCODED_ROWS
 from luciole.kernels.lq_encoding import X as ENCODED
 from luciole.kernels.lq_layer import Layer
-from luciole.kernels.lq_memory import Memory
 from luciole.kernels.lq_tiling import Tiling
+from luciole.kernels.memory import Memory
 from luciole.kernels.registry import NativeStep, shares
 
 X, Y, FIRST_ROW, LAST_ROW, FIRST_GROUP, LAST_GROUP = range(6)

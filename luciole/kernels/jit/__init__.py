@@ -14,7 +14,7 @@ from luciole.kernels.jit.bits import (
 )
 from luciole.kernels.jit.compiling import Kernel, caller, inline, kernel, merged, run_timed
 from luciole.kernels.jit.objects import cache_folder
-from luciole.kernels.jit.products import add_products, store_between
+from luciole.kernels.jit.products import add_products
 from luciole.kernels.jit.quantizing import (
     encode_word,
     first_floats,
@@ -68,7 +68,6 @@ __all__ = [
     "raise_levels",
     "run_timed",
     "sort_word",
-    "store_between",
     "tanh",
     "weigh",
     "word_floats",

@@ -15,7 +15,6 @@ from luciole.kernels.jit.vectors import (
     load,
     of_llvm,
     splat,
-    store,
 )
 
 
@@ -38,25 +37,3 @@ def add_products(typing_context: Any, rows: Any, x: Any, step: Any, weights: Any
         return gather(builder, results)
 
     return rows(rows, types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def store_between(typing_context: Any, rows: Any, low: Any, high: Any, y: Any, step: Any) -> Any:
-    """Write results [pixels, vectors], cut off at two limits, pixel p's to ``y + p step``; NaN
-    stays NaN.
-    """
-    pixels, vectors = rows.shape
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rows_value, low, high, y, step = args
-        low, high = splat(builder, low), splat(builder, high)
-        for p, address in enumerate(addresses(builder, y, step, pixels)):
-            for v in range(vectors):
-                value = builder.extract_value(rows_value, p * vectors + v)
-                value = builder.select(builder.fcmp_ordered("<", value, low), low, value)
-                value = builder.select(builder.fcmp_ordered(">", value, high), high, value)
-                store(builder, value, address, 4 * LANES * v)
-        return context.get_dummy_value()
-
-    limits = (types.float32, types.float32)
-    return types.void(rows, *limits, types.int64, types.int64), generate
