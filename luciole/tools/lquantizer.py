@@ -117,13 +117,14 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
         "--finetune-data", metavar="DATA", help="records to train on (default: the input data)"
     )
     tune.add_argument("--labels", metavar="NAME", help="labels to use as well: an array or FILE")
-    tune.add_argument("--learning-rate", type=float, help="default by bits: 1e-3, 3e-4, 1e-4")
+    tune.add_argument("--learning-rate", type=float, help="default by bits: 1e-3 down to 3e-5")
     tune.add_argument(
         "--hints", metavar="PATTERN", help="tensors that shall be alike too, by shell pattern"
     )
     tune.add_argument(
         "--shift", type=int, default=0, metavar="PIXELS", help="move images at random, at most"
     )
+    tune.add_argument("--mirror", action="store_true", help="turn images left to right at random")
     tune.add_argument("--checkpoint", metavar="FILE", help="written after each epoch")
     tune.add_argument("--resume", action="store_true", help="go on from the checkpoint")
 
@@ -206,6 +207,7 @@ def _finetune(
             learning_rate=arguments.learning_rate,
             seed=arguments.seed,
             shift=arguments.shift,
+            mirror=arguments.mirror,
             hints=(arguments.hints,) if arguments.hints else (),
         ),
         latents=result.latents,

@@ -207,6 +207,16 @@ def test_lquantizer_refuses_labels_for_a_model_without_a_softmax(
     assert not Path("answer.circle").exists()
 
 
+@pytest.mark.parametrize("option", ["--mirror", "--shift=1"])
+def test_lquantizer_refuses_to_move_what_is_no_image(
+    capsys: Capture, folder: Path, option: str
+) -> None:
+    pytest.importorskip("tensorflow")
+    text = attempt(capsys, "--finetune", "1", option).error(1)
+    assert text.startswith("shift and mirror need images [height, width, channels], records are")
+    assert not Path("answer.circle").exists()
+
+
 def test_fine_tuning_goes_on_from_a_checkpoint(capsys: Capture, folder: Path) -> None:
     """A finished run is taken up again: the same file, and no epoch is run a second time."""
     pytest.importorskip("tensorflow")
