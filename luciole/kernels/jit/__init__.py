@@ -12,7 +12,8 @@ from luciole.kernels.jit.bits import (
     float_tile,
     weigh,
 )
-from luciole.kernels.jit.compiling import Kernel, caller, inline, kernel, merged, run_timed
+from luciole.kernels.jit.calls import caller
+from luciole.kernels.jit.compiling import Kernel, inline, kernel, merged, run_timed
 from luciole.kernels.jit.objects import cache_folder
 from luciole.kernels.jit.products import add_products
 from luciole.kernels.jit.quantizing import (

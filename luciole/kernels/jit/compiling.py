@@ -90,13 +90,6 @@ Steps = NDArray[np.int64]
 """Rows of (address of a kernel, address of its record)."""
 
 
-def _run_steps(row: Any) -> Any:
-    while number(row):
-        call(number(row), number(row + 8))
-        row += 16
-    return 0
-
-
 def _time_steps(row: Any, count: Any, clock: Any, kind: Any, now: Any, times: Any) -> Any:
     before = nanoseconds(clock, kind, now)
     for i in range(count):
@@ -105,14 +98,6 @@ def _time_steps(row: Any, count: Any, clock: Any, kind: Any, now: Any, times: An
         set_number(times + 8 * i, after - before)
         before = after
     return 0
-
-
-def caller(steps: Steps) -> Callable[[], object]:
-    """What runs kernels one after the other; the records must outlive it."""
-    ended = np.vstack([steps, np.zeros((1, 2), np.int64)])
-    call = functools.partial(compiled(_run_steps, 1), ended.ctypes.data)
-    vars(call)["steps"] = ended  # kept alive with the call
-    return call
 
 
 def run_timed(steps: Steps) -> NDArray[np.int64]:
