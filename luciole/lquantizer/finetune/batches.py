@@ -37,16 +37,20 @@ class Batches:
         most = min(settings.held_back_most, self.count - 1)
         held = min(round(self.count * settings.held_back), most)
         self.held_back, self.training = np.sort(order[:held]), np.sort(order[held:])
-        self.size = min(settings.batch, len(self.training))
+        self.size = settings.batch_of(len(self.training))
         self.steps = len(self.training) // self.size
         """Batches in an epoch; what is left over waits for the next one."""
-        if settings.shift:
-            _check_images(self.inputs, settings.shift)
+        self.places = self.count * (1 + settings.mirror)
+        """Records, and mirrored ones behind them if wanted."""
+        if settings.shift or settings.mirror:
+            _check_images(self.inputs)
 
     def epoch(self, number: int) -> Iterator[tuple[Array, list[Array]]]:
-        """The batches of an epoch: places of the records, and the inputs, moved if wanted."""
+        """The batches of an epoch: places, and the inputs there, moved if wanted."""
         generator = np.random.default_rng([self._settings.seed, number])
         order = generator.permutation(self.training)
+        if self._settings.mirror:
+            order = order + self.count * generator.integers(0, 2, len(order))
         for step in range(self.steps):
             places = order[step * self.size : (step + 1) * self.size]
             inputs = self.at(places)
@@ -55,8 +59,17 @@ class Batches:
             yield places, inputs
 
     def at(self, places: Array) -> list[Array]:
-        """The inputs of some records."""
-        return [array[places] for array in self.inputs]
+        """The inputs at some places: of records, and from ``count`` on of mirrored ones."""
+        inputs = [array[places % self.count] for array in self.inputs]
+        turned = (places >= self.count)[:, None, None, None]
+        return [np.where(turned, x[:, :, ::-1], x) for x in inputs] if turned.any() else inputs
+
+    def labels_at(self, places: Array) -> Array:
+        """Class numbers, zeros where there are none."""
+        if self.labels is None:
+            return np.zeros(len(places), np.int64)
+        found: Array = self.labels[places % self.count]
+        return found
 
 
 def in_parts(places: Array) -> Iterator[Array]:
@@ -94,11 +107,10 @@ def _checked_labels(labels: Array, count: int) -> Array:
     return labels.astype(np.int64)
 
 
-def _check_images(inputs: list[Array], shift: int) -> None:
+def _check_images(inputs: list[Array]) -> None:
     for array in inputs:
         if array.ndim != 4:
             found = list(array.shape[1:])
             raise QuantizeError(
-                f"shift is {shift}: records are {found}, "
-                "images [height, width, channels] are needed"
+                f"shift and mirror need images [height, width, channels], records are {found}"
             )

@@ -12,7 +12,7 @@ from luciole.ir import codes
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.lquantizer.finetune.parameters import LQOp, Parameters, row_shape
 from luciole.lquantizer.finetune.settings import FinetuneSettings
-from luciole.lquantizer.finetune.straight_through import quantized, sorted_levels, span
+from luciole.lquantizer.finetune.straight_through import levels_of, quantized, span
 from luciole.lquantizer.finetune.tensorflow import Tensor, TensorFlow
 from luciole.lquantizer.finetune.tf_math import activate, dense
 from luciole.lquantizer.finetune.tf_windows import convolution
@@ -61,11 +61,12 @@ class TrainableLayer:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Quantize, multiply, add, activate."""
-        tf, levels = self.tf, self._input_levels()
-        encoded = tf.reshape(quantized(tf, tf.reshape(x, (1, -1)), levels), tf.shape(x))
-        encoded = tf.ensure_shape(encoded, x.shape)
-        y = self._product(encoded, quantized(tf, self.variables["latents"], self._weight_levels()))
-        return activate(tf, y + self.variables["bias"], self.op.activation)
+        tf, own = self.tf, self.variables
+        basis, offset = own["input_basis"][None], own["input_offset"][None]
+        encoded = tf.reshape(quantized(tf, tf.reshape(x, (1, -1)), basis, offset), tf.shape(x))
+        rows = quantized(tf, own["latents"], own["weight_basis"], own["weight_offset"])
+        y = self._product(tf.ensure_shape(encoded, x.shape), rows)
+        return activate(tf, y + own["bias"], self.op.activation)
 
     def _product(self, x: Tensor, rows: Tensor) -> Tensor:
         """The layer's sums from weights [o, n]."""
@@ -74,18 +75,11 @@ class TrainableLayer:
         filters = self.tf.reshape(rows, (-1, *row_shape(self.op)))
         return convolution(self.tf, self.op, x, self.tf.transpose(filters, (1, 2, 3, 0)))
 
-    def _input_levels(self) -> Tensor:
-        basis, offset = self.variables["input_basis"], self.variables["input_offset"]
-        return sorted_levels(self.tf, basis[None, :], offset[None])
-
-    def _weight_levels(self) -> Tensor:
-        own = self.variables
-        return sorted_levels(self.tf, own["weight_basis"], own["weight_offset"])
-
     def keep_in_reach(self) -> None:
         """Move shadow weights that left the levels' span back to its edge."""
-        low, high = span(self.tf, self._weight_levels())
-        latents = self.variables["latents"]
+        own = self.variables
+        low, high = span(levels_of(self.tf, own["weight_basis"], own["weight_offset"]))
+        latents = own["latents"]
         latents.assign(self.tf.clip_by_value(latents, low, high))
 
     def trained(self) -> Iterator[Trained]:

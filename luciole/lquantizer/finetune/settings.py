@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from luciole.ir import Model
 from luciole.lquantizer.errors import QuantizeError
 
-RATES = (1e-3, 3e-4, 1e-4)
-"""Learning rates for 1, 2 and more bits: measured on MNIST, where larger ones lose accuracy from
-two bits on and smaller ones do not reach it at one bit.
+RATES = (1e-3, 3e-4, 1e-4, 3e-5)
+"""Learning rates for 1, 2, 3 and more bits, measured on MNIST and CIFAR-10: larger ones move too
+many weights to another level and back, from two bits on, and smaller ones do not get far enough.
 """
 
 
@@ -18,7 +18,8 @@ two bits on and smaller ones do not reach it at one bit.
 class FinetuneSettings:
     """How a model is fine-tuned. Learning rates fall to 0 along half a cosine."""
 
-    batch: int = 100
+    batch: int | None = None
+    """Records in a batch; when not given, as many as make 300 steps an epoch, 32 to 100."""
     learning_rate: float | None = None
     """For weights, inputs and biases of every layer; by its bits when not given (``RATES``)."""
     relative: bool = True
@@ -35,6 +36,9 @@ class FinetuneSettings:
     held_back_most: int = 2000
     shift: int = 0
     """Pixels by which images [records, height, width, channels] are moved at random, at most."""
+    mirror: bool = False
+    """Whether images are turned left to right at random: right where left and right do not matter,
+    wrong for digits."""
     train_inputs: bool = True
     """Whether the levels of the layers' inputs are trained."""
     new_offsets: bool = False
@@ -52,7 +56,7 @@ class FinetuneSettings:
 
     def __post_init__(self) -> None:
         for name, good, wanted in (
-            ("batch", self.batch >= 1, "at least 1"),
+            ("batch", self.batch is None or self.batch >= 1, "at least 1"),
             ("learning_rate", self.learning_rate is None or self.learning_rate > 0, "above 0"),
             ("temperature", self.temperature > 0, "above 0"),
             ("held_back", 0 <= self.held_back < 1, "0 or more and below 1"),
@@ -64,6 +68,10 @@ class FinetuneSettings:
             if not good:
                 found = getattr(self, name)
                 raise QuantizeError(f"fine-tuning: {name} is {found}, it must be {wanted}")
+
+    def batch_of(self, records: int) -> int:
+        """How many of so many records a batch has."""
+        return min(records, max(32, min(100, records // 300)) if self.batch is None else self.batch)
 
     def rate(self, bits: int) -> float:
         """The learning rate of what has this many bits."""

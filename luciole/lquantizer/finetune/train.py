@@ -105,16 +105,16 @@ class _Run:
         self._identity: dict[str, str] = {}
         self._state: State | None = None
         cached = trainer.settings.shift == 0 and self._output_size() <= CACHE_LIMIT
-        self._wanted = self._teach(np.arange(batches.count)) if cached else None
+        self._wanted = self._teach(np.arange(batches.places)) if cached else None
         self._held_wanted = self._teach(batches.held_back) if len(batches.held_back) else []
 
     def _output_size(self) -> int:
-        """Bytes of the teacher's outputs for all records."""
+        """Bytes of the teacher's outputs at all places."""
         one = self._teach(np.arange(1))
-        return self._batches.count * sum(array.nbytes for array in one)
+        return self._batches.places * sum(array.nbytes for array in one)
 
     def _teach(self, places: Array) -> list[Array]:
-        """The teacher's outputs for some records."""
+        """The teacher's outputs at some places."""
         parts = [self._trainer.teach(*self._batches.at(p)) for p in in_parts(places)]
         return [np.concatenate(output) for output in zip(*parts, strict=True)]
 
@@ -152,7 +152,7 @@ class _Run:
                 wanted = trainer.teach(*inputs)
             else:
                 wanted = [array[places] for array in self._wanted]
-            labels = places if batches.labels is None else batches.labels[places]
+            labels = batches.labels_at(places)
             losses.append(float(trainer.step(schedule(step, steps), inputs, wanted, labels)))
             step += 1
             progress(1)
