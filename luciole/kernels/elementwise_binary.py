@@ -15,6 +15,8 @@ from luciole.kernels.registry import Context, NativeStep, native, reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)
+SMALL = (TensorType.INT8, TensorType.INT16)
+BITS = (TensorType.UINT8, TensorType.UINT16, TensorType.UINT32, *SMALL, *INTEGERS)
 
 Function = Callable[[Array, Array], Array]
 
@@ -22,6 +24,13 @@ Function = Callable[[Array, Array], Array]
 def truncated_quotient(x: Array, y: Array) -> Array:
     """x / y of integers toward zero, as in C; y has no zeros. The lowest integer / -1 wraps."""
     return np.asarray((x - np.fmod(x, y)) // y, x.dtype)
+
+
+def refuse_zeros(divisors: Array) -> None:
+    """Raise LucioleError when a divisor is 0."""
+    zeros = divisors.size - np.count_nonzero(divisors)
+    if zeros:
+        raise LucioleError(f"{zeros} of {divisors.size} divisors are 0, integers need others")
 
 
 def _arithmetic(cls: type[ops.Arithmetic], function: Function, *types: TensorType) -> None:
@@ -47,9 +56,7 @@ _arithmetic(ops.Div, np.true_divide, TensorType.FLOAT32)
 @reference(ops.Div, *INTEGERS)
 def integer_div(op: ops.Div, x: Array, y: Array) -> Array:
     """Rounded toward zero. Raises LucioleError when a divisor is 0."""
-    zeros = y.size - np.count_nonzero(y)
-    if zeros:
-        raise LucioleError(f"{zeros} of {y.size} divisors are 0, integers need others")
+    refuse_zeros(y)
     with np.errstate(over="ignore"):
         return activate(truncated_quotient(x, y), op.activation)
 
@@ -64,6 +71,60 @@ def maximum(op: ops.Maximum, x: Array, y: Array) -> Array:
 def minimum(op: ops.Minimum, x: Array, y: Array) -> Array:
     """``x < y ? x : y`` to the letter: y where one of them is NaN, and for zeros of either sign."""
     return np.where(x < y, x, y)
+
+
+@reference(ops.Pow, *NUMBERS)
+def pow_(op: ops.Pow, x: Array, y: Array) -> Array:
+    """Integers wrap (in LiteRT, too large ones are the lowest). Raises LucioleError for a negative
+    exponent of integers.
+    """
+    negative = 0 if y.dtype.kind == "f" else np.count_nonzero(y < 0)
+    if negative:
+        raise LucioleError(f"{negative} of {y.size} exponents are negative, integers need others")
+    return np.power(x, y)
+
+
+@reference(ops.FloorDiv, TensorType.FLOAT32, *SMALL, *INTEGERS)
+def floor_div(op: ops.FloorDiv, x: Array, y: Array) -> Array:
+    """Where y is 0, infinite or NaN (LiteRT refuses it). Raises LucioleError for integers there."""
+    if x.dtype.kind == "f":  # in double precision, as in LiteRT: 1 / 0.1 is below 10
+        return np.asarray(np.floor(np.divide(x, y, dtype=np.float64)), x.dtype)
+    refuse_zeros(y)
+    return np.floor_divide(x, y)
+
+
+@reference(ops.FloorMod, TensorType.FLOAT32, *SMALL, *INTEGERS)
+def floor_mod(op: ops.FloorMod, x: Array, y: Array) -> Array:
+    """NaN where y is 0. Raises LucioleError for integers there."""
+    if x.dtype.kind != "f":
+        refuse_zeros(y)
+    left = np.fmod(x, y)
+    return np.where((left != 0) & ((y < 0) != (left < 0)), left + y, left)
+
+
+@reference(ops.SquaredDifference, *NUMBERS)
+def squared_difference(op: ops.SquaredDifference, x: Array, y: Array) -> Array:
+    """Integers wrap."""
+    return np.asarray(np.square(x - y), x.dtype)
+
+
+@reference(ops.Atan2, TensorType.FLOAT32, TensorType.FLOAT64)
+def atan2(op: ops.Atan2, x: Array, y: Array) -> Array:
+    """In all four quadrants."""
+    return np.arctan2(x, y)
+
+
+@reference(ops.BitwiseXor, *BITS)
+def bitwise_xor(op: ops.BitwiseXor, x: Array, y: Array) -> Array:
+    """Bit by bit."""
+    return np.bitwise_xor(x, y)
+
+
+@reference(ops.RightShift, *BITS)
+def right_shift(op: ops.RightShift, x: Array, y: Array) -> Array:
+    """By 0 where y is negative, by all bits but one where y is too large."""
+    bits = np.clip(y, 0, 8 * x.itemsize - 1).astype(x.dtype)
+    return np.asarray(np.right_shift(x, bits))
 
 
 _native(ops.Add, Binary.ADD)

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, TensorType
-from luciole.ir.ops.reduce import Mean, ReduceMax, Reduction, Sum
+from luciole.ir.ops.reduce import (
+    Mean,
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    Reduction,
+    Sum,
+)
 from luciole.ir.rules import axes, product
 from luciole.kernels import folds, jit, loops
 from luciole.kernels.elementwise_binary import truncated_quotient
@@ -20,6 +29,8 @@ from luciole.kernels.registry import Context, NativeStep, native, reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)
+QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+"""For what compares numbers of one scale."""
 
 
 def _where(op: Reduction, x: Array, indices: Array) -> dict[str, Any]:
@@ -67,6 +78,32 @@ def reduce_max(op: ReduceMax, x: Array, indices: Array) -> Array:
     return np.asarray(np.fmax.reduce(x, initial=x.dtype.type(lowest), **where), x.dtype)
 
 
+@reference(ReduceMin, *NUMBERS, *QUANTIZED)
+def reduce_min(op: ReduceMin, x: Array, indices: Array) -> Array:
+    """NaN is skipped; the highest value (infinity for floats) where nothing is left."""
+    highest = np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max
+    where = _where(op, x, indices)
+    return np.asarray(np.fmin.reduce(x, initial=x.dtype.type(highest), **where), x.dtype)
+
+
+@reference(ReduceProd, *NUMBERS)
+def reduce_prod(op: ReduceProd, x: Array, indices: Array) -> Array:
+    """1 where there is nothing to multiply; integers wrap."""
+    return np.asarray(np.prod(x, dtype=x.dtype, **_where(op, x, indices)))
+
+
+@reference(ReduceAny, TensorType.BOOL)
+def reduce_any(op: ReduceAny, x: Array, indices: Array) -> Array:
+    """False where there is nothing."""
+    return np.asarray(np.any(x, **_where(op, x, indices)))
+
+
+@reference(ReduceAll, TensorType.BOOL)
+def reduce_all(op: ReduceAll, x: Array, indices: Array) -> Array:
+    """True where there is nothing."""
+    return np.asarray(np.all(x, **_where(op, x, indices)))
+
+
 @native(Sum, TensorType.FLOAT32)
 def build_sum(op: Sum, context: Context) -> NativeStep | None:
     """Added in single precision, in short runs whose sums are added."""
@@ -83,6 +120,18 @@ def build_mean(op: Mean, context: Context) -> NativeStep | None:
 def build_max(op: ReduceMax, context: Context) -> NativeStep | None:
     """The largest element, NaN aside."""
     return _step(op, context, Binary.MAXIMUM, -np.inf, False)
+
+
+@native(ReduceMin, TensorType.FLOAT32)
+def build_min(op: ReduceMin, context: Context) -> NativeStep | None:
+    """The smallest element, NaN aside."""
+    return _step(op, context, Binary.MINIMUM, np.inf, False)
+
+
+@native(ReduceProd, TensorType.FLOAT32)
+def build_prod(op: ReduceProd, context: Context) -> NativeStep | None:
+    """The product of short runs' products."""
+    return _step(op, context, Binary.MUL, 1, False)
 
 
 def _step(

@@ -10,7 +10,16 @@ from tests.support import one_op, run_litert, run_reference
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-ALL = (ops.Tanh, ops.Logistic, ops.Relu, ops.Relu6, ops.ReluN1To1, ops.Elu, ops.HardSwish)
+ALL = (
+    ops.Tanh,
+    ops.Logistic,
+    ops.Relu,
+    ops.Relu6,
+    ops.ReluN1To1,
+    ops.Relu0To1,
+    ops.Elu,
+    ops.HardSwish,
+)
 EXTREMES = np.array(
     [0, -0.0, 1e-40, -1e-40, 3e38, -3e38, 88, -88, -9, 17, -104, np.inf, -np.inf, np.nan],
     np.float32,

@@ -1,4 +1,4 @@
-"""ADD, SUB, MUL, DIV, MAXIMUM and MINIMUM: numbers against LiteRT."""
+"""Binary element-wise operators: numbers against LiteRT."""
 
 import numpy as np
 import pytest
@@ -137,3 +137,109 @@ def test_two_types_refuses_in_verify_and_when_run() -> None:
     graph = Graph()
     op = ops.Add(graph.add_input("x", (2,)), graph.add_input("y", (2,), TensorType.INT32))
     assert list(op.verify()) == ["x is FLOAT32 and y is INT32; both must have one type"]
+
+
+# ------------------------------------------------------------------- those without an activation
+OTHERS = (ops.Pow, ops.FloorDiv, ops.FloorMod, ops.SquaredDifference)
+SMALL = [np.int8, np.int16, np.int32]
+BITS = [np.uint8, np.uint16, np.uint32, *SMALL]
+
+
+@pytest.mark.parametrize("cls", OTHERS)
+@pytest.mark.parametrize(("x", "y"), SHAPES)
+def test_other_floats_of_any_shapes_are_those_of_litert(
+    cls: type[ops.Binary], x: tuple[int, ...], y: tuple[int, ...]
+) -> None:
+    pair = [floats(x, 1), floats(y, 2)]
+    ours, theirs = run_reference(cls, pair)[0], run_litert(cls, pair)[0]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6, strict=True)
+
+
+@pytest.mark.parametrize("cls", OTHERS)
+def test_other_extreme_floats_are_those_of_litert(cls: type[ops.Binary]) -> None:
+    x, y = FLOATS.reshape(-1, 1), FLOATS
+    if cls is ops.FloorDiv:  # LiteRT: "Division by 0"
+        y = FLOATS[FLOATS != 0]
+    ours, theirs = run_reference(cls, [x, y])[0], run_litert(cls, [x, y])[0]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_floats_rounded_after_division_by_zero_are_infinite_or_nan() -> None:
+    pair = [np.array([1, -1, 0], np.float32), np.zeros(3, np.float32)]
+    quotients = run_reference(ops.FloorDiv, pair)[0]
+    np.testing.assert_array_equal(quotients, np.array([np.inf, -np.inf, np.nan], np.float32))
+
+
+@pytest.mark.parametrize("dtype", SMALL)
+@pytest.mark.parametrize("cls", [ops.FloorDiv, ops.FloorMod])
+def test_integers_rounded_down_are_those_of_litert(cls: type[ops.Binary], dtype: DTypeLike) -> None:
+    x = np.array([0, 1, -1, 7, -7, 8, -8, 127, -127], dtype).reshape(-1, 1)
+    pair = [x, x[1:].reshape(-1)]
+    ours, theirs = run_reference(cls, pair)[0], run_litert(cls, pair)[0]
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+@pytest.mark.parametrize("cls", [ops.FloorDiv, ops.FloorMod])
+def test_64_bit_integers_rounded_down_are_those_of_python(cls: type[ops.Binary]) -> None:
+    numbers = [n for n in (*INTEGERS, 2**62 + 1, -(2**62) - 1) if n]
+    array = np.array(numbers, np.int64)
+    index = 0 if cls is ops.FloorDiv else 1
+    wanted = np.array([[divmod(a, b)[index] for b in numbers] for a in numbers], np.int64)
+    result = run_reference(cls, [array.reshape(-1, 1), array])[0]
+    np.testing.assert_array_equal(result, wanted, strict=True)
+
+
+@pytest.mark.parametrize("cls", [ops.FloorDiv, ops.FloorMod])
+def test_rounded_division_refuses_zero(cls: type[ops.Binary]) -> None:
+    with pytest.raises(LucioleError, match=r"1 of 2 divisors are 0, integers need others"):
+        run_reference(cls, [np.ones(2, np.int32), np.array([0, 3], np.int32)])
+
+
+def test_integer_powers_and_differences_are_those_of_litert() -> None:
+    x, y = np.arange(-5, 6, dtype=np.int32).reshape(-1, 1), np.arange(7, dtype=np.int32)
+    for cls in (ops.Pow, ops.SquaredDifference):
+        ours, theirs = run_reference(cls, [x, y])[0], run_litert(cls, [x, y])[0]
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+def test_integer_powers_refuses_negative_exponents() -> None:
+    pair = [np.ones(3, np.int32), np.array([-1, 0, -2], np.int32)]
+    with pytest.raises(LucioleError, match="2 of 3 exponents are negative"):
+        run_reference(ops.Pow, pair)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_angles_are_those_of_litert(dtype: DTypeLike) -> None:
+    x, y = (np.ascontiguousarray(a).astype(dtype) for a in np.meshgrid(FLOATS, FLOATS))
+    ours, theirs = run_reference(ops.Atan2, [x, y])[0], run_litert(ops.Atan2, [x, y])[0]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6, strict=True)
+
+
+def test_angles_stretch() -> None:  # LiteRT needs both shapes equal
+    angles = run_reference(ops.Atan2, [np.array([[1.0], [-1.0]]), np.array([0.0, -1.0])])[0]
+    wanted = np.pi * np.array([[0.5, 0.75], [-0.5, -0.75]])
+    np.testing.assert_allclose(angles, wanted, rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", BITS)
+@pytest.mark.parametrize("cls", [ops.BitwiseXor, ops.RightShift])
+def test_bits_are_those_of_litert(cls: type[ops.Binary], dtype: DTypeLike) -> None:
+    numbers = np.array([0, 1, 2, 3, 7, 8, 31, 32, 100, -1, -3, -100, -128]).astype(dtype)
+    pair = [numbers.reshape(-1, 1), numbers]
+    ours, theirs = run_reference(cls, pair)[0], run_litert(cls, pair)[0]
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+def test_64_bits_are_those_of_python() -> None:
+    numbers = [0, 1, 63, 64, -1, 2**62, -(2**63)]
+    array = np.array(numbers, np.int64)
+    pair: list[Array] = [array.reshape(-1, 1), array]
+    differing = np.array([[a ^ b for b in numbers] for a in numbers], np.int64)
+    shifted = np.array([[a >> min(max(b, 0), 63) for b in numbers] for a in numbers], np.int64)
+    np.testing.assert_array_equal(run_reference(ops.BitwiseXor, pair)[0], differing)
+    np.testing.assert_array_equal(run_reference(ops.RightShift, pair)[0], shifted)
+
+
+def test_bits_refuses_floats() -> None:
+    with pytest.raises(UnsupportedError, match="no kernel for FLOAT32; there is INT16"):
+        run_reference(ops.BitwiseXor, [np.ones(2, np.float32)] * 2)

@@ -1,17 +1,18 @@
-"""MEAN, SUM and REDUCE_MAX: numbers against LiteRT, and shapes."""
+"""Reductions: numbers against LiteRT, and shapes."""
 
 import numpy as np
 import pytest
 from numpy.typing import DTypeLike
 
 from luciole.ir import Array, Graph, Op, ShapeError, UnsupportedError, Value
-from luciole.ir.ops.reduce import Mean, ReduceMax, Sum
+from luciole.ir.ops.reduce import Mean, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProd, Sum
 from luciole.schema.enums import TensorType
+from tests.native_support import check_compiled, declines_computed
 from tests.support import run_litert, run_reference
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-ALL = (Mean, Sum, ReduceMax)
+ALL = (Mean, Sum, ReduceMax, ReduceMin)
 AXES: tuple[Array, ...] = tuple(
     np.array(a, np.int32)
     for a in ([], [0], [-1], -2, [0, 2], [1, -2, 1], [2, 0, 1], [0, 1, 2, 3], 3)
@@ -65,13 +66,90 @@ def test_the_maximum_skips_nan_like_litert() -> None:
     np.testing.assert_array_equal(np.maximum(ours, LOWEST), theirs)
 
 
+def test_the_minimum_skips_nan_like_litert() -> None:
+    inf, nan = np.inf, np.nan
+    x = np.array([[-inf, inf], [nan, 1], [1, nan], [-inf, nan], [nan, nan], [inf, inf]], np.float32)
+    ours, theirs = (
+        run(ReduceMin, [x, np.array([1], np.int32)], (1,))[0] for run in (run_reference, run_litert)
+    )
+    np.testing.assert_array_equal(ours, np.array([-inf, 1, 1, -inf, inf, inf], np.float32))
+    np.testing.assert_array_equal(np.minimum(ours, -LOWEST), theirs)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+def test_the_minimum_takes_quantized_types_like_litert(dtype: DTypeLike) -> None:
+    x = np.random.default_rng(5).integers(0, 100, (3, 5, 2)).astype(dtype)
+    pair = [x, np.array([0, 2], np.int32)]
+    ours, theirs = (run(ReduceMin, pair, (1,))[0] for run in (run_reference, run_litert))
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_products_are_those_of_litert(dtype: DTypeLike, keep_dims: bool) -> None:
+    x = np.random.default_rng(5).uniform(-6, 6, (3, 5, 2, 7)).astype(dtype)
+    for axes in AXES:
+        ours, theirs = (
+            run(ReduceProd, [x, axes], (1,), keep_dims=keep_dims)[0]
+            for run in (run_reference, run_litert)
+        )
+        np.testing.assert_allclose(ours, theirs, rtol=2e-6 * (dtype is np.float32), strict=True)
+
+
+@pytest.mark.parametrize("cls", [ReduceAny, ReduceAll])
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_truth_values_are_those_of_litert(cls: type[Op], keep_dims: bool) -> None:
+    x = np.random.default_rng(5).integers(0, 5, (3, 5, 2, 7)) > (3 if cls is ReduceAny else 0)
+    for axes in AXES:
+        ours, theirs = (
+            run(cls, [x, axes], (1,), keep_dims=keep_dims)[0] for run in (run_reference, run_litert)
+        )
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("cls", "dtype"),
+    [
+        (ReduceProd, np.float32),
+        (ReduceProd, np.int64),
+        (ReduceAny, np.bool_),
+        (ReduceAll, np.bool_),
+    ],
+)
+def test_nothing_to_multiply_or_to_ask_is_as_in_litert(cls: type[Op], dtype: DTypeLike) -> None:
+    pair = [np.ones((0, 2), dtype), np.array([0], np.int32)]
+    ours, theirs = (run(cls, pair, (1,))[0] for run in (run_reference, run_litert))
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+@pytest.mark.parametrize("cls", [ReduceMin, ReduceProd])
+@pytest.mark.parametrize("axes", [[0], [1], [-1], [0, 2], [0, 1, 2], []])
+def test_compiled_reductions_give_what_the_reference_gives(cls: type[Op], axes: list[int]) -> None:
+    x = np.random.default_rng(5).uniform(-1.5, 1.5, (3, 19, 37)).astype(np.float32)
+    pair: list[Array] = [x, np.array(axes, np.int32)]
+    check_compiled(cls, pair, (1,), rtol=1e-5 * (cls is ReduceProd), atol=1e-37)
+    assert declines_computed(cls, pair, (1,), 1, keep_dims=True)
+
+
+def test_the_compiled_minimum_skips_nan() -> None:
+    x = np.full((2, 40), np.nan, np.float32)
+    x[0, 21], x[0, 3] = -1, 5
+    check_compiled(ReduceMin, [x, np.array([1], np.int32)], (1,))
+    check_compiled(ReduceMin, [x[:, :0], np.array([1], np.int32)], (1,))
+
+
+def test_truth_refuses_numbers() -> None:
+    with pytest.raises(UnsupportedError, match="no kernel for FLOAT32; there is BOOL"):
+        run_reference(ReduceAny, [np.ones((2, 3), np.float32), np.array([0], np.int32)], (1,))
+
+
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
 def test_nothing_to_reduce_is_as_in_litert(cls: type[Op], dtype: DTypeLike) -> None:
     pair = [np.ones((0, 2), dtype), np.array([0], np.int32)]
     ours, theirs = (run(cls, pair, (1,))[0] for run in (run_reference, run_litert))
-    if cls is ReduceMax and dtype is np.float32:
-        ours = np.maximum(ours, LOWEST)
+    if cls in (ReduceMax, ReduceMin) and dtype is np.float32:
+        ours = np.clip(ours, LOWEST, -LOWEST)
     np.testing.assert_array_equal(ours, theirs)
 
 

@@ -35,6 +35,10 @@ class ReluN1To1(Rectifier, code=BuiltinOperator.RELU_N1_TO_1):
     """min(max(x, -1), 1)."""
 
 
+class Relu0To1(Rectifier, code=BuiltinOperator.RELU_0_TO_1):
+    """min(max(x, 0), 1)."""
+
+
 class Elu(Rectifier, code=BuiltinOperator.ELU):
     """x where it is not negative, else e^x - 1."""
 

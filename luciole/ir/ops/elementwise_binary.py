@@ -58,3 +58,33 @@ class Maximum(Binary, code=BuiltinOperator.MAXIMUM, options="MaximumMinimumOptio
 
 class Minimum(Binary, code=BuiltinOperator.MINIMUM, options="MaximumMinimumOptions"):
     """The smaller of x and y."""
+
+
+class Pow(Binary, code=BuiltinOperator.POW, options="PowOptions"):
+    """x to the power of y; integers take no negative exponent."""
+
+
+class FloorDiv(Binary, code=BuiltinOperator.FLOOR_DIV, options="FloorDivOptions"):
+    """x / y, rounded down."""
+
+
+class FloorMod(Binary, code=BuiltinOperator.FLOOR_MOD, options="FloorModOptions"):
+    """What x / y, rounded down, leaves; it has the sign of y."""
+
+
+class SquaredDifference(
+    Binary, code=BuiltinOperator.SQUARED_DIFFERENCE, options="SquaredDifferenceOptions"
+):
+    """(x - y)^2."""
+
+
+class Atan2(Binary, code=BuiltinOperator.ATAN2, options="ATan2Options"):
+    """The angle of the point (y, x), in radians: x is the ordinate, as in C."""
+
+
+class BitwiseXor(Binary, code=BuiltinOperator.BITWISE_XOR, options="BitwiseXorOptions"):
+    """The bits in which x and y differ."""
+
+
+class RightShift(Binary, code=BuiltinOperator.RIGHT_SHIFT, options="RightShiftOptions"):
+    """x shifted right by y bits, at least 0 and less than its own; the sign fills up."""

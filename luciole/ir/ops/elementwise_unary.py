@@ -40,3 +40,31 @@ class Rsqrt(Unary, code=BuiltinOperator.RSQRT):
 
 class Square(Unary, code=BuiltinOperator.SQUARE, options="SquareOptions"):
     """x * x."""
+
+
+class Sin(Unary, code=BuiltinOperator.SIN):
+    """Sine of radians."""
+
+
+class Cos(Unary, code=BuiltinOperator.COS, options="CosOptions"):
+    """Cosine of radians."""
+
+
+class Ceil(Unary, code=BuiltinOperator.CEIL):
+    """The next integer above."""
+
+
+class Floor(Unary, code=BuiltinOperator.FLOOR):
+    """The next integer below."""
+
+
+class Round(Unary, code=BuiltinOperator.ROUND):
+    """The nearest integer; the even one from the middle between two."""
+
+
+class Sign(Unary, code=BuiltinOperator.SIGN, options="SignOptions"):
+    """-1, 0 or 1."""
+
+
+class ZerosLike(Unary, code=BuiltinOperator.ZEROS_LIKE, options="ZerosLikeOptions"):
+    """Zeros in the operand's shape and type."""

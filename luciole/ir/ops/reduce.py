@@ -39,3 +39,19 @@ class Sum(Reduction, code=BuiltinOperator.SUM, options="ReducerOptions"):
 
 class ReduceMax(Reduction, code=BuiltinOperator.REDUCE_MAX, options="ReducerOptions"):
     """Largest element."""
+
+
+class ReduceMin(Reduction, code=BuiltinOperator.REDUCE_MIN, options="ReducerOptions"):
+    """Smallest element."""
+
+
+class ReduceProd(Reduction, code=BuiltinOperator.REDUCE_PROD, options="ReducerOptions"):
+    """Product."""
+
+
+class ReduceAny(Reduction, code=BuiltinOperator.REDUCE_ANY, options="ReducerOptions"):
+    """Whether one of them is true."""
+
+
+class ReduceAll(Reduction, code=BuiltinOperator.REDUCE_ALL, options="ReducerOptions"):
+    """Whether all of them are true."""

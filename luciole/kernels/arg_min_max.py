@@ -1,0 +1,44 @@
+"""ARG_MAX and ARG_MIN kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, TensorType
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.arg_min_max import ArgMax, ArgMin, without
+from luciole.ir.rules import integers
+from luciole.kernels.registry import reference
+
+# Quantized numbers are in the order of their integers.
+TYPES = (
+    TensorType.FLOAT32,
+    TensorType.INT64,
+    TensorType.INT32,
+    TensorType.INT16,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.BOOL,
+)
+
+
+@reference(ArgMax, *TYPES)
+def arg_max(op: ArgMax, x: Array, dimension: Array) -> Array:
+    """NaN is skipped; 0 where nothing is left."""
+    lines = _lines(x, dimension, -np.inf)
+    return np.asarray(np.argmax(lines, axis=-1), NUMPY[op.infer_dtype()])
+
+
+@reference(ArgMin, *TYPES)
+def arg_min(op: ArgMin, x: Array, dimension: Array) -> Array:
+    """NaN is skipped; 0 where nothing is left."""
+    lines = _lines(x, dimension, np.inf)
+    return np.asarray(np.argmin(lines, axis=-1), NUMPY[op.infer_dtype()])
+
+
+def _lines(x: Array, dimension: Array, never: float) -> Array:
+    """The axis as the last one; NaN is the number that never wins."""
+    place = integers(dimension, "dimension", 1)
+    without(x.shape, place)
+    lines = np.moveaxis(x, place[0], -1)
+    return np.where(np.isnan(lines), x.dtype.type(never), lines) if x.dtype.kind == "f" else lines

@@ -1,0 +1,36 @@
+"""BROADCAST_TO and BROADCAST_ARGS kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo, common, stretched
+from luciole.ir.ops.fill import not_negative
+from luciole.ir.rules import integers
+from luciole.kernels import moves
+from luciole.kernels.elementwise_binary import INTEGERS
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.sizes import affordable
+
+
+@reference(BroadcastTo, *ANY)
+def broadcast_to(op: BroadcastTo, x: Array, shape: Array) -> Array:
+    """A copy that is as large as it looks."""
+    wanted = not_negative(integers(shape, "shape"), "shape")
+    return np.broadcast_to(x, affordable(op, stretched(x.shape, wanted))).copy()
+
+
+@reference(BroadcastArgs, *INTEGERS)
+def broadcast_args(op: BroadcastArgs, s0: Array, s1: Array) -> Array:
+    """Extents."""
+    return np.array(common(integers(s0, "s0"), integers(s1, "s1")), s0.dtype)
+
+
+@native(BroadcastTo, *ANY)
+def build(op: BroadcastTo, context: Context) -> NativeStep | None:
+    """Copies, where their number is known when the model is loaded."""
+    x, y = context.operands[0], context.results[0]
+    if x is None or not op.shape.is_constant:
+        return None
+    return moves.step([(y, np.broadcast_to(x, y.shape))])

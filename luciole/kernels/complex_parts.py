@@ -1,0 +1,42 @@
+"""Kernels that make real numbers out of complex ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.ops.complex_parts import PARTS, ComplexAbs, Imag, Real
+from luciole.kernels import moves
+from luciole.kernels.registry import Context, NativeStep, native, reference
+
+
+@reference(Real, *PARTS)
+def real(op: Real, x: Array) -> Array:
+    """A copy."""
+    return x.real.copy()
+
+
+@reference(Imag, *PARTS)
+def imag(op: Imag, x: Array) -> Array:
+    """A copy."""
+    return x.imag.copy()
+
+
+@reference(ComplexAbs, *PARTS)
+def complex_abs(op: ComplexAbs, x: Array) -> Array:
+    """Without overflow in between."""
+    return np.abs(x)
+
+
+@native(Real, *PARTS)
+def build_real(op: Real, context: Context) -> NativeStep | None:
+    """Every other number."""
+    x = context.operands[0]
+    return None if x is None else moves.step([(context.results[0], x.real)])
+
+
+@native(Imag, *PARTS)
+def build_imag(op: Imag, context: Context) -> NativeStep | None:
+    """Every other number."""
+    x = context.operands[0]
+    return None if x is None else moves.step([(context.results[0], x.imag)])

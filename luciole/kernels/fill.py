@@ -1,0 +1,29 @@
+"""FILL kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.ops.fill import Fill, not_negative
+from luciole.ir.rules import agree, integers
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.sizes import affordable
+
+
+@reference(Fill, *ANY)
+def fill(op: Fill, dims: Array, value: Array) -> Array:
+    """One element everywhere."""
+    agree("elements", value.size, 1, "value", "a filling")
+    shape = affordable(op, not_negative(integers(dims, "dims"), "dims"))
+    return np.full(shape, value.reshape(()), value.dtype)
+
+
+@native(Fill, *ANY)
+def build(op: Fill, context: Context) -> NativeStep | None:
+    """One element everywhere, where the shape is known when the model is loaded."""
+    value, y = context.operands[1], context.results[0]
+    if value is None or not op.dims.is_constant:
+        return None
+    return moves.step([(y, np.broadcast_to(value.reshape(()), y.shape))])

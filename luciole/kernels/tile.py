@@ -1,0 +1,33 @@
+"""TILE kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.ops.tile import Tile, tiled
+from luciole.ir.rules import integers, settled
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.sizes import affordable
+
+
+@reference(Tile, *ANY)
+def tile(op: Tile, x: Array, multiples: Array) -> Array:
+    """Copies side by side."""
+    times = integers(multiples, "multiples", x.ndim)
+    affordable(op, tiled(x.shape, times))
+    return np.tile(x, times)
+
+
+@native(Tile, *ANY)
+def build(op: Tile, context: Context) -> NativeStep | None:
+    """Copies, where their number is known when the model is loaded."""
+    x, multiples = context.operands
+    if x is None or multiples is None or not op.multiples.is_constant:
+        return None
+    times = integers(multiples, "multiples", x.ndim)
+    pairs = settled(tuple(n for pair in zip(times, x.shape, strict=True) for n in pair))
+    copies = context.results[0].reshape(pairs)
+    one = x.reshape([n for extent in x.shape for n in (1, extent)])
+    return moves.step([(copies, np.broadcast_to(one, pairs))])

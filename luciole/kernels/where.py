@@ -1,0 +1,15 @@
+"""WHERE kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.ops.where import Where
+from luciole.kernels.registry import ANY, reference
+
+
+@reference(Where, *ANY)
+def where(op: Where, condition: Array) -> Array:
+    """Row by row; NaN is not 0."""
+    return np.argwhere(condition).astype(np.int64)
