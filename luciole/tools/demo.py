@@ -198,4 +198,4 @@ def _print(subject: Subject, rows: Sequence[dict[str, Any]], files: Sequence[Pat
     print("\nwritten:")
     for file in files:
         print(f"  {file}")
-    print(f"\nlook inside:  circle-dump {files[-1]}")
+    print(f"\nlook inside:  circle-view {files[0]} {files[-1]}")

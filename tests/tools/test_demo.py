@@ -52,8 +52,8 @@ def test_text_is_a_table_and_says_what_to_do_next(capsys: Capture, tmp_path: Pat
     assert lines[0] == "digits: 597 test records, levels learned from 200 unlabelled records"
     assert " ".join(lines[1].split()) == "model file size smaller top-1 time per inference"
     assert [line.split()[0] for line in lines[2:6]] == NAMES
-    last = tmp_path / "deep" / "folder" / "digits-int1.circle"
-    assert lines[-1] == f"look inside:  circle-dump {last}"
+    first, last = (tmp_path / "deep/folder" / f"digits-{name}.circle" for name in ("fp32", "int1"))
+    assert lines[-1] == f"look inside:  circle-view {first} {last}"
     assert last.exists()
 
 
