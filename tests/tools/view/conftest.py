@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 import luciole
 from luciole.tools.console import to_json
@@ -92,6 +99,7 @@ class Visit:
         assert outside == []
 
 
+expect.set_options(timeout=30_000)  # milliseconds: other tests may take the machine
 Scheme = Literal["light", "dark"]
 Open = Callable[..., Visit]
 View = Callable[..., Path]

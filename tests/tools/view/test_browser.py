@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 import luciole
 from luciole.tools.view.blobs import Blobs
@@ -53,6 +54,7 @@ def titles(here: Visit) -> list[str]:
 
 
 def sidebar(here: Visit) -> str:
+    here.settle()
     return here.page.inner_text("#sidebar")
 
 
@@ -77,7 +79,7 @@ def test_every_model_opens(visit: Open, pages: View, screenshots: Path, name: st
     here = visit(pages(path).as_uri())
     operators = {type(op).__name__ for op in luciole.load(path).graph.ops}
     assert operators & set(titles(here))
-    assert f"{name}.tflite" in sidebar(here)
+    expect(here.page.locator("#sidebar")).to_contain_text(f"{name}.tflite", use_inner_text=True)
     here.page.screenshot(path=screenshots / f"{name}.png")
 
 
@@ -86,22 +88,24 @@ def test_find_leads_to_a_node(resnet: Visit) -> None:
     page.keyboard.press("Control+f")
     page.keyboard.type("conv2d 64x1x1x32")
     entries = page.locator("#found li[role=option]")
-    assert entries.count() == 2
-    assert "Conv2D" in entries.first.inner_text()
+    expect(entries).to_have_count(2)
+    expect(entries.first).to_contain_text("Conv2D", use_inner_text=True)
     page.keyboard.press("Enter")
     resnet.settle()
-    assert "Conv2D" in sidebar(resnet)
-    assert f"64{TIMES}1{TIMES}1{TIMES}32" in sidebar(resnet)
-    assert page.locator(".focus rect").count() == 1
+    expect(resnet.page.locator("#sidebar")).to_contain_text("Conv2D", use_inner_text=True)
+    expect(resnet.page.locator("#sidebar")).to_contain_text(
+        f"64{TIMES}1{TIMES}1{TIMES}32", use_inner_text=True
+    )
+    expect(page.locator(".focus rect")).to_have_count(1)
     box = page.locator(".focus rect").bounding_box()
     assert box is not None
     assert 0 < box["x"] < 900
     assert 43 < box["y"] < 800
     page.keyboard.press("Control+f")
     page.keyboard.type("nothing like it")
-    assert page.inner_text("#found") == "nothing found"
+    expect(page.locator("#found")).to_have_text("nothing found", use_inner_text=True)
     page.keyboard.press("Escape")
-    assert not page.locator("#found").is_visible()
+    expect(page.locator("#found")).not_to_be_visible()
 
 
 def test_a_click_selects_and_the_sidebar_tells(resnet: Visit, screenshots: Path) -> None:
@@ -132,12 +136,12 @@ def test_a_click_on_an_edge_shows_its_tensor(resnet: Visit) -> None:
     box = page.locator(".edge").nth(0).bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + box["width"] / 2 + 3, box["y"] + 0.75 * box["height"])
-    assert page.inner_text(".head h2") == "Edge"
-    assert "input_1_int8" in sidebar(resnet)
-    assert "real = " in sidebar(resnet)
-    assert page.locator(".focus path").count() == 1
+    expect(page.locator(".head h2")).to_have_text("Edge", use_inner_text=True)
+    expect(resnet.page.locator("#sidebar")).to_contain_text("input_1_int8", use_inner_text=True)
+    expect(resnet.page.locator("#sidebar")).to_contain_text("real = ", use_inner_text=True)
+    expect(page.locator(".focus path")).to_have_count(1)
     page.mouse.click(box["x"] + 200, box["y"])
-    assert page.locator(".focus path").count() == 0
+    expect(page.locator(".focus path")).to_have_count(0)
 
 
 def test_links_lead_along_the_graph_and_back(resnet: Visit) -> None:
@@ -151,7 +155,7 @@ def test_links_lead_along_the_graph_and_back(resnet: Visit) -> None:
     page.go_back()
     resnet.settle()
     assert page.url == first
-    assert FILTER in sidebar(resnet)
+    expect(resnet.page.locator("#sidebar")).to_contain_text(FILTER, use_inner_text=True)
 
 
 def test_the_keyboard_walks_along_edges(resnet: Visit) -> None:
@@ -167,14 +171,14 @@ def test_the_keyboard_walks_along_edges(resnet: Visit) -> None:
     active = page.get_attribute("svg.graph", "aria-activedescendant")
     assert page.locator(f"#{active}").get_attribute("aria-label")
     page.keyboard.press("Escape")
-    assert page.locator(".focus rect").count() == 0
+    expect(page.locator(".focus rect")).to_have_count(0)
 
 
 def test_a_deep_link_opens_its_node(visit: Open, view: View, digits: Digits) -> None:
     address = view(digits.quantized).as_uri()
     here = visit(address, "#node=hidden%2Ftanh")
-    assert here.page.inner_text(".head h2") == "LQFullyConnected"
-    assert here.page.locator(".focus rect").count() == 1
+    expect(here.page.locator(".head h2")).to_have_text("LQFullyConnected", use_inner_text=True)
+    expect(here.page.locator(".focus rect")).to_have_count(1)
     assert visit(address, "#node=%3A0").page.inner_text(".head h2") == "input"
     assert visit(address, "#node=no%20such").page.locator(".focus rect").count() == 0
 
@@ -184,15 +188,15 @@ def test_groups_open_and_close(groups: Visit, screenshots: Path) -> None:
     page.get_by_text("Close groups").click()
     groups.settle()
     assert titles(groups).count("Relu") == 0
-    assert page.locator(".group").count() == 3
+    expect(page.locator(".group")).to_have_count(3)
     page.locator(".group", has_text="stage0").click()
     groups.settle()
-    assert page.locator(".frame").count() == 1
+    expect(page.locator(".frame")).to_have_count(1)
     assert "GROUP" in sidebar(groups).upper()
     page.locator("svg.graph").focus()
     page.keyboard.press("Enter")
     groups.settle()
-    assert page.locator(".frame").count() == 0
+    expect(page.locator(".frame")).to_have_count(0)
     page.get_by_text("Open groups").click()
     groups.settle()
     page.screenshot(path=screenshots / "groups.png")
@@ -242,10 +246,10 @@ def test_a_hidden_node_is_shown_by_opening_its_groups(groups: Visit) -> None:
     groups.page.get_by_text("Close groups").click()
     groups.page.evaluate("() => app.select(0, 0, 60)")
     groups.settle()
-    assert groups.page.locator("#p0-n60").count() == 1
+    expect(groups.page.locator("#p0-n60")).to_have_count(1)
     groups.page.keyboard.press("Control+k")
     groups.settle()
-    assert groups.page.locator("#p0-n60").count() == 1
+    expect(groups.page.locator("#p0-n60")).to_have_count(1)
 
 
 def test_a_large_graph_is_drawn_with_its_groups_closed(
@@ -277,13 +281,13 @@ def test_a_model_of_two_graphs_shows_both(visit: Open, view: View, tmp_path: Pat
     here = visit(address, "#node=called")
     here.page.get_by_role("button", name="inner").click()
     here.settle()
-    assert here.page.locator(".node").count() == 32
+    expect(here.page.locator(".node")).to_have_count(32)
     here.page.get_by_label("Graph", exact=True).select_option(label="main")
     here.settle()
-    assert here.page.locator(".node").count() == 23
+    expect(here.page.locator(".node")).to_have_count(23)
     linked = visit(address, "#node=net%2Fstage0%2Fblock0%2Fop3&graph=1")
-    assert linked.page.locator(".node").count() == 32
-    assert linked.page.inner_text(".head h2") == "FullyConnected"
+    expect(linked.page.locator(".node")).to_have_count(32)
+    expect(linked.page.locator(".head h2")).to_have_text("FullyConnected", use_inner_text=True)
 
 
 def test_odd_models_are_drawn(visit: Open, tmp_path: Path, screenshots: Path) -> None:
@@ -334,7 +338,7 @@ def test_zoom_keys_and_wheel(resnet: Visit) -> None:
     page.mouse.down()
     page.mouse.move(500, 450)
     page.mouse.up()
-    assert page.locator(".focus rect").count() == 0
+    expect(page.locator(".focus rect")).to_have_count(0)
 
 
 def test_the_drawing_is_saved_as_svg_and_png(groups: Visit) -> None:
@@ -403,7 +407,7 @@ def test_hostile_names_are_text(visit: Open, view: View, tmp_path: Path, screens
         assert here.page.locator("#found li").count() >= 1
     here.page.screenshot(path=screenshots / "hostile.png")
     assert here.run("() => window.hacked === undefined")
-    assert here.page.locator("img").count() == 0
+    expect(here.page.locator("img")).to_have_count(0)
     here.page.fill(".find input", "no name")
     assert here.page.locator("#found li[role=option]").count() >= 1
     saved = here.run("() => app.view().scene.items.length")

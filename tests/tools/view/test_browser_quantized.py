@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 import luciole
 from luciole.ir import Graph, Model, codes
@@ -99,7 +100,7 @@ def test_the_channel_picker_steps_slides_and_finds_the_worst(compared: Visit) ->
     page.keyboard.press("Enter")
     assert mse_of(page.inner_text(".channel .hint")) <= mse_of(worst)
     page.locator(".level").nth(2).hover()
-    assert page.locator(".level-table tr.marked").count() == 1
+    expect(page.locator(".level-table tr.marked")).to_have_count(1)
 
 
 def mse_of(text: str) -> float:
@@ -110,9 +111,9 @@ def test_the_inputs_levels_lie_over_its_histogram(compared: Visit, screenshots: 
     text = show(compared, 1, 1)
     assert "Grey: the input over 60 records. Dotted: thresholds." in text
     part = compared.page.locator("section[aria-label='Learned levels of the input']")
-    assert part.locator(".threshold").count() == 7
-    assert part.locator(".level").count() == 8
-    assert part.locator(".bars").count() == 1
+    expect(part.locator(".threshold")).to_have_count(7)
+    expect(part.locator(".level")).to_have_count(8)
+    expect(part.locator(".bars")).to_have_count(1)
     part.scroll_into_view_if_needed()
     compared.page.locator(".sidebar-body").evaluate("e => { e.scrollTop = 700 }")
     compared.page.screenshot(path=screenshots / "input.png")
@@ -128,35 +129,37 @@ def test_figures_colour_rank_and_lead_to_nodes(compared: Visit, screenshots: Pat
     colours.select_option(label="latency")
     rows = page.locator(".ranking tbody tr")
     assert [r.split("\n")[0].split("\t")[0] for r in rows.all_inner_texts()] == ["1", "2", "3"]
-    assert "hidden/tanh" in rows.first.inner_text()
-    assert "69.2" in rows.first.inner_text()
+    expect(rows.first).to_contain_text("hidden/tanh", use_inner_text=True)
+    expect(rows.first).to_contain_text("69.2", use_inner_text=True)
     page.screenshot(path=screenshots / "ranking.png")
     colours.select_option(label="bytes of constants")
-    assert "83.2\N{NO-BREAK SPACE}KB" in rows.first.inner_text()
+    expect(rows.first).to_contain_text("83.2\N{NO-BREAK SPACE}KB", use_inner_text=True)
     rows.nth(1).click()
-    assert page.inner_text(".head h2") == "LQFullyConnected"
+    expect(page.locator(".head h2")).to_have_text("LQFullyConnected", use_inner_text=True)
 
 
 def test_differences_are_listed_and_both_sides_follow(compared: Visit, screenshots: Path) -> None:
     page = compared.page
-    assert page.inner_text(".tabs [aria-selected=true]") == "Differences"
+    expect(page.locator(".tabs [aria-selected=true]")).to_have_text(
+        "Differences", use_inner_text=True
+    )
     entries = page.locator(".difference")
-    assert entries.count() == 3
-    assert "FullyConnected → LQFullyConnected" in entries.first.inner_text()
-    assert "dB" in entries.first.inner_text()
-    assert page.locator(".status.replaced").count() == 4
-    assert page.locator(".status.removed").count() == 1
+    expect(entries).to_have_count(3)
+    expect(entries.first).to_contain_text("FullyConnected → LQFullyConnected", use_inner_text=True)
+    expect(entries.first).to_contain_text("dB", use_inner_text=True)
+    expect(page.locator(".status.replaced")).to_have_count(4)
+    expect(page.locator(".status.removed")).to_have_count(1)
     entries.first.click()
     compared.settle()
-    assert page.locator(".focus rect").count() == 2
+    expect(page.locator(".focus rect")).to_have_count(2)
     text = page.inner_text("#sidebar")
     assert "weights: 32 bit became 3 bit" in text
     page.get_by_text("show the other one").click()
     compared.settle()
     assert "#node=hidden" in page.url
-    assert page.inner_text(".head h2") == "FullyConnected"
+    expect(page.locator(".head h2")).to_have_text("FullyConnected", use_inner_text=True)
     page.get_by_label("Colour by").select_option(label="difference")
-    assert "replaced" in page.inner_text(".legend")
+    expect(page.locator(".legend")).to_contain_text("replaced", use_inner_text=True)
     page.screenshot(path=screenshots / "differences.png")
 
 
@@ -168,7 +171,7 @@ def test_without_the_float_model_the_page_says_how_to_get_the_histogram(
     here.page.screenshot(path=screenshots / "alone.png")
     assert "Give the float model too" in text
     assert "comes with --data FILE" in text
-    assert here.page.locator(".bars").count() == 0
+    expect(here.page.locator(".bars")).to_have_count(0)
 
 
 def test_what_is_left_out_of_a_file_is_said(
@@ -176,15 +179,10 @@ def test_what_is_left_out_of_a_file_is_said(
 ) -> None:
     monkeypatch.setattr(blobs, "MOST_BYTES", 2000)
     here = visit(view(digits.quantized).as_uri())
-    text = show_left_out(here)
-    assert "The levels are left out of this file" in text
-    assert "Values left out" in text
-
-
-def show_left_out(here: Visit) -> str:
     here.page.evaluate("() => app.select(0, 0, 1)")
     here.page.locator("summary", has_text="weights_binary").click()
-    return here.page.inner_text("#sidebar")
+    expect(here.page.locator("#sidebar")).to_contain_text("The levels are left out of this file")
+    expect(here.page.locator("#sidebar")).to_contain_text("Values left out")
 
 
 def convolution() -> Model:
