@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.masked import TRUTHS, lanes_before, load_first
-from luciole.kernels.jit.pixels import behind
+from luciole.kernels.jit.pixels import behind, repeated
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64, intrinsic, literal_intrinsic, types
 from luciole.kernels.jit.vectors import (
@@ -35,15 +35,7 @@ BYTES = ir.VectorType(ir.IntType(8), LANES)
 @literal_intrinsic
 def integer_rows(context: Any, pixels: Any, vectors: Any, start: Any) -> Any:
     """A tile [pixels, vectors] whose rows are all the int32 numbers at ``start``."""
-    if not all(isinstance(n, types.IntegerLiteral) for n in (pixels, vectors)):
-        return None
-    tile = Tile(types.int32, pixels.literal_value, vectors.literal_value)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row = [load(builder, INTS, args[2], 4 * LANES * v) for v in range(tile.shape[1])]
-        return gather(builder, row * tile.shape[0])
-
-    return tile(pixels, vectors, types.int64), generate
+    return repeated(types.int32, INTS, pixels, vectors)
 
 
 @intrinsic

@@ -62,18 +62,25 @@ def pixels(context: Any, count: Any, base: Any, table: Any, unit: Any) -> Any:
     return result(count, types.int64, types.int64, types.int64), generate
 
 
-@literal_intrinsic
-def rows_of(context: Any, pixels: Any, vectors: Any, start: Any) -> Any:
-    """A tile [pixels, vectors] whose rows are all the floats at ``start``."""
+def repeated(element: Any, kind: Any, pixels: Any, vectors: Any) -> Any:
+    """What makes a tile [pixels, vectors] (known when a kernel is compiled) of an element type,
+    whose rows all stand at one address: an intrinsic's signature and its code.
+    """
     if not all(isinstance(n, types.IntegerLiteral) for n in (pixels, vectors)):
         return None
-    tile = Tile(types.float32, pixels.literal_value, vectors.literal_value)
+    tile = Tile(element, pixels.literal_value, vectors.literal_value)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row = [load(builder, FLOATS, args[2], 4 * LANES * v) for v in range(tile.shape[1])]
+        row = [load(builder, kind, args[2], 4 * LANES * v) for v in range(tile.shape[1])]
         return gather(builder, row * tile.shape[0])
 
     return tile(pixels, vectors, types.int64), generate
+
+
+@literal_intrinsic
+def rows_of(context: Any, pixels: Any, vectors: Any, start: Any) -> Any:
+    """A tile [pixels, vectors] whose rows are all the floats at ``start``."""
+    return repeated(types.float32, FLOATS, pixels, vectors)
 
 
 @intrinsic
