@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,16 +16,16 @@ import luciole.schema
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
-from luciole.ir import Model, UnknownOp, UnsupportedError
+from luciole.ir import UnknownOp, UnsupportedError
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.schema import tables
 from luciole.schema.dialect import CIRCLE
 from luciole.schema.enums import ActivationFunctionType as Act
-from luciole.schema.enums import BuiltinOperator, Padding
+from luciole.schema.enums import Padding
 from luciole.schema.errors import FormatError
-from luciole.schema.reader import read
 from luciole.schema.writer import write
 from tests.lq_conv_support import random_conv, with_offsets
+from tests.lq_file_support import FORMS, Edit, custom_alone, reread, written
 from tests.lq_support import random_input
 
 X = random_input((1, 6, 7, 40))
@@ -49,29 +48,10 @@ OPTIONS = {
     "fused_activation_function": 3,
     "input_offset": 0.75,
 }
-Edit = Callable[[tables.OperatorCode, tables.Operator], None]
-
-
-def written() -> tuple[tables.Model, tables.OperatorCode, tables.Operator]:
-    """The tables of the file that we write, its operator code and its operator."""
-    root, unknown = read(to_bytes(LAYER.model(X)))
-    assert unknown == []
-    assert root.operator_codes is not None
-    assert root.subgraphs is not None
-    operators = root.subgraphs[0].operators
-    assert operators is not None
-    return root, root.operator_codes[0], operators[0]
-
-
-def reread(edit: Edit) -> Model:
-    """The model behind the same file after a change to its tables."""
-    root, code, operator = written()
-    edit(code, operator)
-    return from_bytes(write(root, CIRCLE))
 
 
 def test_the_operator_is_a_custom_one_to_old_readers_and_itself_to_new_ones() -> None:
-    _, code, operator = written()
+    _, code, operator = written(LAYER.model(X))
     assert (code.deprecated_builtin_code, int(code.builtin_code)) == (32, -65)
     assert code.custom_code == "LQConv2D"
     assert isinstance(operator.builtin_options, tables.LQConv2DOptions)
@@ -81,23 +61,9 @@ def test_the_operator_is_a_custom_one_to_old_readers_and_itself_to_new_ones() ->
     assert flexbuffers.Loads(operator.custom_options.tobytes()) == OPTIONS
 
 
-def as_written(code: tables.OperatorCode, operator: tables.Operator) -> None:
-    pass
-
-
-def the_code_in_both_fields(code: tables.OperatorCode, operator: tables.Operator) -> None:
-    code.deprecated_builtin_code, code.custom_code = -65, None
-    operator.custom_options = None
-
-
-def custom_alone(code: tables.OperatorCode, operator: tables.Operator) -> None:
-    code.builtin_code = BuiltinOperator.CUSTOM
-    operator.builtin_options = None
-
-
-@pytest.mark.parametrize("edit", [as_written, the_code_in_both_fields, custom_alone])
+@pytest.mark.parametrize("edit", FORMS)
 def test_every_form_is_read_as_the_same_operator(edit: Edit) -> None:
-    model = reread(edit)
+    model = reread(LAYER.model(X), edit)
     (op,) = model.graph.ops
     assert isinstance(op, LQConv2D)
     assert (op.input_channels, op.activation, op.input_offset) == (40, Act.RELU6, 0.75)
@@ -146,7 +112,7 @@ def test_running_refuses_custom_options_without_meaning(options: bytes, reason: 
         custom_alone(code, operator)
         operator.custom_options = np.frombuffer(options, np.uint8)
 
-    model = reread(edit)
+    model = reread(LAYER.model(X), edit)
     assert isinstance(model.graph.ops[0], UnknownOp)
     with pytest.raises(UnsupportedError, match=f"LQConv2D.*{reason}"):
         Interpreter(model).run(X)
@@ -192,7 +158,7 @@ def test_litert_sees_a_custom_operator_by_its_name() -> None:
     """What TFLite's rules make of the file once its identifier and version are TFLite's."""
     from ai_edge_litert.interpreter import Interpreter as LiteRT
 
-    root, _, _ = written()
+    root, _, _ = written(LAYER.model(X))
     root.version = 3
     content = write(root, CIRCLE).replace(b"CIR0", b"TFL3", 1)
     with pytest.raises(RuntimeError, match=r"unresolved custom op: LQConv2D"):
