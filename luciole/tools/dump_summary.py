@@ -12,8 +12,8 @@ from luciole.ir.figures import macs, parameters
 from luciole.ir.graph import all_ops
 from luciole.ir.text_common import one_line, utf8
 from luciole.ir.value import shape_text
+from luciole.ir.widths import bits_of
 from luciole.tools import console
-from luciole.tools.view.widths import bits_of
 
 _WIDE = 100
 

@@ -130,7 +130,8 @@ def _document(arguments: argparse.Namespace, blobs: Blobs) -> dict[str, Any]:
     paths = [arguments.model, *([arguments.other] if arguments.other else [])]
     subjects = [_subject(path) for path in paths]
     models = [subject.model for subject in subjects]
-    figures, subjects[-1].histograms = _figures(arguments, models)
+    report = measures.read_json(arguments.report) if arguments.report else None
+    figures, subjects[-1].histograms = _figures(arguments, models, report)
     if len(models) == 2:
         subjects[1].originals = compare.twins(*models)
     made = document(subjects, blobs)
@@ -142,8 +143,7 @@ def _document(arguments: argparse.Namespace, blobs: Blobs) -> dict[str, Any]:
     if len(models) == 2:
         measures.set_bytes_before(made)
     if arguments.report:
-        content = measures.read_json(arguments.report)
-        measures.set_notes(made, measures.report_notes(content, arguments.report))
+        measures.set_notes(made, measures.report_notes(report, arguments.report))
     return made
 
 
@@ -160,7 +160,7 @@ def _subject(path: str) -> Subject:
 
 
 def _figures(
-    arguments: argparse.Namespace, models: list[Model]
+    arguments: argparse.Namespace, models: list[Model], report: Any
 ) -> tuple[Figures, dict[str, InputHistogram]]:
     """Measures by operator name, and histograms of layers' inputs."""
     from luciole.tools.view import measures
@@ -169,16 +169,15 @@ def _figures(
     histograms: dict[str, InputHistogram] = {}
     if arguments.data:
         histograms = _measured(arguments, models, figures)
+    if arguments.report:
+        measures.add(figures, measures.report_figures(report, arguments.report))
+        histograms = measures.report_histograms(report, arguments.report) | histograms
     for path, read in (
-        (arguments.report, measures.report_figures),
         (arguments.latency, measures.latency_figures),
         (arguments.errors, measures.error_figures),
     ):
         if path:
             measures.add(figures, read(measures.read_json(path), path))
-    if arguments.report:
-        content = measures.read_json(arguments.report)
-        histograms = measures.report_histograms(content, arguments.report) | histograms
     return figures, histograms
 
 

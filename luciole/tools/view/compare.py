@@ -8,8 +8,8 @@ from typing import Any
 from luciole.ir import Graph, Model, Op
 from luciole.ir.graph import all_ops
 from luciole.ir.text_common import scalar
+from luciole.ir.widths import bits_of, weights_of
 from luciole.tools.view.levels import layer_name
-from luciole.tools.view.widths import bits_of, weights_of
 
 Json = dict[str, Any]
 

@@ -12,11 +12,11 @@ from luciole.ir.ops.lq_fully_connected import LearnedLevels, LQFullyConnected
 from luciole.ir.text_common import code_of, one_line, scalar, shortened
 from luciole.ir.text_options import options_by_name
 from luciole.ir.value import element_count
+from luciole.ir.widths import Bits, bits_of
 from luciole.schema.enums import ActivationFunctionType
 from luciole.tools.view.layout import Box
 from luciole.tools.view.palette import category
 from luciole.tools.view.text import dims, fitted, shown_name, width_of
-from luciole.tools.view.widths import Bits, bits_of
 
 Json = dict[str, Any]
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from luciole.ir import Array, GraphError, TensorType, Value
 from luciole.ir.dtypes import NUMPY, PACKED
+from luciole.ir.widths import element_bits
 from luciole.schema.tables import QuantizationParameters
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.text import TIMES, dims, rounded, shown_name
-from luciole.tools.view.widths import element_bits
 
 Json = dict[str, Any]
 

@@ -13,6 +13,7 @@ from luciole.ir.ops import bcq_fully_connected
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.ir.widths import bits_of
 from luciole.tools.data import load_data
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.calibration import input_histograms
@@ -23,7 +24,6 @@ from luciole.tools.view.levels import (
     learned_weights,
     levels_json,
 )
-from luciole.tools.view.widths import bits_of
 from tests.support import one_op
 from tests.tools.view.conftest import Digits
 
