@@ -12,6 +12,7 @@ import numpy as np
 from luciole import interpreter, lquantizer
 from luciole.exporters import save, to_bytes
 from luciole.importers import from_bytes, load
+from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT
 from luciole.ir import Array, Model
 from luciole.ir.passes.unroll_lstm import unroll_lstm
@@ -43,6 +44,7 @@ class Interpreter(interpreter.Interpreter):
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         keep_tensors: bool = False,
         num_threads: int = 1,
+        loop_limit: int = DEFAULT_LOOP_LIMIT,
     ) -> None:
         if (model_path is None) == (model_content is None):
             raise TypeError("give either a model or its bytes as model_content")
@@ -53,7 +55,11 @@ class Interpreter(interpreter.Interpreter):
         else:
             model = load(model_path)  # type: ignore[arg-type]  # None was refused above
         super().__init__(
-            model, memory_limit=memory_limit, keep_tensors=keep_tensors, num_threads=num_threads
+            model,
+            memory_limit=memory_limit,
+            keep_tensors=keep_tensors,
+            num_threads=num_threads,
+            loop_limit=loop_limit,
         )
 
 

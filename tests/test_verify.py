@@ -14,6 +14,7 @@ from luciole.importers import import_model
 from luciole.ir import Buffer, Graph, Model, Op, TensorType, UnknownOp, Value
 from luciole.ir import verify as verify_module
 from luciole.ir.ops.activations import Relu
+from luciole.ir.ops.control_flow import Call
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
@@ -69,6 +70,13 @@ def test_every_code_is_tested_here() -> None:
     assert len(codes) == source.count("Severity."), "every finding was seen"
     tests = [name for name in globals() if name.startswith("test_")]
     assert set(codes) <= {name[5:].partition("__")[0].upper() for name in tests}
+
+
+def test_calls__a_graph_that_calls_itself() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    graph.append(Call.from_operands([], {"graph_": graph}), results=[])
+    assert found(model) == ("error", "CALLS", "subgraphs[0]", "graph 'main' calls itself")
 
 
 def test_no_graph__an_empty_model() -> None:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from flatbuffers import flexbuffers
 
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
-from luciole.schema import opcodes, tables
+from luciole.ir.errors import FormatError
+from luciole.ir.op import Field
+from luciole.schema import large, opcodes, tables
 from luciole.schema.dialect import CIRCLE, Dialect
 from luciole.schema.enums import BuiltinOptions
 from luciole.schema.table import TABLES, Table
-from luciole.schema.writer import write
 
 Code = tuple[int, str | None, int]
 """Builtin number, custom code, version."""
 
 
-def export_model(model: Model, dialect: Dialect) -> bytes:
-    """The bytes of a model file. Raises FormatError that names what the format cannot hold."""
-    return write(to_tables(model, dialect), dialect)
+def export_model(
+    model: Model, dialect: Dialect, use_buffer_offset: bool = False
+) -> Iterator[large.Part]:
+    """The parts of a model file. Raises FormatError that names what the format cannot hold."""
+    return large.parts(to_tables(model, dialect), dialect, use_buffer_offset)
 
 
 def to_tables(model: Model, dialect: Dialect = CIRCLE) -> tables.Model:
@@ -38,6 +42,7 @@ class _Exporter:
         self.dialect = dialect
         self.buffers = list(model.buffers) or [Buffer()]
         self.places = {id(b): i for i, b in enumerate(self.buffers)}
+        self.graphs = {id(graph): i for i, graph in enumerate(model.graphs)}
         self.codes: dict[Code, int] = {}
 
     def model(self) -> tables.Model:
@@ -106,7 +111,7 @@ class _Exporter:
             mutating_variable_inputs=mutating,
             intermediates=_ints(index[v] for v in op.intermediates) if op.intermediates else None,
             debug_metadata_index=op.debug_metadata_index,
-            **_options(op),
+            **_options(op, self.graphs),
         )
 
     def _code(self, op: Op) -> int:
@@ -130,8 +135,10 @@ class _Exporter:
         )
 
 
-def _options(op: Op) -> dict[str, Any]:
-    """The fields of an Operator table that say how it is configured."""
+def _options(op: Op, graphs: Mapping[int, int]) -> dict[str, Any]:
+    """The fields of an Operator table that say how it is configured; ``graphs`` numbers the model's
+    by identity.
+    """
     if isinstance(op, UnknownOp):
         return {
             "builtin_options": op.options_table,
@@ -139,11 +146,13 @@ def _options(op: Op) -> dict[str, Any]:
             "custom_options": op.custom_options,
             "custom_options_format": op.custom_options_format,
         }
-    plain = all(getattr(op, f.name) == f.default for f in op.attr_fields())
-    if op.options is None or (plain and not op.has_options):
+    if op.options is None:
         return {}
-    fields = {f.schema_name: _stored(getattr(op, f.name)) for f in op.attr_fields()}
+    fields = {f.schema_name: _stored(op, f, graphs) for f in op.attr_fields()}
+    defaults = {f.schema_name: 0 if f.is_graph else _plain(f.default) for f in op.attr_fields()}
     table: Table = TABLES[op.options](**fields)
+    if not op.has_options and all(np.array_equal(v, defaults[k]) for k, v in fields.items()):
+        return {}
     union = "builtin_options" if op.options in BuiltinOptions.__members__ else "builtin_options_2"
     if op.custom_code is None:
         return {union: table}
@@ -156,8 +165,20 @@ def _map(fields: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.frombuffer(bytes(flexbuffers.Dumps(plain)), np.uint8)
 
 
-def _stored(value: Any) -> Any:
-    return _ints(value) if isinstance(value, tuple) else value
+def _stored(op: Op, field: Field, graphs: Mapping[int, int]) -> Any:
+    value = getattr(op, field.name)
+    if not field.is_graph:
+        return _plain(value)
+    if id(value) not in graphs:
+        raise FormatError(f"{op}: {field.name} is no graph of the model")
+    return graphs[id(value)]
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, tuple):
+        return value
+    whole = all(isinstance(n, int) for n in value)
+    return _ints(value) if whole else np.array(value, np.float32)
 
 
 def _ints(numbers: Any) -> np.ndarray[Any, np.dtype[np.int32]]:

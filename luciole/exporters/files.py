@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from luciole.exporters.circle import export_model
 from luciole.ir import LucioleError, Model
 from luciole.schema.dialect import CIRCLE, DIALECTS, Dialect
+from luciole.schema.large import Part
 
 _BY_NAME = {d.name: d for d in DIALECTS}
 
 
-def to_bytes(model: Model, format: str = "circle") -> bytes:
-    """A model as the bytes of a file; ``format`` is "circle" or "tflite"."""
-    return export_model(model, _BY_NAME[format])
+def to_bytes(model: Model, format: str = "circle", *, use_buffer_offset: bool = False) -> bytes:
+    """A model as the bytes of a file; ``format`` is "circle" or "tflite".
+
+    Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``.
+    """
+    return b"".join(map(memoryview, export_model(model, _BY_NAME[format], use_buffer_offset)))
 
 
-def save(model: Model, path: str | os.PathLike[str]) -> int:
+def save(model: Model, path: str | os.PathLike[str], *, use_buffer_offset: bool = False) -> int:
     """Write a model: as TFLite where the name ends in .tflite, else as circle. Returns the file's
     size in bytes.
 
+    Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``.
     Raises FormatError that names what the format cannot hold, LucioleError when the file cannot be
     written.
     """
-    content = export_model(model, format_of(Path(path)))
-    write_file(path, content)
-    return len(content)
+    return write_file(path, export_model(model, format_of(Path(path)), use_buffer_offset))
 
 
 def format_of(path: Path) -> Dialect:
@@ -52,22 +56,30 @@ def check_target(path: str | os.PathLike[str]) -> None:
         )
 
 
-def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Write a whole file or nothing: to a temporary file beside it, then renamed over it."""
+def write_file(path: str | os.PathLike[str], content: bytes | str | Iterable[Part]) -> int:
+    """Write a whole file or nothing: to a temporary file beside it, then renamed over it.
+
+    The content may come in parts. Returns the file's size in bytes.
+    """
     path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
+    parts = [content.encode()] if isinstance(content, str) else content
+    parts = [parts] if isinstance(parts, bytes) else parts
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
     except OSError as error:
         raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            size = sum(file.write(memoryview(part)) for part in parts)
         os.chmod(temporary, _mode(path))
         os.replace(temporary, path)
     except OSError as error:
         os.unlink(temporary)
         raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
+    except LucioleError:
+        os.unlink(temporary)
+        raise
+    return size
 
 
 def _mode(path: Path) -> int:

@@ -73,8 +73,9 @@ class _Importer:
         model = Model([], root.description, self.buffers)
         if not root.subgraphs:
             raise FormatError("the file has no graph")
-        for index, subgraph in enumerate(root.subgraphs):
-            self._graph(model.add_graph(Graph(subgraph.name)), subgraph, f"subgraph {index}")
+        self.graphs = [model.add_graph(Graph(subgraph.name)) for subgraph in root.subgraphs]
+        for index, (graph, subgraph) in enumerate(zip(self.graphs, root.subgraphs, strict=True)):
+            self._graph(graph, subgraph, f"subgraph {index}")
         for entry in root.metadata or []:
             model.metadata.append(
                 (entry.name or "", self._pick(self.buffers, entry.buffer, "metadata", "buffer"))
@@ -87,7 +88,7 @@ class _Importer:
         return model
 
     def _buffer(self, index: int, buffer: tables.Buffer) -> Buffer:
-        if buffer.offset <= _INLINE:
+        if buffer.offset <= _INLINE or (buffer.data is not None and len(buffer.data)):
             return Buffer(buffer.data)
         return Buffer(self._behind_tables(buffer.offset, buffer.size, f"buffer {index}"))
 
@@ -171,7 +172,8 @@ class _Importer:
                 operator.large_custom_options_size,
                 f"{where}: custom options",
             )
-        op = import_operator(operator, self.numbers[operator.opcode_index], code, inputs)
+        number = self.numbers[operator.opcode_index]
+        op = import_operator(operator, number, code, inputs, self.graphs)
         op.version = code.version
         op.has_options = (
             operator.builtin_options is not None or operator.builtin_options_2 is not None

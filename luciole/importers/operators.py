@@ -8,7 +8,7 @@ from typing import Any
 
 from flatbuffers import flexbuffers
 
-from luciole.ir import OPS, Op, ShapeError, UnknownOp, Value
+from luciole.ir import OPS, Graph, Op, ShapeError, UnknownOp, Value
 from luciole.ir.op import Field
 from luciole.schema import tables
 from luciole.schema.enums import BuiltinOperator
@@ -23,13 +23,17 @@ def import_operator(
     number: int,
     code: tables.OperatorCode,
     inputs: Sequence[Value | None],
+    graphs: Sequence[Graph],
 ) -> Op:
-    """The operator behind a file entry; an UnknownOp with the reason where no class fits."""
+    """The operator behind a file entry; an UnknownOp with the reason where no class fits.
+
+    ``graphs`` are the model's: operators that call some have their numbers in the file.
+    """
     cls = _find(number, code.custom_code)
     try:
         if cls is None:
             raise _NotUnderstoodError("")
-        return cls.from_operands(inputs, _attributes(cls, operator))
+        return cls.from_operands(inputs, _with_graphs(cls, _attributes(cls, operator), graphs))
     except (_NotUnderstoodError, ShapeError) as error:
         return UnknownOp(
             number,
@@ -69,6 +73,21 @@ def _attributes(cls: type[Op], operator: tables.Operator) -> dict[str, Any]:
         field.name: _value(field, getattr(options, field.schema_name))
         for field in cls.attr_fields()
     }
+
+
+def _with_graphs(
+    cls: type[Op], attributes: dict[str, Any], graphs: Sequence[Graph]
+) -> dict[str, Any]:
+    """Attributes in which numbers of graphs are the graphs. A number that is not there is 0."""
+    for field in cls.attr_fields():
+        if field.is_graph:
+            number = attributes.get(field.name, 0)
+            if not 0 <= number < len(graphs):
+                raise _NotUnderstoodError(
+                    f"{field.schema_name} is {number}, there are {len(graphs)} graphs"
+                )
+            attributes[field.name] = graphs[number]
+    return attributes
 
 
 def _value(field: Field, stored: Any) -> Any:

@@ -8,12 +8,14 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import DTypeLike
 
+from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT, Plan
 from luciole.interpreter.signature_runner import SignatureRunner
-from luciole.ir import Array, Graph, Model, Signature, Value
+from luciole.ir import Array, Graph, Model, Value
+from luciole.ir.calls import reachable
 from luciole.ir.dtypes import NUMPY
 
 
@@ -40,14 +42,17 @@ class TensorDetails(TypedDict):
 
 
 class Interpreter:
-    """Runs the main graph of a model.
+    """Runs the main graph of a model, or another ``graph`` of it.
 
     Every tensor can be read after a run: when one is asked for that made room for others, the model
     runs again on the same inputs, and from then on in memory that keeps everything, as it does from
     the beginning with ``keep_tensors``.
 
     ``num_threads`` above 1 lets threads share large operators: worth it where a core is free for
-    each of them; where not, they wait for each other.
+    each of them; where not, they wait for each other. ``loop_limit`` is how many steps a WHILE may
+    do.
+
+    Signatures of other graphs of the model run with the same variables.
 
     Raises UnsupportedError, listing what is missing, when the model holds operators without a
     kernel, and MemoryLimitError when it asks for more than ``memory_limit`` bytes.
@@ -60,16 +65,20 @@ class Interpreter:
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         keep_tensors: bool = False,
         num_threads: int = 1,
+        loop_limit: int = DEFAULT_LOOP_LIMIT,
+        graph: Graph | None = None,
     ) -> None:
         if num_threads < 1:
             raise InputError(f"num_threads is {num_threads}, it must be 1 or more")
         self.model = model
-        self.graph = model.graph
+        self.graph = model.graph if graph is None else graph
         self._memory_limit = memory_limit
         # a second run would move the state on, so a model with state keeps everything
-        self._keep = keep_tensors or any(v.is_variable for v in self.graph.values)
+        self._keep = keep_tensors or _has_state(self.graph)
         self._ran = False
         self._crew = Crew(num_threads) if num_threads > 1 else None
+        self._caller = Caller(loop_limit)
+        self._siblings: dict[Graph, Interpreter] = {}
         self._shapes: dict[Value, tuple[int, ...]] = {v: v.dims for v in self.graph.inputs}
         self._plan: Plan | None = None
         self._places: dict[int, Array] = {}
@@ -92,7 +101,9 @@ class Interpreter:
     def allocate_tensors(self) -> None:
         """Settle shapes, choose kernels and take memory. Needed once, and again after a resize."""
         if self._plan is None:
-            self._plan = Plan(self.graph, self._shapes, self._memory_limit, self._keep, self._crew)
+            self._plan = Plan(
+                self.graph, self._shapes, self._memory_limit, self._keep, self._crew, self._caller
+            )
             self._plan.reset_variables()
             self._places = _lasting(self._plan, self.graph)
             self._ran = False
@@ -206,29 +217,44 @@ class Interpreter:
         return [self._details(v) for v in self.graph.values]
 
     def reset_all_variables(self) -> None:
-        """Set every variable tensor (the state of an LSTM, ...) to its initial contents."""
+        """Set every variable tensor (the state of an LSTM, ...) to its initial contents.
+
+        What ASSIGN_VARIABLE has written stays, as in LiteRT.
+        """
         self.plan.reset_variables()
+        self._caller.reset_variables()
 
     def reset_before_run(self) -> None:
         """Let the next run start with fresh variables, also before memory was taken."""
         if self._plan is not None:
-            self._plan.reset_variables()
+            self.reset_all_variables()
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
-        """Argument and result names of every signature of the main graph."""
+        """Argument and result names of every signature."""
         return {
             s.key: {"inputs": [n for n, _ in s.inputs], "outputs": [n for n, _ in s.outputs]}
-            for s in self._signatures()
+            for s in self.model.signatures
         }
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """What takes a signature's arguments by name and returns its results by name."""
-        signatures = {s.key: s for s in self._signatures()}
+        signatures = {s.key: s for s in self.model.signatures}
         if signature_key is None and len(signatures) == 1:
             signature_key = next(iter(signatures))
         if signature_key not in signatures:
             raise InputError(f"there is no signature {signature_key!r}, only {sorted(signatures)}")
-        return SignatureRunner(self, signatures[signature_key])
+        signature = signatures[signature_key]
+        return SignatureRunner(self._of(signature.graph), signature)
+
+    def _of(self, graph: Graph) -> Interpreter:
+        """What runs a graph of the model with this interpreter's variables."""
+        if graph is self.graph:
+            return self
+        if graph not in self._siblings:
+            sibling = Interpreter(self.model, memory_limit=self._memory_limit, graph=graph)
+            sibling._crew, sibling._caller = self._crew, self._caller
+            self._siblings[graph] = sibling
+        return self._siblings[graph]
 
     # ----------------------------------------------------------------------- one call
     def run(self, inputs: Mapping[str, Any] | Any) -> dict[str, Array]:
@@ -289,9 +315,6 @@ class Interpreter:
             plan.run()
             self._ran = True
 
-    def _signatures(self) -> list[Signature]:
-        return [s for s in self.model.signatures if s.graph is self.graph]
-
     def _details(self, value: Value) -> TensorDetails:
         q = value.quantization
         scales = np.zeros(0, np.float32) if q is None or q.scale is None else q.scale
@@ -317,6 +340,14 @@ class Interpreter:
             },
             "sparsity_parameters": {},
         }
+
+
+def _has_state(graph: Graph) -> bool:
+    """Whether a run leaves something behind for the next one."""
+    graphs = reachable(graph)
+    return any(v.is_variable for g in graphs for v in g.values) or any(
+        op.stateful for g in graphs for op in g.ops
+    )
 
 
 def _lasting(plan: Plan, graph: Graph) -> dict[int, Array]:

@@ -13,16 +13,18 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller, check_result
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.lifetimes import lifetimes, shared_places
 from luciole.interpreter.memory import allocate
 from luciole.interpreter.observe import Observer
 from luciole.ir import Array, Graph, Op, UnsupportedError, Value
+from luciole.ir.calls import reachable
 from luciole.ir.passes.fold_constants import folded
 from luciole.ir.passes.infer_shapes import infer_op
 from luciole.ir.value import element_count
 from luciole.kernels import jit, registry
-from luciole.kernels.registry import Context, NativeStep, Reference
+from luciole.kernels.registry import Context, ExecutionError, NativeStep, Reference
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
 """Bytes of tensors that a model may ask for unless the caller raises it."""
@@ -36,8 +38,6 @@ class Step:
     source: Op
     reference: Reference
     native: NativeStep | None = None
-    in_place: bool = True
-    """Whether all results have a place; if not, shapes are known only when it ran."""
     nothing_to_do: bool = False
     """Whether the result stands in the operand's place already."""
 
@@ -73,8 +73,9 @@ class Plan:
 
     The plan works on a copy of the graph and owns every array that its steps point into. Tensors
     whose lifetimes do not meet share memory; with ``keep`` none do, so that all can be read after a
-    run. Threads of a ``crew`` share the steps that can be shared. Raises UnsupportedError and
-    MemoryLimitError.
+    run. Threads of a ``crew`` share the steps that can be shared. ``caller`` runs the graphs that
+    operators call and keeps variables; plans that share it share them. Raises UnsupportedError and
+    MemoryLimitError, and GraphError for graphs that call themselves.
     """
 
     def __init__(
@@ -84,8 +85,11 @@ class Plan:
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         keep: bool = False,
         crew: Crew | None = None,
+        caller: Caller | None = None,
     ) -> None:
+        _refuse_unsupported([op for called in reachable(graph) for op in called.ops])
         self._crew = crew
+        self._caller = Caller(DEFAULT_LOOP_LIMIT) if caller is None else caller
         self._memory_limit = memory_limit
         self.graph, values = graph.clone()
         self.values = values
@@ -104,9 +108,10 @@ class Plan:
         for value, place in shared.items():
             if place in memory.arrays:
                 self._contents[value] = memory.arrays[place].reshape(value.dims)
+        self._placed = set(self._contents)  # of the others, shapes are known only when they ran
         self._overwritten = {v for v in self._contents if shared.get(v, v) in memory.overwritten}
         with np.errstate(all="ignore"):
-            self.steps = [self._step(op, op.results[0] in shared) for op in remaining]
+            self.steps = [self._step(op, any(v in shared for v in op.results)) for op in remaining]
         self._schedule = self._grouped(self.steps)
         self._calls = [self._call(group) for group in self._schedule]
 
@@ -120,7 +125,6 @@ class Plan:
         """Infer shapes in order and compute what is constant; returns the operators that are left
         to run.
         """
-        _refuse_unsupported(self.graph.ops)
         remaining = []
         for op in self.graph.ops:
             infer_op(op, declared=False)
@@ -142,7 +146,7 @@ class Plan:
 
     def _step(self, op: Op, shared: bool) -> Step:
         in_place = all(value in self._contents for value in op.results)
-        step = Step(op, self._sources[op], registry.find_reference(op), in_place=in_place)
+        step = Step(op, self._sources[op], self._reference(op))
         if shared and in_place:
             step.nothing_to_do = True
             return step
@@ -152,6 +156,18 @@ class Plan:
             operands = tuple(None if v is None else self._contents[v] for v in op.operands)
             step.native = build(op, Context(operands, tuple(self._contents[v] for v in op.results)))
         return step
+
+    def _reference(self, op: Op) -> Reference:
+        kernel = registry.find_stateful(op)
+        if kernel is None:
+            return registry.find_reference(op)
+        return self._caller.bound(kernel, self._plan_of)
+
+    def _plan_of(self, graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Plan:
+        """The plan of a graph that an operator calls, within what is left of the memory."""
+        left = self._memory_limit - self.arena_bytes - self._caller.arena_bytes
+        given = dict(zip(graph.inputs, shapes, strict=True))
+        return Plan(graph, given, left, crew=self._crew, caller=self._caller)
 
     def array(self, value: Value) -> Array | None:
         """The contents of a tensor of the original graph.
@@ -221,8 +237,13 @@ class Plan:
     def _run_reference(self, step: Step) -> None:
         operands = [None if v is None else self._contents[v] for v in step.op.operands]
         results = registry.call(step.reference, step.op, operands)
-        for value, array in zip(step.op.results, results, strict=True):
-            if step.in_place:
+        if len(results) != len(step.op.results):
+            raise ExecutionError(
+                f"{step.op}: {len(results)} results were computed, it has {len(step.op.results)}"
+            )
+        for number, (value, array) in enumerate(zip(step.op.results, results, strict=True)):
+            check_result(step.op, number, array)
+            if value in self._placed:
                 self._contents[value][...] = array
             else:
                 self._contents[value] = array
@@ -246,7 +267,8 @@ def _refuse_unsupported(ops: Sequence[Op]) -> None:
     reasons: dict[str, list[str]] = {}
     for op in ops:
         try:
-            registry.find_reference(op)
+            if registry.find_stateful(op) is None:
+                registry.find_reference(op)
         except UnsupportedError as error:
             reasons.setdefault(op.kind, []).append(str(error))
     if reasons:

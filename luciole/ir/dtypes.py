@@ -26,8 +26,9 @@ NUMPY: dict[TensorType, np.dtype[Any]] = {
     TensorType.BOOL: np.dtype(np.bool_),
     TensorType.COMPLEX64: np.dtype(np.complex64),
     TensorType.COMPLEX128: np.dtype(np.complex128),
+    TensorType.RESOURCE: np.dtype(np.int32),
 }
-"""Types whose buffer is simply the array's bytes."""
+"""Types whose buffer is simply the array's bytes. A resource is the number of a variable."""
 
 PACKED: dict[TensorType, tuple[int, np.dtype[Any]]] = {
     TensorType.INT2: (2, np.dtype(np.int8)),
@@ -38,7 +39,7 @@ PACKED: dict[TensorType, tuple[int, np.dtype[Any]]] = {
 unpacked type.
 """
 
-_OF_NUMPY = {dtype: t for t, dtype in NUMPY.items()}
+_OF_NUMPY = {dtype: t for t, dtype in NUMPY.items() if t != TensorType.RESOURCE}
 
 
 def tensor_type(dtype: np.dtype[Any]) -> TensorType:

@@ -61,6 +61,12 @@ class Model:
             new, values = graph.clone()
             copy.add_graph(new)
             maps[id(graph)] = values
+        copies = dict(zip(self.graphs, copy.graphs, strict=True))
+        for op in all_ops(copy.graphs):
+            for field_ in op.attr_fields():
+                if field_.is_graph:
+                    called = getattr(op, field_.name)
+                    setattr(op, field_.name, copies.get(called, called))
         for s in self.signatures:
             values = maps[id(s.graph)]
             new = copy.graphs[self.graphs.index(s.graph)]

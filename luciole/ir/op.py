@@ -46,6 +46,7 @@ class Field:
     explicit: bool = False
     column: str | None = None
     dump: str | None = None
+    is_graph: bool = False
     name: str = ""
     index: int = 0
 
@@ -96,6 +97,11 @@ def attr(*, default: Any, field: str | None = None, dump: str | None = None) -> 
     return Field("attr", default, column=field, dump=dump)
 
 
+def subgraph(*, default: Any = None, field: str | None = None, dump: str | None = None) -> Any:
+    """A graph of the model that the operator calls. A file has its number."""
+    return Field("attr", default, column=field, dump=dump, is_graph=True)
+
+
 def dtype_of(name: str) -> Callable[[Any], TensorType]:
     """Dtype rule: the element type of the named operand."""
 
@@ -118,15 +124,21 @@ def like(name: str) -> Callable[[Any], Shape]:
     return rule
 
 
-@dataclass_transform(field_specifiers=(operand, operands, attr))
+@dataclass_transform(field_specifiers=(operand, operands, attr, subgraph))
 class Op:
-    """Base of every operator. See docs/adding-an-operator.md for how a class is declared."""
+    """Base of every operator. See docs/adding-an-operator.md for how a class is declared.
+
+    ``stateful`` says that more happens than that results are computed from operands: something is
+    read or written that outlives a run, or another graph is called, which may do so. Such an
+    operator is never computed beforehand and never removed.
+    """
 
     code: ClassVar[BuiltinOperator]
     options: ClassVar[str | None] = None
     custom_code: ClassVar[str | None] = None
     result_names: ClassVar[tuple[str, ...]] = ("output",)
     variadic_results: ClassVar[bool] = False
+    stateful: ClassVar[bool] = False
     quant: ClassVar[Quant | None] = None
     fields: ClassVar[tuple[Field, ...]] = ()
 
@@ -256,6 +268,11 @@ class Op:
                 new.users.append(Use(self, slot))
         self.operands = tuple(slots)
 
+    def called_graphs(self) -> tuple[Graph, ...]:
+        """The graphs that the operator may call, in the order of its attributes."""
+        given = (getattr(self, f.name) for f in self.attr_fields() if f.is_graph)
+        return tuple(graph for graph in given if graph is not None)
+
     def attributes(self) -> dict[str, Any]:
         """Attribute values by attribute name."""
         return {f.name: getattr(self, f.name) for f in self.attr_fields()}
@@ -334,6 +351,7 @@ _RESERVED = frozenset(
         "options",
         "quant",
         "fields",
+        "stateful",
     }
 )
 
@@ -371,6 +389,7 @@ class UnknownOp(Op):
 
     inputs: tuple[Value | None, ...] = operands()
     variadic_results = True
+    stateful = True
 
     def __init__(self, number: int, inputs: Sequence[Value | None] = (), **given: Any) -> None:
         self._setup()

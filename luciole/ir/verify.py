@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from luciole.ir.calls import reachable
 from luciole.ir.dtypes import byte_count
-from luciole.ir.errors import ShapeError
+from luciole.ir.errors import GraphError, ShapeError
 from luciole.ir.graph import Graph, Model
 from luciole.ir.op import Op, UnknownOp
 from luciole.ir.value import Shape, Value, element_count, shape_text
@@ -45,8 +46,14 @@ def verify(model: Model) -> list[Finding]:
     if not model.graphs:
         findings.append(Finding(Severity.ERROR, "NO_GRAPH", "model", "there is no graph"))
     for index, graph in enumerate(model.graphs):
+        path = f"subgraphs[{index}]"
+        try:
+            reachable(graph)
+        except GraphError as error:  # what follows would not end
+            findings.append(Finding(Severity.ERROR, "CALLS", path, str(error)))
+            continue
         for check in _CHECKS:
-            findings.extend(check(graph, f"subgraphs[{index}]"))
+            findings.extend(check(graph, path))
     return findings
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -15,12 +15,24 @@ import numpy as np
 import luciole.ir.ops  # registers every operator class
 import luciole.kernels
 from luciole.ir import Array, LucioleError, Op, TensorType, UnknownOp, UnsupportedError, Value
+from luciole.ir.calls import Call
 from luciole.ir.dtypes import NUMPY
+from luciole.kernels import custom
 
 Reference = Callable[..., Any]
 """``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic
 operand is a tuple. A kernel reads its operands and returns fresh arrays; only variable tensors are
 written in place.
+"""
+
+Calls = Generator[Call, tuple[Array, ...], tuple[Array, ...]]
+"""A kernel that has graphs run for it: it yields each call, is sent what the graph returned, and
+returns its results.
+"""
+
+Stateful = Callable[..., Any]
+"""``kernel(op, state, *operands)`` of an operator that is more than its operands: as a reference
+kernel, but given what outlives a run (``luciole.kernels.state.State``), and it may be ``Calls``.
 """
 
 Signature = tuple[TensorType, ...]
@@ -80,6 +92,7 @@ Build = Callable[[Any, Context], "NativeStep | None"]
 
 _REFERENCE: dict[tuple[type[Op], Signature], Reference] = {}
 _NATIVE: dict[tuple[type[Op], Signature], Build] = {}
+_STATEFUL: dict[type[Op], Stateful] = {}
 _RESHAPES: set[type[Op]] = set()
 _T = TypeVar("_T", Reference, Build)
 
@@ -94,6 +107,18 @@ def reference(
     ones.
     """
     return _register(_REFERENCE, cls, signatures)
+
+
+def stateful(cls: type[O]) -> Callable[[Stateful], Stateful]:
+    """Register the kernel of an operator that calls graphs or has state, for all element types."""
+
+    def register(kernel: Stateful) -> Stateful:
+        if cls in _STATEFUL:
+            raise TypeError(f"{cls.__name__} has two kernels")
+        _STATEFUL[cls] = kernel
+        return kernel
+
+    return register
 
 
 def native(cls: type[O], *signatures: TensorType | Signature) -> Callable[[Build], Build]:
@@ -146,10 +171,19 @@ def data_types(op: Op) -> Signature:
 def find_reference(op: Op) -> Reference:
     """The NumPy kernel of an operator. Raises UnsupportedError that says what there is."""
     load_kernels()
-    found = _REFERENCE.get((type(op), data_types(op)))
+    if isinstance(op, UnknownOp):
+        found = custom.kernel(op)
+    else:
+        found = _REFERENCE.get((type(op), data_types(op)))
     if found is None:
         raise UnsupportedError(missing(op))
     return found
+
+
+def find_stateful(op: Op) -> Stateful | None:
+    """The kernel of an operator that calls graphs or has state, None for all others."""
+    load_kernels()
+    return _STATEFUL.get(type(op))
 
 
 def find_native(op: Op) -> Build | None:
@@ -161,14 +195,19 @@ def find_native(op: Op) -> Build | None:
 def missing(op: Op) -> str:
     """Why an operator has no kernel, and what there is."""
     if isinstance(op, UnknownOp):
-        return f"operator {op.kind} is not supported" + (f" ({op.reason})" if op.reason else "")
+        hint = op.reason or (custom.HINT if op.custom else "")
+        return f"operator {op.kind} is not supported" + (f" ({hint})" if hint else "")
     have = sorted(_names(s) for cls, s in _REFERENCE if cls is type(op))
     return f"{op}: no kernel for {_names(data_types(op))}; there is {', '.join(have) or 'none'}"
 
 
 def registered() -> Iterator[tuple[str, type[Op], Signature]]:
-    """Every kernel there is: kind ("reference" or "native"), operator class, signature."""
+    """Every kernel there is: kind ("reference", "native" or "stateful"), operator class, signature
+    (empty for stateful ones: they take all types).
+    """
     load_kernels()
+    for cls in _STATEFUL:
+        yield "stateful", cls, ()
     for cls, signature in _REFERENCE:
         yield "reference", cls, signature
     for cls, signature in _NATIVE:

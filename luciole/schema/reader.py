@@ -23,6 +23,8 @@ _I32 = struct.Struct("<i")
 _LETTERS = dict(zip(SCALARS, "BbBhHiIqQfd", strict=True))
 _SCALAR = {name: struct.Struct(f"<{letter}") for name, letter in _LETTERS.items()}
 _HEADER = 8
+_MOST_ENTRIES = 1 << 24
+"""Tables and texts: far more than any model has, far fewer than a file of zeros could claim."""
 _SLOT = 2
 
 
@@ -72,7 +74,7 @@ class Reader:
         self.unknown: list[str] = []
         # A table takes 4 bytes at least, so more of them means that offsets were shared to blow the
         # file up.
-        self.budget = self.size // 4
+        self.budget = min(self.size // 4, _MOST_ENTRIES)
 
     def need(self, position: int, size: int, what: str) -> None:
         """Refuse a stretch of bytes that is not inside the file."""
@@ -89,7 +91,6 @@ class Reader:
 
     def table(self, cls: type[Table], position: int) -> Any:
         """Decode the table at a position."""
-        self._spend(cls.__name__)
         slots = self._slots(cls, position)
         given: dict[str, Any] = {}
         for field in cls.fields:
@@ -100,8 +101,8 @@ class Reader:
                     given[field.name] = value
         return cls(**given)
 
-    def _spend(self, what: str) -> None:
-        self.budget -= 1
+    def _spend(self, what: str, count: int = 1) -> None:
+        self.budget -= count
         if self.budget < 0:
             raise FormatError(f"damaged file: more {what} entries than {self.size} bytes can hold")
 
@@ -186,8 +187,8 @@ class Reader:
         return length
 
     def _string(self, position: int) -> str:
-        self._spend("text")
         length = self._length(position, 1, "a text")
+        self._spend("text", length // 4)
         return bytes(self.view[position + 4 : position + 4 + length]).decode(
             "utf-8", "surrogateescape"
         )
@@ -202,6 +203,7 @@ class Reader:
 
     def _list(self, field: Field, position: int) -> list[Any]:
         length = self._length(position, 4, f"list {field.name}")
+        self._spend(field.name, length)
         items = [self.offset(position + 4 + 4 * i) for i in range(length)]
         if field.kind == "strings":
             return [self._string(item) for item in items]

@@ -27,20 +27,19 @@ _FLAGS = {
     "float": number_types.Float32Flags,
     "double": number_types.Float64Flags,
 }
-_LARGEST = 2**31 - 1
+LARGEST = 2**31 - 1
+"""Bytes of a flatbuffer: its offsets are signed."""
 
 
 def write(model: Model, dialect: Dialect) -> bytes:
-    """Encode a model file.
+    """Encode a model file as one flatbuffer.
 
-    Raises FormatError when the format cannot hold something (it is named) or the file would pass 2
-    GB.
+    Raises FormatError when the format cannot hold something (it is named) or the flatbuffer would
+    pass 2 GB (``luciole.schema.large`` puts constants behind it).
     """
     data = sum(b.data.nbytes for b in model.buffers or () if b.data is not None)
-    if data > _LARGEST:
-        raise FormatError(
-            f"{data} bytes of constants: a file over {_LARGEST} bytes cannot be written yet"
-        )
+    if data > LARGEST:
+        raise FormatError(f"{data} bytes of constants: a flatbuffer has at most {LARGEST} bytes")
     builder = flatbuffers.Builder(data + 4096)
     writer = Writer(builder, dialect)
     builder.Finish(writer.table(model), file_identifier=dialect.identifier)

@@ -267,3 +267,10 @@ def test_data_behind_the_tables_is_read() -> None:
     (model.buffers or [])[1].offset = end
     content = write(model, TFLITE).ljust(end, b"\0") + b"\1\2\3\4"
     assert np.array_equal(from_bytes(content).buffers[1].data, octets(1, 2, 3, 4))  # type: ignore[arg-type]  # there is data
+
+
+def test_reading_refuses_a_long_text_that_many_share() -> None:
+    tensor = bare_table(3, 16) + text(b"x" * 1000)
+    graphs = shared(1, bare_table(0, 16) + shared(1000, tensor))
+    with pytest.raises(FormatError, match=r"more text entries than \d+ bytes can hold"):
+        read(handmade(SUBGRAPHS, graphs))

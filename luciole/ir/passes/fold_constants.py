@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import LucioleError
 from luciole.ir.graph import Graph
-from luciole.ir.op import Op, UnknownOp
+from luciole.ir.op import Op
 from luciole.ir.passes.infer_shapes import infer_op
 from luciole.ir.value import element_count
 
@@ -49,7 +49,7 @@ def folded(op: Op, evaluate: Evaluate) -> Sequence[Array] | None:
     """An operator's results where they are known: by shapes alone, or because every operand is
     constant.
     """
-    if isinstance(op, UnknownOp):
+    if op.stateful:
         return None
     by_shape = op.fold()
     if by_shape is not None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from luciole.ir.graph import Graph, Model
-from luciole.ir.op import Op, UnknownOp
+from luciole.ir.op import Op
 from luciole.ir.value import Value
 
 
 def remove_dead(graph: Graph) -> bool:
     """Remove operators none of whose results is used, and tensors that nothing uses.
 
-    Operators that may do more than compute stay: unknown ones, and those that write a variable.
+    Operators that may do more than compute stay: stateful ones, and those that write a variable.
     """
     before = (len(graph.ops), len(graph.values))
     for op in reversed(list(graph.ops)):
@@ -33,7 +33,7 @@ def remove_dead_buffers(model: Model) -> bool:
 
 
 def _is_needed(op: Op) -> bool:
-    if isinstance(op, UnknownOp) or any(v is not None and v.is_variable for v in op.operands):
+    if op.stateful or any(v is not None and v.is_variable for v in op.operands):
         return True
     return any(value.users or value.is_output for value in op.results)
 

@@ -1,0 +1,123 @@
+"""Operators that call other graphs of the model: IF, WHILE, CALL, CALL_ONCE."""
+
+from collections.abc import Iterator
+
+from luciole.ir.calls import merged, mismatches, result_shapes
+from luciole.ir.errors import ShapeError
+from luciole.ir.graph import Graph
+from luciole.ir.op import Op, operand, operands, subgraph
+from luciole.ir.value import Shape, Value
+from luciole.schema.enums import BuiltinOperator, TensorType
+
+
+class _Calling(Op):
+    """What they share: a result for each output of a graph that is called."""
+
+    variadic_results = True
+    stateful = True
+
+    def _graph(self, name: str) -> Graph:
+        graph = getattr(self, name)
+        if not isinstance(graph, Graph):
+            raise ShapeError(f"{name} is not given")
+        return graph
+
+
+class If(_Calling, code=BuiltinOperator.IF, options="IfOptions"):
+    """What ``then_graph`` returns for the inputs, ``else_graph`` where the condition is false."""
+
+    condition: Value = operand(dtype=(TensorType.BOOL,))
+    inputs: tuple[Value, ...] = operands()
+
+    then_graph: Graph = subgraph(field="then_subgraph_index", dump="then_subgraph_index")
+    else_graph: Graph = subgraph(field="else_subgraph_index", dump="else_subgraph_index")
+
+    def infer_shape(self, /) -> tuple[Shape, ...]:
+        shapes = [value.shape for value in self.inputs]
+        first, second = (
+            result_shapes(self._graph(name), shapes) for name in ("then_graph", "else_graph")
+        )
+        if len(first) != len(second):
+            raise ShapeError(f"one graph has {len(first)} outputs, the other {len(second)}")
+        return merged(first, second)
+
+    def infer_dtype(self, /) -> tuple[TensorType, ...]:
+        return tuple(value.dtype for value in self._graph("then_graph").outputs)
+
+    def verify(self, /) -> Iterator[str]:
+        for graph in self.called_graphs():
+            yield from mismatches(self.inputs, graph.inputs, "inputs", graph)
+            yield from mismatches(self.results, graph.outputs, "results", graph)
+
+
+class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
+    """Call ``body_graph`` on its own outputs as long as a condition holds.
+
+    It starts on the inputs, and goes on while ``condition_graph`` returns true for what is next.
+    """
+
+    inputs: tuple[Value, ...] = operands()
+
+    condition_graph: Graph = subgraph(field="cond_subgraph_index", dump="cond_subgraph_index")
+    body_graph: Graph = subgraph(field="body_subgraph_index", dump="body_subgraph_index")
+
+    def infer_shape(self, /) -> tuple[Shape, ...]:
+        """Extents that a step changes are unknown."""
+        body = self._graph("body_graph")
+        if len(self.inputs) != len(body.outputs):
+            raise ShapeError(f"{len(self.inputs)} inputs, the body has {len(body.outputs)} outputs")
+        before: tuple[Shape, ...] = ()
+        shapes = tuple(value.shape for value in self.inputs)
+        while shapes != before:  # each round makes an extent unknown: it ends
+            before, shapes = shapes, merged(shapes, result_shapes(body, shapes))
+        return shapes
+
+    def infer_dtype(self, /) -> tuple[TensorType, ...]:
+        return tuple(value.dtype for value in self._graph("body_graph").outputs)
+
+    def verify(self, /) -> Iterator[str]:
+        for graph in self.called_graphs():
+            yield from mismatches(self.inputs, graph.inputs, "inputs", graph)
+        body, condition = self.body_graph, self.condition_graph
+        if body is not None:
+            yield from mismatches(self.inputs, body.outputs, "inputs", body)
+        if condition is not None and [v.dtype for v in condition.outputs] != [TensorType.BOOL]:
+            yield f"graph {condition.name!r} must return one BOOL that says whether to go on"
+
+
+class Call(_Calling, code=BuiltinOperator.CALL, options="CallOptions"):
+    """What another graph returns for the inputs."""
+
+    inputs: tuple[Value, ...] = operands()
+
+    graph_: Graph = subgraph(field="subgraph")
+
+    def infer_shape(self, /) -> tuple[Shape, ...]:
+        return result_shapes(self._graph("graph_"), [value.shape for value in self.inputs])
+
+    def infer_dtype(self, /) -> tuple[TensorType, ...]:
+        return tuple(value.dtype for value in self._graph("graph_").outputs)
+
+    def verify(self, /) -> Iterator[str]:
+        for graph in self.called_graphs():
+            yield from mismatches(self.inputs, graph.inputs, "inputs", graph)
+            yield from mismatches(self.results, graph.outputs, "results", graph)
+
+
+class CallOnce(_Calling, code=BuiltinOperator.CALL_ONCE, options="CallOnceOptions"):
+    """Call a graph without inputs and outputs, only in the first run: it sets variables up."""
+
+    result_names = ()
+
+    init_graph: Graph = subgraph(field="init_subgraph_index", dump="init_subgraph_index")
+
+    def infer_shape(self, /) -> tuple[Shape, ...]:
+        return ()
+
+    def infer_dtype(self, /) -> tuple[TensorType, ...]:
+        return ()
+
+    def verify(self, /) -> Iterator[str]:
+        for graph in self.called_graphs():
+            yield from mismatches((), graph.inputs, "operands", graph)
+            yield from mismatches((), graph.outputs, "results", graph)

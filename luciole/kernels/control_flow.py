@@ -1,0 +1,47 @@
+"""IF, WHILE, CALL and CALL_ONCE: which graphs run, on what, as often as what they return says."""
+
+from __future__ import annotations
+
+from luciole.ir import Array, LucioleError
+from luciole.ir.calls import Call
+from luciole.ir.ops import control_flow as ops
+from luciole.kernels.registry import Calls, stateful
+from luciole.kernels.state import State
+
+
+@stateful(ops.If)
+def if_(op: ops.If, state: State, condition: Array, inputs: tuple[Array, ...]) -> Calls:
+    """One of the two graphs, by a condition of one element."""
+    return (yield Call(op.then_graph if _truth(condition) else op.else_graph, inputs))
+
+
+@stateful(ops.While)
+def while_(op: ops.While, state: State, inputs: tuple[Array, ...]) -> Calls:
+    """Raises LucioleError after as many steps as the state's ``loop_limit`` allows."""
+    for _ in range(state.loop_limit):
+        (condition,) = yield Call(op.condition_graph, inputs)
+        if not _truth(condition):
+            return inputs
+        inputs = yield Call(op.body_graph, inputs)
+    raise LucioleError(f"the loop goes on after {state.loop_limit} steps: raise loop_limit")
+
+
+@stateful(ops.Call)
+def call(op: ops.Call, state: State, inputs: tuple[Array, ...]) -> Calls:
+    """The one graph."""
+    return (yield Call(op.graph_, inputs))
+
+
+@stateful(ops.CallOnce)
+def call_once(op: ops.CallOnce, state: State) -> Calls:
+    """The graph, unless it ran already."""
+    if op.init_graph not in state.once:
+        yield Call(op.init_graph, ())
+        state.once.add(op.init_graph)
+    return ()
+
+
+def _truth(condition: Array) -> bool:
+    if condition.size != 1:
+        raise LucioleError(f"the condition has {condition.size} elements, 1 is needed")
+    return bool(condition.reshape(-1)[0])

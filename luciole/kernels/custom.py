@@ -1,0 +1,76 @@
+"""CUSTOM operators that a user computes with functions of his own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError, UnknownOp
+from luciole.ir.text_flexbuffer import read_map
+from luciole.ir.text_options import custom_bytes
+
+HINT = "luciole.custom_operator lets a function compute it"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+
+
+def custom_operator(code: str) -> Callable[[F], F]:
+    """Let a function compute the CUSTOM operators with the given code, in all interpreters made
+    from then on.
+
+    The function, of Python or compiled by numba, is given the operands as arrays (None for absent
+    ones) in the file's order, read-only, and the operator's options by name where they are a
+    FlexBuffer map; other bytes as ``options``. It returns an array, or a tuple of them for several
+    results, of the element types that the file says; extents that the file leaves open may be
+    any::
+
+        @luciole.custom_operator("Swish")
+        def swish(x, beta=1.0):
+            return x / (1 + np.exp(-beta * x))
+
+    A second function for a code takes the place of the first.
+    """
+
+    def register(function: F) -> F:
+        _FUNCTIONS[code] = function
+        return function
+
+    return register
+
+
+def kernel(op: UnknownOp) -> Callable[..., Any] | None:
+    """The kernel of a CUSTOM operator that somebody has given a function for, else None."""
+    function = _FUNCTIONS.get(op.custom or "")
+    return None if function is None else partial(_compute, function)
+
+
+def _compute(
+    function: Callable[..., Any], op: UnknownOp, inputs: tuple[Array | None, ...]
+) -> tuple[Array, ...]:
+    options = _options(op)
+    try:
+        found = function(*map(_read_only, inputs), **options)
+    except Exception as error:  # whatever a user's function raises; its own trace is the cause
+        raise LucioleError(f"the function for it raised {type(error).__name__}: {error}") from error
+    return tuple(np.asarray(a) for a in (found if isinstance(found, tuple) else (found,)))
+
+
+def _read_only(array: Array | None) -> Array | None:
+    if array is None:
+        return None
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _options(op: UnknownOp) -> dict[str, Any]:
+    raw = custom_bytes(op)
+    if not raw:
+        return {}
+    found = read_map(raw)
+    return {"options": raw} if found is None else dict(found)

@@ -1,0 +1,40 @@
+"""What outlives a run: variables by number, and which graphs ran once."""
+
+from __future__ import annotations
+
+from luciole.ir import Array, Graph, LucioleError
+
+
+class State:
+    """The variables of an interpreter.
+
+    ``once`` are the graphs that CALL_ONCE has run; ``loop_limit`` is how many steps a WHILE may do.
+    """
+
+    def __init__(self, loop_limit: int) -> None:
+        self.loop_limit = loop_limit
+        self.once: set[Graph] = set()
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._contents: dict[int, Array] = {}
+
+    def handle(self, container: str, name: str) -> int:
+        """The number of a variable, from 0 in the order in which they are named first."""
+        return self._numbers.setdefault((container, name), len(self._numbers))
+
+    def assign(self, handle: int, array: Array) -> None:
+        """Let a variable hold a copy of an array. Raises LucioleError when there is no such one."""
+        self._name(handle)
+        self._contents[handle] = array.copy()
+
+    def read(self, handle: int) -> Array:
+        """What a variable holds. Raises LucioleError when nothing was assigned to it."""
+        name = self._name(handle)
+        if handle not in self._contents:
+            raise LucioleError(f"variable {name!r} is read before anything was assigned to it")
+        return self._contents[handle]
+
+    def _name(self, handle: int) -> str:
+        for (_, name), number in self._numbers.items():
+            if number == handle:
+                return name
+        raise LucioleError(f"there is no variable {handle}")

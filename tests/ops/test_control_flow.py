@@ -1,0 +1,298 @@
+"""Operators that call other graphs, against LiteRT: values, shapes, state, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.importers import import_model
+from luciole.interpreter import Interpreter
+from luciole.ir import Array, Graph, GraphError, LucioleError, Model, ShapeError, TensorType, Value
+from luciole.ir.calls import MOST_OPERATORS
+from luciole.ir.ops.comparisons import Less
+from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.control_flow import Call, CallOnce, If, While
+from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
+from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.verify import verify
+from tests.support import litert
+
+
+def f32(numbers: Any) -> Array:
+    return np.array(numbers, np.float32)
+
+
+X, Y = f32([[1, 2, 3]]), f32([[10], [20]])
+BOOL = TensorType.BOOL
+
+
+def add_graph(model: Model, name: str, *shapes: tuple[int, ...]) -> Graph:
+    """An empty graph with inputs of the given shapes."""
+    graph = model.add_graph(Graph(name))
+    for i, shape in enumerate(shapes):
+        graph.add_input(f"{name}/{i}", shape)
+    return graph
+
+
+def finish(graph: Graph, cls: Any, *operands: Value, **attributes: Any) -> None:
+    """Append an operator whose results are the graph's outputs."""
+    op = cls.from_operands(operands, attributes)
+    graph.append(op, *[f"{graph.name}/y{i}" for i in range(len(op.result_shapes()))])
+    graph.outputs = list(op.results)
+
+
+def branches() -> Model:
+    """x + y where the condition is true, else x * y."""
+    model = Model()
+    main = model.add_graph(Graph("main"))
+    condition = main.add_input("condition", (), BOOL)
+    x, y = main.add_input("x", X.shape), main.add_input("y", Y.shape)
+    graphs = [add_graph(model, name, X.shape, Y.shape) for name in ("sum", "product")]
+    for graph, cls in zip(graphs, (Add, Mul), strict=True):
+        finish(graph, cls, *graph.inputs)
+    finish(main, If, condition, x, y, then_graph=graphs[0], else_graph=graphs[1])
+    return model
+
+
+def growing(limit: float) -> Model:
+    """Doubles x, and puts rows of y under each other, while the only element of x is small."""
+    model = Model()
+    main = model.add_graph(Graph("main"))
+    x, y = main.add_input("x", (1,)), main.add_input("y", (1, 3))
+    condition, body = (add_graph(model, name, (1,), (1, 3)) for name in ("condition", "body"))
+    finish(condition, Less, condition.inputs[0], condition.add_constant("end", f32([limit])))
+    body.append(Add(body.inputs[0], body.inputs[0]), "twice")
+    body.append(Concatenation((body.inputs[1],) * 2, axis=0), "rows")
+    body.outputs = [op.output for op in body.ops]
+    finish(main, While, x, y, condition_graph=condition, body_graph=body)
+    return model
+
+
+def run(model: Model, *arrays: Array, **settings: Any) -> list[Array]:
+    interpreter = Interpreter(model, **settings)
+    interpreter.allocate_tensors()
+    for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    interpreter.invoke()
+    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+
+
+def same(ours: Sequence[Array], theirs: Sequence[Array]) -> None:
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b, strict=True)
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_if_gives_what_litert_gives(condition: bool) -> None:
+    model, arrays = branches(), (np.array(condition), X, Y)
+    same(run(model, *arrays), litert(to_bytes(model, "tflite"), arrays))
+    same(run(model, *arrays), [X + Y if condition else X * Y])
+
+
+@pytest.mark.parametrize("start", [1, 3, 100])
+def test_while_gives_what_litert_gives_when_shapes_grow(start: float) -> None:
+    model, arrays = growing(20), (f32([start]), X)
+    assert model.graph.outputs[1].shape == (None, 3)
+    ours = run(model, *arrays)
+    same(ours, litert(to_bytes(model, "tflite"), arrays))
+    steps = int(np.ceil(np.log2(max(20 / start, 1))))
+    same(ours, [f32([start * 2**steps]), np.repeat(X, 2**steps, axis=0)])
+
+
+def test_a_step_of_while_may_swap_its_inputs() -> None:
+    model = Model()
+    main = model.add_graph(Graph("main"))
+    inputs = [main.add_input(name, (1,)) for name in "nxy"]
+    condition, body = (add_graph(model, name, (1,), (1,), (1,)) for name in ("condition", "body"))
+    finish(condition, Less, condition.inputs[0], condition.add_constant("end", f32([3])))
+    body.append(Add(body.inputs[0], body.add_constant("one", f32([1]))), "next")
+    body.outputs = [body.ops[0].output, body.inputs[2], body.inputs[1]]
+    finish(main, While, *inputs, condition_graph=condition, body_graph=body)
+    arrays = [f32([n]) for n in (0, 5, 7)]
+    same(run(model, *arrays), [f32([n]) for n in (3, 7, 5)])
+    # LiteRT copies one over the other before it is read: 3, 7, 7
+
+
+def test_call_returns_what_the_graph_does() -> None:
+    model = Model()
+    main = model.add_graph(Graph("main"))
+    called = add_graph(model, "called", X.shape, Y.shape)
+    finish(called, Add, *called.inputs)
+    x, y = main.add_input("x", X.shape), main.add_input("y", Y.shape)
+    finish(main, Call, x, y, graph_=called)
+    same(run(model, X, Y), [X + Y])
+
+
+def counter() -> Model:
+    """Adds x to a variable that starts at 5, and returns it."""
+    model = Model()
+    main = model.add_graph(Graph("main"))
+    begin = model.add_graph(Graph("begin"))
+    for graph in (main, begin):
+        graph.append(VarHandle(container="", shared_name="total"), f"{graph.name}/handle")
+    begin.append(AssignVariable(begin.ops[0].output, begin.add_constant("five", f32([5]))))
+    main.append(CallOnce(init_graph=begin))
+    x = main.add_input("x", (1,))
+    handle = main.ops[0].output
+    held = main.add_value(Value("held", TensorType.FLOAT32, (1,)))
+    main.append(ReadVariable(handle), results=[held])
+    main.append(Add(held, x), "total")
+    main.append(AssignVariable(handle, main.ops[-1].output))
+    main.outputs = [main.ops[-2].output]
+    return model
+
+
+def test_variables_outlive_a_run_as_in_litert() -> None:
+    from ai_edge_litert.interpreter import Interpreter as LiteRT
+
+    model = counter()
+    ours, theirs = Interpreter(model), LiteRT(model_content=to_bytes(model, "tflite"))
+    for interpreter in (ours, theirs):
+        interpreter.allocate_tensors()
+        number, out = (
+            d[0]["index"]
+            for d in (interpreter.get_input_details(), interpreter.get_output_details())
+        )
+        found = []
+        for x in (1, 2, 10):
+            interpreter.set_tensor(number, f32([x]))
+            interpreter.invoke()
+            found.append(float(interpreter.get_tensor(out)[0]))
+        interpreter.reset_all_variables()
+        interpreter.invoke()
+        found.append(float(interpreter.get_tensor(out)[0]))
+        assert found == [6, 8, 18, 28]
+
+
+def test_signatures_of_several_graphs_share_variables() -> None:
+    model = counter()
+    reader = model.add_graph(Graph("reader"))
+    reader.append(VarHandle(container="", shared_name="total"), "reader/handle")
+    held = reader.add_value(Value("now", TensorType.FLOAT32, (1,)))
+    reader.append(ReadVariable(reader.ops[0].output), results=[held])
+    reader.outputs = [held]
+    main = model.graph
+    model.signatures = [
+        luciole.ir.Signature("add", main, [("x", main.inputs[0])], [("total", main.outputs[0])]),
+        luciole.ir.Signature("read", reader, [], [("now", held)]),
+    ]
+    from ai_edge_litert.interpreter import Interpreter as LiteRT
+
+    for interpreter in (Interpreter(model), LiteRT(model_content=to_bytes(model, "tflite"))):
+        assert interpreter.get_signature_list().keys() == {"add", "read"}
+        add, read = (interpreter.get_signature_runner(key) for key in ("add", "read"))
+        for x, total in ((1, 6), (2, 8)):
+            assert add(x=f32([x]))["total"] == [total]
+            assert read()["now"] == [total]
+
+
+def test_graphs_stay_who_they_are_in_files_and_copies() -> None:
+    model = branches()
+    again, findings = import_model(to_bytes(model))
+    copy = model.clone()
+    assert not findings
+    for other in (again, copy):
+        op = other.graph.ops[0]
+        assert isinstance(op, If)
+        assert (op.then_graph, op.else_graph) == tuple(other.graphs[1:])
+    assert to_bytes(again) == to_bytes(model) == to_bytes(copy)
+    same(run(again, np.array(True), X, Y), [X + Y])
+
+
+def test_operators_with_effects_are_never_removed() -> None:
+    model = counter()
+    remove_dead(model.graph)
+    assert [op.kind for op in model.graph.ops] == [
+        "VAR_HANDLE", "CALL_ONCE", "READ_VARIABLE", "ADD", "ASSIGN_VARIABLE",
+    ]  # fmt: skip
+
+
+def test_shapes_of_called_graphs_follow_the_operands() -> None:
+    model = branches()
+    interpreter = Interpreter(model)
+    wide = f32([[1, 2, 3, 4, 5]])
+    ours = interpreter.run({"condition": np.array(True), "x": wide, "y": Y})
+    same(list(ours.values()), [wide + Y])
+
+
+def test_while_refuses_to_go_on_for_ever() -> None:
+    interpreter = Interpreter(growing(np.inf), loop_limit=50)
+    with pytest.raises(LucioleError, match=r"goes on after 50 steps: raise loop_limit"):
+        interpreter.run({"x": f32([0]), "y": X[:, :0]})
+
+
+def test_while_refuses_memory_beyond_the_limit() -> None:
+    with pytest.raises(LucioleError, match="beyond the limit"):
+        run(growing(np.inf), f32([0]), X, memory_limit=100_000)
+
+
+def test_verify_refuses_graphs_that_call_themselves() -> None:
+    model = branches()
+    op = model.graph.ops[0]
+    assert isinstance(op, If)
+    op.then_graph = model.graph
+    assert [f.code for f in verify(model)] == ["CALLS"]
+    with pytest.raises(GraphError, match="graph 'main' calls itself"):
+        Interpreter(model)
+
+
+def test_verify_refuses_calls_that_unfold_without_end() -> None:
+    model = Model()
+    graphs = [model.add_graph(Graph(str(i))) for i in range(20)]
+    for caller, called in pairwise(graphs):
+        for _ in range(2):
+            caller.append(Call.from_operands([], {"graph_": called}), results=[])
+    assert MOST_OPERATORS < 2**20
+    assert "CALLS" in {f.code for f in verify(model)}
+    with pytest.raises(GraphError, match="unfolds to"):
+        Interpreter(model)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda op: op.set_operands(op.operands[:2]), "1 inputs, graph 'sum' has 2"),
+        (lambda op: setattr(op.results[0], "dtype", TensorType.INT32), "is INT32, 'sum/y0' of"),
+        (lambda op: setattr(op.operands[1], "dtype", TensorType.INT8), "is INT8, 'sum/0' of"),
+        (lambda op: op.then_graph.outputs.clear(), "1 results, graph 'sum' has 0"),
+    ],
+)
+def test_verify_refuses_calls_that_do_not_fit(change: Any, sentence: str) -> None:
+    model = branches()
+    change(model.graph.ops[0])
+    assert any(sentence in f.sentence for f in verify(model)), verify(model)
+
+
+def test_while_refuses_a_condition_that_is_no_bool() -> None:
+    model = growing(3)
+    model.graphs[1].outputs = list(model.graphs[1].inputs)
+    found = [f.sentence for f in verify(model)]
+    assert any("graph 'condition' must return one BOOL" in sentence for sentence in found)
+
+
+def test_if_refuses_graphs_of_different_rank() -> None:
+    model = branches()
+    model.graphs[1].inputs[0].shape = (2, 1, 3)
+    op = model.graph.ops[0]
+    assert isinstance(op, If)
+    op.then_graph.outputs = [op.then_graph.inputs[0]]
+    op.else_graph.outputs = [op.else_graph.add_constant("one", f32(1))]
+    with pytest.raises(ShapeError, match="their ranks differ"):
+        op.result_shapes()
+
+
+def test_a_number_that_names_no_graph_is_kept_and_refused_when_run() -> None:
+    model = branches()
+    content = bytearray(to_bytes(model))
+    again, _ = import_model(bytes(content))
+    again.graphs.pop()
+    with pytest.raises(LucioleError, match="else_graph is no graph of the model"):
+        to_bytes(again)
