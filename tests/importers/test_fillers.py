@@ -88,7 +88,7 @@ def test_texts_are_laid_out_as_litert_reads_them() -> None:
         ("explicit", ["8"], T.INT4, "INT4 holds -8 to 7, found 0 to 8"),
         ("gaussian", ["1"], T.FLOAT32, "takes mean and standard deviation, found 1 arguments"),
         ("gaussian", ["0", "-1"], T.FLOAT32, "cannot draw from mean 0.0, deviation -1.0"),
-        ("constant", ["1"], T.RESOURCE, "there are no fillers for RESOURCE"),
+        ("constant", ["1"], T.VARIANT, "there are no fillers for VARIANT"),
         ("constant", ["1"], T.STRING, "5 texts take filler 'explicit'"),
     ],
 )
