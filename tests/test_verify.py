@@ -11,6 +11,7 @@ import pytest
 
 from luciole.exporters import to_bytes
 from luciole.importers import import_model
+from luciole.interpreter import Interpreter
 from luciole.ir import Buffer, Graph, Model, Op, TensorType, UnknownOp, Value
 from luciole.ir import verify as verify_module
 from luciole.ir.ops.activations import Relu
@@ -150,6 +151,72 @@ def test_quantization__not_where_scales_fit(fields: dict[str, Any]) -> None:
     assert verify(quantized(**per_axis)) == []
 
 
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf])
+def test_scale__one_that_no_kernel_takes(scale: float) -> None:
+    model = quantized(scale=floats(scale))
+    assert verify(model) == []  # a float tensor's scales are a remark
+    model.graph.inputs[0].dtype = model.graph.outputs[0].dtype = TensorType.INT8
+    sentence = f"a scale is {scale}, scales are positive and finite"
+    assert found(model) == ("error", "SCALE", "subgraphs[0].tensors[0] 'x'", sentence)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "point", "low", "high"),
+    [
+        (TensorType.INT8, 128, -128, 127),
+        (TensorType.UINT8, -1, 0, 255),
+        (TensorType.INT4, 8, -8, 7),
+        (TensorType.INT32, 2**31, -(2**31), 2**31 - 1),
+    ],
+)
+def test_zero_point__one_that_the_type_does_not_hold(
+    dtype: TensorType, point: int, low: int, high: int
+) -> None:
+    model = quantized(scale=floats(1), zero_point=np.array([point]))
+    model.graph.inputs[0].dtype = model.graph.outputs[0].dtype = dtype
+    sentence = f"zero point {point} is not in {dtype.name}, which holds {low} to {high}"
+    assert found(model) == ("warning", "ZERO_POINT", "subgraphs[0].tensors[0] 'x'", sentence)
+
+
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [
+        ((1,) * 33, "33 axes, at most 32 are possible"),
+        ((0, 2**31), "an extent of 2147483648, at most 2147483647 are possible"),
+        ((0, 2**31 - 1, 2**31 - 1), f"more than {2**62} bytes along the axes that are not 0"),
+    ],
+)
+def test_extents__a_tensor_that_no_array_can_be(shape: tuple[int, ...], why: str) -> None:
+    model, graph, _ = sound()
+    graph.add_input("large", shape)
+    _, code, path, sentence = found(model)
+    assert (code, path) == ("EXTENTS", "subgraphs[0].tensors[2] 'large'")
+    assert sentence.endswith(f"has {why}")
+
+
+def test_result_is_variable__a_state_that_is_computed() -> None:
+    model, _, op = sound()
+    op.output.is_variable = True
+    path, sentence = "subgraphs[0].tensors[1] 'y'", "Abs 'y' computes a variable tensor"
+    assert found(model) == ("error", "RESULT_IS_VARIABLE", path, sentence)
+
+
+def test_shape__a_constant_that_is_too_short() -> None:
+    model, graph, x = empty()
+    perm = graph.add_constant("perm", np.zeros(1, np.int32))
+    perm.shape = (2,)
+    append(graph, Transpose(x, perm), result("y", 4, 1))
+    assert [f.code for f in verify(model)] == ["BUFFER_SIZE", "SHAPE"]
+
+
+def test_shape__a_number_of_results_that_is_absurd() -> None:
+    model, graph, x = empty()
+    axis = graph.add_constant("axis", np.array(1, np.int32))
+    append(graph, Split(axis, x, num_splits=2**30), result("y", 1, 2))
+    x.shape = (1, None)
+    assert found(model)[3] == "Split 'y': num_splits is 1073741824, 0 to 65536 results are possible"
+
+
 def test_duplicate_name__two_tensors() -> None:
     model, graph, _ = sound()
     graph.add_input("x", (1,))
@@ -252,6 +319,20 @@ def test_shape__operands_that_do_not_fit() -> None:
     append(graph, Conv2D(x, weights), result("y", 1, 4))
     sentence = "Conv2D 'y': input has shape [1,4], rank 4 is needed"
     assert found(model) == ("error", "SHAPE", OPERATOR, sentence)
+
+
+def test_shape__operands_whose_shape_the_file_has_wrong() -> None:
+    """What is computed may fit: the plan finds out."""
+    model, graph, x = empty()
+    append(graph, Abs(x), result("a", 5))
+    append(
+        graph,
+        Transpose(graph.values[-1], graph.add_constant("p", np.array([1, 0], np.int32))),
+        result("y", 4, 1),
+    )
+    found_ = [(f.severity.value, f.code) for f in verify(model)]
+    assert found_ == [("warning", "SHAPE_DIFFERS"), ("warning", "SHAPE")]
+    assert Interpreter(model).run(np.zeros((1, 4), np.float32))["y"].shape == (4, 1)
 
 
 def test_shape__a_type_that_cannot_be_inferred() -> None:

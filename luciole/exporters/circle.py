@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from flatbuffers import flexbuffers
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
 from luciole.ir.errors import FormatError
 from luciole.ir.op import Field
+from luciole.ir.text_flexbuffer import read_map
 from luciole.schema import large, opcodes, tables
 from luciole.schema.dialect import CIRCLE, Dialect
-from luciole.schema.enums import BuiltinOptions
+from luciole.schema.enums import BuiltinOperator, BuiltinOptions
 from luciole.schema.table import TABLES, Table
 
 Code = tuple[int, str | None, int]
@@ -22,7 +24,7 @@ Code = tuple[int, str | None, int]
 
 def export_model(
     model: Model, dialect: Dialect, use_buffer_offset: bool = False
-) -> Iterator[large.Part]:
+) -> Iterator[memoryview]:
     """The parts of a model file. Raises FormatError that names what the format cannot hold."""
     return large.parts(to_tables(model, dialect), dialect, use_buffer_offset)
 
@@ -146,6 +148,8 @@ def _options(op: Op, graphs: Mapping[int, int]) -> dict[str, Any]:
             "custom_options": op.custom_options,
             "custom_options_format": op.custom_options_format,
         }
+    if op.code == BuiltinOperator.CUSTOM:
+        return _custom_options(op)
     if op.options is None:
         return {}
     fields = {f.schema_name: _stored(op, f, graphs) for f in op.attr_fields()}
@@ -159,9 +163,22 @@ def _options(op: Op, graphs: Mapping[int, int]) -> dict[str, Any]:
     return {union: table, "custom_options": _map(fields)}
 
 
+def _custom_options(op: Op) -> dict[str, Any]:
+    """The file's own bytes while they say what the attributes do, else all of its entries anew."""
+    given = op.file_options
+    if given is not None and given.attributes == op.attributes():
+        return {"custom_options": np.frombuffer(given.raw, np.uint8)}
+    plain = all(getattr(op, f.name) == f.default for f in op.attr_fields())
+    if given is None and plain and not op.has_options:
+        return {}
+    others = (read_map(given.raw) if given is not None else None) or {}
+    own = {f.schema_name: getattr(op, f.name) for f in op.attr_fields()}
+    return {"custom_options": _map(others | own)}
+
+
 def _map(fields: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The same options as a flat FlexBuffer map, which every other tool can show."""
-    plain = {k: v if isinstance(v, float) else int(v) for k, v in fields.items()}
+    plain = {k: int(v) if isinstance(v, IntEnum) else v for k, v in fields.items()}
     return np.frombuffer(bytes(flexbuffers.Dumps(plain)), np.uint8)
 
 

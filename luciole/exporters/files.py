@@ -10,7 +10,6 @@ from pathlib import Path
 from luciole.exporters.circle import export_model
 from luciole.ir import LucioleError, Model
 from luciole.schema.dialect import CIRCLE, DIALECTS, Dialect
-from luciole.schema.large import Part
 
 _BY_NAME = {d.name: d for d in DIALECTS}
 
@@ -20,7 +19,7 @@ def to_bytes(model: Model, format: str = "circle", *, use_buffer_offset: bool = 
 
     Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``.
     """
-    return b"".join(map(memoryview, export_model(model, _BY_NAME[format], use_buffer_offset)))
+    return b"".join(export_model(model, _BY_NAME[format], use_buffer_offset))
 
 
 def save(model: Model, path: str | os.PathLike[str], *, use_buffer_offset: bool = False) -> int:
@@ -56,28 +55,27 @@ def check_target(path: str | os.PathLike[str]) -> None:
         )
 
 
-def write_file(path: str | os.PathLike[str], content: bytes | str | Iterable[Part]) -> int:
+def write_file(path: str | os.PathLike[str], content: bytes | str | Iterable[memoryview]) -> int:
     """Write a whole file or nothing: to a temporary file beside it, then renamed over it.
 
     The content may come in parts. Returns the file's size in bytes.
     """
     path = Path(path)
-    parts = [content.encode()] if isinstance(content, str) else content
-    parts = [parts] if isinstance(parts, bytes) else parts
+    data = content.encode() if isinstance(content, str) else content
+    parts = [memoryview(data)] if isinstance(data, bytes) else data
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
     except OSError as error:
         raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
     try:
         with os.fdopen(handle, "wb") as file:
-            size = sum(file.write(memoryview(part)) for part in parts)
+            size = sum(file.write(part) for part in parts)
         os.chmod(temporary, _mode(path))
         os.replace(temporary, path)
-    except OSError as error:
+    except BaseException as error:
         os.unlink(temporary)
-        raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
-    except LucioleError:
-        os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
         raise
     return size
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from flatbuffers import flexbuffers
 
-from luciole.ir import OPS, Graph, Op, ShapeError, UnknownOp, Value
-from luciole.ir.op import Field
+from luciole.ir import CUSTOM_OPS, OPS, Graph, Op, ShapeError, UnknownOp, Value
+from luciole.ir.op import Field, FileOptions
 from luciole.schema import tables
 from luciole.schema.enums import BuiltinOperator
 
@@ -33,7 +33,10 @@ def import_operator(
     try:
         if cls is None:
             raise _NotUnderstoodError("")
-        return cls.from_operands(inputs, _with_graphs(cls, _attributes(cls, operator), graphs))
+        op = cls.from_operands(inputs, _with_graphs(cls, _attributes(cls, operator), graphs))
+        if cls.code == BuiltinOperator.CUSTOM and operator.custom_options is not None:
+            op.file_options = FileOptions(operator.custom_options.tobytes(), op.attributes())
+        return op
     except (_NotUnderstoodError, ShapeError) as error:
         return UnknownOp(
             number,
@@ -49,10 +52,7 @@ def import_operator(
 
 def _find(number: int, custom_code: str | None) -> type[Op] | None:
     if number == BuiltinOperator.CUSTOM:
-        return next(
-            (cls for cls in OPS.values() if cls.custom_code and cls.custom_code == custom_code),
-            None,
-        )
+        return CUSTOM_OPS.get(custom_code or "")
     return OPS.get(BuiltinOperator(number)) if number in set(BuiltinOperator) else None
 
 

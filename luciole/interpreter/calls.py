@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luciole.ir import Array, Graph, LucioleError, Op
+from luciole.ir import Array, Graph, LucioleError, Op, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import shape_text
 from luciole.kernels.registry import Reference, Stateful
@@ -35,7 +35,7 @@ class Caller:
 
     def __init__(self, loop_limit: int) -> None:
         self.state = State(loop_limit)
-        self._plans: OrderedDict[tuple[Graph, Shapes], Plan] = OrderedDict()
+        self._called: OrderedDict[tuple[Graph, Shapes], _Called] = OrderedDict()
 
     def bound(self, kernel: Stateful, make_plan: MakePlan) -> Reference:
         """A stateful kernel as a reference kernel that has its calls made."""
@@ -49,16 +49,12 @@ class Caller:
     @property
     def arena_bytes(self) -> int:
         """Bytes that the plans of called graphs have taken."""
-        return sum(plan.arena_bytes for plan in self._plans.values())
+        return sum(called.plan.arena_bytes for called in self._called.values())
 
     def reset_variables(self) -> None:
         """Set the variable tensors of all called graphs to their initial contents."""
-        for plan in self._plans.values():
-            plan.reset_variables()
-
-    def forget(self) -> None:
-        """Drop the plans: the next calls make new ones."""
-        self._plans.clear()
+        for called in self._called.values():
+            called.plan.reset_variables()
 
     def _drive(self, calls: Generator[Any, Any, Any], make_plan: MakePlan) -> Any:
         returned: tuple[Array, ...] | None = None
@@ -72,42 +68,43 @@ class Caller:
     def _call(
         self, graph: Graph, arguments: Sequence[Array], make_plan: MakePlan
     ) -> tuple[Array, ...]:
-        _check(graph, arguments)
-        key = (graph, tuple(array.shape for array in arguments))
-        if key not in self._plans:
-            self._plans[key] = make_plan(graph, key[1])
-            self._plans[key].reset_variables()
-            if len(self._plans) > MOST_PLANS:
-                self._plans.popitem(last=False)
-        self._plans.move_to_end(key)
-        plan = self._plans[key]
-        for value, array in zip(graph.inputs, arguments, strict=True):
-            place = plan.array(value)
-            assert place is not None  # inputs last for good
+        key = (graph, tuple([array.shape for array in arguments]))
+        called = self._called.get(key)
+        if called is None:
+            called = self._called[key] = _Called(graph, make_plan(graph, key[1]))
+            if len(self._called) > MOST_PLANS:
+                self._called.popitem(last=False)
+        return called(arguments)
+
+
+class _Called:
+    """A graph and its plan for certain shapes, to be called with arrays of these shapes."""
+
+    def __init__(self, graph: Graph, plan: Plan) -> None:
+        plan.reset_variables()
+        self.plan = plan
+        self._graph = graph
+        self._inputs = [(plan.array(value), value) for value in graph.inputs]
+
+    def __call__(self, arguments: Sequence[Array]) -> tuple[Array, ...]:
+        """Copies of what the graph returns. Raises LucioleError for other element types."""
+        for (place, value), array in zip(self._inputs, arguments, strict=True):
+            if place is None or array.dtype != place.dtype:
+                raise LucioleError(
+                    f"input {value.name!r} of graph {self._graph.name!r} is {value.dtype.name}, "
+                    f"not {array.dtype}"
+                )
             place[...] = array
-        plan.run()
-        return tuple(_contents(plan, graph, i).copy() for i in range(len(graph.outputs)))
+        self.plan.run()
+        return tuple([self._contents(value).copy() for value in self._graph.outputs])
 
-
-def _check(graph: Graph, arguments: Sequence[Array]) -> None:
-    if len(arguments) != len(graph.inputs):
-        raise LucioleError(
-            f"graph {graph.name!r} takes {len(graph.inputs)} arguments, not {len(arguments)}"
-        )
-    for value, array in zip(graph.inputs, arguments, strict=True):
-        if NUMPY.get(value.dtype) != array.dtype:
+    def _contents(self, value: Value) -> Array:
+        array = self.plan.array(value)
+        if array is None:
             raise LucioleError(
-                f"input {value.name!r} of graph {graph.name!r} is {value.dtype.name}, "
-                f"not {array.dtype}"
+                f"nothing computed output {value.name!r} of graph {self._graph.name!r}"
             )
-
-
-def _contents(plan: Plan, graph: Graph, number: int) -> Array:
-    value = graph.outputs[number]
-    array = plan.array(value)
-    if array is None:
-        raise LucioleError(f"nothing computed output {value.name!r} of graph {graph.name!r}")
-    return array
+        return array
 
 
 def check_result(op: Op, number: int, array: Array) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -95,9 +96,10 @@ class Value:
         """Whether the contents are part of the model (also when there are none: an axis of extent
         0).
         """
-        if self.producer is not None or self.is_variable or self.is_input:
+        if self.producer is not None or self.is_variable:
             return False
-        return bool(self.buffer is not None and len(self.buffer)) or 0 in self.shape
+        has_contents = (self.buffer is not None and len(self.buffer) > 0) or 0 in self.shape
+        return has_contents and not self.is_input  # last: it looks through all inputs
 
     @property
     def is_input(self) -> bool:
@@ -161,6 +163,24 @@ def element_count(shape: tuple[int, ...]) -> int:
     for n in shape:
         count *= n
     return count
+
+
+MOST_AXES = 32
+"""Axes that a tensor may have: as many as every NumPy takes."""
+
+_LARGEST_EXTENT = 2**31 - 1
+_LARGEST_ARRAY = 2**62
+
+
+def impossible(dims: Sequence[int], itemsize: int = 1) -> str | None:
+    """Why no array has these extents, None where one may. An extent of 0 hides no absurd one."""
+    if len(dims) > MOST_AXES:
+        return f"{len(dims)} axes, at most {MOST_AXES} are possible"
+    if max(dims, default=0) > _LARGEST_EXTENT:
+        return f"an extent of {max(dims)}, at most {_LARGEST_EXTENT} are possible"
+    if element_count(tuple(max(n, 1) for n in dims)) * itemsize > _LARGEST_ARRAY:
+        return f"more than {_LARGEST_ARRAY} bytes along the axes that are not 0"
+    return None
 
 
 def shape_text(shape: Shape) -> str:

@@ -11,7 +11,8 @@ from luciole.kernels.registry import ANY, reference, reshapes
 @reference(Reshape, *ANY)
 def reshape(op: Reshape, x: Array, shape: Array | None) -> Array:
     """A copy in the wanted shape."""
-    wanted = attribute_shape(op) if shape is None else integers(shape, "shape")
+    vector = shape if shape is not None and shape.ndim == 1 else None
+    wanted = attribute_shape(op) if vector is None else integers(vector, "shape")
     return x.reshape(settled(reshaped(x.shape, wanted))).copy()
 
 

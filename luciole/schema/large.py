@@ -11,8 +11,6 @@ from luciole.schema.dialect import Dialect
 from luciole.schema.tables import Buffer, Model
 from luciole.schema.writer import LARGEST, write
 
-Part = bytes | NDArray[np.uint8]
-
 ALIGNMENT = 16
 """Bytes: where TFLite's tools begin a constant."""
 ROOM_FOR_TABLES = 64 << 20
@@ -21,7 +19,7 @@ _SMALLEST = 16
 """Bytes from which a constant is moved. TFLite does not look behind the tables for one byte."""
 
 
-def parts(model: Model, dialect: Dialect, use_buffer_offset: bool = False) -> Iterator[Part]:
+def parts(model: Model, dialect: Dialect, use_buffer_offset: bool = False) -> Iterator[memoryview]:
     """A model file's bytes, to be joined or written one after the other.
 
     Tensors' constants lie in the flatbuffer, or behind it where they are too large for that, and
@@ -29,15 +27,15 @@ def parts(model: Model, dialect: Dialect, use_buffer_offset: bool = False) -> It
     Nothing large is copied. Raises FormatError for what the format cannot hold.
     """
     if not use_buffer_offset and _total(model) <= LARGEST - ROOM_FOR_TABLES:
-        yield write(model, dialect)
+        yield memoryview(write(model, dialect))
         return
     moved = {number: data for number, data in _constants(model) if data.nbytes >= _SMALLEST}
     # an offset takes as many bytes as any other: a first writing tells where the tables end
     end = len(write(_with_offsets(model, moved, 0), dialect))
-    yield write(_with_offsets(model, moved, end), dialect)
+    yield memoryview(write(_with_offsets(model, moved, end), dialect))
     for data in moved.values():
-        yield bytes(-end % ALIGNMENT)
-        yield np.ascontiguousarray(data)
+        yield memoryview(bytes(-end % ALIGNMENT))
+        yield np.ascontiguousarray(data).data
         end += -end % ALIGNMENT + data.nbytes
 
 

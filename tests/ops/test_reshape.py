@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -94,7 +96,6 @@ def test_reshape_takes_the_rank_from_the_file_where_nothing_else_tells_it() -> N
         ([0, -1], r"\[2,3,4\] does not reshape to \[0, -1\]"),
         ([-1, -1], r"the new shape is \[-1, -1\]: extents are 0 or more, one of them may be -1"),
         ([-2, 12], r"the new shape is \[-2, 12\]"),
-        ([[2, 12]], "shape is int32 of rank 2, a vector of integers is needed"),
     ],
 )
 @pytest.mark.parametrize("constant", [(1,), ()])
@@ -103,6 +104,16 @@ def test_reshape_refuses_shapes_that_do_not_fit(
 ) -> None:
     with pytest.raises(ShapeError, match=message):
         run_reference(Reshape, [X, np.array(wanted, np.int32)], constant)
+
+
+@pytest.mark.parametrize("shape", [[[2, 12]], 24])
+def test_reshape_goes_by_the_attribute_where_the_shape_is_no_vector(shape: Any) -> None:
+    arrays = [X, np.array(shape, np.int32)]
+    ours, theirs = (
+        run(Reshape, arrays, (1,), new_shape=(6, 4))[0] for run in (run_reference, run_litert)
+    )
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+    assert ours.shape == (6, 4)
 
 
 def test_reshape_refuses_an_attribute_that_does_not_fit() -> None:

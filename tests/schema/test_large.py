@@ -12,8 +12,10 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.ir import Array, Graph, Model, TensorType
+from luciole.ir.errors import FormatError
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.gather import Gather
+from luciole.ir.ops.instance_norm import InstanceNorm
 from luciole.schema import tables
 from luciole.schema.dialect import CIRCLE, DIALECTS, TFLITE, Dialect
 from luciole.schema.large import ALIGNMENT, parts
@@ -70,6 +72,17 @@ def test_saving_says_how_many_bytes_it_wrote(tmp_path: Path) -> None:
     path = tmp_path / "m.tflite"
     assert luciole.save(model, path, use_buffer_offset=True) == path.stat().st_size
     assert path.read_bytes() == to_bytes(model, "tflite", use_buffer_offset=True)
+
+
+def test_saving_refuses_what_the_format_lacks_and_leaves_no_file(tmp_path: Path) -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x, one = graph.add_input("x", (1, 2, 2, 1)), np.ones(1, np.float32)
+    op = InstanceNorm(x, graph.add_constant("a", one), graph.add_constant("b", one))
+    graph.outputs = [graph.append(op, "y").output]
+    with pytest.raises(FormatError, match="tflite has no "):
+        luciole.save(model, tmp_path / "m.tflite")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_constants_of_more_than_2_gigabytes_go_behind_the_tables() -> None:

@@ -12,8 +12,8 @@ from luciole.schema.enums import BuiltinOperator
 class Reshape(Op, code=BuiltinOperator.RESHAPE, options="ReshapeOptions"):
     """The same elements in another shape; one extent of -1 takes what is left.
 
-    The shape comes from the second operand where there is one, else from ``new_shape``, which old
-    files set to [0] for a scalar.
+    The shape comes from the second operand where that is a vector, else (as in TFLite) from
+    ``new_shape``, which old files set to [0] for a scalar.
     """
 
     tensor: Value = operand()
@@ -24,7 +24,7 @@ class Reshape(Op, code=BuiltinOperator.RESHAPE, options="ReshapeOptions"):
     infer_dtype = dtype_of("tensor")
 
     def infer_shape(self, /) -> Shape:
-        if self.shape is None:
+        if self.shape is None or len(self.shape.shape) != 1:
             return reshaped(self.tensor.shape, attribute_shape(self))
         wanted = known_ints(self.shape, "shape")
         if wanted is not None:
@@ -38,7 +38,7 @@ class Reshape(Op, code=BuiltinOperator.RESHAPE, options="ReshapeOptions"):
 
 
 def attribute_shape(op: Reshape) -> tuple[int, ...]:
-    """The shape wanted by an operator that has no operand for it."""
+    """The shape wanted by an operator that has no vector of extents as operand."""
     return () if tuple(op.new_shape) == (0,) else tuple(op.new_shape)
 
 

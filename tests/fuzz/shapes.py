@@ -1,0 +1,209 @@
+"""Operands of operators whose rules chance alone would hardly meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from luciole.ir import Op
+from luciole.schema.enums import Padding
+
+Hints = dict[str, Any]
+"""By operand its shape, or an array that it holds; by attribute its value."""
+
+
+def shapes_for(cls: type[Op], rng: np.random.Generator) -> Hints:
+    """Hints for an operator; none for most, and now and then none for those that have some."""
+    make = _HINTS.get(cls.__name__)
+    return {} if make is None or rng.random() < 0.05 else make(_Sizes(rng))
+
+
+class _Sizes:
+    """Extents and attributes that fit each other."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def upto(self, most: int) -> int:
+        """A number from 1."""
+        return int(self.rng.integers(1, most + 1))
+
+    def windows(self) -> Hints:
+        """Attributes of everything with a sliding window."""
+        return {
+            "padding": Padding(int(self.rng.integers(2))),
+            "stride_w": self.upto(3),
+            "stride_h": self.upto(3),
+            "dilation_w_factor": 1 + int(self.rng.random() < 0.2),
+            "dilation_h_factor": 1 + int(self.rng.random() < 0.2),
+        }
+
+    def image(self, channels: int) -> tuple[int, ...]:
+        """[n, h, w, c]."""
+        return (self.upto(2), self.upto(9), self.upto(9), channels)
+
+
+def _conv_2d(s: _Sizes) -> Hints:
+    c, o = s.upto(5), s.upto(20)
+    groups = c if s.rng.random() < 0.8 else 1
+    filter = (o, s.upto(3), s.upto(3), groups)
+    return {"input": s.image(c), "filter": filter, "bias": (o,), **s.windows()}
+
+
+def _depthwise(s: _Sizes) -> Hints:
+    c, times = s.upto(5), s.upto(3)
+    filter = (1, s.upto(3), s.upto(3), c * times)
+    given = {"input": s.image(c), "filter": filter, "bias": (c * times,), **s.windows()}
+    return given | {"depth_multiplier": times}
+
+
+def _transpose_conv(s: _Sizes) -> Hints:
+    c, o = s.upto(5), s.upto(5)
+    n, h, w, _ = image = s.image(c)
+    hints = s.windows()
+    sizes = np.array([n, h * hints["stride_h"], w * hints["stride_w"], o])
+    filter = (o, s.upto(3), s.upto(3), c)
+    return {"input_sizes": sizes, "filter": filter, "out_backprop": image, "bias": (o,), **hints}
+
+
+def _fully_connected(s: _Sizes) -> Hints:
+    n, o = s.upto(40), s.upto(20)
+    return {"input": (s.upto(3), n), "weights": (o, n), "bias": (o,)}
+
+
+def _batch_matmul(s: _Sizes) -> Hints:
+    b, m, k, n = s.upto(2), s.upto(5), s.upto(5), s.upto(20)
+    flip, turn = bool(s.rng.integers(2)), bool(s.rng.integers(2))
+    left, right = (b, k, m) if flip else (b, m, k), (b, n, k) if turn else (b, k, n)
+    return {"x": left, "y": right, "adjoint_lhs": flip, "adjoint_rhs": turn} | {
+        "lhs": left,
+        "rhs": right,
+        "adj_x": flip,
+        "adj_y": turn,
+    }
+
+
+def _pool(s: _Sizes) -> Hints:
+    window = {"filter_width": s.upto(3), "filter_height": s.upto(3)}
+    return {"input": s.image(s.upto(20)), **window, **s.windows()}
+
+
+def _lq_levels(s: _Sizes, o: int) -> Hints:
+    kx, kw = s.upto(4), s.upto(4)
+    return {
+        "input_scales": s.rng.normal(size=kx),
+        "weights_scales": s.rng.normal(size=(o, kw)),
+        "bias": (o,),
+        "weights_offsets": (o,),
+        "planes": kw,
+    }
+
+
+def _words(s: _Sizes, *shape: int) -> Any:
+    return s.rng.integers(-(2**31), 2**31, shape)
+
+
+def _lq_fully_connected(s: _Sizes) -> Hints:
+    n, o = s.upto(70), s.upto(20)
+    levels = _lq_levels(s, o)
+    words = _words(s, o, levels["planes"], -(-n // 32))
+    return {"input": (s.upto(3), n), "weights_binary": words, "hidden_size": n, **levels}
+
+
+def _lq_conv_2d(s: _Sizes) -> Hints:
+    c, o = s.upto(40), s.upto(20)
+    levels = _lq_levels(s, o)
+    words = _words(s, o, levels["planes"], s.upto(3), s.upto(3), -(-c // 32))
+    given = {"input": s.image(c), "weights_binary": words, "input_channels": c}
+    return given | levels | s.windows()
+
+
+def _bcq(s: _Sizes) -> Hints:
+    clusters = np.array([[s.upto(3), s.upto(5)] for _ in range(s.upto(3))])
+    rows = int(clusters[:, 1].sum())
+    planes, hidden = int(clusters.prod(1).sum()), 32 * s.upto(2)
+    scales, words = s.rng.normal(size=planes), _words(s, planes, hidden // 32)
+    dense = {"input": (hidden, s.upto(3)), "weights_scales": scales, "weights_binary": words}
+    gather = {"input_scales": scales, "input_binary": words, "input_clusters": clusters}
+    sizes = {"weights_hidden_size": hidden, "input_hidden_size": hidden}
+    return {**dense, **gather, **sizes, "bias": (rows,), "weights_clusters": clusters}
+
+
+def _lstm(s: _Sizes) -> Hints:
+    batch, time, inputs, cells = s.upto(2), s.upto(4), s.upto(5), s.upto(20)
+    hints: Hints = {"input": (batch, time, inputs), "time_major": False}
+    for gate in ("input", "forget", "cell", "output"):
+        hints |= {
+            f"input_to_{gate}_weights": (cells, inputs),
+            f"recurrent_to_{gate}_weights": (cells, cells),
+            f"cell_to_{gate}_weights": (cells,),
+            f"{gate}_gate_bias": (cells,),
+            f"{gate}_layer_norm_coefficients": (cells,),
+        }
+    projection = {"projection_weights": (cells, cells), "projection_bias": (cells,)}
+    state = {"output_state": (batch, cells), "cell_state": (batch, cells)}
+    clips = {"cell_clip": 0.5 * s.upto(2), "proj_clip": 0.0, "diagonal_recurrent_tensors": False}
+    return {**hints, **projection, **state, **clips}
+
+
+def _blocks(s: _Sizes) -> Hints:
+    block, borders = [s.upto(3), s.upto(3)], s.rng.integers(0, 2, (2, 2))
+    n, c = s.upto(2), s.upto(3)
+    to_batch = [block[i] * s.upto(3) - int(borders[i].sum()) for i in range(2)]
+    images = (n * block[0] * block[1], s.upto(4), s.upto(4), c)
+    given = images if s.rng.random() < 0.5 else (n, *(max(m, 0) for m in to_batch), c)
+    array = np.array(block)
+    return {"input": given, "block_shape": array, "paddings": borders, "crops": borders}
+
+
+def _conv_3d(s: _Sizes) -> Hints:
+    n, c, o, kernel = s.upto(2), s.upto(3), s.upto(4), (s.upto(3), s.upto(3), s.upto(2))
+    extents = (s.upto(5), s.upto(5), s.upto(5))
+    steps = {f"stride_{axis}": s.upto(2) for axis in "dhw"}
+    steps |= {f"dilation_{axis}_factor": 1 for axis in "dhw"}
+    same = {"padding": Padding.SAME, **steps}
+    return {"input": (n, *extents, c), "filter": (*kernel, c, o), "bias": (o,), **same}
+
+
+def _conv_3d_transpose(s: _Sizes) -> Hints:
+    hints = _conv_3d(s)
+    (n, d, h, w, _), (*kernel, c, o) = hints["input"], hints["filter"]
+    sizes = [d * hints["stride_d"], h * hints["stride_h"], w * hints["stride_w"]]
+    return {**hints, "filter": (*kernel, o, c), "output_shape": np.array([n, *sizes, o])}
+
+
+def _boxes(s: _Sizes) -> Hints:
+    n = s.upto(9)
+    one = dict.fromkeys(("iou_threshold", "score_threshold", "soft_nms_sigma"), ())
+    return {"boxes": (n, 4), "scores": (n,), "max_output_size": np.array(s.upto(9)), **one}
+
+
+def _instance_norm(s: _Sizes) -> Hints:
+    c = s.upto(20)
+    return {"input": s.image(c), "gamma": (c,), "beta": (c,)}
+
+
+_HINTS: dict[str, Callable[[_Sizes], Hints]] = {
+    "Conv2D": _conv_2d,
+    "DepthwiseConv2D": _depthwise,
+    "TransposeConv": _transpose_conv,
+    "FullyConnected": _fully_connected,
+    "BatchMatMul": _batch_matmul,
+    "AveragePool2D": _pool,
+    "MaxPool2D": _pool,
+    "L2Pool2D": _pool,
+    "LQFullyConnected": _lq_fully_connected,
+    "LQConv2D": _lq_conv_2d,
+    "BCQFullyConnected": _bcq,
+    "BCQGather": _bcq,
+    "InstanceNorm": _instance_norm,
+    "SpaceToBatchND": _blocks,
+    "BatchToSpaceND": _blocks,
+    "Conv3D": _conv_3d,
+    "Conv3DTranspose": _conv_3d_transpose,
+    "NonMaxSuppressionV4": _boxes,
+    "NonMaxSuppressionV5": _boxes,
+    "UnidirectionalSequenceLSTM": _lstm,
+}

@@ -1,0 +1,110 @@
+"""Random and damaged models, see ``python -m tests.fuzz``; and that the fuzzer would notice."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+
+from luciole.interpreter import Interpreter, Plan
+from luciole.ir import OPS, LucioleError, Model, Op
+from luciole.ir.op import INDEX
+from luciole.kernels import registry
+from tests.fuzz import cases, parent
+from tests.fuzz.models import kinds, random_model
+
+CASES = 5000
+SEED = 1
+WITH_INDICES = sorted(
+    {
+        cls
+        for kind, cls, _ in registry.registered()
+        if kind == "native" and any(f.dtypes == INDEX for f in cls.operand_fields())
+    },
+    key=lambda cls: cls.__name__,
+)
+
+
+def test_random_and_damaged_models_are_refused_or_run() -> None:
+    result = parent.fuzz(SEED, 0, CASES, workers=2)
+    assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
+    assert sum(result.ends.values()) == CASES
+    assert min(result.ends["ran"], result.ends["FormatError"], result.ends["ShapeError"]) > 100
+
+
+def test_most_operators_have_sound_random_models() -> None:
+    """A class that is missing wants hints in ``tests/fuzz/shapes.py``."""
+    rng = np.random.default_rng(0)
+    found = {cls for cls, s in kinds() for _ in range(2) if random_model(rng, cls, s)[1]}
+    assert len(found) > 0.95 * len(OPS), sorted(c.__name__ for c in set(OPS.values()) - found)
+
+
+def made_of(cls: type[Op]) -> Model:
+    """A sound model of an operator whose indices are the caller's, not constants."""
+    signatures = [s for other, s in kinds() if other is cls]
+    for seed in range(100):
+        model, is_sound = random_model(np.random.default_rng(seed), cls, signatures[0])
+        pairs = zip(model.graph.ops[0].operands, cls.operand_fields(), strict=False)
+        values = {v for v, f in pairs if v is not None and f.dtypes == INDEX and v.is_constant}
+        alone = is_sound and len(model.graph.ops) == 1
+        if alone and any(v.data is not None and v.data.size for v in values):
+            for value in values:
+                value.buffer = None
+                model.graph.inputs.append(value)
+            return model
+    raise AssertionError(f"no model of {cls.__name__}")
+
+
+@pytest.mark.parametrize("cls", WITH_INDICES, ids=lambda cls: cls.__name__)
+def test_compiled_kernels_refuse_indices_that_are_computed(cls: type[Op]) -> None:
+    """They trust what was checked when they were built: the reference runs, and checks."""
+    graph = made_of(cls).graph
+    plan = Plan(graph, {v: v.dims for v in graph.inputs})
+    assert [step.native for step in plan.steps if not step.nothing_to_do] in ([None], [])
+
+
+# ------------------------------------------------------------------- the fuzzer itself
+def test_a_case_is_the_same_every_time() -> None:
+    first = [cases.make(SEED, n) for n in (0, 5, 21, 30, 5)]
+    again = [cases.make(SEED, n) for n in (30, 5, 0, 21, 5)]
+    assert first[1] == first[4] == again[1]
+    assert sorted(c.number for c in first) == sorted(c.number for c in again)
+    assert {c.number: c.content for c in first} == {c.number: c.content for c in again}
+
+
+def ran() -> int:
+    """The number of a case that runs."""
+    return next(n for n in range(0, 3200, 32) if cases.run(cases.make(SEED, n), SEED) == "ran")
+
+
+def test_a_case_refuses_an_error_of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = cases.make(SEED, ran())
+
+    def fail(self: Interpreter) -> None:
+        raise KeyError("something")
+
+    monkeypatch.setattr(Interpreter, "invoke", fail)
+    with pytest.raises(KeyError):
+        cases.run(case, SEED)
+
+
+@pytest.mark.parametrize("text", ["", "two\nlines", "MemoryError: unable to allocate"])
+def test_a_case_refuses_a_refusal_that_says_too_little(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    case = cases.make(SEED, ran())
+
+    def fail(self: Interpreter) -> None:
+        raise LucioleError(text)
+
+    monkeypatch.setattr(Interpreter, "allocate_tensors", fail)
+    with pytest.raises(cases.BrokenPromiseError):
+        cases.run(case, SEED)
+
+
+def test_a_worker_that_is_killed_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parent, "SECONDS", 1e-6)
+    result = parent.fuzz(SEED, 7, 8)
+    assert [(f["case"], f["said"]) for f in result.findings] == [(7, "it ran too long")]
+    assert parent._worker(SEED, 7, 8, 1, 1e-6, result) == (7, -signal.SIGALRM)
