@@ -7,6 +7,10 @@ Needs tensorflow, which makes the peer's models. Medians of interleaved calls of
 call from Python hardly counts; both are given per layer. Results are float32 on our side and int8
 on the peer's. LQ bases are powers of two, as learned ones nearly are: where codes do not rise with
 their levels (3 bits and more), quantizing the input takes two to three times as long.
+
+"Bound" is the time to count every pair of bits that meets inside the image at the rate of exclusive
+or, count and add from the nearest cache, which a layer cannot beat (its weights are a few KB, which
+stay near); its share is that of a layer in a stack.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from io import StringIO
 
 import numpy as np
 
+from benchmarks import limits
 from benchmarks.machine import machine
 from luciole.interpreter import Interpreter
 from luciole.ir import Graph, Model, Value, codes
@@ -50,6 +55,13 @@ class Layer:
     def input_shape(self) -> tuple[int, int, int, int]:
         """NHWC."""
         return (1, self.size, self.size, self.channels)
+
+    @property
+    def products(self) -> int:
+        """Products of a channel's input and a weight, taps outside of the image left out."""
+        before, last = self.kernel // 2, self.size - 1
+        taps = sum(min(p + before, last) - max(p - before, 0) + 1 for p in range(self.size))
+        return (taps * self.channels) ** 2
 
 
 LAYERS = (Layer(16, 32, 3), Layer(8, 64, 3), Layer(12, 64, 1))
@@ -148,15 +160,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=300, help="calls of each (default 300)")
     rounds = parser.parse_args().rounds
-    print(f"us per layer | | alone | | | in a stack of {DEPTH} | | |")
-    print("layer | K | LiteRT int8 | luciole | ratio | LiteRT int8 | luciole | ratio |")
-    print("---|---|---|---|---|---|---|---|")
+    counted = limits.counted_per_us()
+    print(f"us per layer | | alone | | | in a stack of {DEPTH} | | | bound | |")
+    print(
+        "layer | K | LiteRT int8 | luciole | ratio | LiteRT int8 | luciole | ratio | us | share |"
+    )
+    print("---|---|---|---|---|---|---|---|---|---|")
     for layer in LAYERS:
         for bits, peer, ours in measured(layer, rounds):
             pairs = zip(peer, ours, strict=True)
             cells = " | ".join(f"{p:.2f} | {t:.2f} | {p / t:.2f}x" for p, t in pairs)
-            print(f"{layer} | {bits} | {cells} |", flush=True)
-    print(f"\n{machine(PACKAGES)}")
+            bound = layer.products * bits**2 / counted
+            print(f"{layer} | {bits} | {cells} | {bound:.2f} | {bound / ours[1]:.0%} |", flush=True)
+    print(f"\n{counted / 1e6:.2f} T pairs of bits/s counted from the nearest cache")
+    print(machine(PACKAGES))
 
 
 if __name__ == "__main__":

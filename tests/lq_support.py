@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from luciole.interpreter import Plan
 from luciole.ir import Array, Model
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.kernels import jit
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.support import one_op, run_native, run_reference
 
@@ -136,3 +138,24 @@ def with_offsets(layer: Layer, bias: bool = True) -> Layer:
         weights_offsets=(rng.normal(size=o) * 0.05).astype(np.float32),
         input_offset=0.75,
     )
+
+
+def check_parts(model: Model, x: Array, threads: int) -> None:
+    """The records for threads write together what one thread writes, and each its own results."""
+    plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
+    given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
+    assert given is not None
+    assert result is not None
+    given[...] = x
+    plan.run()
+    wanted = result.copy()
+    step = plan.steps[0].native
+    assert step is not None
+    assert step.split is not None
+    parts = step.split(threads)
+    assert len(parts) == threads
+    result[...] = np.nan
+    for done, part in enumerate(parts, 1):
+        jit.caller(np.array([[step.address, part.ctypes.data]], np.int64))()
+        assert np.isnan(result).any() == (done < threads)
+    np.testing.assert_array_equal(result, wanted)

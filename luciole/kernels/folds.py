@@ -11,6 +11,9 @@ from typing import Any
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, elementwise
 
+SHORT = 512
+"""Floats of a row up to which beginning and ending four sums takes longer than adding."""
+
 CHUNK = 256
 """Vectors of which one sum is made before it is added to the others."""
 
@@ -59,6 +62,22 @@ def column(function: Any, x: int, distance: int, count: int, lanes: int, start: 
 @jit.merged
 def row(function: Any, x: int, count: int, start: float) -> Any:
     """Combine ``count`` floats side by side into a vector."""
-    whole = column(function, x, 4 * LANES, count // LANES, LANES, start)
+    if count > SHORT:
+        whole = column(function, x, 4 * LANES, count // LANES, LANES, start)
+    else:
+        whole = _pairs(function, x, count // LANES, start)
     last = elementwise.load_first(x + count // LANES * 4 * LANES, count % LANES, start)
     return elementwise.combined(function, last, whole)
+
+
+@jit.merged
+def _pairs(function: Any, x: int, count: int, start: float) -> Any:
+    """Combine ``count`` vectors, two side by side."""
+    a = b = elementwise.spread(start)
+    for _ in range(count >> 1):
+        a = elementwise.combined(function, elementwise.load_vector(x), a)
+        b = elementwise.combined(function, elementwise.load_vector(x + 4 * LANES), b)
+        x += 8 * LANES
+    if count & 1:
+        a = elementwise.combined(function, elementwise.load_vector(x), a)
+    return elementwise.combined(function, b, a)

@@ -7,21 +7,22 @@ image only, so that padding contributes exactly 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType, codes
 from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.kernels import lq_tiles
+from luciole.kernels import lq_rows, lq_tiles
 from luciole.kernels.activation import activate
 from luciole.kernels.lq_encoding import Encoding
 from luciole.kernels.lq_layer import ACTIVATIONS, ending, or_zero, without_padding
 from luciole.kernels.lq_tiling import Tiling
 from luciole.kernels.memory import Memory
-from luciole.kernels.registry import Context, NativeStep, native, reference
-from luciole.kernels.spans import Axis, spans
+from luciole.kernels.registry import Context, NativeStep, native, ranges, reference
+from luciole.kernels.spans import Axis, Spans, spans
 from luciole.kernels.windows import patches
 
 MAX_BORDER_CASES = 4096
@@ -59,12 +60,15 @@ def _dequantized(
 
 @dataclass(frozen=True)
 class _Geometry:
-    """Where windows lie. An image whose windows are single pixels is one long row."""
+    """Where windows lie, and the number of the first result in an image. An image whose windows are
+    single pixels is one long row.
+    """
 
     images: int
     channels: int
     rows: Axis
     columns: Axis
+    first: int = 0
 
     @classmethod
     def of(cls, op: LQConv2D, shape: tuple[int, ...], kernel: tuple[int, ...]) -> _Geometry:
@@ -90,6 +94,27 @@ class _Geometry:
         """Words of one plane of one pixel."""
         return -(-self.channels // codes.WORD)
 
+    @property
+    def met(self) -> range:
+        """The input pixels that windows meet, with those between them."""
+        if self.rows.size == 1:
+            return self.columns.met
+        return range(
+            self.rows.met.start * self.columns.size, self.rows.met.stop * self.columns.size
+        )
+
+    @property
+    def lines(self) -> int:
+        """Rows of results, or results in a single one: what threads share."""
+        return self.columns.outputs if self.rows.outputs == 1 else self.rows.outputs
+
+    def part(self, begin: int, end: int) -> _Geometry:
+        """Some of the lines."""
+        if self.rows.outputs == 1:
+            return replace(self, columns=self.columns.part(begin, end), first=begin)
+        first = begin * self.columns.outputs
+        return replace(self, rows=self.rows.part(begin, end), first=first)
+
 
 @native(LQConv2D, TensorType.FLOAT32)
 def build(op: LQConv2D, context: Context) -> NativeStep | None:
@@ -112,8 +137,9 @@ def build(op: LQConv2D, context: Context) -> NativeStep | None:
 
 @dataclass
 class _Layer:
-    """One layer on its way to records: each method but ``step`` writes one, field by field in the
-    order in which ``lq_tiles`` reads it, and gives its address. Steps in memory are in bytes.
+    """One layer on its way to records: each method but ``step`` and ``_parts`` writes one, field by
+    field in the order in which ``lq_tiles`` reads it, and gives its address. Steps in memory are in
+    bytes.
     """
 
     op: LQConv2D
@@ -132,32 +158,52 @@ class _Layer:
 
     def step(self, x: Array, y: Array) -> NativeStep:
         """The kernel on its record."""
+        cut = spans(self.geometry.rows, self.geometry.columns, self.tiling.most_pixels)
+        kernel = lq_tiles.kernel(cut.pixels, *self.tiling.shape, *ending(self.op.activation))
+        record = self._record(x, y, self.geometry, cut)
+
+        def split(threads: int) -> list[Array]:
+            return self._parts(x, y, threads, cut.pixels)
+
+        return NativeStep(kernel.address, record, tuple(self.memory.arrays), split)
+
+    def _parts(self, x: Array, y: Array, threads: int, pixels: int) -> list[Array]:
+        """Records that share an image's lines, in tiles of so many pixels. Each encodes the input
+        that its own windows meet.
+        """
         g, t = self.geometry, self.tiling
-        cut = spans(g.rows, g.columns, t.most_pixels)
-        planes = self.memory.scratch(g.pixels * g.words, t.all_planes)
+        words = g.words * g.rows.kernel * g.columns.kernel * self.aw.shape[1] * len(self.ax)
+        line = g.images * g.results // g.lines * words * t.groups * t.vectors
+        parts = [g.part(*share) for share in ranges(g.lines, threads, lq_rows.LEAST_WORK // line)]
+        cuts = [spans(part.rows, part.columns, pixels, pixels) for part in parts]
+        return [self._record(x, y, *given) for given in zip(parts, cuts, strict=True)]
+
+    def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> Array:
+        """The kernel's own record."""
+        planes = self.memory.scratch(g.pixels * g.words, self.tiling.all_planes)
         sums = self.memory.scratch(g.results)
-        parts = *self._encoding(planes), self._sums(planes, sums), self._counting(planes, sums)
+        encoding = self.encoding.kernel.address, self._encoding(g, planes)
+        parts = *encoding, self._sums(g, planes, sums), self._counting(g, planes, sums)
         tables = [n for s in (cut.tiles, cut.single) for n in (self.memory.keep(s), len(s))]
         images = (g.images, x.nbytes // g.images, y.nbytes // g.images)
-        record = np.array([x.ctypes.data, y.ctypes.data, *images, *parts, *tables], np.int64)
-        kernel = lq_tiles.kernel(cut.pixels, *t.shape, *ending(self.op.activation))
-        return NativeStep(kernel.address, record, tuple(self.memory.arrays))
+        begin = x.ctypes.data + 4 * g.met.start * g.channels
+        to = y.ctypes.data + 4 * g.first * len(self.aw)
+        return np.array([begin, to, *images, *parts, *tables], np.int64)
 
-    def _encoding(self, planes: int) -> tuple[int, int]:
-        """The encoding's kernel and record: rows of floats fill whole words but for the last of a
-        row, which is a pixel or the image.
+    def _encoding(self, g: _Geometry, planes: int) -> int:
+        """The encoding's record: rows of floats fill whole words but for the last of a row, which
+        is a pixel or all pixels that are met.
         """
-        g = self.geometry
-        rows = 1 if g.channels % codes.WORD == 0 else g.pixels
-        lengths = rows, g.pixels * g.channels // rows
-        record = self.encoding.record(self.memory, lengths, self.tiling.all_planes, planes)
-        return self.encoding.kernel.address, record
+        pixels, words = len(g.met), self.tiling.all_planes
+        whole = g.channels % codes.WORD == 0
+        lengths = (1, pixels * g.channels) if whole else (pixels, g.channels)
+        to = planes + 4 * g.met.start * g.words * words
+        return self.encoding.record(self.memory, lengths, words, to)
 
-    def _sums(self, planes: int, sums: int) -> int:
+    def _sums(self, g: _Geometry, planes: int, sums: int) -> int:
         """For every window the sum of its inputs without their offset; 0 where nobody asks."""
         if self.offsets is None:
             return 0
-        g = self.geometry
         totals = self.memory.scratch(g.pixels)
         axes = [
             n for axis in (g.rows, g.columns) for n in (self.memory.keep(axis.inside), axis.outputs)
@@ -175,24 +221,29 @@ class _Layer:
             *dilations,
         )
 
-    def _counting(self, planes: int, sums: int) -> int:
-        """What windows need: where planes and weights are, and what counts are worth."""
-        g, t = self.geometry, self.tiling
-        pixel = 4 * g.words * t.all_planes
-        taps = (g.rows.dilation * g.columns.size * pixel, g.columns.dilation * pixel)
-        plain = without_padding(self.binary, g.channels).transpose(0, 2, 3, 4, 1)
-        weights = self.memory.keep(t.by_group(plain))
+    @cached_property
+    def _constants(self) -> tuple[int, int, int]:
+        """Addresses of what all threads read: weights, what counts are worth, weights' offsets."""
+        t = self.tiling
+        plain = without_padding(self.binary, self.geometry.channels).transpose(0, 2, 3, 4, 1)
         offsets = 0 if self.offsets is None else self.memory.keep(t.by_group(self.offsets))
         factors = self.memory.keep(t.factors(self.encoding.basis, self.aw))
-        outputs = len(self.aw)
+        return self.memory.keep(t.by_group(plain)), factors, offsets
+
+    def _counting(self, g: _Geometry, planes: int, sums: int) -> int:
+        """What windows need: where planes and weights are, and what counts are worth."""
+        t = self.tiling
+        pixel = 4 * g.words * t.all_planes
+        taps = (g.rows.dilation * g.columns.size * pixel, g.columns.dilation * pixel)
+        weights, factors, offsets = self._constants
         return self.memory.record(
             *(planes, pixel, *taps, g.words, g.channels, g.columns.dilation == 1),
             *(weights, g.columns.kernel, g.rows.kernel * g.columns.kernel),
-            *(factors, self.memory.keep(self._starts()), offsets, sums, outputs, t.groups),
+            *(factors, self.memory.keep(self._starts(g)), offsets, sums, len(self.aw), t.groups),
             self.memory.scratch(t.most_pixels, t.lanes),
         )
 
-    def _starts(self) -> NDArray[np.float32]:
+    def _starts(self, g: _Geometry) -> NDArray[np.float32]:
         """What results begin with: [border cases, groups, lanes].
 
         Bias, the input offset's share over the taps inside, and what an odd number n of products
@@ -201,7 +252,7 @@ class _Layer:
         weights = _dequantized(self.op, self.aw, self.binary, self.offsets)
         shares = self.op.input_offset * weights.sum(-1)
         odd = self.encoding.basis.sum(dtype=np.float64) * self.aw.sum(1, dtype=np.float64)
-        g, t = self.geometry, self.tiling
+        t = self.tiling
         starts = np.zeros((len(g.rows.runs), len(g.columns.runs), t.groups * t.lanes), np.float32)
         for i, down in enumerate(g.rows.taps):
             for j, across in enumerate(g.columns.taps):

@@ -54,8 +54,8 @@ BLOCK_WORDS = 4096
 """Words of inputs that are kept at hand while a group of weights meets them: 16 KB."""
 
 
-LEAST_WORK = 10_000
-"""Vectors of words that a thread should count at least: 2 us."""
+LEAST_WORK = 20_000
+"""Vectors of words that a thread should count at least: 4 us, because meeting takes up to 3."""
 
 
 def step(layer: Layer, x: Array, y: Array) -> NativeStep:
@@ -237,7 +237,9 @@ def _group(tile: Any, r: Record, begin: int, row: int, group: int, shape: Any, e
         counted = jit.fill(tile, -(n >> 1))
         x = r[PLANES] + row * count * word + 4 * planes * turn
         for k in range(count):
-            counted = jit.count(counted, x + k * word, count * word, weights + k * weights_word)
+            against = weights + k * weights_word
+            jit.prefetch_words(tile, against)
+            counted = jit.count(counted, x + k * word, count * word, against)
         if turn == 0:
             part = jit.weigh(counted, factors, r[STARTS] + 4 * group * lanes, 0)
         else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
-from luciole.kernels import jit, loops, maps
+from luciole.kernels import folds, jit, loops, maps
 from luciole.kernels.jit import LANES, Record, elementwise
 from luciole.kernels.jit.elementwise import Binary, Unary
 from luciole.kernels.registry import Context, NativeStep, native, reference
@@ -114,12 +114,7 @@ def _short(y: int, x: int, n: int, beta: float) -> None:
 def _largest(x: int, n: int) -> float:
     """The largest of n floats, NaN aside."""
     maximum = elementwise.function(MAXIMUM)
-    largest = elementwise.spread(LOWEST)
-    for _ in range(n // LANES):
-        largest = elementwise.combined(maximum, elementwise.load_vector(x), largest)
-        x += 4 * LANES
-    last = elementwise.load_first(x, n % LANES, LOWEST)
-    result: float = elementwise.folded(maximum, elementwise.combined(maximum, last, largest))
+    result: float = elementwise.folded(maximum, folds.row(maximum, x, n, LOWEST))
     return result
 
 

@@ -7,7 +7,7 @@ same make rectangles; a span is a line of such pixels, cut into tiles that a ker
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +19,7 @@ from luciole.schema.enums import Padding
 Integers = NDArray[np.int64]
 
 SPAN_FIELDS = 11
-"""Compiled into kernels: raise ``jit.CACHE_VERSION`` when spans change."""
+"""Numbers that describe one span."""
 
 TILE_COST = 0.7
 """What a tile costs besides its pixels, in pixels: loops and conversions."""
@@ -70,6 +70,19 @@ class Axis:
         return [range(a, b) for a, b in pairwise([0, *ends]) if a < b]
 
     @property
+    def met(self) -> range:
+        """The inputs from the first that a tap meets to the last."""
+        some, last = self.count > 0, self.start + (self.count - 1) * self.dilation
+        if not some.any():
+            return range(0)
+        return range(int(self.start[some].min()), int(last[some].max()) + 1)
+
+    def part(self, begin: int, end: int) -> Axis:
+        """The same inputs and some of the output positions."""
+        own = slice(begin, end)
+        return replace(self, first=self.first[own], count=self.count[own], start=self.start[own])
+
+    @property
     def taps(self) -> list[slice]:
         """The taps inside, one slice for each run."""
         firsts = [run[0] for run in self.runs]
@@ -91,11 +104,11 @@ class Spans:
     single: Integers
 
 
-def spans(rows: Axis, columns: Axis, most: int) -> Spans:
-    """Every output pixel once, in tiles of the number of pixels (at most ``most``) that fits
-    best.
+def spans(rows: Axis, columns: Axis, most: int, least: int = 1) -> Spans:
+    """Every output pixel once, in tiles of the number of pixels (from ``least`` to ``most``) that
+    fits best.
     """
-    cut = [_cut(rows, columns, pixels) for pixels in range(1, most + 1)]
+    cut = [_cut(rows, columns, pixels) for pixels in range(least, most + 1)]
     return min(cut, key=_cost)
 
 

@@ -16,10 +16,11 @@ import pytest
 from luciole.interpreter import Interpreter, Plan
 from luciole.ir import Array
 from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.kernels import lq_rows
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from tests.lq_conv_support import ConvLayer, oracle, random_conv, with_offsets
-from tests.lq_support import random_input
+from tests.lq_support import check_parts, random_input
 from tests.support import one_op
 
 ACTIVATIONS = [Act.NONE, Act.RELU, Act.RELU_N1_TO_1, Act.RELU6, Act.TANH]
@@ -229,3 +230,38 @@ def test_random_layers_give_what_the_formula_gives(seed: int) -> None:
     )
     x = random_input((int(rng.integers(1, 3)), *(int(n) for n in rng.integers(7, 11, 2)), c), seed)
     check(with_offsets(layer) if seed % 2 else layer, x)
+
+
+PARTS: list[tuple[tuple[int, int], int, dict[str, Any]]] = [
+    ((3, 3), 32, {}),
+    ((3, 3), 20, {"strides": (2, 2)}),
+    ((1, 1), 33, {}),
+    ((1, 5), 64, {"padding": Padding.VALID}),
+    ((5, 3), 7, {"padding": Padding.VALID, "strides": (3, 1), "dilations": (1, 2)}),
+    ((3, 3), 40, {"dilations": (4, 3)}),
+]
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize(("kernel", "channels", "window"), PARTS)
+def test_parts_for_threads_do_together_what_one_does(
+    threads: int,
+    kernel: tuple[int, int],
+    channels: int,
+    window: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lq_rows, "LEAST_WORK", 1)
+    layer = with_offsets(random_conv(kernel, channels, 37, 2, 2, **window))
+    for shape in ((2, 13, 11, channels), (1, 1 if kernel[0] == 1 else 17, 29, channels)):
+        x = random_input(shape)
+        check_parts(layer.model(x), x, threads)
+
+
+def test_a_layer_of_little_work_is_not_shared() -> None:
+    x = random_input((1, 4, 4, 8))
+    plan = Plan(random_conv((3, 3), 8, 4, 1, 1).model(x).graph, {})
+    step = plan.steps[0].native
+    assert step is not None
+    assert step.split is not None
+    assert not step.split(2)

@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luciole.interpreter import Plan
 from luciole.ir import Array
-from luciole.kernels import jit, lq_levels, lq_rows
+from luciole.kernels import lq_levels, lq_rows
 from luciole.kernels.jit import bitsliced
 from luciole.schema.enums import ActivationFunctionType as Act
-from tests.lq_support import Layer, oracle, random_input, random_layer, with_offsets
+from tests.lq_support import Layer, check_parts, oracle, random_input, random_layer, with_offsets
 
 needs_bitsliced = pytest.mark.skipif(
     not bitsliced.AVAILABLE, reason="needs AVX-512 with VBMI2 and GFNI"
@@ -90,20 +89,23 @@ def test_large_layers_take_either_way_by_the_inputs_at_hand() -> None:
     check(layer, few[:1])
 
 
+def results_of_every_way() -> Array:
+    """Of layers of few and of many input bits, on one row for each way of counting."""
+    results = []
+    for outputs, kx, kw in ((300, 2, 2), (10, 6, 1)):
+        layer = replace(with_offsets(random_layer(300, outputs, kx, kw)), activation=Act.TANH)
+        x = random_input((2, 300))
+        x[0, :250] = -9
+        results.append(layer.native(x).ravel())
+    return np.concatenate(results)
+
+
 PROGRAM = """
 import sys
 import numpy as np
-from dataclasses import replace
 from luciole.kernels.jit import bitsliced
-from luciole.schema.enums import ActivationFunctionType as Act
-from tests.lq_support import random_input, random_layer, with_offsets
-results = []
-for kx, kw in ((2, 2), (6, 1)):
-    layer = replace(with_offsets(random_layer(300, 200, kx, kw)), activation=Act.TANH)
-    x = random_input((2, 300))
-    x[0, :250] = -9
-    results.append(layer.native(x))
-np.save(sys.argv[1], np.stack(results))
+from tests.ops.test_lq_fully_connected_kernels import results_of_every_way
+np.save(sys.argv[1], results_of_every_way())
 print(bitsliced.AVAILABLE)
 """
 
@@ -113,20 +115,13 @@ def test_other_processors_give_the_same(processor: str, tmp_path: Path) -> None:
     """AVX2 and SSE2 have no way by level, and SSE2 no fused multiply-add: only rounding differs."""
     if os.uname().machine != "x86_64":
         pytest.skip("needs an x86-64 processor")
-    found = []
-    for name, forced in (
-        ("host", {}),
-        ("forced", {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}),
-    ):
-        path = tmp_path / f"{name}.npy"
-        environment = os.environ | forced | {"LUCIOLE_CACHE": str(tmp_path / name)}
-        command = [sys.executable, "-c", PROGRAM, str(path)]
-        output = subprocess.run(
-            command, env=environment, check=True, capture_output=True, text=True
-        ).stdout
-        assert not forced or output.strip() == "False"
-        found.append(np.load(path))
-    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-5)
+    path, forced = tmp_path / "y.npy", {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
+    command = [sys.executable, "-c", PROGRAM, str(path)]
+    output = subprocess.run(
+        command, env=os.environ | forced, check=True, capture_output=True, text=True
+    ).stdout
+    assert output.strip() == "False"
+    np.testing.assert_allclose(np.load(path), results_of_every_way(), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("rows", [1, 40])
@@ -139,21 +134,4 @@ def test_parts_for_threads_do_together_what_one_does(
     mixed = random_input((rows, 400))
     few = np.where(np.random.default_rng(1).random(mixed.shape) < 0.9, np.float32(-9), mixed)
     for x in (mixed, few):
-        model = layer.model(x)
-        plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
-        given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
-        assert given is not None
-        assert result is not None
-        given[...] = x
-        plan.run()
-        wanted = result.copy()
-        step = plan.steps[0].native
-        assert step is not None
-        assert step.split is not None
-        parts = step.split(3)
-        assert len(parts) == 3
-        result[...] = np.nan
-        for done, part in enumerate(parts, 1):
-            jit.caller(np.array([[step.address, part.ctypes.data]], np.int64))()
-            assert np.isnan(result).any() == (done < 3)
-        np.testing.assert_array_equal(result, wanted)
+        check_parts(layer.model(x), x, 3)

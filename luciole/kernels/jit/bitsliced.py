@@ -29,6 +29,7 @@ from luciole.kernels.jit.vectors import (
     load,
     of_llvm,
     pointer,
+    prefetch_line,
     splat,
     store,
 )
@@ -286,9 +287,7 @@ def prefetch(typing_context: Any, address: Any) -> Any:
     """Fetch a line of 64 bytes to the second nearest cache."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = pointer(builder, args[0], _I8)
-        read, nearness, data = (ir.Constant(I32, n) for n in (0, 2, 1))
-        _call(builder, "llvm.prefetch.p0", ir.VoidType(), place, read, nearness, data)
+        prefetch_line(builder, args[0], 0, 2)
         return context.get_dummy_value()
 
     return types.void(types.int64), generate
