@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
 from luciole.interpreter import Plan
-from luciole.ir import Array, Graph, Model, Op, Value
+from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.dtypes import tensor_type
 from luciole.kernels import registry
+from luciole.schema.tables import QuantizationParameters
 
 HERE = Path(__file__).parent
 
@@ -28,11 +29,37 @@ def data_path(name: str) -> Path:
     return path
 
 
+class Affine(NamedTuple):
+    """How a tensor's integers stand for numbers, scale (q - zero point), one each or one per
+    channel; ``dtype`` where it is not what the array or the operator says.
+    """
+
+    scale: float | Sequence[float]
+    zero_point: int | Sequence[int] = 0
+    axis: int = 0
+    dtype: TensorType | None = None
+
+    def give(self, value: Value) -> None:
+        """Let a tensor have it."""
+        value.dtype = value.dtype if self.dtype is None else self.dtype
+        value.quantization = QuantizationParameters(
+            scale=np.atleast_1d(np.array(self.scale, np.float32)),
+            zero_point=np.atleast_1d(np.array(self.zero_point, np.int64)),
+            quantized_dimension=self.axis,
+        )
+
+
 def one_op(
-    cls: type[Op], operands: Sequence[Array | None], constant: Sequence[int] = (), **attributes: Any
+    cls: type[Op],
+    operands: Sequence[Array | None],
+    constant: Sequence[int] = (),
+    *,
+    affine: Sequence[Affine | None] = (),
+    results: Sequence[Affine | None] = (),
+    **attributes: Any,
 ) -> Model:
     """A model of a single operator. Operands at the ``constant`` places are constants, the others
-    inputs.
+    inputs; ``affine`` and ``results`` are the first ones' scales and zero points.
     """
     model = Model()
     graph = model.add_graph(Graph("main"))
@@ -41,15 +68,24 @@ def one_op(
         if array is None:
             values.append(None)
         elif i in constant:
-            values.append(graph.add_constant(f"c{i}", np.asarray(array)))
+            dtype = next((a.dtype for a in affine[i : i + 1] if a is not None), None)
+            values.append(graph.add_constant(f"c{i}", np.asarray(array), dtype))
         else:
             value = graph.add_input(f"x{i}", np.asarray(array).shape)
             value.dtype = tensor_type(np.asarray(array).dtype)
             values.append(value)
+    _give(affine, values)
     op = cls.from_operands(values, attributes)
     graph.append(op, *[f"y{i}" for i in range(len(op.result_shapes()))])
+    _give(results, op.results)
     graph.outputs = list(op.results)
     return model
+
+
+def _give(affine: Sequence[Affine | None], values: Sequence[Value | None]) -> None:
+    for given, value in zip(affine, values, strict=False):
+        if given is not None and value is not None:
+            given.give(value)
 
 
 def run_reference(
@@ -79,7 +115,7 @@ def run_native(model: Model, x: Array) -> Array:
     given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
     assert given is not None
     assert result is not None
-    result[...] = np.nan  # every result is written
+    result.reshape(-1).view(np.uint8)[...] = 0xFF  # NaN; every result is written
     given[...] = x
     plan.run()
     first = result.copy()

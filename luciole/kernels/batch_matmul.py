@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.kernels import jit
+from luciole.kernels.fixed_point import per_tensor
 from luciole.kernels.float_layer import WEIGHTS, Geometry, Layer, X, Y, fits
+from luciole.kernels.hybrid import of_rows, weight_scale
+from luciole.kernels.int8_rescale import Rescaling, centred
 from luciole.kernels.jit import Record, floats, longs
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
@@ -25,6 +28,27 @@ def batch_matmul(op: BatchMatMul, x: Array, y: Array) -> Array:
     right = y.swapaxes(-1, -2) if op.adjoint_rhs else y
     with np.errstate(all="ignore"):
         return np.asarray(np.matmul(left, right))
+
+
+@reference(BatchMatMul, TensorType.INT8, TensorType.INT16)
+def batch_matmul_integer(op: BatchMatMul, x: Array, y: Array) -> Array:
+    """Quantized matrices of one scale each: sums are integers."""
+    per_tensor(op.y, "the second matrix")  # which may not have a scale for each column
+    to = Rescaling.of(op.x, op.y, op.output, 0, NONE, single=True, any_zero=True)
+    sums = batch_matmul(op, centred(x, to.input_zero), centred(y, to.weights_zero))
+    return to.convolved(sums, None, None)
+
+
+@reference(BatchMatMul, (TensorType.FLOAT32, TensorType.INT8))
+def batch_matmul_hybrid(op: BatchMatMul, x: Array, y: Array) -> Array:
+    """Integers under float activations: each row is quantized, sums are integers, as in TFLite."""
+    scale = weight_scale(op.y)
+    left = x.swapaxes(-1, -2) if op.adjoint_lhs else x
+    rows = np.ascontiguousarray(left).reshape(-1, left.shape[-1])
+    quantized, scales = of_rows(rows, asymmetric=op.asymmetric_quantize_inputs)
+    right = y.swapaxes(-1, -2) if op.adjoint_rhs else y
+    sums = np.matmul(quantized.reshape(left.shape), right.astype(np.float64)).astype(np.float32)
+    return np.asarray(sums * (scales * scale).reshape(*left.shape[:-1], 1))
 
 
 @native(BatchMatMul, TensorType.FLOAT32)

@@ -6,18 +6,22 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_2d import Conv2D, check_groups
+from luciole.kernels import hybrid
 from luciole.kernels.activation import activate
+from luciole.kernels.byte_layer import Side
 from luciole.kernels.float_layer import Geometry, Layer, fits
-from luciole.kernels.hybrid import one_scale, quantize_rows, weight_scale
-from luciole.kernels.hybrid_layer import MOST_PRODUCTS, HybridLayer, Side
+from luciole.kernels.hybrid import of_rows, one_scale, weight_scales
+from luciole.kernels.hybrid_layer import MOST_PRODUCTS, HybridLayer
+from luciole.kernels.int8_layer import IntegerLayer
+from luciole.kernels.int8_rescale import (
+    BYTES,
+    SIGNATURES,
+    Rescaling,
+    accepted,
+    centred,
+)
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.kernels.windows import patches
-
-HYBRID = (
-    (TensorType.FLOAT32, TensorType.INT8),
-    (TensorType.FLOAT32, TensorType.INT8, TensorType.FLOAT32),
-)
-"""Float images, int8 weights, float bias."""
 
 
 @reference(Conv2D, TensorType.FLOAT32)
@@ -27,16 +31,31 @@ def conv_2d(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> Array:
     return activate(y if bias is None else y + bias.reshape(-1), op.activation)
 
 
-@reference(Conv2D, *HYBRID)
+@reference(Conv2D, *hybrid.SIGNATURES)
 def conv_2d_hybrid(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> Array:
-    """int8 weights under float activations: each image is quantized, sums are integers, as in
-    TFLite.
+    """Integer weights under float activations: each image is quantized, sums are integers, as in
+    TFLite; on a grid with a zero point where filters have several scales or groups.
     """
-    quantized, scales = quantize_rows(x)
-    sums = _sums(op, quantized, filter.astype(np.float64))  # exact: below 2^53
-    factors = scales * weight_scale(op.filter)
-    y = sums.astype(np.float32) * factors.reshape(-1, 1, 1, 1)
+    filter_scales = weight_scales(op.filter, 0)
+    alone = one_scale(op.filter, alike=x.shape[3] == filter.shape[3])
+    quantized, scales = of_rows(x, asymmetric=alone is None)
+    sums = _sums(op, quantized, filter.astype(np.float64)).astype(np.float32)  # exact below 2^53
+    images = scales.reshape(-1, 1, 1, 1)
+    y = sums * filter_scales * images if alone is None else sums * (images * alone)
     return activate(y if bias is None else y + bias.reshape(-1), op.activation)
+
+
+@reference(Conv2D, *SIGNATURES)
+def conv_2d_integer(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> Array:
+    """Quantized images, filters and results: sums are integers. Padding stands for 0."""
+    to = _rescaling(op)
+    sums = _sums(op, centred(x, to.input_zero), centred(filter, to.weights_zero))
+    bias_type = op.quantized_bias_type if op.bias is None else op.bias.dtype
+    return to.convolved(sums, bias, bias_type)
+
+
+def _rescaling(op: Conv2D) -> Rescaling:
+    return Rescaling.of_convolution(op.input, op.filter, op.output, 0, op.activation)
 
 
 def _sums(op: Conv2D, x: Array, filter: Array) -> Array:
@@ -68,7 +87,7 @@ def build(op: Conv2D, context: Context) -> NativeStep | None:
     return Layer(geometry, op.activation, x, y).convolution(weights, bias)
 
 
-@native(Conv2D, *HYBRID)
+@native(Conv2D, *hybrid.SIGNATURES)
 def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
     """Quantized images, then tiles of pixels times blocks of outputs, see ``hybrid_layer``."""
     x, filter, bias = (*context.operands, None)[:3]
@@ -80,12 +99,35 @@ def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
         or not fits(op.activation, x, y, *op.operands[1:])
     ):
         return None
-    o, kh, kw, depth = filter.shape
-    if kh * kw * depth > MOST_PRODUCTS:
+    if filter[0].size > MOST_PRODUCTS:
         return None
-    _, h, w, channels = x.shape
-    groups = channels // depth
+    sides = _sides(op, x, filter)
+    layer = HybridLayer(*sides, x, y, activation=op.activation, scales=np.array([scale]))
+    return layer.convolution(_grouped(x, filter), bias)
+
+
+@native(Conv2D, *BYTES)
+def build_integer(op: Conv2D, context: Context) -> NativeStep | None:
+    """Padded copies of the images, then tiles of pixels times blocks of outputs, see
+    ``int8_layer``.
+    """
+    x, filter, bias = (*context.operands, None)[:3]
+    (y,), to = context.results, accepted(_rescaling, op)
+    if x is None or filter is None or to is None or not fits(op.activation, x, y, *op.operands[1:]):
+        return None
+    layer = IntegerLayer(*_sides(op, x, filter), x, y, to=to)
+    return layer.convolution(_grouped(x, filter), bias, exact=False)
+
+
+def _grouped(x: Array, filter: Array) -> Array:
+    """Filters by groups of channels: [groups, o, kernel height, kernel width, depth]."""
+    o, kh, kw, depth = filter.shape
+    groups = x.shape[3] // depth
+    return filter.reshape(groups, o // groups, kh, kw, depth)
+
+
+def _sides(op: Conv2D, x: Array, filter: Array) -> tuple[Side, Side]:
+    """The rows and columns of a layer of bytes."""
+    (h, w), (kh, kw) = x.shape[1:3], filter.shape[1:3]
     rows = Side.of(h, kh, op.stride_h, op.dilation_h_factor, op.padding)
-    columns = Side.of(w, kw, op.stride_w, op.dilation_w_factor, op.padding)
-    layer = HybridLayer(rows, columns, op.activation, x, y, scale)
-    return layer.convolution(filter.reshape(groups, o // groups, kh, kw, depth), bias)
+    return rows, Side.of(w, kw, op.stride_w, op.dilation_w_factor, op.padding)

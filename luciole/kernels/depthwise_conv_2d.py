@@ -6,8 +6,13 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D, check_multiple
+from luciole.kernels import hybrid
 from luciole.kernels.activation import activate
+from luciole.kernels.byte_layer import Side
 from luciole.kernels.float_layer import Geometry, Layer, fits
+from luciole.kernels.int8_depthwise import DepthwiseLayer
+from luciole.kernels.int8_layer import IntegerLayer
+from luciole.kernels.int8_rescale import BYTES, SIGNATURES, Rescaling, accepted, centred
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.kernels.windows import patches
 
@@ -15,14 +20,47 @@ from luciole.kernels.windows import patches
 @reference(DepthwiseConv2D, TensorType.FLOAT32)
 def depthwise_conv_2d(op: DepthwiseConv2D, x: Array, filter: Array, bias: Array | None) -> Array:
     """Sum over each window of a channel, once for each of its filters, in float32."""
+    y = _sums(op, x, filter)
+    return activate(y if bias is None else y + bias.reshape(-1), op.activation)
+
+
+@reference(DepthwiseConv2D, *SIGNATURES)
+def depthwise_conv_2d_integer(
+    op: DepthwiseConv2D, x: Array, filter: Array, bias: Array | None
+) -> Array:
+    """Quantized images, filters and results: sums are integers. Padding stands for 0."""
+    to = _rescaling(op)
+    sums = _sums(op, centred(x, to.input_zero), centred(filter, to.weights_zero))
+    return to.convolved(sums, bias, None if op.bias is None else op.bias.dtype)
+
+
+@reference(DepthwiseConv2D, *hybrid.SIGNATURES)
+def depthwise_conv_2d_hybrid(
+    op: DepthwiseConv2D, x: Array, filter: Array, bias: Array | None
+) -> Array:
+    """Integer weights under float activations: each image is quantized, sums are integers, as in
+    TFLite.
+    """
+    quantized, scales = hybrid.of_rows(x, asymmetric=True)
+    sums = _sums(op, quantized, filter.astype(np.float64)).astype(np.float32)
+    y = sums * hybrid.weight_scales(op.filter, 3) * scales.reshape(-1, 1, 1, 1)
+    return activate(y if bias is None else y + bias.reshape(-1), op.activation)
+
+
+def _rescaling(op: DepthwiseConv2D) -> Rescaling:
+    return Rescaling.of_convolution(op.input, op.filter, op.output, 3, op.activation)
+
+
+def _sums(op: DepthwiseConv2D, x: Array, filter: Array) -> Array:
+    """The products of every window with its channels' filters: [n, out_h, out_w, o]."""
     _, kh, kw, outputs = filter.shape
     channels = x.shape[3]
     check_multiple(channels, outputs)
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     windows = patches(x, (kh, kw), stride, op.padding, dilation)
     weights = filter.reshape(kh, kw, channels, outputs // channels)
-    y = np.einsum("nhwcij,ijcm->nhwcm", windows, weights).reshape(*windows.shape[:3], outputs)
-    return activate(y if bias is None else y + bias.reshape(-1), op.activation)
+    sums = np.einsum("nhwcij,ijcm->nhwcm", windows, weights)
+    return np.asarray(sums).reshape(*windows.shape[:3], outputs)
 
 
 @native(DepthwiseConv2D, TensorType.FLOAT32)
@@ -43,3 +81,23 @@ def build(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
         return layer.depthwise(weights, bias)
     grouped = weights.reshape(channels, outputs // channels, kh * kw, 1)
     return layer.convolution(grouped, bias)
+
+
+@native(DepthwiseConv2D, *BYTES)
+def build_integer(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
+    """Padded copies of the images, then tiles of pixels times rows of channels, see
+    ``int8_depthwise``.
+    """
+    x, filter, bias = (*context.operands, None)[:3]
+    (y,), to = context.results, accepted(_rescaling, op)
+    if x is None or filter is None or to is None or not fits(op.activation, x, y, *op.operands[1:]):
+        return None
+    (h, w), (_, kh, kw, outputs), channels = x.shape[1:3], filter.shape, x.shape[3]
+    rows = Side.of(h, kh, op.stride_h, op.dilation_h_factor, op.padding)
+    columns = Side.of(w, kw, op.stride_w, op.dilation_w_factor, op.padding)
+    weights = filter.reshape(kh * kw, outputs).T
+    if outputs == channels > 1:
+        return DepthwiseLayer(rows, columns, x, y, to=to).depthwise(weights, bias)
+    grouped = weights.reshape(channels, outputs // channels, kh, kw, 1)
+    layer = IntegerLayer(rows, columns, x, y, to=to)
+    return layer.convolution(grouped, bias, exact=False)

@@ -1,7 +1,7 @@
-"""The compiled loops of convolutions with 8 bit weights under float inputs.
+"""The compiled loops of convolutions with 8 bit weights.
 
-Inputs are quantized into a padded copy first, so that every window is whole. Records are written,
-and their fields named, by ``hybrid_layer``.
+Inputs are written as unsigned bytes into a padded copy first, so that every window is whole.
+Records are written, and their fields named, by ``byte_layer``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from luciole.kernels import jit
 from luciole.kernels.jit import LANES, Record, floats, words
 from luciole.kernels.jit.dots import (
     add_dots,
+    add_taps,
     highest,
     integer_rows,
     raised,
     scaled,
+    turn_bytes,
+    turn_first_bytes,
     write_rounded,
 )
+from luciole.kernels.jit.fixed_point import rescaled, scaled_exactly, write_bytes, write_channels
 from luciole.kernels.jit.pixels import pixels, write_at
 from luciole.kernels.pixel_tiles import TAP_FIELDS
 
@@ -32,7 +36,10 @@ LARGEST = 127
 
 @jit.kernel
 def quantize(r: Record) -> None:
-    """Quantize each image on a grid of its own, and keep what a sum of products is worth."""
+    """Quantize each image on a grid of its own, and keep its largest number and its scale.
+
+    Threads may do the same at a time: a place is written once.
+    """
     for image in range(r[2]):
         x, to = r[0] + image * r[3], r[1] + image * r[4]
         bits = jit.counters(1, 1, 1, 1)
@@ -40,14 +47,14 @@ def quantize(r: Record) -> None:
         for k in range(0, whole, LANES):
             bits = raised(bits, x + 4 * k, LANES)
         bits = raised(bits, x + 4 * whole, r[5] * r[6] - whole)
-        words(r[8])[image] = np.uint32(highest(bits))
-        span = floats(r[8])[image]
+        words(r[9])[image] = np.uint32(highest(bits))
+        span = floats(r[9])[image]
         inverse, scale = np.float32(LARGEST) / span, span / np.float32(LARGEST)
         if highest(bits) >= INFINITY:
             inverse, scale = np.float32(0), np.float32(np.nan)
         elif inverse == np.inf:
             inverse, scale = np.float32(0), np.float32(1)
-        floats(r[8])[image] = scale * floats(r[9])[0]
+        floats(r[8])[image] = scale
         whole = r[6] & -LANES
         for _ in range(r[5]):
             for k in range(0, whole, LANES):
@@ -58,31 +65,120 @@ def quantize(r: Record) -> None:
             to += r[7]
 
 
+@jit.inline
+def _turn(x: int, to: int, turned: int, count: int) -> None:
+    """Copy bytes, some of their bits turned."""
+    end = x + count
+    while end - x >= 4 * LANES:
+        turn_bytes(x, to, turned, 4)
+        x += 4 * LANES
+        to += 4 * LANES
+    while end - x >= LANES:
+        turn_bytes(x, to, turned, 1)
+        x += LANES
+        to += LANES
+    if x < end:
+        turn_first_bytes(x, to, turned, end - x)
+
+
+@jit.kernel
+def copy(r: Record) -> None:
+    """Copy bytes into the padded copies, their bits turned where those of ``r[8]`` are set."""
+    for image in range(r[2]):
+        for row in range(r[5]):
+            x, to = r[0] + image * r[3] + row * r[6], r[1] + image * r[4] + row * r[7]
+            _turn(x, to, r[8], r[6])
+
+
+@jit.kernel
+def copy_pixels(r: Record) -> None:
+    """The same where pixels stand further apart in the copies: rows are ``r[9]`` pixels, ``r[10]``
+    bytes of them each, ``r[11]`` bytes from one to the next.
+    """
+    for image in range(r[2]):
+        for row in range(r[5]):
+            x, to = r[0] + image * r[3] + row * r[6], r[1] + image * r[4] + row * r[7]
+            for pixel in range(r[9]):
+                _turn(x + pixel * r[10], to + pixel * r[11], r[8], r[10])
+
+
 @cache
-def windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
-    """One block of outputs: tiles of ``count`` pixels and ``vectors`` times 16 outputs, bent by the
-    hyperbolic tangent where ``tanh`` is 1.
+def float_windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
+    """One block of float outputs: tiles of ``count`` pixels and ``vectors`` times 16 outputs, bent
+    by the hyperbolic tangent where ``tanh`` is 1.
     """
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
-    def integer_windows(r: Record) -> None:
+    def byte_windows_to_floats(r: Record) -> None:
         limits = floats(r[7])
         for image in range(r[2]):
             x, y = r[0] + image * r[3], r[1] + image * r[4]
-            factor = floats(r[18])[image]
+            factor = floats(r[16])[image]
             for table in range(r[5], r[5] + r[6] * size, size):
                 at = pixels(count, x, table, 1)
-                tile = integer_rows(count, vectors, r[15])
-                for ky in range(r[19]):
+                tile = integer_rows(count, vectors, r[18])
+                for ky in range(r[14]):
                     for run in range(r[12]):
                         offset = ky * r[8] + run * r[9]
-                        weights = r[14] + ky * r[10] + run * r[11]
+                        weights = r[17] + ky * r[10] + run * r[11]
                         for k in range(r[13]):
                             tile = add_dots(tile, at, offset + 4 * k, weights + 4 * lanes * k)
                 to = pixels(count, y, table + 4 * count, 4)
-                results = scaled(tile, factor, r[16])
+                results = scaled(tile, factor, r[19], r[20])
                 results = jit.tanh(results) if tanh else results
-                write_at(results, limits[0], limits[1], to, r[17])
+                write_at(results, limits[0], limits[1], to, r[15])
 
-    return integer_windows
+    return byte_windows_to_floats
+
+
+@cache
+def integer_windows(count: int, vectors: int, exact: int) -> jit.Kernel:
+    """One block of 8 bit outputs, likewise, scaled in double precision where ``exact`` is 1."""
+    lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
+
+    @jit.kernel
+    def byte_windows(r: Record) -> None:
+        for image in range(r[2]):
+            x, y = r[0] + image * r[3], r[1] + image * r[4]
+            for table in range(r[5], r[5] + r[6] * size, size):
+                at = pixels(count, x, table, 1)
+                tile = integer_rows(count, vectors, r[18])
+                for ky in range(r[14]):
+                    for run in range(r[12]):
+                        offset = ky * r[8] + run * r[9]
+                        weights = r[17] + ky * r[10] + run * r[11]
+                        for k in range(r[13]):
+                            tile = add_dots(tile, at, offset + 4 * k, weights + 4 * lanes * k)
+                tile = scaled_exactly(tile, r[19]) if exact else rescaled(tile, r[19])
+                to = pixels(count, y, table + 4 * count, 1)
+                write_bytes(tile, r[7], to, r[15])
+
+    return byte_windows
+
+
+@cache
+def channels(count: int, pieces: int, rest: int) -> jit.Kernel:
+    """64 channels with weights for themselves: tiles of ``count`` pixels, or ``count`` times four
+    of 16 channels where ``pieces`` is 4; taps four by four, and ``rest`` (1 to 4) at last.
+    """
+    number = count * pieces
+    size = 4 * (2 * number + TAP_FIELDS)
+
+    @jit.kernel
+    def byte_channels(r: Record) -> None:
+        for image in range(r[2]):
+            x, y = r[0] + image * r[3], r[1] + image * r[4]
+            for table in range(r[5], r[5] + r[6] * size, size):
+                at = pixels(number, x, table, 1)
+                tile = integer_rows(count, 4, r[12])
+                offsets, weights = r[8], r[11]
+                for _ in range(r[9]):
+                    tile = add_taps(tile, at, offsets, 4, weights)
+                    offsets += 16
+                    weights += 16 * LANES
+                tile = add_taps(tile, at, offsets, rest, weights)
+                to = pixels(number, y, table + 4 * number, 1)
+                write_channels(rescaled(tile, r[13]), r[7], to, r[10])
+
+    return byte_channels

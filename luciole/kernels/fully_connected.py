@@ -2,22 +2,67 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.kernels import hybrid
 from luciole.kernels.activation import activate
+from luciole.kernels.byte_layer import Side
 from luciole.kernels.float_layer import Geometry, Layer, fits
+from luciole.kernels.hybrid_layer import MOST_PRODUCTS, HybridLayer
+from luciole.kernels.int8_layer import IntegerLayer
+from luciole.kernels.int8_rescale import BYTES, SIGNATURES, Rescaling, accepted, centred
 from luciole.kernels.registry import Context, NativeStep, native, reference
-from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
+from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, Padding
 
 
 @reference(FullyConnected, TensorType.FLOAT32)
 def fully_connected(op: FullyConnected, x: Array, weights: Array, bias: Array | None) -> Array:
     """One matrix product over all rows."""
+    y = _sums(op, x, weights)
+    return _shaped(op, x, activate(y if bias is None else y + bias, op.activation))
+
+
+@reference(FullyConnected, *SIGNATURES)
+def fully_connected_integer(
+    op: FullyConnected, x: Array, weights: Array, bias: Array | None
+) -> Array:
+    """Quantized rows, weights and results: sums are integers."""
+    to = _rescaling(op)
+    sums = _sums(op, centred(x, to.input_zero), centred(weights, to.weights_zero))
+    return _shaped(op, x, to.exact(sums, bias))
+
+
+@reference(FullyConnected, *hybrid.SIGNATURES, *hybrid.MISNAMED)
+def fully_connected_hybrid(
+    op: FullyConnected, x: Array, weights: Array, bias: Array | None
+) -> Array:
+    """Integer weights under float activations: each row is quantized, sums are integers, as in
+    TFLite.
+    """
+    weights = weights.view(np.int8)
+    rows = x.reshape(-1, weights.shape[1])
+    quantized, scales = hybrid.of_rows(rows, asymmetric=op.asymmetric_quantize_inputs)
+    sums = _sums(op, quantized, weights.astype(np.float64)).astype(np.float32)
+    y = sums * (scales[:, None] * hybrid.weight_scales(op.weights, 0))
+    return _shaped(op, x, activate(y if bias is None else y + bias, op.activation))
+
+
+def _rescaling(op: FullyConnected) -> Rescaling:
+    return Rescaling.of(op.input, op.weights, op.output, 0, op.activation, any_zero=True)
+
+
+def _sums(op: FullyConnected, x: Array, weights: Array) -> Array:
+    """The products of every row with every output's weights: [rows, o]."""
     if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise UnsupportedError(f"weights format {op.weights_format.name} is not supported")
-    y = x.reshape(-1, weights.shape[1]) @ weights.T
-    y = activate(y if bias is None else y + bias, op.activation)
-    return y.reshape(*x.shape[:-1], -1) if op.keep_num_dims else y
+    return x.reshape(-1, weights.shape[1]) @ weights.T
+
+
+def _shaped(op: FullyConnected, x: Array, y: Array) -> Array:
+    """Rows with the input's leading axes, where they are to be kept."""
+    return y.reshape(*x.shape[:-1], y.shape[-1]) if op.keep_num_dims else y
 
 
 @native(FullyConnected, TensorType.FLOAT32)
@@ -31,3 +76,39 @@ def build(op: FullyConnected, context: Context) -> NativeStep | None:
         return None
     geometry = Geometry.of_rows(x.size // weights.shape[1], weights.shape[1])
     return Layer(geometry, op.activation, x, y).convolution(weights[None, :, None], bias)
+
+
+@native(FullyConnected, *hybrid.SIGNATURES)
+def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
+    """Rows are the images of a convolution, each quantized on its own, see ``hybrid_layer``."""
+    x, weights, bias = (*context.operands, None)[:3]
+    (y,), scales = context.results, hybrid.known_scales(op.weights, 0)
+    if x is None or weights is None or not fits(op.activation, x, y, *op.operands[1:]):
+        return None
+    if scales is None or op.asymmetric_quantize_inputs or weights.shape[1] > MOST_PRODUCTS:
+        return None
+    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
+        return None
+    rows, one = x.reshape(-1, 1, 1, weights.shape[1]), Side.of(1, 1, 1, 1, Padding.VALID)
+    layer = HybridLayer(one, one, rows, y, activation=op.activation, scales=scales)
+    return layer.convolution(weights[None, :, None, None], bias)
+
+
+@native(FullyConnected, *BYTES)
+def build_integer(op: FullyConnected, context: Context) -> NativeStep | None:
+    """Rows are the pixels of a convolution with windows of one pixel, see ``int8_layer``."""
+    x, weights, bias = (*context.operands, None)[:3]
+    (y,), to = context.results, accepted(_rescaling, op)
+    if (
+        x is None
+        or weights is None
+        or to is None
+        or not fits(op.activation, x, y, *op.operands[1:])
+    ):
+        return None
+    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
+        return None
+    rows = x.reshape(1, 1, -1, weights.shape[1])
+    one, many = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
+    layer = IntegerLayer(one, many, rows, y, to=to)
+    return layer.convolution(weights[None, :, None, None], bias, exact=True)

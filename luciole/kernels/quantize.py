@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
-from luciole.ir.dtypes import NUMPY
+from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
+from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.kernels import conversions
+from luciole.kernels.fixed_point import (
+    Affine,
+    multiply,
+    per_tensor,
+    quantize_multiplier,
+    requantized,
+)
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
+WIDER = (*TYPES, TensorType.INT32)
+"""Integers that are brought to other scales."""
+
 LARGEST_ZERO_POINT = 1 << 16
 """Beyond what 16 bits can hold; sums and differences up to here are exact in single precision."""
-
-
-def parameters(op: Op, value: Value, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Scales (float32) and zero points (int64) of a value, shaped to stretch to ``shape``.
-
-    Raises LucioleError when there are none or they do not fit the value.
-    """
-    for fault in op.verify():
-        raise LucioleError(fault)
-    found = value.quantization
-    assert found is not None  # else verify has spoken
-    scale = np.asarray(found.scale, np.float32)
-    points = found.zero_point
-    zero_point = np.zeros(1, np.int64) if points is None or not len(points) else np.asarray(points)
-    channels = [1] * len(shape)
-    if scale.size > 1:
-        channels[found.quantized_dimension] = scale.size
-        if shape[found.quantized_dimension] != scale.size:
-            raise LucioleError(f"{scale.size} scales do not fit the axes {list(shape)}")
-    return scale.reshape(channels), np.broadcast_to(zero_point, scale.shape).reshape(channels)
 
 
 @reference(Quantize, TensorType.FLOAT32)
@@ -43,7 +33,7 @@ def quantize(op: Quantize, x: Array) -> Array:
     if to not in TYPES:
         have = ", ".join(t.name for t in TYPES)
         raise UnsupportedError(f"no quantization to {to.name}; there is {have}")
-    scale, zero_point = parameters(op, op.output, x.shape)
+    scale, zero_point = Affine.of(op.output, "the result").along(x.shape)
     limits = np.iinfo(NUMPY[to])
     with np.errstate(all="ignore"):
         steps = (x / scale).astype(np.float64)
@@ -52,10 +42,25 @@ def quantize(op: Quantize, x: Array) -> Array:
     return np.clip(filled, limits.min, limits.max).astype(NUMPY[to])
 
 
-@reference(Dequantize, *TYPES)
+@reference(Quantize, *WIDER)
+def requantize(op: Quantize, x: Array) -> Array:
+    """From one scale and zero point to others. Raises UnsupportedError for other result types."""
+    to = op.output.dtype
+    if to not in WIDER:
+        have = ", ".join(t.name for t in WIDER)
+        raise UnsupportedError(f"no quantization of integers to {to.name}; there is {have}")
+    scale, zero_point = per_tensor(op.input, "the input")
+    to_scale, to_zero = per_tensor(op.output, "the result")
+    factor = quantize_multiplier(float(scale) / float(to_scale))
+    limits = np.iinfo(NUMPY[to])
+    scaled = multiply(x.astype(np.int64) - zero_point, *factor)
+    return requantized(scaled, to_zero, (limits.min, limits.max), to)
+
+
+@reference(Dequantize, *TYPES, *PACKED)
 def dequantize(op: Dequantize, x: Array) -> Array:
     """scale (x - zero point)."""
-    scale, zero_point = parameters(op, op.input, x.shape)
+    scale, zero_point = Affine.of(op.input, "the input").along(x.shape)
     return np.asarray((x - zero_point) * scale, np.float32)
 
 
@@ -69,7 +74,7 @@ def widen(op: Dequantize, x: Array) -> Array:
 def build_quantize(op: Quantize, context: Context) -> NativeStep | None:
     """One scale for all elements."""
     x, y = context.operands[0], context.results[0]
-    given = _single(op, op.output, y.shape) if op.output.dtype in TYPES else None
+    given = _single(op.output) if op.output.dtype in TYPES else None
     if x is None or given is None:
         return None
     return conversions.to_nearest(conversions.KINDS[op.output.dtype], x, y, *given)
@@ -79,18 +84,16 @@ def build_quantize(op: Quantize, context: Context) -> NativeStep | None:
 def build_dequantize(op: Dequantize, context: Context) -> NativeStep | None:
     """One scale for all elements."""
     x, y = context.operands[0], context.results[0]
-    given = _single(op, op.input, y.shape)
+    given = _single(op.input)
     if x is None or given is None:
         return None
     return conversions.to_floats(conversions.KINDS[op.input.dtype], x, y, *given)
 
 
-def _single(op: Op, value: Value, shape: tuple[int, ...]) -> tuple[float, int] | None:
+def _single(value: Value) -> tuple[float, int] | None:
     """Scale and zero point of a value that has one of each; None where the reference says more."""
     try:
-        scale, zero_point = parameters(op, value, shape)
-    except LucioleError:  # raised again when the operator runs
+        scale, zero_point = per_tensor(value, "the tensor")
+    except LucioleError:  # raised again when the operator runs, in better words
         return None
-    if scale.size != 1 or abs(int(zero_point.flat[0])) > LARGEST_ZERO_POINT:
-        return None
-    return float(scale.flat[0]), int(zero_point.flat[0])
+    return None if abs(zero_point) > LARGEST_ZERO_POINT else (float(scale), zero_point)

@@ -8,16 +8,28 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.transpose_conv import TransposeConv, check_sizes
 from luciole.ir.rules import agree, integers, padding_before
+from luciole.ir.value import element_count
 from luciole.kernels.activation import activate
 from luciole.kernels.float_layer import Geometry, Layer, fits
+from luciole.kernels.int8_rescale import SIGNATURES, Rescaling, centred
 from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.sizes import room
 from luciole.kernels.spans import Axis
+
+INTEGERS = tuple(s if len(s) == 1 else (s[1], s[0], *s[2:]) for s in SIGNATURES)
+"""Element types of filter, data and bias (or none): filters come first here."""
 
 
 @reference(TransposeConv, TensorType.FLOAT32)
 def transpose_conv(
     op: TransposeConv, input_sizes: Array, filter: Array, x: Array, bias: Array | None
 ) -> Array:
+    """Sums of all windows that reach a place, in float32."""
+    y = _sums(op, input_sizes, filter, x)
+    return activate(y if bias is None else y + bias.reshape(-1), op.activation)
+
+
+def _sums(op: TransposeConv, input_sizes: Array, filter: Array, x: Array) -> Array:
     """Add up the filter's taps on a canvas large enough for all, and cut the result out of it."""
     sizes = check_sizes(integers(input_sizes, "input_sizes", 4), x.shape[0], filter.shape[0])
     agree("input channels", filter.shape[3], x.shape[3], "filter", "out_backprop")
@@ -27,14 +39,26 @@ def transpose_conv(
         for size, k, s in zip(sizes[1:3], kernel, stride, strict=True)
     )
     canvas = _scatter(x, filter, stride, (top + sizes[1], left + sizes[2]))
-    y = canvas[:, top : top + sizes[1], left : left + sizes[2]]
-    return activate(y.copy() if bias is None else y + bias.reshape(-1), op.activation)
+    return canvas[:, top : top + sizes[1], left : left + sizes[2]].copy()
+
+
+@reference(TransposeConv, *INTEGERS)
+def transpose_conv_integer(
+    op: TransposeConv, input_sizes: Array, filter: Array, x: Array, bias: Array | None
+) -> Array:
+    """Quantized data, filters and results: sums are integers."""
+    to = Rescaling.of_convolution(op.out_backprop, op.filter, op.output, 0, op.activation)
+    data, weights = centred(x, to.input_zero), centred(filter, to.weights_zero)
+    bias_type = op.quantized_bias_type if op.bias is None else op.bias.dtype
+    return to.convolved(_sums(op, input_sizes, weights, data), bias, bias_type)
 
 
 def _scatter(x: Array, filter: Array, stride: tuple[int, int], least: tuple[int, int]) -> Array:
     """The sums of all windows, unpadded; at least as large as ``least``."""
     (n, h, w, _), (o, kh, kw, _), (sh, sw) = x.shape, filter.shape, stride
-    canvas = np.zeros((n, max(h * sh + kh, least[0]), max(w * sw + kw, least[1]), o), x.dtype)
+    shape = (n, max(h * sh + kh, least[0]), max(w * sw + kw, least[1]), o)
+    room(element_count(shape) * x.itemsize, "the sums of all windows")
+    canvas = np.zeros(shape, x.dtype)
     for i in range(kh):
         for j in range(kw):
             canvas[:, i : i + h * sh : sh, j : j + w * sw : sw] += x @ filter[:, i, j].T

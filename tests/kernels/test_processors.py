@@ -7,14 +7,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from luciole.ir import Array
+from luciole.ir.ops.elementwise_unary import Exp
+from tests.support import one_op, run_native
+
 PROGRAM = """
+import sys
 import numpy as np
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.kernels.jit.processor import features, vector_registers
+from tests.kernels.test_processors import powers
+from tests.ops.int8_support import SAMPLES, layer
 from tests.ops.test_conv_2d import check_hybrid
+from tests.ops.test_int8_layers_native import check
 from tests.support import one_op, run_native, run_reference
 
 assert (vector_registers(), features()) == (8, frozenset())
@@ -29,15 +38,30 @@ for cls, shape, filter in (
     got = run_native(one_op(cls, arrays, (1, 2), **options), arrays[0])
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
 check_hybrid(rng.normal(size=(1, 5, 6, 3)).astype(np.float32), (5, 3, 3, 3), **options)
+for cls, shape, filter, options in (SAMPLES[0], SAMPLES[10], SAMPLES[17]):
+    check(layer(cls, shape, filter, 1, **options))
+np.save(sys.argv[1], powers())
 """
+
+
+def powers() -> Array:
+    """e^x where it is denormal, ordinary, infinite and NaN: processors scale it in two ways."""
+    x = np.append(np.linspace(-110, 95, 4000), [np.inf, -np.inf, np.nan]).astype(np.float32)
+    return run_native(one_op(Exp, [x]), x)
 
 
 @pytest.mark.parametrize("name", ["haswell"])
 def test_an_older_processor_gives_the_same(name: str, tmp_path: Path) -> None:
-    processor = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""}
-    environment = {**os.environ, **processor, "LUCIOLE_CACHE": str(tmp_path)}
+    """To the last bit where the same is computed in another way."""
+    environment = {**os.environ, "NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""}
+    path = tmp_path / "powers.npy"
     root = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=root, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", PROGRAM, str(path)],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(path), powers())

@@ -10,6 +10,7 @@ from luciole.kernels.jit.bits import (
     counters,
     fill,
     float_tile,
+    prefetch_words,
     weigh,
 )
 from luciole.kernels.jit.calls import caller
@@ -66,6 +67,7 @@ __all__ = [
     "merged",
     "plane",
     "popcount",
+    "prefetch_words",
     "raise_levels",
     "run_timed",
     "sort_word",

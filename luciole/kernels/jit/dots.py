@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils
 
-from luciole.kernels.jit.masked import TRUTHS, lanes_before, load_first
+from luciole.kernels.jit.masked import lanes_before, load_first, load_first_bytes, store_first_bytes
 from luciole.kernels.jit.pixels import behind, repeated
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64, intrinsic, literal_intrinsic, types
 from luciole.kernels.jit.vectors import (
+    BYTES,
     FLOATS,
     I32,
     INTS,
@@ -27,9 +27,9 @@ from luciole.kernels.jit.vectors import (
     of_llvm,
     pointer,
     splat,
+    wide_shuffle,
+    wide_splat,
 )
-
-BYTES = ir.VectorType(ir.IntType(8), LANES)
 
 
 @literal_intrinsic
@@ -78,24 +78,106 @@ def _with_products(builder: Any, sums: Any, unsigned: Any, signed: Any) -> Any:
 
 
 @intrinsic
-def scaled(typing_context: Any, tile: Any, factor: Any, starts: Any) -> Any:
-    """Sums as floats: sum * factor + start, each rounded; ``starts`` is the address of floats
-    [outputs].
+def add_taps(
+    typing_context: Any, tile: Any, at: Any, offsets: Any, count: Any, weights: Any
+) -> Any:
+    """Add to rows of 64 channels the products of ``count`` (1 to 4, known when a kernel is
+    compiled) taps: bytes at int32 distances, at ``offsets``, from each row's address, times the
+    bytes [4, 16, 4] at ``weights``. A row with four addresses has 16 channels from each.
+
+    Vector v of a row holds channels 4 v to 4 v + 3, then those and 16, and so on: bytes of four
+    taps come together within each 128 bits.
+    """
+    if not isinstance(count, types.IntegerLiteral):
+        return None
+    add = _with_vnni if "avx512vnni" in features() else _with_products
+    rows, taps = tile.shape[0], count.literal_value
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        tile_value, at, offsets, _, weights = args
+        factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(4)]
+        moves = [builder.sext(load(builder, I32, offsets, 4 * k), I64) for k in range(taps)]
+        places = [behind(builder, at, move) for move in moves]
+        pieces = at.type.count // rows
+        sums: list[Any] = []
+        for row in range(rows):
+            given = [
+                _sixty_four(builder, found[pieces * row : pieces * (row + 1)]) for found in places
+            ]
+            given += [ir.Constant(given[0].type, None)] * (4 - taps)
+            for four, factor in zip(_together(builder, given), factors, strict=True):
+                before = builder.extract_value(tile_value, len(sums))
+                sums.append(add(builder, before, four, factor))
+        return gather(builder, sums)
+
+    return tile(tile, at, types.int64, count, types.int64), generate
+
+
+def _sixty_four(builder: Any, addresses: list[Any]) -> Any:
+    """64 bytes from one address, or 16 from each of four."""
+    kind = ir.VectorType(ir.IntType(8), 4 * LANES // len(addresses))
+    parts = []
+    for address in addresses:
+        loaded = builder.load(pointer(builder, address, kind))
+        loaded.align = 1
+        parts.append(loaded)
+    while len(parts) > 1:
+        order = list(range(2 * parts[0].type.count))
+        parts = [
+            wide_shuffle(builder, a, b, order) for a, b in zip(parts[::2], parts[1::2], strict=True)
+        ]
+    return parts[0]
+
+
+def _together(builder: Any, taps: list[Any]) -> list[Any]:
+    """Four vectors of 64 bytes as four of 16 int32 whose bytes are of one channel each."""
+    a, b, c, d = taps
+    first, second = (_interleaved(builder, *pair, ir.IntType(16)) for pair in ((a, b), (c, d)))
+    found = []
+    for a, b in zip(first, second, strict=True):
+        found += _interleaved(builder, a, b, I32)
+    return found
+
+
+def _interleaved(builder: Any, a: Any, b: Any, wider: Any) -> list[Any]:
+    """Elements of two vectors in turn, as integers of twice their size: those of the lower half of
+    each 128 bits, and those of the upper one.
+    """
+    count = a.type.count
+    part = count // 4
+    found = []
+    for half in (0, 1):
+        first = [quarter * part + half * part // 2 for quarter in range(4)]
+        order = [f + i + source for f in first for i in range(part // 2) for source in (0, count)]
+        turn = wide_shuffle(builder, a, b, order)
+        found.append(builder.bitcast(turn, ir.VectorType(wider, count // 2)))
+    return found
+
+
+@intrinsic
+def scaled(typing_context: Any, tile: Any, factor: Any, scales: Any, starts: Any) -> Any:
+    """Sums as floats: sum * (factor * scale) + start, each rounded; ``scales`` and ``starts`` are
+    addresses of floats [outputs].
     """
     rows = Tile(types.float32, *tile.shape)
     vectors = tile.shape[1]
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile_value, factor, starts = args
-        factor = splat(builder, factor)
-        begin = [load(builder, FLOATS, starts, 4 * LANES * v) for v in range(vectors)]
+        tile_value, factor, scales, starts = args
+        each = splat(builder, factor)
+        own, begin = (
+            [load(builder, FLOATS, place, 4 * LANES * v) for v in range(vectors)]
+            for place in (scales, starts)
+        )
+        factors = [builder.fmul(each, scale) for scale in own]
         results = []
         for i in range(tile.count):
             number = builder.sitofp(builder.extract_value(tile_value, i), FLOATS)
-            results.append(builder.fadd(builder.fmul(number, factor), begin[i % vectors]))
+            v = i % vectors
+            results.append(builder.fadd(builder.fmul(number, factors[v]), begin[v]))
         return gather(builder, results)
 
-    return rows(tile, types.float32, types.int64), generate
+    return rows(tile, types.float32, types.int64, types.int64), generate
 
 
 _MAGNITUDE = ir.Constant(INTS, [0x7FFFFFFF] * LANES)
@@ -151,16 +233,42 @@ def write_rounded(typing_context: Any, x: Any, inverse: Any, to: Any, count: Any
         values = builder.select(builder.fcmp_ordered(">", values, low), values, low)
         values = builder.select(builder.fcmp_ordered("<", values, high), values, high)
         number = builder.add(builder.fptosi(values, INTS), ir.Constant(INTS, [128] * LANES))
-        _store_bytes(builder, builder.trunc(number, BYTES), to, inside)
+        store_first_bytes(builder, builder.trunc(number, BYTES), to, inside)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.float32, types.int64, types.int64), generate
 
 
-def _store_bytes(builder: Any, value: Any, to: Any, inside: Any) -> None:
-    """Write some lanes to an address."""
-    place = builder.inttoptr(to, BYTES.as_pointer())
-    kind = ir.FunctionType(ir.VoidType(), [BYTES, place.type, I32, TRUTHS])
-    name = f"llvm.masked.store.v{LANES}i8.p0"
-    store = cgutils.get_or_insert_function(builder.module, kind, name)
-    builder.call(store, [value, place, ir.Constant(I32, 1), inside])
+@intrinsic
+def turn_bytes(typing_context: Any, x: Any, to: Any, turned: Any, vectors: Any) -> Any:
+    """Copy so many (known when a kernel is compiled) times 16 bytes, some of their bits turned."""
+    if not isinstance(vectors, types.IntegerLiteral):
+        return None
+    lanes = LANES * vectors.literal_value
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x, to, turned, _ = args
+        given = builder.load(pointer(builder, x, ir.VectorType(BYTES.element, lanes)))
+        given.align = 1
+        bits = wide_splat(builder, builder.trunc(turned, BYTES.element), lanes)
+        result = builder.xor(given, bits)
+        builder.store(result, pointer(builder, to, result.type)).align = 1
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, vectors), generate
+
+
+@intrinsic
+def turn_first_bytes(typing_context: Any, x: Any, to: Any, turned: Any, count: Any) -> Any:
+    """The same for at most 16 bytes."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x, to, turned, count = args
+        inside = lanes_before(builder, count, 0)
+        bits = wide_splat(builder, builder.trunc(turned, BYTES.element), LANES)
+        store_first_bytes(
+            builder, builder.xor(load_first_bytes(builder, x, inside), bits), to, inside
+        )
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, types.int64), generate

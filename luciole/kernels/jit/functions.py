@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 
-from luciole.kernels.jit.lanes import ROUNDING, Lanes, exponential, integers
-from luciole.kernels.jit.vectors import FLOATS
+from llvmlite import ir
+
+from luciole.kernels.jit.lanes import ROUNDING, SCALES, Lanes, exponential, integers, scaled
+from luciole.kernels.jit.vectors import FLOATS, LANES
 
 LOG2 = (0.693359375, -2.12194440e-4)
 """log 2 as a number of 9 bits, so that its multiples are exact, and the rest (as in Cephes)."""
@@ -24,6 +26,9 @@ TANH = (1.0, 0.133826345, 0.00349740079, 2.06348759e-05, 1.33823832e-08)
 TANH_DIVISOR = (1.0, 0.467159569, 0.025884131, 0.000328842754, 7.78962487e-07)
 """tanh(x) / x is the fraction of these two polynomials in x^2."""
 
+LOGISTIC_LIMIT = 18.0
+"""Above, 1 is the nearest float to the logistic function."""
+
 LOG_LOW = (0.333333313, -0.250008225, 0.200012267, -0.166233554, 0.142017603, -0.131601974)
 LOG = (*LOG_LOW, 0.127615631, -0.0763443783)
 """(log(1 + r) - r + r^2 / 2) / r^3 for 1 + r between sqrt(1/2) and sqrt(2)."""
@@ -36,6 +41,9 @@ ERF_DIVISOR = (1.0, 0.249458209, 0.028179951, 0.0018386388, 7.11718312e-05, 1.21
 """erf(x / sqrt 2) / x is the fraction of these two polynomials in x^2."""
 
 SQRT_HALF, SMALLEST_NORMAL = math.sqrt(0.5), 2.0**-126
+SMALLEST_BITS, INFINITE_BITS = 1 << 23, 0xFF << 23
+"""The bit patterns of the smallest normal number and of infinity."""
+
 MANTISSA = 23
 """Bits of a float below its exponent."""
 
@@ -47,11 +55,15 @@ def _reduced(x: Lanes) -> tuple[Lanes, Lanes]:
     return shifted, n.times_plus(-LOG2[1], n.times_plus(-LOG2[0], x))
 
 
-def _halves(shifted: Lanes) -> tuple[Lanes, Lanes]:
-    """Two powers of two whose product is 2^n: so denormals and infinity are reached."""
+def _scaled(x: Lanes, shifted: Lanes) -> Lanes:
+    """x 2^n, rounded once. Without an instruction for it 2^n is the product of two powers of two:
+    so denormals and infinity are reached.
+    """
+    if SCALES:
+        return scaled(x, shifted - ROUNDING)
     build, bits = shifted.builder, shifted.bits()
     half = build.ashr(bits, integers(1))
-    return exponential(shifted, half), exponential(shifted, build.sub(bits, half))
+    return x * exponential(x, half) * exponential(x, build.sub(bits, half))
 
 
 def exp(x: Lanes) -> Lanes:
@@ -62,24 +74,43 @@ def exp(x: Lanes) -> Lanes:
 def exp_below(x: Lanes) -> Lanes:
     """e^x for what is at most 89."""
     shifted, r = _reduced(x.at_least(-104.0))
-    first, second = _halves(shifted)
-    return r.polynomial((1.0, 1.0, *EXP)) * first * second
+    return _scaled(r.polynomial((1.0, 1.0, *EXP)), shifted)
 
 
 def log(x: Lanes) -> Lanes:
     """The natural logarithm to 1 ulp; -infinity of 0, NaN of negative numbers."""
     build = x.builder
+    above = build.sub(x.bits(), integers(SMALLEST_BITS))
+    special = build.icmp_unsigned(">=", above, integers(INFINITE_BITS - SMALLEST_BITS))
+    mask = build.bitcast(special, ir.IntType(LANES))
+    some = build.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0))
+    y = []
+    with build.if_else(some, likely=False) as (rarely, mostly):
+        for case, formula in ((rarely, _log_of_any), (mostly, _log_of_normal)):
+            with case:
+                y.append((formula(x).value, build.block))
+    result = build.phi(FLOATS)
+    for value, block in y:
+        result.add_incoming(value, block)
+    return x.of(result)
+
+
+def _log_of_any(x: Lanes) -> Lanes:
     tiny = x.compared("<", SMALLEST_NORMAL)
-    scaled = (x * 2.0**MANTISSA).where(tiny, x)
-    root = x.number(SQRT_HALF).bits()
-    exponent = build.ashr(build.sub(scaled.bits(), root), integers(MANTISSA))
-    r = x.of_bits(build.sub(scaled.bits(), build.shl(exponent, integers(MANTISSA)))) - 1.0
-    n = x.of(build.sitofp(exponent, FLOATS)) - x.number(MANTISSA).where(tiny, 0.0)
-    square = r * r
-    small = n.times_plus(LOG2[1], (square * r) * r.polynomial(LOG))
-    y = n.times_plus(LOG2[0], square.times_plus(-0.5, small) + r)
+    larger = (x * 2.0**MANTISSA).where(tiny, x)
+    y = _log_of_normal(larger, x.number(MANTISSA).where(tiny, 0.0))
     y = y.where(x.compared("<", math.inf), x).where(x.compared(">", 0.0), math.nan)
     return x.number(-math.inf).where(x.compared("==", 0.0), y)
+
+
+def _log_of_normal(x: Lanes, doubled: Lanes | float = 0.0) -> Lanes:
+    """The logarithm of normal numbers, that were doubled so often."""
+    build, root = x.builder, x.number(SQRT_HALF).bits()
+    exponent = build.ashr(build.sub(x.bits(), root), integers(MANTISSA))
+    r = x.of_bits(build.sub(x.bits(), build.shl(exponent, integers(MANTISSA)))) - 1.0
+    n = x.of(build.sitofp(exponent, FLOATS)) - doubled
+    small = (r * r).times_plus(r.polynomial((-0.5, *LOG)), n * LOG2[1])
+    return n.times_plus(LOG2[0], small + r)
 
 
 def tanh(x: Lanes) -> Lanes:
@@ -90,16 +121,15 @@ def tanh(x: Lanes) -> Lanes:
 
 
 def logistic(x: Lanes) -> Lanes:
-    """1 / (1 + e^-x) to 2 ulp, denormals too."""
-    small = exp_below(-abs(x))
-    return small.where(x.compared("<", 0.0), 1.0) / (small + 1.0)
+    """e^x / (1 + e^x) to 3 ulp, denormals too."""
+    power = exp_below(x.at_most(LOGISTIC_LIMIT))
+    return power / (power + 1.0)
 
 
 def elu(x: Lanes) -> Lanes:
     """x, or e^x - 1 where it is negative, to 2 ulp."""
     shifted, r = _reduced(x.at_least(-18.0).at_most(0.0))
-    first, second = _halves(shifted)
-    scale = first * second
+    scale = _scaled(x.number(1.0), shifted)
     less_one = (r * r).times_plus(r.polynomial(EXP), r)  # e^r - 1
     return scale.times_plus(less_one, scale - 1.0).where(x.compared("<", 0.0), x)
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
+from numba.core import cgutils
 
+from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.vectors import FLOATS, FMA, INTS, LANES, of_llvm
 
 ROUNDING = 12582912.0 + 254
@@ -103,6 +105,21 @@ class Lanes:
 def integers(number: int) -> Any:
     """An integer of 32 bits in every lane."""
     return ir.Constant(INTS, [number] * LANES)
+
+
+SCALES = "avx512f" in features()
+"""Whether the machine has ``scaled``."""
+
+
+def scaled(x: Lanes, n: Lanes) -> Lanes:
+    """x 2^n of whole numbers n, rounded once: denormals and infinity are reached, and take no
+    longer. Needs AVX-512.
+    """
+    mask, rounding = ir.Constant(ir.IntType(LANES), -1), ir.Constant(ir.IntType(32), 4)
+    args = [x.value, n.value, x.value, mask, rounding]
+    kind = ir.FunctionType(FLOATS, [a.type for a in args])
+    name = "llvm.x86.avx512.mask.scalef.ps.512"
+    return x.of(x.builder.call(cgutils.get_or_insert_function(x.builder.module, kind, name), args))
 
 
 def exponential(x: Lanes, bits: Any) -> Lanes:

@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import FLOATS, I32, INTS, LANES, pointer, splat
+from luciole.kernels.jit.vectors import BYTES, FLOATS, I32, INTS, LANES, pointer, splat
 
 TRUTHS = ir.VectorType(ir.IntType(1), LANES)
 """One truth value for each lane."""
@@ -48,3 +48,23 @@ def store_first(builder: Any, value: Any, address: Any, offset: int, lanes: Any)
         builder.module, function, f"llvm.masked.store.v{LANES}f32.p0"
     )
     builder.call(store, [value, place, _ALIGNMENT, lanes])
+
+
+def load_first_bytes(builder: Any, address: Any, lanes: Any) -> Any:
+    """The bytes of some lanes at an address, 0 in the rest."""
+    place = pointer(builder, address, BYTES)
+    function = ir.FunctionType(BYTES, [place.type, I32, TRUTHS, BYTES])
+    load = cgutils.get_or_insert_function(
+        builder.module, function, f"llvm.masked.load.v{LANES}i8.p0"
+    )
+    return builder.call(load, [place, ir.Constant(I32, 1), lanes, ir.Constant(BYTES, None)])
+
+
+def store_first_bytes(builder: Any, value: Any, address: Any, lanes: Any) -> None:
+    """Write some lanes of a vector of bytes to an address."""
+    place = pointer(builder, address, BYTES)
+    function = ir.FunctionType(ir.VoidType(), [BYTES, place.type, I32, TRUTHS])
+    store = cgutils.get_or_insert_function(
+        builder.module, function, f"llvm.masked.store.v{LANES}i8.p0"
+    )
+    builder.call(store, [value, place, ir.Constant(I32, 1), lanes])

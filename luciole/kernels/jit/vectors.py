@@ -19,6 +19,7 @@ LANES = 16
 
 I32, F32 = ir.IntType(32), ir.FloatType()
 INTS, FLOATS = ir.VectorType(I32, LANES), ir.VectorType(F32, LANES)
+BYTES = ir.VectorType(ir.IntType(8), LANES)
 
 
 class Tile(types.Type):  # type: ignore[misc]  # numba is not typed
@@ -38,9 +39,19 @@ class _TileModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is not t
 
 def splat(builder: Any, scalar: Any) -> Any:
     """A scalar in every lane."""
-    empty = ir.Constant(ir.VectorType(scalar.type, LANES), ir.Undefined)
+    return wide_splat(builder, scalar, LANES)
+
+
+def wide_splat(builder: Any, scalar: Any, count: int) -> Any:
+    """A scalar in each of so many lanes."""
+    empty = ir.Constant(ir.VectorType(scalar.type, count), ir.Undefined)
     first = builder.insert_element(empty, scalar, ir.Constant(I32, 0))
-    return builder.shuffle_vector(first, empty, ir.Constant(INTS, [0] * LANES))
+    return wide_shuffle(builder, first, empty, [0] * count)
+
+
+def wide_shuffle(builder: Any, a: Any, b: Any, order: Sequence[int]) -> Any:
+    """Lanes of two vectors in another order; those of the second one are counted on."""
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(order)), list(order)))
 
 
 def pointer(builder: Any, address: Any, kind: Any, offset: int = 0) -> Any:
@@ -58,6 +69,17 @@ def load(builder: Any, kind: Any, address: Any, offset: int = 0) -> Any:
 def store(builder: Any, value: Any, address: Any, offset: int = 0) -> None:
     """Write a value to an address, a multiple of 4 bytes."""
     builder.store(value, pointer(builder, address, value.type, offset)).align = 4
+
+
+def prefetch_line(builder: Any, address: Any, offset: int, nearness: int) -> None:
+    """Fetch the line of 64 bytes at an address to the nearest cache (3) or the one behind it (2);
+    the address may lie outside of everything.
+    """
+    place = pointer(builder, address, ir.IntType(8), offset)
+    read, near, data = (ir.Constant(I32, n) for n in (0, nearness, 1))
+    kind = ir.FunctionType(ir.VoidType(), [place.type, I32, I32, I32])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(function, [place, read, near, data])
 
 
 def gather(builder: Any, vectors: Sequence[Any]) -> Any:

@@ -1,0 +1,174 @@
+"""Arithmetic of quantized tensors on integers alone, bit for bit that of TFLite's reference
+kernels: factors as a 31 bit multiplier and a shift, and what a tensor's scales and zero points are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from luciole.ir import Array, LucioleError, UnsupportedError, Value
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.quantize import faults
+from luciole.schema.enums import ActivationFunctionType, TensorType
+
+Integers = NDArray[np.int32]
+
+BITS = 31
+"""A multiplier is a fraction with as many bits behind the point."""
+
+LARGEST_SHIFT = 30
+"""Factors are below 2^30: the power of two in front of a fraction is an int32."""
+
+LARGEST_WIDE_SHIFT = 14
+"""Where a fraction has 15 bits, there must be one left to round by."""
+
+ACTIVATIONS: dict[ActivationFunctionType, tuple[float | None, float | None]] = {
+    ActivationFunctionType.NONE: (None, None),
+    ActivationFunctionType.RELU: (0.0, None),
+    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
+    ActivationFunctionType.RELU6: (0.0, 6.0),
+}
+"""The real numbers where an activation cuts off, None where the element type does."""
+
+
+@dataclass(frozen=True)
+class Affine:
+    """How integers stand for real numbers, scale (q - zero point): one scale and zero point each,
+    or one for each index of an axis.
+    """
+
+    scale: NDArray[np.float32]
+    zero_point: NDArray[np.int64]
+    axis: int
+
+    @classmethod
+    def of(cls, value: Value, name: str) -> Affine:
+        """What a tensor's quantization says. Raises LucioleError in ``name``'s name where it says
+        nothing, or nothing that can be.
+        """
+        for fault in faults(value, name):
+            raise LucioleError(fault)
+        found = value.quantization
+        assert found is not None  # else there was a fault
+        scale, given = np.asarray(found.scale, np.float32), found.zero_point
+        points = np.zeros(1, np.int64) if given is None or not len(given) else given
+        zero_point = np.broadcast_to(np.asarray(points, np.int64), scale.shape)
+        return cls(scale, zero_point, found.quantized_dimension)
+
+    def along(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Scales and zero points, shaped to stretch to ``shape``. Raises LucioleError where they do
+        not.
+        """
+        axes = [1] * len(shape)
+        if self.scale.size > 1:
+            if shape[self.axis] != self.scale.size:
+                raise LucioleError(f"{self.scale.size} scales do not fit the axes {list(shape)}")
+            axes[self.axis] = self.scale.size
+        return self.scale.reshape(axes), self.zero_point.reshape(axes)
+
+
+def is_affine(value: Value) -> bool:
+    """Whether a tensor has scales: TFLite has plain integers of 16 bits beside quantized ones."""
+    found = value.quantization
+    return found is not None and found.scale is not None and len(found.scale) > 0
+
+
+def per_tensor(value: Value, name: str) -> tuple[np.float32, int]:
+    """The one scale and the zero point of a tensor. Raises LucioleError where it has several."""
+    found = Affine.of(value, name)
+    if found.scale.size != 1:
+        raise LucioleError(f"{name} has {found.scale.size} scales; one is needed")
+    return found.scale[0], int(found.zero_point[0])
+
+
+def quantize_multiplier(factor: ArrayLike) -> tuple[Integers, Integers]:
+    """Factors (float64) as multiplier / 2^31 * 2^shift: TFLite's QuantizeMultiplier.
+
+    Multipliers are 2^30 to 2^31 - 1 in magnitude, or 0 where the factor is below 2^-32.
+    Raises LucioleError for a factor that is not finite or at least 2^30.
+    """
+    factors = np.asarray(factor, np.float64)
+    fraction, shift = np.frexp(factors)
+    scaled = fraction * 2.0**BITS
+    multiplier = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)
+    full = multiplier == 2.0**BITS
+    multiplier, shift = np.where(full, multiplier / 2, multiplier), shift + full
+    small = shift < -BITS
+    if not np.isfinite(factors).all() or (shift > LARGEST_SHIFT).any():
+        raise LucioleError(f"scales make a factor of {np.abs(factors).max()}; up to 2^30 is needed")
+    multiplier, shift = np.where(small, 0, multiplier), np.where(small, 0, shift)
+    return multiplier.astype(np.int32), shift.astype(np.int32)
+
+
+def rounding_divide(x: ArrayLike, exponent: ArrayLike) -> Integers:
+    """x / 2^exponent, halves away from zero: gemmlowp's RoundingDivideByPOT. int32 to int32."""
+    wide, down = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
+    mask = (np.int64(1) << down) - 1
+    more = (wide & mask) > (mask >> 1) + (wide < 0)
+    return ((wide >> down) + more).astype(np.int32)
+
+
+def high_multiply(x: ArrayLike, multiplier: ArrayLike) -> Integers:
+    """x multiplier / 2^31, halves up, saturated: gemmlowp's SaturatingRoundingDoublingHighMul."""
+    product = np.asarray(x, np.int64) * np.asarray(multiplier, np.int64)
+    result = (product + (1 << (BITS - 1))) >> BITS
+    saturated: Integers = np.minimum(result, np.iinfo(np.int32).max).astype(np.int32)
+    return saturated
+
+
+def multiply(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
+    """x times a factor: TFLite's MultiplyByQuantizedMultiplier of int32, which rounds twice and, as
+    the builds of LiteRT do, wraps around where a factor above 1 leads beyond 32 bits.
+    """
+    up, down = np.maximum(shift, 0), np.maximum(np.negative(shift), 0)
+    raised = (np.asarray(x, np.int64) << up).astype(np.int32)
+    return rounding_divide(high_multiply(raised, multiplier), down)
+
+
+def multiply_wide(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
+    """x times a factor: TFLite's MultiplyByQuantizedMultiplier of int64, whose multipliers have 15
+    bits. x is between -2^47 and 2^47 - 1.
+    """
+    wide = np.asarray(multiplier, np.int64)
+    reduced = np.where(wide < 0x7FFF0000, (wide + (1 << 15)) >> 16, 0x7FFF)
+    total = 15 - np.asarray(shift, np.int64)
+    if (total < 15 - LARGEST_WIDE_SHIFT).any():
+        raise LucioleError(f"scales make a factor of 2^{15 - total.min()}; below 2^14 is needed")
+    rounded = np.asarray(x, np.int64) * reduced + (np.int64(1) << (total - 1))
+    return (rounded >> total).astype(np.int32)
+
+
+def activation_range(
+    activation: ActivationFunctionType, dtype: TensorType, scale: np.float32, zero_point: int
+) -> tuple[int, int]:
+    """The least and the largest result: TFLite's CalculateActivationRangeQuantized.
+
+    Raises UnsupportedError for another activation than those that cut off, and LucioleError where
+    a limit is too many steps of the scale for int32.
+    """
+    if activation not in ACTIVATIONS:
+        raise UnsupportedError(f"fused activation {activation.name} is not supported for integers")
+    limits = np.iinfo(NUMPY[dtype])
+    low, high = ACTIVATIONS[activation]
+    least = limits.min if low is None else max(limits.min, _steps(low, scale, zero_point))
+    most = limits.max if high is None else min(limits.max, _steps(high, scale, zero_point))
+    return int(least), int(most)
+
+
+def _steps(number: float, scale: np.float32, zero_point: int) -> int:
+    """The integer that stands for a real number."""
+    with np.errstate(over="ignore"):
+        steps = np.float32(number) / scale
+    if not abs(steps) < 2.0**BITS:
+        raise LucioleError(f"the result's scale {scale} is too small for its activation")
+    return zero_point + int(np.copysign(np.floor(np.abs(steps) + np.float32(0.5)), steps))
+
+
+def requantized(
+    scaled: Integers, zero_point: int, limits: tuple[int, int], dtype: TensorType
+) -> Array:
+    """Products with a factor as a result: plus its zero point, cut off at its limits."""
+    return np.clip(scaled.astype(np.int64) + zero_point, *limits).astype(NUMPY[dtype])

@@ -1,0 +1,173 @@
+"""Functions of bytes in vector registers: quotients, sums on other grids, tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from luciole.kernels.jit.bytes import LONGS, VECTOR, in_all
+from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.scalars import I64, intrinsic, types
+from luciole.kernels.jit.vectors import (
+    FLOATS,
+    I32,
+    INTS,
+    LANES,
+    gather,
+    pointer,
+    splat,
+    wide_shuffle,
+    wide_splat,
+)
+
+MANY = ir.VectorType(ir.IntType(8), 4 * LANES)
+
+
+@intrinsic
+def quotients(typing_context: Any, x: Any, count: Any) -> Any:
+    """x / count, halves rounded away from zero; |x| and its quotients times ``count`` lie below
+    2^24, where single precision tells quotients from the next integers.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x, count = builder.extract_value(args[0], 0), builder.trunc(args[1], I32)
+        divisor, half = (
+            splat(builder, count),
+            splat(builder, builder.lshr(count, ir.Constant(I32, 1))),
+        )
+        negative = builder.icmp_signed("<", x, in_all(0))
+        size = builder.select(negative, builder.neg(x), x)
+        above, below = (builder.sitofp(n, FLOATS) for n in (builder.add(size, half), divisor))
+        found = builder.fptosi(builder.fdiv(above, below), INTS)
+        return gather(builder, [builder.select(negative, builder.neg(found), found)])
+
+    return VECTOR(VECTOR, types.int64), generate
+
+
+@intrinsic
+def rescaled_lanes(
+    typing_context: Any, x: Any, multiplier: Any, half: Any, negative: Any, bits: Any
+) -> Any:
+    """x times a factor of at most 1, as ``luciole.kernels.fixed_point.multiply`` has it: the upper
+    half of the product with a multiplier, then halves away from zero (see ``quantized_pairs``).
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x = builder.sext(builder.extract_value(args[0], 0), LONGS)
+        multiplier, half, negative, bits = (splat(builder, a) for a in args[1:])
+        product = builder.add(builder.mul(x, multiplier), in_all(1 << 30, LONGS))
+        upper = builder.ashr(product, in_all(31, LONGS))
+        sign = builder.and_(builder.ashr(upper, in_all(63, LONGS)), negative)
+        whole = builder.ashr(builder.add(builder.add(upper, half), sign), bits)
+        return gather(builder, [builder.trunc(whole, INTS)])
+
+    return VECTOR(VECTOR, types.int64, types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def summed(typing_context: Any, x: Any, y: Any, constants: Any) -> Any:
+    """Two vectors of bytes as steps of their sum, see ``luciole.kernels.quantized_pairs``,
+    whose int64 constants stand at an address.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x, y = (builder.extract_value(v, 0) for v in args[:2])
+        given = _Constants(builder, args[2])
+        coarse = builder.mul(x, given.word(0))
+        low = builder.ashr(builder.add(builder.mul(y, given.word(2)), given.word(3)), in_all(11))
+        fine = builder.add(builder.add(builder.mul(y, given.word(1)), given.word(4)), low)
+        fine = builder.mul(
+            _halved(builder, fine, *(given.word(k) for k in (5, 6, 7))), given.word(8)
+        )
+        total = builder.add(builder.add(coarse, given.word(9)), fine)
+        upper = _upper(builder, total, given.long(10), given.long(11))
+        steps = _halved(builder, upper, *(given.word(k) for k in (12, 13, 14)))
+        return gather(builder, [builder.add(steps, given.word(15))])
+
+    return VECTOR(VECTOR, VECTOR, types.int64), generate
+
+
+class _Constants:
+    """Numbers at an address that nobody writes to, so that loops read them once."""
+
+    def __init__(self, builder: Any, address: Any) -> None:
+        self._builder, self._address = builder, address
+
+    def _number(self, place: int) -> Any:
+        number = self._builder.load(pointer(self._builder, self._address, I64, 8 * place))
+        number.set_metadata("invariant.load", self._builder.module.add_metadata([]))
+        return number
+
+    def word(self, place: int) -> Any:
+        """A number in 16 lanes of int32."""
+        return splat(self._builder, self._builder.trunc(self._number(place), I32))
+
+    def long(self, place: int) -> Any:
+        """A number in 8 lanes of int64."""
+        return wide_splat(self._builder, self._number(place), LANES // 2)
+
+
+def _halved(builder: Any, x: Any, half: Any, negative: Any, bits: Any) -> Any:
+    """x / 2^bits, halves away from zero; ``negative`` is -1, or 0 where bits is."""
+    sign = builder.and_(builder.ashr(x, in_all(31)), negative)
+    return builder.ashr(builder.add(builder.add(x, half), sign), bits)
+
+
+def _upper(builder: Any, x: Any, multiplier: Any, addend: Any) -> Any:
+    """The upper halves of x multiplier + addend, x and the multiplier unsigned and below 2^32."""
+    half = LANES // 2
+    longs = ir.VectorType(I64, half)
+    low, down = (ir.Constant(longs, [n] * half) for n in (0xFFFFFFFF, 32))
+    pairs = builder.bitcast(x, longs)
+    multiplier = builder.and_(multiplier, low)
+    even, odd = (
+        builder.bitcast(builder.add(builder.mul(part, multiplier), addend), INTS)
+        for part in (builder.and_(pairs, low), builder.lshr(pairs, down))
+    )
+    order = [2 * (lane // 2) + 1 + LANES * (lane % 2) for lane in range(LANES)]
+    return wide_shuffle(builder, even, odd, order)
+
+
+@intrinsic
+def looks_up_many(typing_context: Any) -> Any:
+    """Whether the machine looks up 64 bytes at once, known when a kernel is compiled."""
+    known = "avx512vbmi" in features()
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.get_constant(types.boolean, known)
+
+    return types.boolean(), generate
+
+
+@intrinsic
+def look_up_64(typing_context: Any, to: Any, x: Any, table: Any) -> Any:
+    """Write what a table of 256 bytes has for each of 64 bytes; only where ``looks_up_many``."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        to, x, table = args
+        if "avx512vbmi" not in features():
+            return context.get_dummy_value()
+        given = builder.load(pointer(builder, x, MANY))
+        given.align = 1
+        quarters = []
+        for k in range(4):
+            quarters.append(builder.load(pointer(builder, table, MANY, 64 * k)))
+            quarters[-1].align = 1
+            quarters[-1].set_metadata("invariant.load", builder.module.add_metadata([]))
+        lower, upper = (_of_two(builder, given, *quarters[k : k + 2]) for k in (0, 2))
+        is_upper = builder.icmp_signed("<", given, ir.Constant(MANY, [0] * 64))
+        found = builder.select(is_upper, upper, lower)
+        builder.store(found, pointer(builder, to, MANY)).align = 1
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+def _of_two(builder: Any, x: Any, first: Any, second: Any) -> Any:
+    """What two vectors have in the places that the lowest 7 bits of each byte say."""
+    kind = ir.FunctionType(MANY, [MANY] * 3)
+    name = "llvm.x86.avx512.vpermi2var.qi.512"
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    return builder.call(function, [first, x, second])

@@ -1,0 +1,247 @@
+"""Sums of integers in vector registers as results of quantized layers: scaled, rounded, cut off and
+written as bytes. Exactly what ``luciole.kernels.fixed_point`` computes one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from luciole.kernels.jit.masked import lanes_before, store_first_bytes
+from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.scalars import I64, intrinsic, types
+from luciole.kernels.jit.vectors import (
+    BYTES,
+    I32,
+    INTS,
+    LANES,
+    gather,
+    load,
+    of_llvm,
+    pointer,
+    wide_shuffle,
+    wide_splat,
+)
+
+I8, I16 = ir.IntType(8), ir.IntType(16)
+WIDE_BYTES = ir.VectorType(I8, 4 * LANES)
+HALF = LANES // 2
+LONGS = ir.VectorType(I64, HALF)
+DOUBLES = ir.VectorType(ir.DoubleType(), HALF)
+SHORT = ir.VectorType(I32, HALF)
+"""Half a vector of int32."""
+
+FIXED_BYTES = 20 * LANES
+"""What ``rescaled`` reads for 16 outputs: int64 multipliers and addends of the even ones and of the
+odd ones, then int32 shifts of all.
+"""
+
+EXACT_BYTES = 8 * LANES
+"""What ``scaled_exactly`` reads for 16 outputs: factors in double precision."""
+
+
+@intrinsic
+def rescaled(typing_context: Any, tile: Any, constants: Any) -> Any:
+    """Sums, raised so that they have no sign, as steps of the result.
+
+    As a sum is without a sign, the upper half of its product with twice the multiplier, plus an
+    addend, is what SaturatingRoundingDoublingHighMul gives. Halves are then rounded away from zero,
+    down for negative sums: half of a step less 1 is part of the addend, and sums whose upper bit is
+    set, which are those that are not negative where they are raised by 2^31, have the 1 more.
+    """
+    vectors = tile.shape[1]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value, base = args
+        results = []
+        for i in range(tile.count):
+            sums, offset = builder.extract_value(value, i), FIXED_BYTES * (i % vectors)
+            upper = _upper(builder, sums, base, offset)
+            shift = load(builder, INTS, base, offset + 16 * LANES)
+            more = builder.lshr(sums, ir.Constant(INTS, [31] * LANES))
+            results.append(builder.ashr(builder.add(upper, more), shift))
+        return gather(builder, results)
+
+    return tile(tile, types.int64), generate
+
+
+def _upper(builder: Any, sums: Any, base: Any, offset: int) -> Any:
+    """The upper halves of products of 64 bits."""
+    low = ir.Constant(LONGS, [0xFFFFFFFF] * HALF)
+    pairs = builder.bitcast(sums, LONGS)
+    halves = (builder.and_(pairs, low), builder.lshr(pairs, ir.Constant(LONGS, [32] * HALF)))
+    products = []
+    for i, half in enumerate(halves):
+        multiplier = load(builder, LONGS, base, offset + i * 4 * LANES)
+        addend = load(builder, LONGS, base, offset + (2 + i) * 4 * LANES)
+        product = builder.mul(half, builder.and_(multiplier, low))
+        products.append(builder.bitcast(builder.add(product, addend), INTS))
+    order = [2 * (lane // 2) + 1 + LANES * (lane % 2) for lane in range(LANES)]
+    return builder.shuffle_vector(*products, ir.Constant(INTS, order))
+
+
+@intrinsic
+def scaled_exactly(typing_context: Any, tile: Any, factors: Any) -> Any:
+    """Sums times factors in double precision, rounded to integers, halves away from zero."""
+    vectors = tile.shape[1]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value, factors = args
+        results = []
+        for i in range(tile.count):
+            sums = builder.extract_value(value, i)
+            low, high = (_rounded_half(builder, sums, factors, i % vectors, n) for n in (0, 1))
+            results.append(wide_shuffle(builder, low, high, list(range(LANES))))
+        return gather(builder, results)
+
+    return tile(tile, types.int64), generate
+
+
+def _rounded_half(builder: Any, sums: Any, factors: Any, vector: int, half: int) -> Any:
+    """8 of 16 sums, scaled."""
+    numbers = list(range(HALF * half, HALF * half + HALF))
+    some = builder.shuffle_vector(sums, sums, ir.Constant(SHORT, numbers))
+    factor = load(builder, DOUBLES, factors, EXACT_BYTES * vector + 8 * HALF * half)
+    steps = builder.fmul(builder.sitofp(some, DOUBLES), factor)
+    whole = of_llvm(builder, "llvm.trunc.v8f64", steps)
+    rest = of_llvm(builder, "llvm.fabs.v8f64", builder.fsub(steps, whole))
+    one = of_llvm(builder, "llvm.copysign.v8f64", ir.Constant(DOUBLES, [1.0] * HALF), steps)
+    more = builder.fcmp_ordered(">=", rest, ir.Constant(DOUBLES, [0.5] * HALF))
+    return builder.fptosi(
+        builder.fadd(whole, builder.select(more, one, ir.Constant(DOUBLES, None))), SHORT
+    )
+
+
+@intrinsic
+def write_bytes(typing_context: Any, tile: Any, limits: Any, at: Any, count: Any) -> Any:
+    """Write each pixel's row as bytes, see ``Limits``, to its address: its first ``count`` ones
+    where there are more.
+    """
+    vectors = tile.shape[1]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value, limits, at, count = args
+        order = [LANES * (lane // 4 % 4) + 4 * (lane // LANES) + lane % 4 for lane in range(64)]
+        order = [order.index(lane) for lane in range(64)]
+        found = _packed(builder, value, tile.count, Limits(builder, limits))
+        places = [(builder.extract_value(at, i // vectors), i % vectors) for i in range(tile.count)]
+        results = [
+            _lanes_of(builder, found[i // 4], order[LANES * (i % 4) : LANES * (i % 4 + 1)])
+            for i in range(tile.count)
+        ]
+        _write(builder, results, places, count, vectors)
+        return context.get_dummy_value()
+
+    return types.void(tile, types.int64, at, types.int64), generate
+
+
+@intrinsic
+def write_channels(typing_context: Any, tile: Any, limits: Any, at: Any, count: Any) -> Any:
+    """Write rows of 64 bytes, whose vectors are what ``dots.add_taps`` makes, see ``Limits``: whole
+    where there is one address for each, else in pieces of 16, the first ``count`` of each.
+    """
+    rows = tile.shape[0]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value, limits, at, count = args
+        found = _packed(builder, value, tile.count, Limits(builder, limits))
+        if at.type.count == rows:
+            for i, result in enumerate(found):
+                place = pointer(builder, builder.extract_value(at, i), WIDE_BYTES)
+                builder.store(result, place).align = 1
+            return context.get_dummy_value()
+        places = [(builder.extract_value(at, i), 0) for i in range(4 * rows)]
+        results = [
+            _lanes_of(builder, found[i // 4], list(range(LANES * (i % 4), LANES * (i % 4 + 1))))
+            for i in range(4 * rows)
+        ]
+        _write(builder, results, places, count, 1)
+        return context.get_dummy_value()
+
+    return types.void(tile, types.int64, at, types.int64), generate
+
+
+class Limits:
+    """Where steps are cut off, as signed bytes; what is added to them before; and the bits of the
+    bytes that are turned at last: four int64 at an address.
+    """
+
+    def __init__(self, builder: Any, address: Any) -> None:
+        def number(place: int, kind: Any, count: int) -> Any:
+            given = builder.trunc(load(builder, I64, address, 8 * place), kind)
+            return wide_splat(builder, given, count)
+
+        self.plus = number(0, I16, 2 * LANES)
+        self.low, self.high, self.turned = (number(i, I8, 4 * LANES) for i in (1, 2, 3))
+
+
+def _packed(builder: Any, tile: Any, count: int, limits: Limits) -> list[Any]:
+    """Vectors, four at a time, as 64 bytes: of each the first four, then of each the next four, and
+    so on.
+    """
+    values = [builder.extract_value(tile, i) for i in range(count)]
+    values += [ir.Constant(INTS, None)] * (-count % 4)
+    results = []
+    for first in range(0, count, 4):
+        a, b, c, d = values[first : first + 4]
+        low, high = (_with_zero(builder, *pair, limits) for pair in ((a, b), (c, d)))
+        narrow = _halved(builder, low, high, "packsswb", I8)
+        narrow = of_llvm(builder, "llvm.smax.v64i8", narrow, limits.low)
+        narrow = of_llvm(builder, "llvm.smin.v64i8", narrow, limits.high)
+        results.append(builder.xor(narrow, limits.turned))
+    return results
+
+
+def _with_zero(builder: Any, a: Any, b: Any, limits: Limits) -> Any:
+    """Two vectors as int16, plus what is to be added."""
+    return of_llvm(
+        builder, "llvm.sadd.sat.v32i16", _halved(builder, a, b, "packssdw", I16), limits.plus
+    )
+
+
+def _halved(builder: Any, a: Any, b: Any, name: str, narrow: Any) -> Any:
+    """Two vectors as one of integers half as wide, saturated: of each the first 128 bits, then of
+    each the next ones, and so on.
+    """
+    lanes = a.type.count
+    result = ir.VectorType(narrow, 2 * lanes)
+    if "avx512bw" in features():
+        kind = ir.FunctionType(result, [a.type, b.type])
+        function = cgutils.get_or_insert_function(
+            builder.module, kind, f"llvm.x86.avx512.{name}.512"
+        )
+        return builder.call(function, [a, b])
+    part = lanes // 4
+    order = [
+        lanes * source + part * quarter + i
+        for quarter in range(4)
+        for source in (0, 1)
+        for i in range(part)
+    ]
+    pair = wide_shuffle(builder, a, b, order)
+    most = 2 ** (narrow.width - 1) - 1
+    for name, limit in (("smin", most), ("smax", -most - 1)):
+        bound = ir.Constant(pair.type, [limit] * (2 * lanes))
+        pair = of_llvm(builder, f"llvm.{name}.v{2 * lanes}i{2 * narrow.width}", pair, bound)
+    return builder.trunc(pair, result)
+
+
+def _lanes_of(builder: Any, value: Any, lanes: list[int]) -> Any:
+    return wide_shuffle(builder, value, value, lanes)
+
+
+def _write(builder: Any, results: Any, places: Any, count: Any, vectors: int) -> None:
+    """Write vectors of bytes to addresses and numbers of vectors behind them."""
+    full = builder.icmp_signed(">=", count, ir.Constant(I64, LANES * vectors))
+    with builder.if_else(full) as (everything, rest):
+        with everything:
+            for result, (address, v) in zip(results, places, strict=True):
+                place = pointer(builder, address, BYTES, LANES * v)
+                builder.store(result, place).align = 1
+        with rest:
+            inside = [lanes_before(builder, count, LANES * v) for v in range(vectors)]
+            for result, (address, v) in zip(results, places, strict=True):
+                there = builder.add(address, ir.Constant(I64, LANES * v))
+                store_first_bytes(builder, result, there, inside[v])

@@ -1,0 +1,86 @@
+"""One compiled kernel for every function of single bytes: a table of all 256, which the reference
+kernel fills.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir.ops import activations, elementwise_unary
+from luciole.ir.ops.gelu import Gelu
+from luciole.ir.ops.leaky_relu import LeakyRelu
+from luciole.ir.ops.quantize import Quantize
+from luciole.kernels import jit, loops
+from luciole.kernels.jit import Record
+from luciole.kernels.jit.byte_functions import look_up_64, looks_up_many
+from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.registry import Context, NativeStep, call, find_reference, native
+
+BYTE = int(Kind.UINT8)
+MANY = 64
+"""Bytes that some machines look up at once."""
+
+
+@jit.kernel
+def look_up(r: Record) -> None:
+    """Record: result, operand, elements from and to, table."""
+    y, x = integers_at(r[0], BYTE), integers_at(r[1], BYTE)
+    table, first = integers_at(r[4], BYTE), r[2]
+    if looks_up_many():
+        for _ in range((r[3] - first) // MANY):
+            look_up_64(r[0] + first, r[1] + first, r[4])
+            first += MANY
+    for k in range(first, r[3]):
+        y[k] = table[x[k]]
+
+
+def step(op: Op, x: Array, y: Array) -> NativeStep | None:
+    """A function of bytes, by what the reference kernel makes of every one; None where it refuses
+    some.
+    """
+    given = np.arange(256, dtype=np.uint8).view(x.dtype)
+    try:
+        table = np.ascontiguousarray(call(find_reference(op), op, [given])[0])
+    except LucioleError:  # raised again when the operator runs
+        return None
+    if table.itemsize != 1:
+        return None
+    record = [y.ctypes.data, x.ctypes.data, 0, x.size, table.ctypes.data]
+    return loops.step(look_up, record, 2, x.size, (table,))
+
+
+def register(cls: type[Op], *types: TensorType) -> None:
+    """Let an operator of one tensor of bytes run compiled."""
+
+    @native(cls, *types)
+    def build(op: Op, context: Context) -> NativeStep | None:
+        x = context.operands[0]
+        return None if x is None else step(op, x, context.results[0])
+
+
+INT8, UINT8 = TensorType.INT8, TensorType.UINT8
+
+for _both in (
+    activations.Tanh,
+    activations.Logistic,
+    activations.Relu,
+    activations.Relu6,
+    activations.ReluN1To1,
+    activations.Relu0To1,
+    activations.HardSwish,
+    LeakyRelu,
+    Gelu,
+    Quantize,
+):
+    register(_both, INT8, UINT8)
+for _signed in (
+    activations.Elu,
+    elementwise_unary.Abs,
+    elementwise_unary.Neg,
+    elementwise_unary.Exp,
+    elementwise_unary.Log,
+    elementwise_unary.Sqrt,
+    elementwise_unary.Rsqrt,
+):
+    register(_signed, INT8)

@@ -1,0 +1,140 @@
+"""Integer weights under float activations, against LiteRT's reference kernels.
+
+Integers are the same, sums of floats are rounded in another order: to 1e-6 of the largest result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir.ops.batch_matmul import BatchMatMul
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.schema.enums import ActivationFunctionType
+from tests.native_support import check_compiled, declines
+from tests.ops.int8_support import SAMPLES, convolution
+from tests.support import Affine, run_litert, run_reference
+
+SHAPES = [sample for sample in SAMPLES if sample[1][0] < 3]
+
+
+def operands(
+    cls: type[Op], shape: tuple[int, ...], weights_shape: tuple[int, ...], bits: int
+) -> tuple[list[Array], int]:
+    """Activations, weights and bias, and the weights' axis of outputs."""
+    rng = np.random.default_rng(sum(shape) + bits)
+    axis = 3 if cls is DepthwiseConv2D else 0
+    x = rng.normal(rng.normal(), 3, shape).astype(np.float32)
+    most = 2 ** (bits - 1)
+    weights = rng.integers(1 - most, most, weights_shape).astype(np.int8)
+    return [x, weights, rng.normal(size=weights_shape[axis]).astype(np.float32)], axis
+
+
+def check(
+    cls: type[Op], arrays: list[Array], weights: Affine, constant: tuple[int, ...], **options: Any
+) -> None:
+    """Ours are LiteRT's results."""
+    options["affine"] = (None, weights)
+    (ours,) = run_reference(cls, arrays, constant, **options)
+    (theirs,) = run_litert(cls, arrays, constant, version=VERSIONS[cls], **options)
+    tolerance = 1e-6 * float(np.abs(theirs).max())
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance, strict=True)
+
+
+VERSIONS = {Conv2D: 2, DepthwiseConv2D: 4, FullyConnected: 9, BatchMatMul: 4}
+
+
+@pytest.mark.parametrize("sample", SHAPES)
+@pytest.mark.parametrize(("bits", "channels"), [(8, True), (8, False), (4, True)])
+def test_hybrid_layers_give_what_litert_gives(
+    sample: tuple[type[Op], Any, Any, Any], bits: int, channels: bool
+) -> None:
+    cls, shape, weights, options = sample
+    arrays, axis = operands(cls, shape, weights, bits)
+    if cls is DepthwiseConv2D and not (channels and bits == 8):
+        pytest.skip("LiteRT wants 8 bits and a scale for each channel here")
+    if shape[-1] != weights[-1] and cls is Conv2D and not channels:
+        pytest.skip("LiteRT wants a scale for each channel where there are groups")
+    scales = np.random.default_rng(1).uniform(0.01, 0.03, weights[axis] if channels else 1)
+    given = Affine(scales.tolist(), [0] * len(scales), axis, TensorType.INT4 if bits < 8 else None)
+    relu = ActivationFunctionType.RELU
+    check(cls, arrays, given, (1, 2), **options | {"activation": relu})
+
+
+@pytest.mark.parametrize("channels", [True, False])
+@pytest.mark.parametrize("shape", [(3, 17), (1, 40), (4, 64)])
+def test_hybrid_rows_on_a_grid_with_a_zero_point_give_what_litert_gives(
+    shape: tuple[int, int], channels: bool
+) -> None:
+    arrays, _ = operands(FullyConnected, shape, (20, shape[1]), 8)
+    arrays[0] += 5
+    scales = np.random.default_rng(1).uniform(0.01, 0.03, 20 if channels else 1)
+    given = Affine(scales.tolist(), [0] * len(scales))
+    check(FullyConnected, arrays, given, (1, 2), asymmetric_quantize_inputs=True)
+
+
+@pytest.mark.parametrize("asymmetric", [True, False])
+@pytest.mark.parametrize("adjoint", [True, False])
+def test_hybrid_products_give_what_litert_gives(asymmetric: bool, adjoint: bool) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(1, 2, (2, 5, 12)).astype(np.float32)
+    y = rng.integers(-127, 128, (2, 7, 12) if adjoint else (2, 12, 7)).astype(np.int8)
+    options = {"asymmetric_quantize_inputs": asymmetric, "adjoint_rhs": adjoint}
+    check(BatchMatMul, [x, y], Affine(0.013), (1,), **options)
+
+
+@pytest.mark.parametrize("value", [0, 1e-42, 3e38, np.inf, np.nan])
+@pytest.mark.parametrize("rest", [0, 1, -1])
+def test_hybrid_extremes_stay_in_their_image(value: float, rest: float) -> None:
+    """What is not finite makes all of its image NaN, and nothing else."""
+    x = np.full((2, 3, 3, 4), rest, np.float32)
+    x[0, 1, 1, 2] = value
+    arrays: list[Array] = [x, np.ones((1, 3, 3, 4), np.int8)]
+    given = Affine([0.5] * 4, [0] * 4, 3)
+    (y,) = run_reference(DepthwiseConv2D, arrays, (1,), affine=(None, given), **convolution())
+    assert np.isnan(y[0]).all() == (not np.isfinite(value))
+    np.testing.assert_allclose(y[1, 1, 1], 4.5 * rest, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (Affine([0.5] * 4, 0, 3), "scales along axis 3, not 0"),
+        (Affine(0.5, 3), r"zero points \[3\]; under float inputs 0 is needed"),
+        (None, "the weights tensor has no scale"),
+    ],
+)
+def test_hybrid_layers_refuse_weights_that_are_quantized_otherwise(
+    given: Affine | None, message: str
+) -> None:
+    arrays: list[Array] = [np.ones((1, 3, 3, 4), np.float32), np.ones((2, 2, 2, 4), np.int8)]
+    with pytest.raises(LucioleError, match=message):
+        run_reference(Conv2D, arrays, (1,), affine=(None, given), **convolution())
+
+
+def test_hybrid_products_refuse_several_scales() -> None:
+    arrays: list[Array] = [np.ones((3, 4), np.float32), np.ones((4, 2), np.int8)]
+    given = Affine([0.5, 0.7], [0, 0], 1)
+    with pytest.raises(LucioleError, match="integer weights under float inputs need one scale"):
+        run_reference(BatchMatMul, arrays, (1,), affine=(None, given))
+
+
+@pytest.mark.parametrize(("shape", "outputs"), [((1, 40), 33), ((5, 7), 3), ((2, 3, 64), 70)])
+@pytest.mark.parametrize("channels", [True, False])
+def test_compiled_hybrid_rows_equal_the_reference(
+    shape: tuple[int, ...], outputs: int, channels: bool
+) -> None:
+    arrays, _ = operands(FullyConnected, shape, (outputs, shape[-1]), 8)
+    arrays[0].reshape(-1, shape[-1])[-1] *= 1e-42
+    scales = np.random.default_rng(1).uniform(0.01, 0.03, outputs if channels else 1)
+    given = Affine(scales.tolist(), [0] * len(scales))
+    check_compiled(FullyConnected, arrays, (1, 2), affine=(None, given))
+    check_compiled(FullyConnected, arrays[:2], (1,), affine=(None, given))
+    assert declines(
+        FullyConnected, arrays, (1, 2), affine=(None, given), asymmetric_quantize_inputs=True
+    )

@@ -1,0 +1,116 @@
+"""Compiled layers of quantized tensors: bit for bit the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luciole.ir import Op, TensorType
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.schema.enums import Padding
+from tests.native_support import built, check_compiled, declines
+from tests.ops.int8_support import (
+    ACTIVATIONS,
+    INT8,
+    SAMPLES,
+    UINT8,
+    Layer,
+    convolution,
+    integers,
+    layer,
+)
+from tests.support import Affine, one_op, run_native, run_reference
+
+
+def check(made: Layer) -> None:
+    check_compiled(made.cls, made.operands, (1, 2), **made.options)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize(("dtype", "channels"), [(INT8, True), (UINT8, False)])
+def test_compiled_layers_equal_the_reference(
+    sample: tuple[type[Op], Any, Any, Any], dtype: TensorType, channels: bool
+) -> None:
+    cls, shape, weights, options = sample
+    options = options | {"activation": ACTIVATIONS[sum(shape) % 4]}
+    zero = 128 if dtype == UINT8 else 0
+    check(layer(cls, shape, weights, 1, dtype, channels=channels, weights_zero=zero, **options))
+
+
+@pytest.mark.parametrize("cls", [Conv2D, DepthwiseConv2D])
+def test_threads_share_large_layers(cls: type[Op]) -> None:
+    weights = (1, 3, 3, 64) if cls is DepthwiseConv2D else (72, 3, 3, 64)
+    made = layer(cls, (1, 60, 61, 64), weights, 1, **convolution())
+    op = one_op(cls, made.operands, (1, 2), **made.options).graph.ops[0]
+    step, _ = built(op, made.operands)
+    assert step is not None
+    assert step.split is not None
+    assert len(step.split(3)) == 3
+    check(made)
+
+
+def random_layer(seed: int) -> Layer:
+    """A layer of small random extents."""
+    rng = np.random.default_rng(seed)
+    kind = seed % 3
+    bias = None if seed % 7 == 0 else np.int32
+    if kind == 2:
+        n, o = (int(k) for k in rng.integers(1, 200, 2))
+        return layer(FullyConnected, (int(rng.integers(1, 6)), n), (o, n), seed, bias=bias)
+    kernel = rng.integers(1, 5, 2).tolist()
+    stride, dilation = rng.integers(1, 3, 2).tolist(), rng.integers(1, 3, 2).tolist()
+    padding = Padding(int(rng.integers(0, 2)))
+    size = (int(k) for k in rng.integers(9, 20, 2))
+    channels = int(rng.choice([1, 2, 3, 4, 8, 13, 16, 32, 48, 64, 65, 128]))
+    shape = (int(rng.integers(1, 3)), *size, channels)
+    options = convolution((*stride,), (*dilation,), padding, ACTIVATIONS[seed % 4])
+    outputs = channels if kind else int(rng.integers(1, 70))
+    weights = (1, *kernel, outputs) if kind else (outputs, *kernel, channels)
+    return layer(DepthwiseConv2D if kind else Conv2D, shape, weights, seed, bias=bias, **options)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_compiled_layers_of_any_extents_equal_the_reference(seed: int) -> None:
+    check(random_layer(seed))
+
+
+@pytest.mark.parametrize("cls", [Conv2D, DepthwiseConv2D])
+def test_compiled_layers_saturate_like_the_reference(cls: type[Op]) -> None:
+    """Results far beyond what bytes hold, and outputs that are too small to be seen."""
+    weights = (1, 3, 3, 20) if cls is DepthwiseConv2D else (20, 3, 3, 20)
+    made = layer(cls, (1, 9, 9, 20), weights, 3, **convolution())
+    of_x, of_weights, of_bias = made.options["affine"]
+    scales = np.geomspace(1e-12, 0.99, 20) / of_x.scale * made.options["results"][0].scale
+    made.options["affine"] = (of_x, of_weights._replace(scale=scales.tolist()), of_bias)
+    bias = np.linspace(-(2**29), 2**29, 20).astype(np.int32)
+    bias[8:] //= 1000
+    made.operands[2] = bias
+    made.operands[0] = integers(np.random.default_rng(1), np.int8, (1, 9, 9, 20)) | np.int8(-128)
+    check(made)
+
+
+def test_compiled_layers_take_weights_of_4_bits() -> None:
+    for cls, shape, weights, options in SAMPLES[1::5]:
+        made = layer(cls, shape, weights, 3, weights_type=TensorType.INT4, **options)
+        (want,) = run_reference(cls, made.operands, (1, 2), **made.options)
+        model = one_op(cls, made.operands, (1, 2), **made.options)
+        np.testing.assert_array_equal(run_native(model, made.x), want, strict=True)
+
+
+@pytest.mark.parametrize(
+    "affine",
+    [
+        {"affine": (Affine(0.5), Affine(0.5)), "results": [Affine(0.2)]},
+        {"affine": (Affine(0.5, 300), Affine(0.5)), "results": [Affine(0.9)]},
+        {"affine": (Affine(0.5), Affine(0.5)), "results": [Affine(0.9, 300)]},
+        {"affine": (None, Affine(0.5)), "results": [Affine(0.9)]},
+    ],
+)
+def test_layers_beyond_the_compiled_kernels_are_left_to_the_reference(affine: Any) -> None:
+    """Factors of 1 and more, zero points that no byte holds, and what is refused at last."""
+    arrays = [np.ones((1, 3, 3, 4), np.int8), np.ones((2, 2, 2, 4), np.int8)]
+    assert declines(Conv2D, arrays, (1,), **convolution(), **affine)
