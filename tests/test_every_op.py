@@ -14,7 +14,7 @@ from flatbuffers import flexbuffers
 import luciole.ir.ops  # registers every operator class
 from luciole.exporters import to_bytes
 from luciole.importers import import_model
-from luciole.ir import OPS, Graph, Model, Op, TensorType, Value
+from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, TensorType, Value
 from luciole.ir.errors import DefinitionError
 from luciole.ir.op import REQUIRED, Field, attr, dtype_of, like, operand, operands
 from luciole.ir.text import show
@@ -27,9 +27,11 @@ from luciole.schema.table import TABLES
 from luciole.schema.table import Field as Column
 from luciole.schema.writer import write
 
-CLASSES = sorted(OPS.values(), key=lambda cls: cls.code)
-WITH_ATTRIBUTES = [cls for cls in CLASSES if cls.attr_fields()]
-WITH_CUSTOM_CODE = [cls for cls in CLASSES if cls.custom_code]
+TYPED = sorted(OPS.values(), key=lambda cls: cls.code)
+CUSTOM = [cls for cls in CUSTOM_OPS.values() if cls.code == BuiltinOperator.CUSTOM]
+CLASSES = [*TYPED, *CUSTOM]
+WITH_ATTRIBUTES = [cls for cls in TYPED if cls.attr_fields()]
+WITH_CUSTOM_CODE = [cls for cls in TYPED if cls.custom_code]
 MODULES = Counter(cls.__module__.rpartition(".")[2] for cls in CLASSES)
 HERE = Path(__file__).parent
 
@@ -117,10 +119,11 @@ def read_back(content: bytes) -> Model:
 # ------------------------------------------------------------------------------------ declarations
 def test_there_are_operators() -> None:
     assert len(CLASSES) > 40
-    assert {cls.code: cls for cls in CLASSES} == OPS
+    assert {cls.code: cls for cls in TYPED} == OPS
+    assert {cls.custom_code: cls for cls in CUSTOM + WITH_CUSTOM_CODE} == CUSTOM_OPS
 
 
-@every_class
+@pytest.mark.parametrize("cls", TYPED, ids=lambda cls: cls.__name__)
 def test_attributes_are_the_fields_of_the_options_table(cls: type[Op]) -> None:
     names = [f.schema_name for f in cls.attr_fields()]
     assert sorted(names) == sorted(columns(cls))
@@ -158,7 +161,8 @@ def test_a_file_is_named_after_its_operator_or_holds_a_family(cls: type[Op]) -> 
     module = cls.__module__.rpartition(".")[2]
     assert cls.__module__ == f"luciole.ir.ops.{module}"
     if MODULES[module] == 1:
-        assert module == cls.code.name.lower()
+        is_custom = cls.code == BuiltinOperator.CUSTOM
+        assert module == ((is_custom and cls.custom_code) or cls.code.name).lower()
     elif module.upper() in BuiltinOperator.__members__:
         assert OPS[BuiltinOperator[module.upper()]].__module__ == cls.__module__
 
@@ -270,6 +274,21 @@ def test_a_definition_refuses_a_code_that_is_taken() -> None:
     assert OPS[BuiltinOperator.ADD] is owner
 
 
+def test_a_definition_refuses_a_custom_code_that_is_taken_or_missing() -> None:
+    name, owner = next(iter(CUSTOM_OPS.items()))
+    with pytest.raises(DefinitionError, match=f"{name} is declared twice: {owner.__name__} and"):
+
+        class Bad(Op, code=BuiltinOperator.CUSTOM, custom_code=name):
+            pass
+
+    with pytest.raises(DefinitionError, match="Worse is CUSTOM and has no custom_code"):
+
+        class Worse(Op, code=BuiltinOperator.CUSTOM):
+            pass
+
+    assert CUSTOM_OPS[name] is owner
+
+
 @pytest.mark.parametrize("rule", [dtype_of("y"), like("y")])
 def test_a_definition_refuses_a_rule_that_names_no_operand(rule: Any) -> None:
     with pytest.raises(
@@ -322,5 +341,5 @@ def test_a_definition_refuses_two_variadic_operands() -> None:
 
 
 def test_refused_definitions_leave_nothing_behind() -> None:
-    assert "Bad" not in {cls.__name__ for cls in OPS.values()}
+    assert not {"Bad", "Worse"} & {cls.__name__ for cls in [*OPS.values(), *CUSTOM_OPS.values()]}
     assert all(cls.__module__.startswith(luciole.ir.ops.__name__) for cls in OPS.values())

@@ -132,6 +132,8 @@ def given(value: Value, name: str, seed: int) -> Array:
     if dtype.kind == "f":
         return random.standard_normal(value.dims).astype(dtype)
     limits = np.iinfo(np.uint8 if dtype.kind == "b" else dtype)
+    if name == "FullyConnected_U8_000":  # symmetric weights, which have no -128
+        return random.integers(-127, 128, value.dims).astype(np.int8).view(dtype)
     wide = dtype.itemsize == 1 and dtype.kind != "b"
     low, high = (limits.min, limits.max + 1) if wide else (0, RANGES.get(name, 3))
     return random.integers(low, high, value.dims).astype(dtype)
@@ -206,7 +208,7 @@ def dense(x: Array, scales: Array, words: Array, *bias: Array) -> Array:
 
 def normalized(x: Array, gamma: Array, beta: Array, epsilon: float) -> Array:
     mean, variance = (f(x, axis=(1, 2), keepdims=True) for f in (np.mean, np.var))
-    return (x - mean) / np.sqrt(variance + epsilon) * gamma + beta
+    return np.asarray((x - mean) / np.sqrt(variance + epsilon) * gamma + beta)
 
 
 BY_DEFINITION: dict[str, Callable[..., Array]] = {

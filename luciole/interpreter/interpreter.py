@@ -320,7 +320,7 @@ class Interpreter:
         scales = np.zeros(0, np.float32) if q is None or q.scale is None else q.scale
         zeros = (
             np.zeros(len(scales), np.int32)
-            if q is None or q.zero_point is None
+            if q is None or q.zero_point is None or not len(q.zero_point)
             else q.zero_point.astype(np.int32)
         )
         settled = self._plan.shape(value) if self._plan else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from luciole.ir import Graph, Op, Value
+from luciole.ir.rules import product
 from luciole.kernels import registry
 
 
@@ -31,8 +32,8 @@ def shared_places(ops: Sequence[Op]) -> dict[Value, Value]:
         if operand is None or operand.is_constant or operand.is_variable:
             continue
         place, result = places.get(operand, operand), op.results[0]
-        settled = None not in (*operand.shape, *result.shape)
-        if settled and not place.is_variable and not (place.is_input and result.is_output):
+        same_size = product(operand.shape) == product(result.shape) is not None
+        if same_size and not place.is_variable and not (place.is_input and result.is_output):
             places[result] = place
     return places
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from luciole.interpreter.lifetimes import Lifetime
 from luciole.ir import Array, LucioleError, Value
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.value import element_count, shape_text
+from luciole.ir.value import element_count, impossible, shape_text
 
 ALIGNMENT = 64
 """Bytes: one cache line, one AVX-512 register."""
@@ -92,9 +92,14 @@ def _byte_count(value: Value) -> int:
     return -(-bytes_ // ALIGNMENT) * ALIGNMENT
 
 
+def _hidden(value: Value) -> int:
+    """Bytes that an extent of 0 hides: what is computed on the way to nothing may need them."""
+    return element_count(tuple(max(n, 1) for n in value.dims)) * NUMPY[value.dtype].itemsize
+
+
 def _check_limit(values: list[Value], ends: list[int], limit: int) -> None:
     for value, end in zip(values, ends, strict=True):
-        if end > limit:
+        if max(end, _hidden(value)) > limit or impossible(value.dims, ALIGNMENT):
             raise MemoryLimitError(
                 f"tensor {value.name!r} {shape_text(value.shape)} needs memory "
                 f"beyond the limit of {limit} bytes: "

@@ -16,15 +16,19 @@ from numpy.typing import NDArray
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller, check_result
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.lifetimes import lifetimes, shared_places
-from luciole.interpreter.memory import allocate
+from luciole.interpreter.memory import MemoryLimitError, allocate
 from luciole.interpreter.observe import Observer
 from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable
+from luciole.ir.dtypes import byte_count
 from luciole.ir.passes.fold_constants import folded
 from luciole.ir.passes.infer_shapes import infer_op
-from luciole.ir.value import element_count
+from luciole.ir.sparsity import dense
+from luciole.ir.value import element_count, shape_text
 from luciole.kernels import jit, registry
+from luciole.kernels.borders import padding_value
 from luciole.kernels.registry import Context, ExecutionError, NativeStep, Reference
+from luciole.kernels.sizes import limited
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
 """Bytes of tensors that a model may ask for unless the caller raises it."""
@@ -98,7 +102,7 @@ class Plan:
         for value, shape in shapes.items():
             values[value].shape = shape
         self._constants: dict[Value, Array] = {
-            v: v.data for v in self.graph.values if v.data is not None
+            v: data for v in self.graph.values if (data := _constant(v, memory_limit)) is not None
         }
         remaining = self._settle()
         shared = shared_places(remaining)
@@ -108,6 +112,7 @@ class Plan:
         for value, place in shared.items():
             if place in memory.arrays:
                 self._contents[value] = memory.arrays[place].reshape(value.dims)
+        _refuse_without_contents(remaining, self._contents)
         self._placed = set(self._contents)  # of the others, shapes are known only when they ran
         self._overwritten = {v for v in self._contents if shared.get(v, v) in memory.overwritten}
         with np.errstate(all="ignore"):
@@ -130,7 +135,8 @@ class Plan:
             infer_op(op, declared=False)
             for value, dtype in zip(op.results, op.result_dtypes(), strict=True):
                 value.dtype = dtype  # what kernels write, whatever the file says
-            results = folded(op, registry.evaluate) if self._is_modest(op) else None
+            with limited(self._memory_limit):
+                results = folded(op, registry.evaluate) if self._is_modest(op) else None
             if results is None:
                 remaining.append(op)
                 continue
@@ -142,7 +148,8 @@ class Plan:
 
     def _is_modest(self, op: Op) -> bool:
         """Whether an operator's results may be computed before anyone asked for their memory."""
-        return all(element_count(value.dims) <= self._memory_limit for value in op.results)
+        sizes = (byte_count(v.dtype, element_count(v.dims)) or 0 for v in op.results)
+        return sum(sizes) <= self._memory_limit
 
     def _step(self, op: Op, shared: bool) -> Step:
         in_place = all(value in self._contents for value in op.results)
@@ -154,7 +161,9 @@ class Plan:
         known = all(value is None or value in self._contents for value in op.operands)
         if build is not None and in_place and known:
             operands = tuple(None if v is None else self._contents[v] for v in op.operands)
-            step.native = build(op, Context(operands, tuple(self._contents[v] for v in op.results)))
+            results = tuple(self._contents[v] for v in op.results)
+            with limited(self._memory_limit):
+                step.native = build(op, Context(operands, results))
         return step
 
     def _reference(self, op: Op) -> Reference:
@@ -165,6 +174,10 @@ class Plan:
 
     def _plan_of(self, graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Plan:
         """The plan of a graph that an operator calls, within what is left of the memory."""
+        if len(shapes) != len(graph.inputs):
+            raise ExecutionError(
+                f"graph {graph.name!r} takes {len(graph.inputs)} arguments, not {len(shapes)}"
+            )
         left = self._memory_limit - self.arena_bytes - self._caller.arena_bytes
         given = dict(zip(graph.inputs, shapes, strict=True))
         return Plan(graph, given, left, crew=self._crew, caller=self._caller)
@@ -187,12 +200,17 @@ class Plan:
         return self.values[value] in self._overwritten
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to its initial contents: zeros, or what the file says."""
+        """Set every variable tensor to its initial contents: zeros (zero points where it is
+        quantized), or what the file says.
+        """
         for value in self.graph.values:
-            if value.is_variable:
+            if value.is_variable and value in self._contents:
                 raw = value.buffer.data if value.buffer is not None else None
                 array = self._contents[value]
-                array.reshape(-1).view(np.uint8)[:] = 0 if raw is None or not len(raw) else raw
+                if raw is None or not len(raw):
+                    array[...] = padding_value(value)
+                else:
+                    array.reshape(-1).view(np.uint8)[:] = raw
 
     def run(self) -> None:
         """Run every step."""
@@ -236,7 +254,8 @@ class Plan:
 
     def _run_reference(self, step: Step) -> None:
         operands = [None if v is None else self._contents[v] for v in step.op.operands]
-        results = registry.call(step.reference, step.op, operands)
+        with limited(self._memory_limit):
+            results = registry.call(step.reference, step.op, operands)
         if len(results) != len(step.op.results):
             raise ExecutionError(
                 f"{step.op}: {len(results)} results were computed, it has {len(step.op.results)}"
@@ -260,6 +279,32 @@ class Plan:
             together = [s.native for s in members if s.native is not None]
             schedule += [Run(together, self._crew)] if native else members
         return schedule
+
+
+def _constant(value: Value, limit: int) -> Array | None:
+    """The contents of a constant, with all its elements also where the file leaves zeros out.
+
+    Raises MemoryLimitError for a sparse one that grows beyond the limit.
+    """
+    if value.sparsity is None or not value.is_constant:
+        return value.data
+    size = byte_count(value.dtype, element_count(value.dims)) or 0
+    if size > limit:
+        raise MemoryLimitError(
+            f"sparse tensor {value.name!r} {shape_text(value.shape)} takes {size} bytes with all "
+            f"its elements, {limit} are allowed"
+        )
+    return dense(value)
+
+
+def _refuse_without_contents(ops: Sequence[Op], contents: Mapping[Value, Array]) -> None:
+    """Raise UnsupportedError for an operand that has no array form and that nothing computes."""
+    for op in ops:
+        for value in op.operands:
+            if value is not None and value.producer is None and value not in contents:
+                raise UnsupportedError(
+                    f"cannot run {op}: operand {value.name!r} is {value.dtype.name}"
+                )
 
 
 def _refuse_unsupported(ops: Sequence[Op]) -> None:

@@ -61,6 +61,18 @@ def byte_count(dtype: TensorType, elements: int) -> int | None:
     return None
 
 
+def integer_range(dtype: TensorType) -> tuple[int, int] | None:
+    """The smallest and the largest number of an integer type, None for every other type."""
+    if dtype in PACKED:
+        bits, unpacked = PACKED[dtype]
+        low = 0 if unpacked.kind == "u" else -(2 ** (bits - 1))
+        return low, low + 2**bits - 1
+    if dtype not in NUMPY or NUMPY[dtype].kind not in "iu":
+        return None
+    limits = np.iinfo(NUMPY[dtype])
+    return int(limits.min), int(limits.max)
+
+
 def unpack(raw: NDArray[np.uint8], dtype: TensorType, shape: tuple[int, ...]) -> Array | None:
     """A buffer as an array of the given shape: a view where the type allows, None where it has no
     array form.

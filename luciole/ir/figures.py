@@ -7,10 +7,16 @@ from collections.abc import Callable
 from luciole.ir.op import INDEX, Op
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
+from luciole.ir.ops.bidirectional_sequence_lstm import BidirectionalSequenceLSTM
+from luciole.ir.ops.bidirectional_sequence_rnn import BidirectionalSequenceRNN
+from luciole.ir.ops.conv_3d_transpose import Conv3DTranspose
+from luciole.ir.ops.gru import GRU
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.ir.ops.rnn import Recurrent
+from luciole.ir.ops.svdf import SVDF
 from luciole.ir.ops.transpose_conv import TransposeConv
-from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
+from luciole.ir.ops.unidirectional_sequence_lstm import Memory
 from luciole.ir.value import Value, element_count
 
 
@@ -44,16 +50,18 @@ def _batch_matmul(op: BatchMatMul) -> int:
     return _size(op.output) * inner
 
 
-def _transpose_conv(op: TransposeConv) -> int:
+def _transpose_conv(op: TransposeConv | Conv3DTranspose) -> int:
     """Each element of the input meets all of its channel's weights."""
+    data = op.out_backprop if isinstance(op, TransposeConv) else op.input
     channels = op.filter.dims[-1] if op.filter.dims else 0
-    return _size(op.out_backprop) * (_size(op.filter) // channels if channels else 0)
+    return _size(data) * (_size(op.filter) // channels if channels else 0)
 
 
-def _lstm(op: UnidirectionalSequenceLSTM) -> int:
-    """Every matrix once for each step of each sequence."""
+def _recurrent(op: Op) -> int:
+    """Every matrix once for each step of each sequence, which is the first operand."""
     matrices = [v for v in op.operands if v is not None and v.is_constant and len(v.dims) == 2]
-    return element_count(op.input.dims[:-1]) * sum(map(_size, matrices))
+    steps = element_count(op.operands[0].dims[:-1]) if op.operands[0] is not None else 0
+    return steps * sum(map(_size, matrices))
 
 
 def _lq_conv_2d(op: LQConv2D) -> int:
@@ -120,5 +128,8 @@ _RULES: dict[type[Op], Callable[..., int]] = {
     LQConv2D: _lq_conv_2d,
     LQFullyConnected: _lq_fully_connected,
     TransposeConv: _transpose_conv,
-    UnidirectionalSequenceLSTM: _lstm,
+    Conv3DTranspose: _transpose_conv,
+    **dict.fromkeys((Memory, Recurrent, SVDF, GRU), _recurrent),
+    BidirectionalSequenceLSTM: _recurrent,
+    BidirectionalSequenceRNN: _recurrent,
 }

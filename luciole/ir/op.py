@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 OPS: dict[BuiltinOperator, type[Op]] = {}
 """Every operator class by builtin code; filled as the modules of ``ir/ops`` are imported."""
 
+CUSTOM_OPS: dict[str, type[Op]] = {}
+"""Every operator class by what files call it behind CUSTOM. Those whose builtin code is CUSTOM are
+only here: their attributes are the entries of a FlexBuffer map.
+"""
+
 HOOKS = frozenset({"infer_shape", "infer_dtype", "verify", "fold"})
 INDEX = (TensorType.INT32, TensorType.INT64)
 """Element types of operands that hold axes, shapes and indices."""
@@ -34,6 +39,16 @@ class Quant:
     weight: str
     axis: int
     bias: str | None = None
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """Custom options as a file has them, and the attributes that were read from them: they are
+    written again as long as these stay.
+    """
+
+    raw: bytes
+    attributes: dict[str, Any]
 
 
 @dataclass
@@ -130,7 +145,8 @@ class Op:
 
     ``stateful`` says that more happens than that results are computed from operands: something is
     read or written that outlives a run, or another graph is called, which may do so. Such an
-    operator is never computed beforehand and never removed.
+    operator is never computed beforehand and never removed. ``oldest_version`` is the first that
+    TFLite's runtimes know: what a new operator is written as.
     """
 
     code: ClassVar[BuiltinOperator]
@@ -139,6 +155,7 @@ class Op:
     result_names: ClassVar[tuple[str, ...]] = ("output",)
     variadic_results: ClassVar[bool] = False
     stateful: ClassVar[bool] = False
+    oldest_version: ClassVar[int] = 1
     quant: ClassVar[Quant | None] = None
     fields: ClassVar[tuple[Field, ...]] = ()
 
@@ -156,12 +173,8 @@ class Op:
         _check_definition(cls)
         if code is None:
             return
-        if code in OPS:
-            raise DefinitionError(
-                f"{code.name} is declared twice: {OPS[code].__name__} and {cls.__name__}"
-            )
         cls.code, cls.options, cls.custom_code = code, options, custom_code
-        OPS[code] = cls
+        _register(cls)
 
     def __init__(self, *args: Any, **given: Any) -> None:
         self._setup()
@@ -184,8 +197,9 @@ class Op:
         self.operands: tuple[Value | None, ...] = ()
         self.results: tuple[Value, ...] = ()
         self.graph: Graph | None = None
-        self.version = 1
+        self.version = self.oldest_version
         self.has_options = True
+        self.file_options: FileOptions | None = None
         self.intermediates: tuple[Value, ...] = ()
         self.mutating_variable_inputs: tuple[bool, ...] = ()
         self.debug_metadata_index = -1
@@ -228,8 +242,9 @@ class Op:
 
     @property
     def kind(self) -> str:
-        """Circle's name of the operator, for example ``CONV_2D``."""
-        return self.code.name
+        """Circle's name of the operator, for example ``CONV_2D``, or ``CUSTOM(code)``."""
+        is_custom = self.code == BuiltinOperator.CUSTOM
+        return f"CUSTOM({self.custom_code})" if is_custom else self.code.name
 
     @property
     def name(self) -> str:
@@ -354,6 +369,22 @@ _RESERVED = frozenset(
         "stateful",
     }
 )
+
+
+def _register(cls: type[Op]) -> None:
+    """Let a class be found by its codes. Raises DefinitionError where one is taken or missing."""
+    code, name = cls.code, cls.custom_code
+    is_custom = code == BuiltinOperator.CUSTOM
+    if is_custom and not name:
+        raise DefinitionError(f"{cls.__name__} is CUSTOM and has no custom_code")
+    owner = CUSTOM_OPS.get(name or "") or (None if is_custom else OPS.get(code))
+    if owner is not None:
+        taken = name if is_custom else code.name
+        raise DefinitionError(f"{taken} is declared twice: {owner.__name__} and {cls.__name__}")
+    if name:
+        CUSTOM_OPS[name] = cls
+    if not is_custom:
+        OPS[code] = cls
 
 
 def _check_definition(cls: type[Op]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
-from luciole.ir.value import Shape, Value, shape_text
+from luciole.ir.value import MOST_AXES, Shape, Value, shape_text
 from luciole.schema.enums import Padding
 
 if TYPE_CHECKING:
@@ -42,12 +42,19 @@ def window(
     return extent
 
 
+_LARGEST_WINDOW = 1 << 16
+"""Stride, dilation and extent that no model has, and that no kernel must count up to."""
+
+
 def check_window(kernel: int | None, stride: int, dilation: int = 1) -> None:
     """Raise ShapeError when a sliding window has no element or does not move on."""
     if stride < 1 or dilation < 1:
         raise ShapeError(f"stride is {stride} and dilation {dilation}, both must be at least 1")
     if kernel is not None and kernel < 1:
         raise ShapeError(f"the window's extent is {kernel}, it must be at least 1")
+    largest = max(stride, dilation, kernel or 0)
+    if largest > _LARGEST_WINDOW:
+        raise ShapeError(f"a window with {largest} in it, at most {_LARGEST_WINDOW} is possible")
 
 
 def padding_before(size: int, kernel: int, stride: int, dilation: int, padding: Padding) -> int:
@@ -139,9 +146,22 @@ def integers(array: Array, name: str, length: int | None = None) -> tuple[int, .
     return tuple(int(n) for n in np.atleast_1d(array))
 
 
+MOST_PARTS = 1 << 16
+"""Results that an operator may have where one of its attributes says how many."""
+
+
 def unknown(rank: int) -> Shape:
-    """A shape of which only the rank is known."""
+    """A shape of which only the rank is known. Raises ShapeError for one that no tensor has."""
+    if not 0 <= rank <= MOST_AXES:
+        raise ShapeError(f"the result would have {rank} axes, at most {MOST_AXES} are possible")
     return (None,) * rank
+
+
+def parts(shape: Shape, count: int, name: str) -> tuple[Shape, ...]:
+    """As many results of one shape as an attribute says. Raises ShapeError for an absurd number."""
+    if not 0 <= count <= MOST_PARTS:
+        raise ShapeError(f"{name} is {count}, 0 to {MOST_PARTS} results are possible")
+    return (shape,) * count
 
 
 def rank_of_file(op: Op, reason: str) -> Shape:

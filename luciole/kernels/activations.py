@@ -33,15 +33,15 @@ def _fused(activation: ActivationFunctionType) -> Callable[[Array], Array]:
     return lambda x: activate(x, activation)
 
 
-def _register(cls: type[Op], function: Callable[[Array], Array]) -> None:
-    @reference(cls, TensorType.FLOAT32)
+def _register(cls: type[Op], function: Callable[[Array], Array], *types: TensorType) -> None:
+    @reference(cls, TensorType.FLOAT32, *types)
     def kernel(op: Op, x: Array) -> Array:
         with np.errstate(all="ignore"):
             return np.asarray(function(x), x.dtype)
 
 
-_register(ops.Tanh, np.tanh)
-_register(ops.Logistic, logistic)
+_register(ops.Tanh, np.tanh, TensorType.FLOAT16)
+_register(ops.Logistic, logistic, TensorType.FLOAT16)
 _register(ops.Relu, _fused(ActivationFunctionType.RELU))
 _register(ops.Relu6, _fused(ActivationFunctionType.RELU6))
 _register(ops.ReluN1To1, _fused(ActivationFunctionType.RELU_N1_TO_1))

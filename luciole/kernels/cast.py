@@ -13,18 +13,25 @@ from luciole.kernels.registry import Context, NativeStep, native, reference
 
 TYPES = (
     TensorType.FLOAT32,
-    TensorType.INT32,
+    TensorType.FLOAT16,
+    TensorType.FLOAT64,
     TensorType.INT64,
+    TensorType.INT32,
     TensorType.INT16,
     TensorType.INT8,
+    TensorType.UINT64,
+    TensorType.UINT32,
+    TensorType.UINT16,
     TensorType.UINT8,
     TensorType.BOOL,
+    TensorType.COMPLEX64,
 )
 
 
 @reference(Cast, *TYPES)
 def cast(op: Cast, x: Array) -> Array:
-    """Floats become integers toward zero, saturated; integers wrap; all but 0 is true.
+    """Floats become integers toward zero, saturated; integers wrap; all but 0 is true; of complex
+    numbers the real part is left.
 
     Raises UnsupportedError for a result type that is not in ``TYPES``.
     """
@@ -32,9 +39,12 @@ def cast(op: Cast, x: Array) -> Array:
     if to not in TYPES:
         have = ", ".join(t.name for t in TYPES)
         raise UnsupportedError(f"no cast to {to.name}; there is {have}")
-    if x.dtype.kind == "f" and NUMPY[to].kind in "iu":
-        return _saturated(x, NUMPY[to])
-    return x.astype(NUMPY[to])
+    kind = NUMPY[to].kind
+    given = x.real if x.dtype.kind == "c" and kind != "c" else x
+    if given.dtype.kind == "f" and kind in "iu":
+        return _saturated(given.astype(np.float64), NUMPY[to])
+    with np.errstate(over="ignore"):
+        return given.astype(NUMPY[to])
 
 
 def _saturated(x: Array, dtype: DTypeLike) -> Array:

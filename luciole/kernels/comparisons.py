@@ -11,7 +11,7 @@ from luciole.ir.ops import comparisons as ops
 from luciole.kernels.elementwise_binary import NUMBERS
 from luciole.kernels.registry import reference
 
-# Integers of 8 and 16 bits are not here: quantized numbers compare by their scales.
+# Integers of 8 and 16 bits are in quantized_binary: quantized numbers compare by their scales.
 
 
 def _register(
@@ -22,9 +22,9 @@ def _register(
         return np.asarray(function(x, y))
 
 
-_register(ops.Less, np.less, *NUMBERS)
-_register(ops.LessEqual, np.less_equal, *NUMBERS)
-_register(ops.Greater, np.greater, *NUMBERS)
-_register(ops.GreaterEqual, np.greater_equal, *NUMBERS)
-_register(ops.Equal, np.equal, *NUMBERS, TensorType.BOOL)
-_register(ops.NotEqual, np.not_equal, *NUMBERS, TensorType.BOOL)
+_register(ops.Less, np.less, *NUMBERS, TensorType.FLOAT16)
+_register(ops.LessEqual, np.less_equal, *NUMBERS, TensorType.FLOAT16)
+_register(ops.Greater, np.greater, *NUMBERS, TensorType.FLOAT16)
+_register(ops.GreaterEqual, np.greater_equal, *NUMBERS, TensorType.FLOAT16)
+_register(ops.Equal, np.equal, *NUMBERS, TensorType.FLOAT16, TensorType.BOOL)
+_register(ops.NotEqual, np.not_equal, *NUMBERS, TensorType.FLOAT16, TensorType.BOOL)

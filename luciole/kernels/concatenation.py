@@ -4,29 +4,69 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.ir import Array, TensorType
+from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.ir.ops.concatenation import Concatenation, concatenated
 from luciole.kernels import moves
 from luciole.kernels.activation import activate
+from luciole.kernels.fixed_point import is_affine, per_tensor
+from luciole.kernels.fixed_point_functions import saturated
 from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.tables import rounded
 from luciole.schema.enums import ActivationFunctionType
 
-# Quantized types are not here: inputs of different scales would have to be requantized.
-TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, TensorType.BOOL)
+SMALL = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+TYPES = (
+    TensorType.FLOAT32,
+    TensorType.FLOAT16,
+    TensorType.INT64,
+    TensorType.INT32,
+    TensorType.UINT32,
+    TensorType.BOOL,
+    *SMALL,
+)
 
 
 @reference(Concatenation, *TYPES)
 def concatenation(op: Concatenation, inputs: tuple[Array, ...]) -> Array:
-    """One after the other."""
+    """One after the other; quantized ones on the result's grid."""
     concatenated([x.shape for x in inputs], op.axis)
-    return activate(np.concatenate(inputs, axis=op.axis), op.activation)
+    moved = [requantized(value, x, op.output) for value, x in zip(op.inputs, inputs, strict=True)]
+    return activate(np.concatenate(moved, axis=op.axis), op.activation)
+
+
+def differ(value: Value, result: Value) -> bool:
+    """Whether integers of 8 or 16 bits stand for other numbers in a tensor than in the result."""
+    if value.dtype not in SMALL or not (is_affine(value) and is_affine(result)):
+        return False
+    return per_tensor(value, "an input") != per_tensor(result, "the result")
+
+
+def requantized(value: Value, x: Array, result: Value) -> Array:
+    """Integers on the result's grid, by single precision as TFLite does it for UINT8. (INT8 and
+    INT16 of another grid it refuses.)
+    """
+    if not differ(value, result):
+        return x
+    (scale, zero_point), (to, to_zero) = per_tensor(value, "an input"), per_tensor(result, "")
+    factor = scale * (np.float32(1) / to)
+    steps = rounded(x.astype(np.float32) * factor + np.float32(-zero_point) * factor)
+    return saturated(steps, to_zero, x)
 
 
 @native(Concatenation, *TYPES)
 def build(op: Concatenation, context: Context) -> NativeStep | None:
-    """Each operand into its part of the result; not with an activation behind it."""
-    if op.activation != ActivationFunctionType.NONE:
+    """Each operand into its part of the result; not with an activation behind it, nor where numbers
+    change.
+    """
+    if op.activation != ActivationFunctionType.NONE or _differs(op):
         return None
     y, given = context.results[0], [x for x in context.operands if x is not None]
     ends = np.cumsum([x.shape[op.axis] for x in given])[:-1]
     return moves.step(zip(np.split(y, ends.tolist(), axis=op.axis), given, strict=True))
+
+
+def _differs(op: Concatenation) -> bool:
+    try:
+        return any(differ(value, op.output) for value in op.inputs)
+    except LucioleError:  # raised again when the operator runs
+        return True

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, UnknownOp
+from luciole.ir import CUSTOM_OPS, Array, LucioleError, UnknownOp
 from luciole.ir.text_flexbuffer import read_map
 from luciole.ir.text_options import custom_bytes
 
@@ -33,8 +33,13 @@ def custom_operator(code: str) -> Callable[[F], F]:
         def swish(x, beta=1.0):
             return x / (1 + np.exp(-beta * x))
 
-    A second function for a code takes the place of the first.
+    A second function for a code takes the place of the first. Raises LucioleError for a code that
+    has a class.
     """
+    import luciole.ir.ops  # registers every operator class  # noqa: F401
+
+    if code in CUSTOM_OPS:
+        raise LucioleError(f"{code} needs no function: {CUSTOM_OPS[code].__name__} computes it")
 
     def register(function: F) -> F:
         _FUNCTIONS[code] = function

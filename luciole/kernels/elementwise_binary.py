@@ -18,6 +18,9 @@ INTEGERS = (TensorType.INT32, TensorType.INT64)
 SMALL = (TensorType.INT8, TensorType.INT16)
 BITS = (TensorType.UINT8, TensorType.UINT16, TensorType.UINT32, *SMALL, *INTEGERS)
 
+FURTHER = (TensorType.FLOAT16, TensorType.UINT32, TensorType.COMPLEX64)
+"""What LiteRT multiplies besides."""
+
 Function = Callable[[Array, Array], Array]
 
 
@@ -47,9 +50,9 @@ def _native(cls: type[ops.Arithmetic], function: Binary) -> None:
         return pairs.step(function, x, y, context.results[0], op.activation)
 
 
-_arithmetic(ops.Add, np.add, *NUMBERS)
+_arithmetic(ops.Add, np.add, *NUMBERS, TensorType.FLOAT16)
 _arithmetic(ops.Sub, np.subtract, *NUMBERS)
-_arithmetic(ops.Mul, np.multiply, *NUMBERS)
+_arithmetic(ops.Mul, np.multiply, *NUMBERS, *FURTHER)
 _arithmetic(ops.Div, np.true_divide, TensorType.FLOAT32)
 
 
@@ -61,13 +64,13 @@ def integer_div(op: ops.Div, x: Array, y: Array) -> Array:
         return activate(truncated_quotient(x, y), op.activation)
 
 
-@reference(ops.Maximum, *NUMBERS)
+@reference(ops.Maximum, *NUMBERS, TensorType.FLOAT16, TensorType.UINT8, *SMALL)
 def maximum(op: ops.Maximum, x: Array, y: Array) -> Array:
     """``x > y ? x : y`` to the letter: y where one of them is NaN, and for zeros of either sign."""
     return np.where(x > y, x, y)
 
 
-@reference(ops.Minimum, *NUMBERS)
+@reference(ops.Minimum, *NUMBERS, TensorType.FLOAT16, TensorType.UINT8, *SMALL)
 def minimum(op: ops.Minimum, x: Array, y: Array) -> Array:
     """``x < y ? x : y`` to the letter: y where one of them is NaN, and for zeros of either sign."""
     return np.where(x < y, x, y)
@@ -75,12 +78,16 @@ def minimum(op: ops.Minimum, x: Array, y: Array) -> Array:
 
 @reference(ops.Pow, *NUMBERS)
 def pow_(op: ops.Pow, x: Array, y: Array) -> Array:
-    """Integers wrap (in LiteRT, too large ones are the lowest). Raises LucioleError for a negative
-    exponent of integers.
+    """Integers of 32 bits that are too large are the lowest, as in LiteRT; those of 64 bits wrap.
+
+    Raises LucioleError for a negative exponent of integers.
     """
     negative = 0 if y.dtype.kind == "f" else np.count_nonzero(y < 0)
     if negative:
         raise LucioleError(f"{negative} of {y.size} exponents are negative, integers need others")
+    if x.dtype == np.int32:
+        real = np.float_power(x, y)
+        return np.where(np.abs(real) < 2.0**31, real, -(2.0**31)).astype(np.int32)
     return np.power(x, y)
 
 
@@ -108,7 +115,7 @@ def squared_difference(op: ops.SquaredDifference, x: Array, y: Array) -> Array:
     return np.asarray(np.square(x - y), x.dtype)
 
 
-@reference(ops.Atan2, TensorType.FLOAT32, TensorType.FLOAT64)
+@reference(ops.Atan2, TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64)
 def atan2(op: ops.Atan2, x: Array, y: Array) -> Array:
     """In all four quadrants."""
     return np.arctan2(x, y)

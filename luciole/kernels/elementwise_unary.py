@@ -14,6 +14,9 @@ from luciole.kernels.registry import reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 
+FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16)
+"""Of functions that LiteRT has in half precision, too."""
+
 
 def _register(cls: type[ops.Unary], function: Callable[[Array], Array], *types: TensorType) -> None:
     @reference(cls, *types)
@@ -23,16 +26,16 @@ def _register(cls: type[ops.Unary], function: Callable[[Array], Array], *types: 
 
 
 _register(ops.Abs, np.abs, *NUMBERS)
-_register(ops.Neg, np.negative, *NUMBERS)
+_register(ops.Neg, np.negative, *NUMBERS, *FLOATS[1:], TensorType.INT8, TensorType.INT16)
 _register(ops.Exp, np.exp, TensorType.FLOAT32)
 _register(ops.Log, np.log, TensorType.FLOAT32)
 _register(ops.Sqrt, np.sqrt, TensorType.FLOAT32)
 _register(ops.Rsqrt, lambda x: 1 / np.sqrt(x), TensorType.FLOAT32)
 _register(ops.Square, np.square, *NUMBERS)
-_register(ops.Sin, np.sin, TensorType.FLOAT32)
-_register(ops.Cos, np.cos, TensorType.FLOAT32)
+_register(ops.Sin, np.sin, *FLOATS)
+_register(ops.Cos, np.cos, *FLOATS)
 _register(ops.Ceil, np.ceil, TensorType.FLOAT32)
-_register(ops.Floor, np.floor, TensorType.FLOAT32)
+_register(ops.Floor, np.floor, *FLOATS)
 _register(ops.Round, np.rint, TensorType.FLOAT32)
 _register(ops.Sign, np.sign, *NUMBERS, TensorType.FLOAT64)
 _register(ops.ZerosLike, np.zeros_like, *NUMBERS)

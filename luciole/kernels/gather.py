@@ -16,13 +16,13 @@ def gather(op: Gather, params: Array, indices: Array) -> Array:
     """Pick along the axis, one batch after the other."""
     along, batch = places(op, params.ndim, indices.ndim)
     result = np.empty(settled(gathered(params.shape, indices.shape, along, batch)), params.dtype)
-    _check(indices, along, params.shape[along])
+    check_indices(indices, along, params.shape[along])
     for b in np.ndindex(*indices.shape[:batch]):
         result[b] = np.take(params[b], indices[b], axis=along - batch)
     return result
 
 
-def _check(indices: Array, along: int, n: int) -> None:
+def check_indices(indices: Array, along: int, n: int) -> None:
     """Raise ShapeError for the first index that names no element."""
     wrong = indices[(indices < 0) | (indices >= n)]
     if wrong.size:

@@ -18,7 +18,7 @@ def erfc(x: Array) -> Array:
     return np.fromiter(map(math.erfc, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
 
 
-@reference(Gelu, TensorType.FLOAT32)
+@reference(Gelu, TensorType.FLOAT32, TensorType.FLOAT16)
 def gelu(op: Gelu, x: Array) -> Array:
     """Computed in double precision.
 

@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
+from types import EllipsisType
+
 import numpy as np
 
-from luciole.ir import Array, TensorType
+from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.pad import Pad, PadV2, padding_pairs
 from luciole.ir.rules import agree
 from luciole.kernels import moves
+from luciole.kernels.borders import inside, slabs
+from luciole.kernels.fixed_point import is_affine, per_tensor
 from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.sizes import affordable
 
-# Quantized types are not here: their padding is the zero point, not 0.
-TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, TensorType.BOOL)
+TYPES = (
+    TensorType.FLOAT32,
+    TensorType.FLOAT16,
+    TensorType.INT64,
+    TensorType.INT32,
+    TensorType.INT16,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.BOOL,
+)
 
 
 @reference(Pad, *TYPES)
 def pad(op: Pad, x: Array, paddings: Array) -> Array:
     """Zeros, with the operand inside."""
-    return _padded(x, paddings, x.dtype.type(0))
+    return _padded(op, x, paddings, _zero(op, x))
+
+
+def _zero(op: Pad, like: Array) -> Array:
+    """What stands for 0: the zero point of a quantized result."""
+    is_small = like.dtype.kind in "iu" and like.itemsize <= 2
+    zero_point = per_tensor(op.output, "the result")[1] if is_small and is_affine(op.output) else 0
+    limits = np.iinfo(like.dtype if is_small else np.int64)
+    if not limits.min <= zero_point <= limits.max:
+        raise LucioleError(f"the result's zero point is {zero_point}, no {like.dtype}")
+    return np.full((), zero_point, like.dtype)
 
 
 @reference(PadV2, *TYPES)
 def pad_v2(op: PadV2, x: Array, paddings: Array, constant_values: Array) -> Array:
     """The constant, with the operand inside."""
     agree("elements", constant_values.size, 1, "constant_values", "a padding value")
-    return _padded(x, paddings, constant_values.reshape(()))
+    return _padded(op, x, paddings, constant_values.reshape(()))
 
 
-def _padded(x: Array, paddings: Array, value: Array) -> Array:
+def _padded(op: Pad | PadV2, x: Array, paddings: Array, value: Array) -> Array:
     borders = list(zip(x.shape, padding_pairs(paddings, x.ndim), strict=True))
-    y = np.full([before + n + after for n, (before, after) in borders], value, x.dtype)
+    shape = affordable(op, tuple(before + n + after for n, (before, after) in borders))
+    y = np.full(shape, value, x.dtype)
     y[tuple(slice(before, before + n) for n, (before, _) in borders)] = x
     return y
 
@@ -37,7 +61,11 @@ def _padded(x: Array, paddings: Array, value: Array) -> Array:
 @native(Pad, *TYPES)
 def build_pad(op: Pad, context: Context) -> NativeStep | None:
     """The operand, and slabs of zeros around it."""
-    return _step(op, context, np.zeros((), context.results[0].dtype))
+    try:
+        zero = _zero(op, context.results[0])
+    except LucioleError:  # raised again when the operator runs
+        return None
+    return _step(op, context, zero)
 
 
 @native(PadV2, *TYPES)
@@ -54,11 +82,7 @@ def _step(op: Pad | PadV2, context: Context, value: Array) -> NativeStep | None:
     if x is None or paddings is None or not op.paddings.is_constant:
         return None
     y, pairs = context.results[0], padding_pairs(paddings, x.ndim)
-    inside = tuple(slice(b, b + n) for n, (b, _) in zip(x.shape, pairs, strict=True))
-    moved, owns = [(y[inside], x)], []
-    for axis, within in enumerate(inside):
-        for beside in (slice(0, within.start), slice(within.stop, None)):
-            slab = y[(*inside[:axis], beside)]
-            owns.append(np.full(slab.shape[axis:], value))
-            moved.append((slab, np.broadcast_to(owns[-1], slab.shape)))
-    return moves.step(moved, *owns)
+    box = inside(x.shape, pairs)
+    whole: tuple[slice | EllipsisType, ...] = (*box, ...)  # a view also of a scalar
+    around, owns = slabs(y, box, value)
+    return moves.step([(y[whole], x), *around], *owns)

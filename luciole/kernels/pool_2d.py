@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, TensorType
-from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
+from luciole.ir.ops.pool_2d import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
 from luciole.kernels import folds, jit, loops
 from luciole.kernels.activation import LIMITS, activate
 from luciole.kernels.jit import LANES, Record, elementwise, longs
@@ -22,17 +22,26 @@ from luciole.kernels.windows import patches
 @reference(AveragePool2D, TensorType.FLOAT32)
 def average_pool_2d(op: AveragePool2D, x: Array) -> Array:
     """The sum over each window, divided by how many of its elements are not padding."""
-    inside = _windows(op, np.ones((1, *x.shape[1:3], 1), x.dtype)).sum(axis=(4, 5))
-    return activate(_windows(op, x).sum(axis=(4, 5)) / inside, op.activation)
+    inside = windows(op, np.ones((1, *x.shape[1:3], 1), x.dtype)).sum(axis=(4, 5))
+    return activate(windows(op, x).sum(axis=(4, 5)) / inside, op.activation)
 
 
 @reference(MaxPool2D, TensorType.FLOAT32)
 def max_pool_2d(op: MaxPool2D, x: Array) -> Array:
     """The largest element; a window always has one that is not padding."""
-    return activate(_windows(op, x, fill=-np.inf).max(axis=(4, 5)), op.activation)
+    return activate(windows(op, x, fill=-np.inf).max(axis=(4, 5)), op.activation)
 
 
-def _windows(op: Pool2D, x: Array, fill: float = 0) -> Array:
+@reference(L2Pool2D, TensorType.FLOAT32)
+def l2_pool_2d(op: L2Pool2D, x: Array) -> Array:
+    """The root of the mean square over each window, in double precision."""
+    inside = windows(op, np.ones((1, *x.shape[1:3], 1))).sum(axis=(4, 5))
+    squares = windows(op, x.astype(np.float64) ** 2).sum(axis=(4, 5))
+    return activate(np.sqrt(squares / inside).astype(x.dtype), op.activation)
+
+
+def windows(op: Pool2D, x: Array, fill: float = 0) -> Array:
+    """Every window of an operator, see ``patches``; ``fill`` stands in the padding."""
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     return patches(x, kernel, stride, op.padding, fill=fill)
 
@@ -56,21 +65,25 @@ def _step(
     assert x is not None
     if op.activation not in LIMITS or not y.size:
         return None
-    _, height, width, channels = x.shape
-    rows = Axis.of(height, op.filter_height, op.stride_h, 1, op.padding)
-    columns = Axis.of(width, op.filter_width, op.stride_w, 1, op.padding)
-    inside = (np.ascontiguousarray(rows.inside), np.ascontiguousarray(columns.inside))
-    pixel = 4 * channels
-    steps = (height * width * pixel, width * pixel, pixel)
-    parameters = [start, *LIMITS[op.activation], is_mean]
-    tables = [n for axis in inside for n in (len(axis), axis.ctypes.data)]
-    lines = y.shape[0] * y.shape[1]
-    record = [y.ctypes.data, x.ctypes.data, 0, lines, channels, *steps, *tables]
-    record += map(bits, parameters)
+    record, inside = walk(op, x, y)
+    record += map(bits, [start, *LIMITS[op.activation], is_mean])
     size = (op.filter_height, op.filter_width)
     small = size if op.filter_height * op.filter_width <= MOST_UNROLLED else (0, 0)
     work = y.size * op.filter_height * op.filter_width
     return loops.step(_kernel(int(function), *small), record, 2, work, inside)
+
+
+def walk(op: Pool2D, x: Array, y: Array) -> tuple[list[int], tuple[Array, Array]]:
+    """How a kernel goes from window to window, see ``_kernel``, and the tables that tell it."""
+    _, height, width, channels = x.shape
+    rows = Axis.of(height, op.filter_height, op.stride_h, 1, op.padding)
+    columns = Axis.of(width, op.filter_width, op.stride_w, 1, op.padding)
+    inside = (np.ascontiguousarray(rows.inside), np.ascontiguousarray(columns.inside))
+    pixel = x.itemsize * channels
+    steps = (height * width * pixel, width * pixel, pixel)
+    tables = [n for axis in inside for n in (len(axis), axis.ctypes.data)]
+    lines = y.shape[0] * y.shape[1]
+    return [y.ctypes.data, x.ctypes.data, 0, lines, channels, *steps, *tables], inside
 
 
 MOST_UNROLLED = 16

@@ -19,33 +19,29 @@ from luciole.ir.ops.reduce import (
     Reduction,
     Sum,
 )
-from luciole.ir.rules import axes, product
+from luciole.ir.rules import axes, integers, product
 from luciole.kernels import folds, jit, loops
 from luciole.kernels.elementwise_binary import truncated_quotient
-from luciole.kernels.jit import LANES, Record, elementwise, floats
+from luciole.kernels.jit import LANES, Record, elementwise, floats, longs
 from luciole.kernels.jit.elementwise import Binary, Unary
 from luciole.kernels.maps import bits
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)
-QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
-"""For what compares numbers of one scale."""
 
 
-def _where(op: Reduction, x: Array, indices: Array) -> dict[str, Any]:
+def where(op: Reduction, x: Array, indices: Array) -> dict[str, Any]:
     """NumPy's words for the axes."""
-    numbers = axes(np.atleast_1d(indices).tolist(), x.ndim, "a reduction axis")
+    numbers = axes(integers(indices, "reduction_indices"), x.ndim, "a reduction axis")
     return {"axis": numbers, "keepdims": op.keep_dims}
 
 
 def _total(op: Reduction, x: Array, indices: Array) -> tuple[Array, int]:
     """Sums in the widest type, and how many elements there are in each."""
-    where = _where(op, x, indices)
+    gone = where(op, x, indices)
     wide = np.float64 if x.dtype.kind == "f" else np.int64
-    return np.asarray(np.sum(x, dtype=wide, **where)), product(
-        x.shape[i] for i in where["axis"]
-    ) or 0
+    return np.asarray(np.sum(x, dtype=wide, **gone)), product(x.shape[i] for i in gone["axis"]) or 0
 
 
 @reference(Sum, *NUMBERS)
@@ -74,34 +70,38 @@ def integer_mean(op: Mean, x: Array, indices: Array) -> Array:
 def reduce_max(op: ReduceMax, x: Array, indices: Array) -> Array:
     """NaN is skipped; the lowest value (-infinity for floats) where nothing is left."""
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    where = _where(op, x, indices)
-    return np.asarray(np.fmax.reduce(x, initial=x.dtype.type(lowest), **where), x.dtype)
+    gone = where(op, x, indices)
+    return np.asarray(np.fmax.reduce(x, initial=x.dtype.type(lowest), **gone), x.dtype)
 
 
-@reference(ReduceMin, *NUMBERS, *QUANTIZED)
+@reference(ReduceMin, *NUMBERS)
 def reduce_min(op: ReduceMin, x: Array, indices: Array) -> Array:
     """NaN is skipped; the highest value (infinity for floats) where nothing is left."""
     highest = np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max
-    where = _where(op, x, indices)
-    return np.asarray(np.fmin.reduce(x, initial=x.dtype.type(highest), **where), x.dtype)
+    gone = where(op, x, indices)
+    return np.asarray(np.fmin.reduce(x, initial=x.dtype.type(highest), **gone), x.dtype)
 
 
 @reference(ReduceProd, *NUMBERS)
 def reduce_prod(op: ReduceProd, x: Array, indices: Array) -> Array:
     """1 where there is nothing to multiply; integers wrap."""
-    return np.asarray(np.prod(x, dtype=x.dtype, **_where(op, x, indices)))
+    return np.asarray(np.prod(x, dtype=x.dtype, **where(op, x, indices)))
 
 
 @reference(ReduceAny, TensorType.BOOL)
-def reduce_any(op: ReduceAny, x: Array, indices: Array) -> Array:
+@reference(ReduceMax, TensorType.BOOL)
+@reference(Sum, TensorType.BOOL)
+def reduce_any(op: Reduction, x: Array, indices: Array) -> Array:
     """False where there is nothing."""
-    return np.asarray(np.any(x, **_where(op, x, indices)))
+    return np.asarray(np.any(x, **where(op, x, indices)))
 
 
 @reference(ReduceAll, TensorType.BOOL)
-def reduce_all(op: ReduceAll, x: Array, indices: Array) -> Array:
+@reference(ReduceMin, TensorType.BOOL)
+@reference(ReduceProd, TensorType.BOOL)
+def reduce_all(op: Reduction, x: Array, indices: Array) -> Array:
     """True where there is nothing."""
-    return np.asarray(np.all(x, **_where(op, x, indices)))
+    return np.asarray(np.all(x, **where(op, x, indices)))
 
 
 @native(Sum, TensorType.FLOAT32)
@@ -141,17 +141,13 @@ def _step(
     y = context.results[0]
     if x is None or indices is None or not op.reduction_indices.is_constant:
         return None
-    gone = _where(op, x, indices)["axis"]
-    kept = [1 if i in gone else n for i, n in enumerate(x.shape)]
-    to = [0 if i in gone else s for i, s in enumerate(loops.contiguous(kept))]
-    table = loops.collapsed(x.shape, loops.contiguous(x.shape), to)
-    count = product(x.shape[i] for i in gone) or 0
+    cut, count = Cut.of_operator(op, x, indices)
     share = (1 / count if count else np.nan) if is_mean else 1.0
-    return _Cut.of(table).step(function, x, y, start, share)
+    return cut.step(function, x, y, start, share)
 
 
 @dataclass(frozen=True)
-class _Cut:
+class Cut:
     """A reduction's loops (extent, bytes in x, bytes in y) by what they do.
 
     ``results`` go from result to result, ``inner`` elements stand side by side and are reduced, or
@@ -167,7 +163,16 @@ class _Cut:
     columns: bool
 
     @classmethod
-    def of(cls, table: loops.Table) -> _Cut:
+    def of_operator(cls, op: Reduction, x: Array, indices: Array) -> tuple[Cut, int]:
+        """Those of an operator, and how many elements become one."""
+        gone = where(op, x, indices)["axis"]
+        kept = [1 if i in gone else n for i, n in enumerate(x.shape)]
+        to = [0 if i in gone else s for i, s in enumerate(loops.contiguous(kept, x.itemsize))]
+        table = loops.collapsed(x.shape, loops.contiguous(x.shape, x.itemsize), to)
+        return cls.of(table), product(x.shape[i] for i in gone) or 0
+
+    @classmethod
+    def of(cls, table: loops.Table) -> Cut:
         """The inner loop is the last one of the table."""
         columns = bool(table[-1, 2])
         around, inner = table[:-1], int(table[-1, 0])
@@ -176,15 +181,23 @@ class _Cut:
         parts = np.ascontiguousarray(results), np.ascontiguousarray(again[:-1])
         return cls(*parts, int(lines), int(distance), inner, columns)
 
-    def step(self, function: Binary, x: Array, y: Array, start: float, share: float) -> NativeStep:
-        """The kernel on its record."""
-        tables = (self.results, self.again)
-        described = [n for t in tables for n in (t.ctypes.data, len(t))]
+    @property
+    def tables(self) -> tuple[loops.Table, loops.Table]:
+        """The loops whose addresses stand in a record."""
+        return self.results, self.again
+
+    def record(self, x: Array, y: Array) -> list[int]:
+        """How a kernel goes from result to result, see ``_rows``."""
+        described = [n for t in self.tables for n in (t.ctypes.data, len(t))]
         runs = loops.count(self.results) if y.size else 0
         record = [y.ctypes.data, x.ctypes.data, 0, runs, *described, loops.count(self.again)]
-        record += [self.lines, self.distance, self.inner, bits(start), bits(share)]
+        return [*record, self.lines, self.distance, self.inner]
+
+    def step(self, function: Binary, x: Array, y: Array, start: float, share: float) -> NativeStep:
+        """The kernel on its record."""
+        record = [*self.record(x, y), bits(start), bits(share)]
         kernel = _columns(int(function)) if self.columns else _rows(int(function))
-        return loops.step(kernel, record, 2, x.size, tables)
+        return loops.step(kernel, record, 2, x.size, self.tables)
 
 
 SCALE = int(Unary.SCALE)
@@ -200,6 +213,9 @@ def _rows(function: int) -> jit.Kernel:
     @jit.kernel
     def reduced_rows(r: Record) -> None:
         chosen, start = elementwise.function(function), elementwise.number(r[12])
+        if r[5] == 1 and r[8] == 1 and r[9] == 1:
+            _lines(chosen, r)
+            return
         for run in range(r[2], r[3]):
             found = elementwise.spread(start)
             x = r[1] + loops.offset(r[4], r[5], 3, 0, run)
@@ -213,6 +229,19 @@ def _rows(function: int) -> jit.Kernel:
             y[0] = elementwise.folded(chosen, found) * elementwise.number(r[13])
 
     return reduced_rows
+
+
+@jit.merged
+def _lines(chosen: Any, r: Record) -> None:
+    """Results whose elements all stand in one line, evenly apart: the most usual ones."""
+    start, share, moves = elementwise.number(r[12]), elementwise.number(r[13]), longs(r[4])
+    count, dx, dy = r[11], moves[1], moves[2]  # read once: results might lie in a record
+    x, y = r[1] + r[2] * dx, r[0] + r[2] * dy
+    for _ in range(r[3] - r[2]):
+        found = folds.row(chosen, x, count, start)
+        floats(y)[0] = elementwise.folded(chosen, found) * share
+        x += dx
+        y += dy
 
 
 @cache

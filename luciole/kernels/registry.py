@@ -62,17 +62,24 @@ class NativeStep:
     split: Callable[[int], Sequence[Array]] | None = None
 
 
+def ranges(count: int, threads: int, least: int = 1) -> list[tuple[int, int]]:
+    """``count`` pieces of work, from the first to before the last, cut evenly for so many threads,
+    at least ``least`` for each; none where that leaves one.
+    """
+    parts = min(threads, count // max(least, 1))
+    edges = np.linspace(0, count, parts + 1).astype(np.int64).tolist() if parts > 1 else []
+    return list(pairwise(edges))
+
+
 def shares(record: Array, begin: int, count: int, threads: int, least: int = 1) -> list[Array]:
-    """Copies of a record that share ``count`` pieces of work evenly, at least ``least`` each.
+    """Copies of a record that share ``count`` pieces of work, see ``ranges``.
 
     ``record[begin]`` is the first piece that a copy does and ``record[begin + 1]`` the end.
     """
-    parts = min(threads, count // max(least, 1))
-    edges = np.linspace(0, count, parts + 1).astype(np.int64) if parts > 1 else np.zeros(1)
     records = []
-    for first, end in pairwise(edges):
+    for share in ranges(count, threads, least):
         copy = record.copy()
-        copy[begin : begin + 2] = first, end
+        copy[begin : begin + 2] = share
         records.append(copy)
     return records
 

@@ -19,6 +19,9 @@ TABLE, TILES = 5, 6
 LEAST_CYCLES = 10_000
 """Less work than this is not worth a thread, which must be told and waited for."""
 
+LEAST_WITH_FIRST = 30_000
+"""The same where every thread does a part of its own first."""
+
 
 class Part(NamedTuple):
     """A kernel over a table of tiles, its record, and the bytes of one tile in the table."""
@@ -28,15 +31,22 @@ class Part(NamedTuple):
     row: int
 
 
-def in_sequence(parts: Sequence[Part], owns: Sequence[Array], cycles: float) -> NativeStep:
-    """A step that does all parts, some ``cycles`` of work; ``owns`` is what they point into."""
-    kept = list(owns)
+def in_sequence(
+    parts: Sequence[Part], owns: Sequence[Array], cycles: float, first: Part | None = None
+) -> NativeStep:
+    """A step that does all parts, some ``cycles`` of work; ``owns`` is what they point into.
+
+    ``first`` is a small part that the others read from: every thread does all of it, writing what
+    the others write.
+    """
+    kept, begin = list(owns), [] if first is None else [first]
 
     def split(threads: int) -> list[Array]:
-        useful = min(threads, int(cycles / LEAST_CYCLES))
-        return [_record(_share(parts, i, useful), kept) for i in range(useful if useful > 1 else 0)]
+        useful = min(threads, int(cycles / (LEAST_CYCLES if first is None else LEAST_WITH_FIRST)))
+        shares = [_share(parts, i, useful) for i in range(useful if useful > 1 else 0)]
+        return [_record([*begin, *share], kept) for share in shares]
 
-    record = _record(parts, kept)
+    record = _record([*begin, *parts], kept)
     return NativeStep(_sequence.address, record, tuple(kept), split)
 
 

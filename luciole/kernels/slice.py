@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import EllipsisType
+
 from luciole.ir import Array
 from luciole.ir.ops.slice import Slice, box
 from luciole.ir.rules import integers, settled
@@ -19,7 +21,9 @@ def _box(x: Array, begin: Array, size: Array) -> Array:
     """The box as a view."""
     first = integers(begin, "begin", x.ndim)
     extents = settled(box(x.shape, first, integers(size, "size", x.ndim)))
-    return x[tuple(slice(b, b + n) for b, n in zip(first, extents, strict=True))]
+    inside = [slice(b, b + n) for b, n in zip(first, extents, strict=True)]
+    index: tuple[slice | EllipsisType, ...] = (*inside, ...)  # a view also of a scalar
+    return x[index]
 
 
 @native(Slice, *ANY)

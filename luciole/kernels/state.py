@@ -1,19 +1,24 @@
-"""What outlives a run: variables by number, and which graphs ran once."""
+"""What outlives a run: variables by number, which graphs ran once, and random generators."""
 
 from __future__ import annotations
 
-from luciole.ir import Array, Graph, LucioleError
+from weakref import WeakKeyDictionary
+
+from luciole.ir import Array, Graph, LucioleError, Op
+from luciole.kernels.philox import Philox
 
 
 class State:
     """The variables of an interpreter.
 
-    ``once`` are the graphs that CALL_ONCE has run; ``loop_limit`` is how many steps a WHILE may do.
+    ``once`` are the graphs that CALL_ONCE has run; ``loop_limit`` is how many steps a WHILE may do;
+    ``generators`` are those of the operators that draw random numbers.
     """
 
     def __init__(self, loop_limit: int) -> None:
         self.loop_limit = loop_limit
         self.once: set[Graph] = set()
+        self.generators: WeakKeyDictionary[Op, Philox] = WeakKeyDictionary()
         self._numbers: dict[tuple[str, str], int] = {}
         self._contents: dict[int, Array] = {}
 

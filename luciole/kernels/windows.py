@@ -7,6 +7,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from luciole.ir import Array
 from luciole.ir.rules import padding_before, window
+from luciole.ir.value import element_count
+from luciole.kernels.sizes import room
 from luciole.schema.enums import Padding
 
 
@@ -29,6 +31,8 @@ def patches(
         before = padding_before(size, k, s, d, padding)
         pads.append((before, max(max(out - 1, 0) * s + span - size - before, 0)))
         outs.append(out)
+    extents = [n + sum(pad) for n, pad in zip(x.shape[1:3], pads, strict=True)]
+    room(element_count((len(x), *extents, x.shape[3])) * x.itemsize, "a padded image")
     padded = np.pad(x, ((0, 0), *pads, (0, 0)), constant_values=fill)
     view = sliding_window_view(padded, spans, axis=(1, 2))
     view = view[:, :: stride[0], :: stride[1], :, :: dilation[0], :: dilation[1]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -41,6 +42,26 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
 
+def add_custom(parser: argparse.ArgumentParser) -> None:
+    """``--custom FILE``, for programs that run models."""
+    parser.add_argument(
+        "--custom",
+        metavar="FILE",
+        help="a Python file whose luciole.custom_operator functions compute CUSTOM operators",
+    )
+
+
+def _load_custom(path: str) -> None:
+    """Run a user's Python file. Raises UsageError when it cannot be read or fails."""
+    spec = importlib.util.spec_from_file_location("custom_operators", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path}: --custom takes a Python file (.py)")
+    try:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except Exception as error:  # whatever the user's code raises
+        raise UsageError(f"{path}: {type(error).__name__}: {error}") from error
+
+
 def run_program(
     argv: Sequence[str] | None,
     parser: argparse.ArgumentParser,
@@ -53,6 +74,8 @@ def run_program(
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
+        if getattr(arguments, "custom", None):
+            _load_custom(arguments.custom)
         code = run(arguments)
         sys.stdout.flush()
         return code

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools import console
-from luciole.tools.command import FINE, add_common, parser_for, run_program
+from luciole.tools.command import FINE, add_common, add_custom, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.interpreter.compare import Comparison
@@ -55,6 +55,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> in
             metavar="FILE",
             help=f"write each layer's {metric.upper()} as ONE's visq does (JSON)",
         )
+    add_custom(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from luciole.tools import console
-from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
+from luciole.tools.command import FINE, UsageError, add_common, add_custom, parser_for, run_program
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,6 +44,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
         action="store_true",
         help="also print, class by class, how often it is recognized and what it is taken for",
     )
+    add_custom(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from luciole.schema.errors import LucioleError
 from luciole.tools import console
-from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
+from luciole.tools.command import FINE, UsageError, add_common, add_custom, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -45,6 +45,7 @@ def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
     _add_width_arguments(parser)
     _add_fit_arguments(parser)
     _add_finetune_arguments(parser)
+    add_custom(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
 

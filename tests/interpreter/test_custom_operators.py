@@ -134,6 +134,11 @@ def test_a_result_that_is_not_what_the_file_says_is_refused(result: Any, sentenc
         run(file_with())
 
 
+def test_a_code_that_has_a_class_refuses_a_function() -> None:
+    with pytest.raises(LucioleError, match="needs no function: TFLiteDetectionPostProcess"):
+        luciole.custom_operator("TFLite_Detection_PostProcess")
+
+
 def test_what_a_function_raises_is_one_sentence() -> None:
     def mine(x: Array) -> Array:
         raise KeyError("size")

@@ -1,5 +1,7 @@
 """BATCH_MATMUL: numbers against LiteRT, and shapes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -30,7 +32,7 @@ def test_numbers_are_those_of_litert(
 ) -> None:
     random = np.random.default_rng(5)
     pair = [random.normal(size=shape).astype(np.float32) for shape in (x, y)]
-    adjoint = {"adjoint_lhs": lhs, "adjoint_rhs": rhs}
+    adjoint: dict[str, Any] = {"adjoint_lhs": lhs, "adjoint_rhs": rhs}
     ours = run_reference(BatchMatMul, pair, constant, **adjoint)[0]
     theirs = run_litert(BatchMatMul, pair, constant, **adjoint)[0]
     assert ours.shape == theirs.shape
@@ -53,7 +55,7 @@ def test_native_equals_the_reference(
     random = np.random.default_rng(6)
     pair = [random.normal(size=shape).astype(np.float32) for shape in (x, y)]
     pair[0].reshape(-1)[0] = np.nan
-    adjoint = {"adjoint_lhs": lhs, "adjoint_rhs": rhs}
+    adjoint: dict[str, Any] = {"adjoint_lhs": lhs, "adjoint_rhs": rhs}
     (want,) = run_reference(BatchMatMul, pair, constant, **adjoint)
     model = one_op(BatchMatMul, pair, constant, **adjoint)
     given = dict(zip(model.graph.inputs, pair, strict=False))
@@ -106,5 +108,5 @@ def test_batch_matmul_refuses_batches_that_do_not_stretch() -> None:
 
 
 def test_batch_matmul_refuses_integers() -> None:
-    with pytest.raises(UnsupportedError, match="no kernel for INT8; there is FLOAT32"):
-        run_reference(BatchMatMul, [np.ones((2, 2), np.int8)] * 2)
+    with pytest.raises(UnsupportedError, match="no kernel for INT32; there is FLOAT32"):
+        run_reference(BatchMatMul, [np.ones((2, 2), np.int32)] * 2)

@@ -28,7 +28,12 @@ INPUTS: dict[TensorType, Array] = {
     TensorType.INT16: wrapped(INTEGERS, np.int16),
     TensorType.INT8: wrapped(INTEGERS, np.int8),
     TensorType.UINT8: wrapped(INTEGERS, np.uint8),
+    TensorType.UINT32: wrapped((*INTEGERS, *LARGE), np.uint32),
+    TensorType.UINT16: wrapped(INTEGERS, np.uint16),
     TensorType.BOOL: np.array([[True], [False]]),
+    TensorType.FLOAT16: np.array([0.3, -1.9, 2.5, 65504, -65504, 6e-8, *FLOATS[-3:]], np.float16),
+    TensorType.FLOAT64: np.array((*INTEGERS, *LARGE, *FLOATS), np.float64),
+    TensorType.COMPLEX64: np.array([0.3, -1.9 + 2j, 3j, 300, -3e9, 1e20, np.nan], np.complex64),
 }
 
 
@@ -51,8 +56,18 @@ def test_scalars_and_empty_tensors() -> None:
 def test_cast_refuses_other_types() -> None:
     x = np.ones(2, np.float32)
     with pytest.raises(
-        UnsupportedError, match="no cast to COMPLEX64; there is FLOAT32, INT32, INT64"
+        UnsupportedError, match="no cast to COMPLEX128; there is FLOAT32, FLOAT16, FLOAT64"
     ):
-        run_reference(Cast, [x], out_data_type=TensorType.COMPLEX64)
-    with pytest.raises(UnsupportedError, match="no kernel for COMPLEX64; there is BOOL, FLOAT32"):
-        run_reference(Cast, [x.astype(np.complex64)], out_data_type=TensorType.FLOAT32)
+        run_reference(Cast, [x], out_data_type=TensorType.COMPLEX128)
+    with pytest.raises(UnsupportedError, match="no kernel for COMPLEX128; there is BOOL, COMPLEX"):
+        run_reference(Cast, [x.astype(np.complex128)], out_data_type=TensorType.FLOAT32)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8])
+def test_64_bits_without_a_sign_are_cast_as_well(dtype: type[np.generic]) -> None:
+    x = np.array([0, 3, 200]).astype(dtype)  # LiteRT has no such type here
+    there = run_reference(Cast, [x], out_data_type=TensorType.UINT64)[0]
+    np.testing.assert_array_equal(there, np.array([0, 3, 200], np.uint64), strict=True)
+    here = np.array([2**64 - 1, 2**63, 5], np.uint64)
+    back = run_reference(Cast, [here], out_data_type=TensorType.INT32)[0]
+    np.testing.assert_array_equal(back, np.array([-1, 0, 5], np.int32), strict=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from luciole.ir import Array, Graph, ShapeError, UnsupportedError
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.kernels import registry
 from luciole.schema.enums import ActivationFunctionType
-from tests.support import one_op, run_litert, run_reference
+from tests.native_support import declines
+from tests.support import Affine, one_op, run_litert, run_reference
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
@@ -71,11 +74,27 @@ def test_concatenation_refuses_shapes_that_do_not_fit(
         one_op(Concatenation, [np.zeros(s, np.float32) for s in shapes], axis=axis)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
-def test_concatenation_refuses_quantized_types(dtype: type[np.generic]) -> None:
-    op = one_op(Concatenation, [np.zeros(2, dtype)] * 2).graph.ops[0]
-    with pytest.raises(UnsupportedError, match=r"no kernel for U?INT"):
-        registry.find_reference(op)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.float16])
+def test_small_numbers_are_concatenated_like_in_litert(dtype: type[np.generic]) -> None:
+    pair = [np.arange(6).reshape(2, 3).astype(dtype), np.arange(4).reshape(2, 2).astype(dtype)]
+    ours, theirs = (run(Concatenation, pair, axis=1)[0] for run in (run_reference, run_litert))
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.2, 0.003])
+def test_other_grids_are_brought_to_that_of_the_result(scale: float) -> None:
+    x = np.arange(256, dtype=np.uint8)
+    given: Any = {"affine": [Affine(0.05, 3), Affine(scale, 130)], "results": [Affine(0.05, 3)]}
+    ours, theirs = (run(Concatenation, [x, x], **given)[0] for run in (run_reference, run_litert))
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+    assert declines(Concatenation, [x, x], **given)
+    signed = (x.astype(int) - 128).astype(np.int8)  # LiteRT refuses these
+    given = {
+        "affine": [Affine(0.05, 3 - 128), Affine(scale, 130 - 128)],
+        "results": [Affine(0.05, 3 - 128)],
+    }
+    shifted = run_reference(Concatenation, [signed, signed], **given)[0]
+    assert np.max(np.abs(shifted.astype(int) + 128 - ours)) <= 1
 
 
 def test_concatenation_refuses_types_that_differ() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, Model, ShapeError, TensorType, UnsupportedError
+from luciole.ir import Array, Graph, Model, ShapeError, TensorType
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.kernels import registry
 from luciole.schema.enums import ActivationFunctionType, Padding
@@ -297,14 +297,3 @@ def test_native_hybrid_with_tanh() -> None:
     op = model.graph.ops[0]
     (want,) = registry.call(registry.find_reference(op), op, [x, filter])
     np.testing.assert_allclose(run_native(model, x), want, rtol=0, atol=1e-6)
-
-
-def test_hybrid_refuses_weights_with_several_scales() -> None:
-    model = hybrid_model(np.ones((4, 3, 2, 3), np.int8), 0.1, np.zeros(4, np.float32))
-    weights = model.graph.ops[0].operands[1]
-    assert weights is not None
-    weights.quantization = QuantizationParameters(
-        scale=np.ones(4, np.float32), zero_point=np.zeros(4, np.int64)
-    )
-    with pytest.raises(UnsupportedError, match="need one scale and zero point 0"):
-        Interpreter(model).run(np.zeros((2, 6, 5, 3), np.float32))

@@ -202,6 +202,28 @@ def test_integer_powers_and_differences_are_those_of_litert() -> None:
         np.testing.assert_array_equal(ours, theirs, strict=True)
 
 
+def test_integer_powers_that_are_too_large_are_those_of_litert() -> None:
+    x = np.array([2, 2, -2, -2, -3, 46341, 10, 0, 1, -1, 7], np.int32)
+    y = np.array([30, 31, 31, 32, 20, 2, 9, 0, 40, 41, 2000], np.int32)
+    ours, theirs = run_reference(ops.Pow, [x, y])[0], run_litert(ops.Pow, [x, y])[0]
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+def test_products_of_32_bits_without_a_sign_are_those_of_litert() -> None:
+    x = np.array([0, 1, 7, 2**16, 2**32 - 1], np.uint32)
+    pair = [x.reshape(-1, 1), x]
+    ours, theirs = run_reference(ops.Mul, pair)[0], run_litert(ops.Mul, pair)[0]
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+def test_complex_products_are_those_of_litert() -> None:
+    parts = np.random.default_rng(3).normal(0, 5, (2, 20)).astype(np.float32)
+    x = (parts[0] + 1j * parts[1]).astype(np.complex64)
+    pair = [x.reshape(-1, 1), x]
+    ours, theirs = run_reference(ops.Mul, pair)[0], run_litert(ops.Mul, pair)[0]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, strict=True)
+
+
 def test_integer_powers_refuses_negative_exponents() -> None:
     pair = [np.ones(3, np.int32), np.array([-1, 0, -2], np.int32)]
     with pytest.raises(LucioleError, match="2 of 3 exponents are negative"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -43,7 +45,8 @@ def test_native_fully_connected_equals_the_reference(
 ) -> None:
     arrays = operands(shape, n, o)
     arrays[0].reshape(-1)[:2] = np.nan, np.inf
-    options = {"activation": ActivationFunctionType.RELU, "keep_num_dims": shape[-1] == n}
+    relu = ActivationFunctionType.RELU
+    options: dict[str, Any] = {"activation": relu, "keep_num_dims": shape[-1] == n}
     for given in (arrays, arrays[:2]):
         (want,) = run_reference(FullyConnected, given, (1, 2), **options)
         got = run_native(one_op(FullyConnected, given, (1, 2), **options), arrays[0])
@@ -95,7 +98,7 @@ def test_fully_connected_refuses_shuffled_weights() -> None:
         run_reference(FullyConnected, operands((2, 6), 6, 3), (1, 2), weights_format=shuffled)
 
 
-def test_fully_connected_refuses_integer_weights() -> None:
+def test_fully_connected_refuses_integers_that_are_not_quantized() -> None:
     x, weights, bias = operands((2, 6), 6, 3)
-    with pytest.raises(UnsupportedError, match="no kernel for FLOAT32 x INT8 x FLOAT32"):
-        run_reference(FullyConnected, [x, weights.astype(np.int8), bias], (1, 2))
+    with pytest.raises(UnsupportedError, match="no kernel for FLOAT32 x INT32 x FLOAT32"):
+        run_reference(FullyConnected, [x, weights.astype(np.int32), bias], (1, 2))

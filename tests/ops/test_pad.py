@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from luciole.ir import Array, Graph, Op, ShapeError, UnsupportedError
+from luciole.ir import Array, Graph, LucioleError, Op, ShapeError
 from luciole.ir.ops.pad import Pad, PadV2
-from luciole.kernels import registry
-from tests.support import one_op, run_litert, run_reference
+from tests.native_support import check_compiled, declines
+from tests.support import Affine, one_op, run_litert, run_reference
 
 X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
 PADDINGS = [[[0, 0]] * 3, [[1, 0], [0, 2], [3, 4]], [[0, 0], [5, 5], [0, 0]]]
@@ -89,8 +89,31 @@ def test_pad_v2_refuses_several_values() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
-def test_pad_refuses_quantized_types(cls: type[Op], dtype: type[np.generic]) -> None:
-    op = one_op(cls, arrays(cls, X.astype(dtype), PADDINGS[0])).graph.ops[0]
-    with pytest.raises(UnsupportedError, match=r"no kernel for U?INT"):
-        registry.find_reference(op)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.float16])
+def test_plain_small_numbers_are_padded_like_in_litert(
+    cls: type[Op], dtype: type[np.generic]
+) -> None:
+    given = arrays(cls, X.astype(dtype), PADDINGS[0])
+    constant = tuple(range(1, len(given)))
+    ours, theirs = (run(cls, given, constant)[0] for run in (run_reference, run_litert))
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+@pytest.mark.parametrize(("dtype", "point"), [(np.int8, -7), (np.uint8, 130), (np.int16, 0)])
+def test_quantized_tensors_are_padded_with_their_zero_point(
+    dtype: type[np.generic], point: int
+) -> None:
+    given = arrays(Pad, X.astype(dtype), [[1, 1], [2, 0], [0, 1]])
+    grid = Affine(0.1, point)
+    theirs = run_litert(Pad, given, (1,), affine=[grid], results=[grid])[0]
+    ours = run_reference(Pad, given, (1,), affine=[grid], results=[grid])[0]
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+    assert ours.flat[0] == point
+    check_compiled(Pad, given, (1,), affine=[grid], results=[grid])
+
+
+def test_pad_refuses_a_zero_point_that_cannot_be_stored() -> None:
+    given, grid = arrays(Pad, X.astype(np.int8), PADDINGS[0]), Affine(0.1, 200)
+    with pytest.raises(LucioleError, match="the result's zero point is 200, no int8"):
+        run_reference(Pad, given, (1,), affine=[grid], results=[grid])
+    assert declines(Pad, given, (1,), affine=[grid], results=[grid])

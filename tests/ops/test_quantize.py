@@ -7,11 +7,22 @@ import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
-from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, UnsupportedError, Value
+from luciole.interpreter import Plan
+from luciole.ir import (
+    Array,
+    Graph,
+    LucioleError,
+    Model,
+    Op,
+    TensorType,
+    UnsupportedError,
+    Value,
+    dtypes,
+)
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.kernels import registry
 from luciole.schema.tables import QuantizationParameters
-from tests.support import litert, run_litert, run_reference
+from tests.support import Affine, litert, one_op, run_litert, run_reference
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -161,5 +172,51 @@ def test_quantize_refuses_types_that_have_no_kernel() -> None:
         UnsupportedError, match="no quantization to INT32; there is INT8, UINT8, INT16"
     ):
         registry.call(registry.find_reference(op), op, [x])
-    with pytest.raises(UnsupportedError, match="no kernel for INT8; there is FLOAT32"):
-        run_reference(Quantize, [x.astype(np.int8)])
+    with pytest.raises(UnsupportedError, match="no kernel for FLOAT64; there is FLOAT32"):
+        run_reference(Quantize, [x.astype(np.float64)])
+    op = requantizing(x.astype(np.int8), 0, Affine(0.1, 0, 0, TensorType.INT64)).graph.ops[0]
+    with pytest.raises(UnsupportedError, match="no quantization of integers to INT64; there is"):
+        registry.call(registry.find_reference(op), op, [x.astype(np.int8)])
+
+
+def requantizing(x: Array, zero_point: int, result: Affine) -> Model:
+    return one_op(Quantize, [x], affine=[Affine(0.05, zero_point)], results=[result])
+
+
+SMALL = (TensorType.INT8, TensorType.UINT8)
+WIDER = (TensorType.INT16, TensorType.INT32)
+PAIRS = [
+    *((a, b) for a in SMALL for b in SMALL),
+    *((TensorType.INT16, b) for b in (TensorType.INT8, *WIDER)),
+    *((TensorType.INT32, b) for b in (TensorType.INT8, TensorType.INT16)),
+]
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.021, 0.3])
+@pytest.mark.parametrize(("given", "to"), PAIRS)
+def test_integers_on_another_grid_are_those_of_litert(
+    given: TensorType, to: TensorType, scale: float
+) -> None:
+    wide = 2**15 if given in WIDER else 2**8
+    first = -(wide // 2) * (3 if given == TensorType.INT32 else given != TensorType.UINT8)
+    x = np.arange(first, first + wide * (3 if given == TensorType.INT32 else 1), dtype=np.int64)
+    x = x.astype(dtypes.NUMPY[given])
+    points = {TensorType.INT8: -20, TensorType.UINT8: 117}
+    made = requantizing(x, points.get(given, 0), Affine(scale, points.get(to, 0), 0, to))
+    op = made.graph.ops[0]
+    ours = registry.call(registry.find_reference(op), op, [x])[0]
+    np.testing.assert_array_equal(ours, litert(to_bytes(made, "tflite"), [x])[0], strict=True)
+
+
+@pytest.mark.parametrize("dtype", [TensorType.INT4, TensorType.UINT4, TensorType.INT2])
+@pytest.mark.parametrize("channels", [False, True])
+def test_packed_integers_are_dequantized(dtype: TensorType, channels: bool) -> None:
+    low, high = dtypes.integer_range(dtype) or (0, 0)
+    q = np.random.default_rng(1).integers(low, high + 1, (3, 5)).astype(dtypes.PACKED[dtype][1])
+    point = 0 if channels else 1
+    grid = Affine([0.1, 0.2, 0.7] if channels else 0.3, point, 0, dtype)
+    made = one_op(Dequantize, [q], (0,), affine=[grid])
+    scale = np.array(grid.scale, np.float32).reshape(-1, 1)
+    plan = Plan(made.graph, {})
+    found = plan.array(made.graph.outputs[0])
+    np.testing.assert_array_equal(found, (q.astype(np.float32) - np.float32(point)) * scale)

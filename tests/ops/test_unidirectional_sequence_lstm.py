@@ -8,13 +8,9 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.importers import load
 from luciole.ir import Array, Graph, LucioleError, Model, ShapeError, TensorType, Value
-from luciole.ir.ops.unidirectional_sequence_lstm import (
-    EXTENTS,
-    INPUT_GATE,
-    NORMS,
-    PEEPHOLES,
-    UnidirectionalSequenceLSTM,
-)
+from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
+from luciole.ir.recurrent import INPUT_GATE, NORMS, PEEPHOLES
+from luciole.ir.recurrent import LSTM as EXTENTS
 from luciole.kernels import registry
 from luciole.schema.enums import ActivationFunctionType
 from tests.support import data_path

@@ -16,15 +16,11 @@ from luciole.importers import from_bytes, load
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, Shape, TensorType, Value
 from luciole.ir.ops.activations import Relu
-from luciole.ir.ops.unidirectional_sequence_lstm import (
-    EXTENTS,
-    INPUT_GATE,
-    NORMS,
-    PEEPHOLES,
-    UnidirectionalSequenceLSTM,
-)
+from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.passes.unroll_lstm import MOST_STEPS, not_unrolled, unroll_lstm
+from luciole.ir.recurrent import INPUT_GATE, NORMS, PEEPHOLES
+from luciole.ir.recurrent import LSTM as EXTENTS
 from luciole.ir.value import Buffer
 from luciole.ir.verify import verify
 from luciole.schema.enums import ActivationFunctionType as Act

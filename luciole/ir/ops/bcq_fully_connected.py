@@ -49,35 +49,37 @@ class BCQFullyConnected(
     infer_dtype = dtype_of("input")
 
     def verify(self, /) -> Iterator[str]:
-        if not _is_whole(self.weights_hidden_size):
-            yield _not_whole(self.weights_hidden_size)
+        if not is_whole(self.weights_hidden_size):
+            yield not_whole("weights_hidden_size", self.weights_hidden_size)
 
     def infer_shape(self, /) -> Shape:
         hidden = self.weights_hidden_size
-        if not _is_whole(hidden):
-            raise ShapeError(_not_whole(hidden))
+        if not is_whole(hidden):
+            raise ShapeError(not_whole("weights_hidden_size", hidden))
         n, batch = rank(self.input, "input", 2)
         agree("hidden axis", n, hidden, "input", "weights_hidden_size")
         planes, words = rank(self.weights_binary, "weights_binary", 2)
         agree("words", words, hidden // WORD, "weights_binary", f"weights_hidden_size {hidden}")
         (scales,) = rank(self.weights_scales, "weights_scales", 1)
         planes = agree("rows of planes", planes, scales, "weights_binary", "weights_scales")
-        rows = _known_rows(self.weights_clusters, planes)
+        rows = known_rows(self.weights_clusters, planes)
         if self.bias is not None:
             given = rank(self.bias, "bias", 1)[0]
             rows = agree("rows", given, rows, "bias", "weights_clusters")
         return (rows, batch)
 
 
-def _is_whole(hidden: int) -> bool:
+def is_whole(hidden: int) -> bool:
+    """Whether rows of so many signs fill words."""
     return hidden > 0 and hidden % WORD == 0
 
 
-def _not_whole(hidden: int) -> str:
-    return f"weights_hidden_size is {hidden}, a row must be one or more whole words of {WORD}"
+def not_whole(name: str, hidden: int) -> str:
+    """What is wrong with rows that do not fill words."""
+    return f"{name} is {hidden}, a row must be one or more whole words of {WORD}"
 
 
-def _known_rows(clusters: Value, planes: int | None) -> int | None:
+def known_rows(clusters: Value, planes: int | None) -> int | None:
     """The number of rows of the weight matrix, None while the clusters are unknown."""
     agree("numbers per cluster", rank(clusters, "weights_clusters", 2)[1], 2, "one", "a pair")
     array = known(clusters)

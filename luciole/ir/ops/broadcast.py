@@ -13,6 +13,8 @@ from luciole.schema.enums import BuiltinOperator
 class BroadcastTo(Op, code=BuiltinOperator.BROADCAST_TO, options="BroadcastToOptions"):
     """The operand stretched to ``shape``: axes of extent 1 repeat, and new ones come first."""
 
+    oldest_version = 2
+
     input: Value = operand()
     shape: Value = operand(dtype=INDEX)
 

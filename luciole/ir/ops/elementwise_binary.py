@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from luciole.ir.op import Op, attr, dtype_of, operand
 from luciole.ir.rules import broadcast
 from luciole.ir.value import Shape, Value
-from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
+from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
+
+BYTES = (TensorType.INT8, TensorType.UINT8)
+"""What MUL makes of 16 bits where its result is declared so."""
 
 
 class Binary(Op):
@@ -46,6 +49,11 @@ class Sub(Arithmetic, code=BuiltinOperator.SUB, options="SubOptions"):
 
 class Mul(Arithmetic, code=BuiltinOperator.MUL, options="MulOptions"):
     """activation(x * y)."""
+
+    def infer_dtype(self, /) -> TensorType:
+        dtype = self.x.dtype
+        coarser = self.results and dtype == TensorType.INT16 and self.output.dtype in BYTES
+        return self.output.dtype if coarser else dtype
 
 
 class Div(Arithmetic, code=BuiltinOperator.DIV, options="DivOptions"):

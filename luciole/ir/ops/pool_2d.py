@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D: one number for each window of each channel."""
+"""AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: one number for each window of each channel."""
 
 from luciole.ir.op import Op, attr, dtype_of, operand
 from luciole.ir.rules import rank, window
@@ -35,3 +35,7 @@ class AveragePool2D(Pool2D, code=BuiltinOperator.AVERAGE_POOL_2D, options="Pool2
 
 class MaxPool2D(Pool2D, code=BuiltinOperator.MAX_POOL_2D, options="Pool2DOptions"):
     """The largest element of each window; what lies in the padding does not count."""
+
+
+class L2Pool2D(Pool2D, code=BuiltinOperator.L2_POOL_2D, options="Pool2DOptions"):
+    """The root of the mean square over each window; what lies in the padding does not count."""

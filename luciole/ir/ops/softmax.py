@@ -3,7 +3,10 @@
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
 from luciole.ir.value import Shape, Value
-from luciole.schema.enums import BuiltinOperator
+from luciole.schema.enums import BuiltinOperator, TensorType
+
+BYTES = (TensorType.INT8, TensorType.UINT8)
+"""Of these, SOFTMAX gives its results in 16 bits where they are declared so."""
 
 
 class Distribution(Op):
@@ -23,6 +26,11 @@ class Softmax(Distribution, code=BuiltinOperator.SOFTMAX, options="SoftmaxOption
     """e^(beta x) / sum of e^(beta x)."""
 
     beta: float = attr(default=0.0, dump="Beta")
+
+    def infer_dtype(self, /) -> TensorType:
+        dtype = self.logits.dtype
+        finer = self.results and self.output.dtype == TensorType.INT16
+        return TensorType.INT16 if finer and dtype in BYTES else dtype
 
 
 class LogSoftmax(Distribution, code=BuiltinOperator.LOG_SOFTMAX, options="LogSoftmaxOptions"):

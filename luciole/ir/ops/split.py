@@ -30,7 +30,7 @@ class Split(Op, code=BuiltinOperator.SPLIT, options="SplitOptions"):
             part = rules.unknown(len(self.input.shape))
         else:
             part = part_of(self.input.shape, place, self.num_splits)
-        return (part,) * self.num_splits
+        return rules.parts(part, self.num_splits, "num_splits")
 
 
 def part_of(shape: Shape, place: Sequence[int], count: int) -> Shape:

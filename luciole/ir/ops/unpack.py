@@ -19,7 +19,8 @@ class Unpack(Op, code=BuiltinOperator.UNPACK, options="UnpackOptions"):
     infer_dtype = dtype_of("value")
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
-        return (unpacked(self.value.shape, self.axis, self.num),) * self.num
+        part = unpacked(self.value.shape, self.axis, self.num)
+        return rules.parts(part, self.num, "num")
 
 
 def unpacked(shape: Shape, place: int, count: int) -> Shape:

@@ -12,7 +12,11 @@ _FUSED = {
     BuiltinOperator.RELU6: ActivationFunctionType.RELU6,
     BuiltinOperator.TANH: ActivationFunctionType.TANH,
 }
-_NOT_INTO = (BuiltinOperator.CONCATENATION, BuiltinOperator.TRANSPOSE_CONV)
+_NOT_INTO = (
+    BuiltinOperator.CONCATENATION,
+    BuiltinOperator.TRANSPOSE_CONV,
+    BuiltinOperator.L2_NORMALIZATION,
+)
 """ONE's rule: their kernels do not apply every activation elsewhere."""
 
 

@@ -15,12 +15,9 @@ from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul, Sub
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pack import Pack
 from luciole.ir.ops.split import Split
-from luciole.ir.ops.unidirectional_sequence_lstm import (
-    GATES,
-    NORMS,
-    UnidirectionalSequenceLSTM,
-)
+from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.ir.ops.unpack import Unpack
+from luciole.ir.recurrent import GATES, NORMS
 from luciole.ir.value import Value
 from luciole.schema.enums import ActivationFunctionType, TensorType
 

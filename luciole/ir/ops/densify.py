@@ -1,0 +1,19 @@
+"""DENSIFY."""
+
+from luciole.ir.dtypes import Array
+from luciole.ir.op import Op, dtype_of, like, operand
+from luciole.ir.sparsity import dense
+from luciole.ir.value import Value
+from luciole.schema.enums import BuiltinOperator
+
+
+class Densify(Op, code=BuiltinOperator.DENSIFY, options="DensifyOptions"):
+    """The constant operand, of which the file holds only what is not 0, with all its elements."""
+
+    input: Value = operand()
+
+    infer_dtype = dtype_of("input")
+    infer_shape = like("input")
+
+    def fold(self, /) -> Array | None:
+        return None if self.input.sparsity is None else dense(self.input)

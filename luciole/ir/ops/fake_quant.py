@@ -1,0 +1,28 @@
+"""FAKE_QUANT."""
+
+from collections.abc import Iterator
+
+from luciole.ir.op import Op, attr, dtype_of, like, operand
+from luciole.ir.value import Value
+from luciole.schema.enums import BuiltinOperator
+
+
+class FakeQuant(Op, code=BuiltinOperator.FAKE_QUANT, options="FakeQuantOptions"):
+    """Real numbers rounded to those that ``num_bits`` can express between ``min`` and ``max``.
+
+    The limits are moved so that zero is one of them. ``narrow_range`` leaves out the lowest level.
+    """
+
+    inputs: Value = operand()
+
+    min: float = attr(default=0.0, dump="Min")
+    max: float = attr(default=0.0, dump="Max")
+    num_bits: int = attr(default=0, dump="NumBits")
+    narrow_range: bool = attr(default=False, dump="NarrowRange")
+
+    infer_shape = like("inputs")
+    infer_dtype = dtype_of("inputs")
+
+    def verify(self, /) -> Iterator[str]:
+        if not 2 <= self.num_bits <= 16:
+            yield f"num_bits is {self.num_bits}, 2 to 16 are possible"

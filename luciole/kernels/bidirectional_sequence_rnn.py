@@ -1,0 +1,33 @@
+"""BIDIRECTIONAL_SEQUENCE_RNN kernels."""
+
+from __future__ import annotations
+
+from luciole.ir import Array, TensorType
+from luciole.ir.ops.bidirectional_sequence_rnn import BidirectionalSequenceRNN
+from luciole.ir.recurrent import directed
+from luciole.kernels.both_ways import run_both
+from luciole.kernels.recurrent import named, named_weights
+from luciole.kernels.registry import reference
+from luciole.kernels.rnn_cell import Cell
+
+
+@reference(BidirectionalSequenceRNN, TensorType.FLOAT32)
+def bidirectional_rnn(op: BidirectionalSequenceRNN, *operands: Array | None) -> tuple[Array, ...]:
+    """Both directions; the two state operands are overwritten with their last steps'."""
+    given = named(op, operands)
+    weights = named_weights(op, given, op.asymmetric_quantize_inputs)
+
+    def run(way: str, steps: Array, others: Array | None) -> Array:
+        own = directed(given, way)
+        return Cell(op.activation, own, directed(weights, way)).run(
+            steps, own["hidden_state"], others
+        )
+
+    return run_both(
+        run,
+        given["input"],
+        given.get("aux_input"),
+        meets="fw_aux_weights" in given,
+        time_major=op.time_major,
+        merged=op.merge_outputs,
+    )

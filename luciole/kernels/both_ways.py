@@ -1,0 +1,37 @@
+"""Layers over a sequence in both directions: which input each meets, and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.recurrent import WAYS
+
+Run = Callable[[str, Array, "Array | None"], Array]
+"""Outputs [time, batch, outputs] of one direction, of its steps and the auxiliary input's, all as
+that direction meets them.
+"""
+
+
+def run_both(
+    run: Run, x: Array, other: Array | None, *, meets: bool, time_major: bool, merged: bool
+) -> tuple[Array, ...]:
+    """The results of both directions, or the one of both together, laid out as the input is.
+
+    ``meets`` says that there are weights for the auxiliary input; where there are none it is the
+    input of the second direction.
+    """
+    steps, others = (a if a is None or time_major else a.swapaxes(0, 1) for a in (x, other))
+    assert steps is not None
+    results = []
+    for way in WAYS:
+        mine = others if way == "bw" and others is not None and not meets else steps
+        beside = others if meets else None
+        turn = slice(None, None, -1 if way == "bw" else 1)
+        outputs = run(way, mine[turn], None if beside is None else beside[turn])[turn]
+        results.append(outputs if time_major else outputs.swapaxes(0, 1))
+    if merged:
+        return (np.concatenate(results, axis=2),)
+    return tuple(np.ascontiguousarray(a) for a in results)

@@ -1,0 +1,25 @@
+"""CONV_3D_TRANSPOSE kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, TensorType
+from luciole.ir.ops.conv_3d_transpose import Conv3DTranspose, check_output
+from luciole.ir.rules import integers
+from luciole.kernels.activation import activate
+from luciole.kernels.conv_3d import taps
+from luciole.kernels.registry import reference
+from luciole.kernels.sizes import affordable
+
+
+@reference(Conv3DTranspose, TensorType.FLOAT32)
+def conv_3d_transpose(
+    op: Conv3DTranspose, output_shape: Array, filter: Array, x: Array, bias: Array | None
+) -> Array:
+    """One product of matrices for each tap of the filter."""
+    sizes = check_output(op, integers(output_shape, "output_shape", 5), x.shape, filter.shape)
+    y = np.zeros(affordable(op, sizes), x.dtype)
+    for tap, wide, narrow in taps(op, sizes[1:4], x.shape[1:4], filter.shape):
+        y[wide] += x[narrow] @ filter[tap].T
+    return activate(y if bias is None else y + bias.reshape(-1), op.activation)

@@ -1,0 +1,51 @@
+"""DEPTH_TO_SPACE and SPACE_TO_DEPTH kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.ops.depth_to_space import Blocks, DepthToSpace, SpaceToDepth, spread, stacked
+from luciole.ir.rules import settled
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+
+
+@reference(DepthToSpace, *ANY)
+def depth_to_space(op: DepthToSpace, x: Array) -> Array:
+    """[batch, rows, columns, channels] to [batch, rows side, columns side, channels / side^2]."""
+    y = np.empty(settled(spread(x.shape, op.block_size)), x.dtype)
+    _pixels(y, op.block_size)[...] = _channels(x, op.block_size)
+    return y
+
+
+@reference(SpaceToDepth, *ANY)
+def space_to_depth(op: SpaceToDepth, x: Array) -> Array:
+    """[batch, rows, columns, channels] to [batch, rows / side, columns / side, channels side^2]."""
+    y = np.empty(settled(stacked(x.shape, op.block_size)), x.dtype)
+    _channels(y, op.block_size)[...] = _pixels(x, op.block_size)
+    return y
+
+
+def _pixels(array: Array, side: int) -> Array:
+    """What has the blocks as pixels: block row, row in it, block column, column in it, channel."""
+    batch, rows, columns, channels = array.shape
+    return array.reshape(batch, rows // side, side, columns // side, side, channels)
+
+
+def _channels(array: Array, side: int) -> Array:
+    """What has the blocks as channels, with the same axes."""
+    batch, rows, columns, channels = array.shape
+    return array.reshape(batch, rows, columns, side, side, channels // side**2).swapaxes(2, 3)
+
+
+@native(DepthToSpace, *ANY)
+@native(SpaceToDepth, *ANY)
+def build(op: Blocks, context: Context) -> NativeStep | None:
+    """One move; settled shapes fit."""
+    (x,), (y,) = context.operands, context.results
+    if x is None:
+        return None
+    if isinstance(op, DepthToSpace):
+        return moves.step([(_pixels(y, op.block_size), _channels(x, op.block_size))])
+    return moves.step([(_channels(y, op.block_size), _pixels(x, op.block_size))])

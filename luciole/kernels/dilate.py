@@ -1,0 +1,21 @@
+"""DILATE kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.ops.dilate import Dilate, dilated
+from luciole.ir.rules import agree, integers
+from luciole.kernels.registry import ANY, reference
+from luciole.kernels.sizes import affordable
+
+
+@reference(Dilate, *ANY)
+def dilate(op: Dilate, x: Array, dilations: Array, padding_value: Array) -> Array:
+    """Padding values, with the elements among them."""
+    steps = integers(dilations, "dilations", x.ndim)
+    agree("elements", padding_value.size, 1, "padding_value", "a padding value")
+    y = np.full(affordable(op, dilated(x.shape, steps)), padding_value.reshape(()), x.dtype)
+    y[tuple(slice(None, None, step) for step in steps)] = x
+    return y

@@ -1,0 +1,20 @@
+"""DYNAMIC_UPDATE_SLICE kernels."""
+
+from __future__ import annotations
+
+from luciole.ir import Array
+from luciole.ir.ops.dynamic_update_slice import DynamicUpdateSlice, check_box, clamped
+from luciole.ir.rules import integers
+from luciole.kernels.registry import ANY, reference
+
+
+@reference(DynamicUpdateSlice, *ANY)
+def dynamic_update_slice(
+    op: DynamicUpdateSlice, x: Array, update: Array, start_indices: Array
+) -> Array:
+    """A copy with the box replaced."""
+    check_box(update.shape, x.shape)
+    begin = clamped(integers(start_indices, "start_indices", x.ndim), update.shape, x.shape)
+    y = x.copy()
+    y[tuple(slice(b, b + n) for b, n in zip(begin, update.shape, strict=True))] = update
+    return y

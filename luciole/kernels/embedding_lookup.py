@@ -1,0 +1,30 @@
+"""EMBEDDING_LOOKUP kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, TensorType, UnsupportedError
+from luciole.ir.ops.embedding_lookup import EmbeddingLookup
+from luciole.kernels.coordinates import within
+from luciole.kernels.fixed_point import Affine
+from luciole.kernels.registry import ANY, reference
+from luciole.kernels.sizes import affordable
+
+QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
+
+
+@reference(EmbeddingLookup, *ANY, TensorType.INT4)
+def embedding_lookup(op: EmbeddingLookup, lookup: Array, value: Array) -> Array:
+    """Rows as they are, or scale (q - zero point) of quantized ones."""
+    rows = within(lookup, len(value), "axis 0 of value")
+    affordable(op, (len(lookup), *value.shape[1:]))
+    if op.infer_dtype() == op.value.dtype:
+        return np.asarray(value[rows])
+    if op.value.dtype not in QUANTIZED:
+        raise UnsupportedError(f"rows of {op.value.dtype.name} do not become FLOAT32")
+    scale, zero_point = Affine.of(op.value, "value").along(value.shape)
+    per_row = scale.shape[:1] == value.shape[:1]
+    if per_row:
+        scale, zero_point = scale[rows], zero_point[rows]
+    return np.asarray((value[rows] - zero_point).astype(np.float32) * scale)

@@ -1,0 +1,33 @@
+"""FAKE_QUANT kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir.ops.fake_quant import FakeQuant
+from luciole.kernels.registry import reference
+
+
+@reference(FakeQuant, TensorType.FLOAT32)
+def fake_quant(op: FakeQuant, x: Array) -> Array:
+    """Whole numbers of steps above the lower limit, halves rounded up; NaN is the lower limit."""
+    for fault in op.verify():
+        raise LucioleError(fault)
+    if not -np.inf < op.min < op.max < np.inf:
+        raise LucioleError(f"min is {op.min} and max {op.max}: no range of numbers")
+    low, high, scale = limits(op)
+    inside = np.minimum(np.fmax(x, low), high)
+    steps = (inside - low) * (np.float32(1) / scale)
+    whole = np.floor(steps.astype(np.float64) + 0.5).astype(np.float32)
+    return np.asarray(whole * scale + low, x.dtype)
+
+
+def limits(op: FakeQuant) -> tuple[np.float32, np.float32, np.float32]:
+    """The limits, moved so that zero is expressible, and the step; in single precision."""
+    lowest, highest = np.float32(op.narrow_range), np.float32((1 << op.num_bits) - 1)
+    least, most = np.float32(op.min), np.float32(op.max)
+    scale = (most - least) / (highest - lowest)
+    zero = float(lowest - least / scale)
+    point = np.float32(np.floor(min(max(zero, float(lowest)), float(highest)) + 0.5))
+    return (lowest - point) * scale, (highest - point) * scale, scale

@@ -1,0 +1,21 @@
+"""GATHER_ND kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.ops.gather_nd import GatherNd
+from luciole.kernels.coordinates import columns
+from luciole.kernels.registry import ANY, reference
+from luciole.kernels.sizes import affordable
+
+
+@reference(GatherNd, *ANY)
+def gather_nd(op: GatherNd, params: Array, indices: Array) -> Array:
+    """All coordinates at once."""
+    places = columns(indices, params.shape, "params")
+    shape = affordable(op, (*indices.shape[:-1], *params.shape[len(places) :]))
+    if not places:
+        return np.broadcast_to(params, shape).copy()
+    return np.asarray(params[places]).reshape(shape)

@@ -1,0 +1,128 @@
+"""Kernels that take the best of boxes that overlap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir.ops.non_max_suppression import (
+    NonMaxSuppression,
+    NonMaxSuppressionV4,
+    NonMaxSuppressionV5,
+    wanted,
+)
+from luciole.ir.rules import integers
+from luciole.kernels.registry import reference
+from luciole.kernels.sizes import affordable
+
+
+@reference(NonMaxSuppressionV4, TensorType.FLOAT32)
+def non_max_suppression_v4(
+    op: NonMaxSuppressionV4, boxes: Array, scores: Array, most: Array, iou: Array, score: Array
+) -> tuple[Array, ...]:
+    """Places and their number."""
+    rule = Rule(_number(iou), _number(score), np.float32(0))
+    places, _, count = _padded(op, rule, boxes, scores, most)
+    return places, count
+
+
+@reference(NonMaxSuppressionV5, TensorType.FLOAT32)
+def non_max_suppression_v5(
+    op: NonMaxSuppressionV5,
+    boxes: Array,
+    scores: Array,
+    most: Array,
+    iou: Array,
+    score: Array,
+    sigma: Array,
+) -> tuple[Array, ...]:
+    """Places, scores and their number."""
+    if _number(sigma) < 0:
+        raise LucioleError(f"soft_nms_sigma is {_number(sigma)}, it must be at least 0")
+    return _padded(op, Rule(_number(iou), _number(score), _number(sigma)), boxes, scores, most)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What share in common with a better box is too much, which score too little, and how fast
+    scores fall with the share (0: not at all).
+    """
+
+    overlap: np.float32
+    score: np.float32
+    sigma: np.float32
+
+
+def _number(array: Array) -> np.float32:
+    return np.float32(array.reshape(()))
+
+
+def _padded(
+    op: NonMaxSuppression, rule: Rule, boxes: Array, scores: Array, most: Array
+) -> tuple[Array, Array, Array]:
+    (length,) = affordable(op, (wanted(integers(most, "max_output_size", 1)),))
+    taken, kept = _taken(rule, _Boxes(boxes), scores, length)
+    places, values = np.zeros(length, np.int32), np.zeros(length, scores.dtype)
+    places[: len(taken)], values[: len(taken)] = taken, kept
+    return places, values, np.array(len(taken), np.int32)
+
+
+class _Boxes:
+    """Boxes with their lesser corner first, and their areas."""
+
+    def __init__(self, boxes: Array) -> None:
+        self.low = np.minimum(boxes[:, :2], boxes[:, 2:])
+        self.high = np.maximum(boxes[:, :2], boxes[:, 2:])
+        self.area = (self.high - self.low).prod(axis=1)
+
+    def shares(self, box: int, others: NDArray[np.intp]) -> Array:
+        """What a box has in common with others, divided by the union."""
+        inside = np.minimum(self.high[box], self.high[others])
+        inside = inside - np.maximum(self.low[box], self.low[others])
+        common = np.maximum(inside, 0).prod(axis=1)
+        union = self.area[box] + self.area[others] - common
+        real = (self.area[box] > 0) & (self.area[others] > 0) & (union != 0)
+        return np.asarray(np.where(real, common / union, np.float32(0)))
+
+
+def _taken(
+    rule: Rule, boxes: _Boxes, scores: Array, most: int
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Places and scores of the boxes taken, in order.
+
+    As in TFLite, a box that was taken is a candidate again: it meets itself and falls out, but for
+    one without an area, which has nothing in common with itself.
+    """
+    good = np.flatnonzero(scores > rule.score)
+    queue = [(-scores[place], int(place), 0) for place in good]
+    heapify(queue)
+    count, most = 0, min(most, len(queue))
+    places, values = np.zeros(most, np.intp), np.zeros(most, np.float32)
+    while count < most and queue:
+        negative, place, seen = heappop(queue)
+        shares = boxes.shares(place, places[seen:count])[::-1]
+        left = _left(rule, -negative, shares)
+        if left is not None and left > rule.score:
+            heappush(queue, (-left, place, count))
+        if left == -negative:
+            places[count], values[count] = place, left
+            count += 1
+    return places[:count], values[:count]
+
+
+def _left(rule: Rule, score: np.float32, shares: Array) -> np.float32 | None:
+    """What is left of a score; None where one share in common is too much."""
+    if not rule.sigma > 0:
+        return None if (shares >= rule.overlap).any() else score
+    fall = np.exp(np.float32(-0.5) / rule.sigma * shares * shares)
+    for share, factor in zip(shares, fall, strict=True):
+        if share >= rule.overlap:
+            return None
+        score = score * factor
+        if score <= rule.score:
+            break
+    return score

@@ -1,0 +1,94 @@
+"""Kernels that draw random numbers: with the same seeds those that TFLite draws."""
+
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, UnsupportedError
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.fill import not_negative
+from luciole.ir.ops.random import (
+    Multinomial,
+    RandomNumbers,
+    RandomStandardNormal,
+    RandomUniform,
+    check_classes,
+)
+from luciole.ir.rules import integers
+from luciole.kernels.philox import BLOCK, Philox, doubles, singles
+from luciole.kernels.registry import stateful
+from luciole.kernels.sizes import affordable, room
+from luciole.kernels.state import State
+
+LEAST = np.float32(1e-7)
+"""What a logarithm is taken of instead of smaller numbers."""
+
+SKIPPED = 512
+"""Blocks for each class drawn that the next run of MULTINOMIAL begins behind, as TensorFlow's."""
+
+
+@stateful(RandomUniform)
+def random_uniform(op: RandomUniform, state: State, shape: Array) -> Array:
+    """One number from each word."""
+    return _numbers(op, state, shape, is_normal=False)
+
+
+@stateful(RandomStandardNormal)
+def random_standard_normal(op: RandomStandardNormal, state: State, shape: Array) -> Array:
+    """Two numbers from two words: Box and Muller, 1958."""
+    return _numbers(op, state, shape, is_normal=True)
+
+
+def _numbers(op: RandomNumbers, state: State, shape: Array, is_normal: bool) -> Array:
+    extents = affordable(op, not_negative(integers(shape, "shape"), "shape"))
+    count = int(np.prod(extents, dtype=np.int64))
+    room(16 * 8 * count, "what numbers are made of")
+    words = singles(_generator(op, state).draw(-(-count // BLOCK)))
+    numbers = _normal(words) if is_normal else words
+    return numbers.reshape(-1)[:count].reshape(extents)
+
+
+def _generator(op: RandomNumbers | Multinomial, state: State) -> Philox:
+    """The operator's own, made when it runs first. TFLite reads 32 bits of a seed."""
+    if op not in state.generators:
+        given = np.array([op.seed, op.seed2], np.int64).astype(np.int32).tolist()
+        seeds = given if any(given) else [secrets.randbits(64), secrets.randbits(64)]
+        state.generators[op] = Philox(*seeds)
+    return state.generators[op]
+
+
+def _normal(words: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Pairs of numbers as length and angle of a vector."""
+    length = np.sqrt(np.float32(-2) * np.log(np.maximum(words[:, ::2], LEAST)))
+    angle = (2 * np.pi * words[:, 1::2].astype(np.float64)).astype(np.float32)
+    pairs = np.stack([np.sin(angle) * length, np.cos(angle) * length], axis=-1)
+    return np.asarray(pairs, np.float32)
+
+
+@stateful(Multinomial)
+def multinomial(op: Multinomial, state: State, logits: Array, num_samples: Array) -> Array:
+    """Places where the summed probabilities first exceed a random number."""
+    if logits.dtype != np.float32:
+        raise UnsupportedError(f"logits are {logits.dtype}, float32 is needed")
+    check_classes(logits.shape[1])
+    (count,) = not_negative(integers(num_samples, "num_samples", 1), "num_samples")
+    batch, _ = affordable(op, (len(logits), count))
+    room(16 * 8 * batch * count, "what numbers are made of")
+    generator = _generator(op, state)
+    blocks = -(-batch * count // 2)
+    words = generator.draw(blocks).reshape(-1, 2)[: batch * count]
+    generator.skip(batch * -(-count // 4) * 4 * SKIPPED - blocks)
+    numbers = doubles(words[:, 0], words[:, 1]).reshape(batch, count)
+    drawn = [_drawn(row, places) for row, places in zip(logits, numbers, strict=True)]
+    return np.array(drawn, NUMPY[op.output.dtype]).reshape(batch, count)
+
+
+def _drawn(logits: Array, numbers: NDArray[np.float64]) -> NDArray[np.intp]:
+    finite = np.isfinite(logits)
+    most = logits[finite].max(initial=np.finfo(np.float32).min)
+    shares = np.where(finite, np.exp(logits.astype(np.float64) - np.float64(most)), 0)
+    sums = np.cumsum(shares)
+    return np.asarray(np.searchsorted(sums, numbers * sums[-1], side="right"))

@@ -1,0 +1,161 @@
+"""Kernels that give images another height and width, as TFLite's reference computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor, resized
+from luciole.ir.rules import integers
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.sizes import affordable, room
+
+Resize = ResizeBilinear | ResizeNearestNeighbor
+
+FRACTION_BITS = 10
+"""Of places between elements, when integers are mixed."""
+
+PART = 1 << 18
+"""Elements of a result that are computed together, where rows are not longer."""
+
+PLACE_BYTES = 48
+"""What is computed for a row or a column of the result."""
+
+
+class Sources(NamedTuple):
+    """For each element of an axis of the result its neighbours, and how far behind the lower one
+    it lies.
+    """
+
+    lower: NDArray[np.intp]
+    upper: NDArray[np.intp]
+    part: Array
+
+    def of(self, elements: slice) -> Sources:
+        """Those of some of the elements."""
+        return Sources(*(array[elements] for array in self))
+
+
+@reference(ResizeNearestNeighbor, *ANY)
+def resize_nearest_neighbor(op: ResizeNearestNeighbor, x: Array, size: Array) -> Array:
+    """Rows, then columns."""
+    height, width = _wanted(op, x, size)
+    rows, columns = (
+        _nearest(op, n, to) for n, to in zip(x.shape[1:3], (height, width), strict=True)
+    )
+    return x[:, rows[:, None], columns]
+
+
+@native(ResizeNearestNeighbor, *ANY)
+def build_nearest(op: ResizeNearestNeighbor, context: Context) -> NativeStep | None:
+    """Copies, where each element is repeated as often as the others."""
+    x, size = context.operands
+    if x is None or size is None or not op.size.is_constant:
+        return None
+    (n, height, width, c), (y,) = x.shape, context.results
+    _wanted(op, x, size)
+    down, across = y.shape[1] // height, y.shape[2] // width
+    for to, given, times in ((y.shape[1], height, down), (y.shape[2], width, across)):
+        if not np.array_equal(_nearest(op, given, to), np.arange(given).repeat(times)):
+            return None
+    shape = (n, height, down, width, across, c)
+    copies = np.broadcast_to(x[:, :, None, :, None], shape)
+    return moves.step([(y.reshape(shape), copies)])
+
+
+def _wanted(op: Resize, x: Array, size: Array) -> tuple[int, int]:
+    """The result's height and width."""
+    for fault in op.verify():
+        raise LucioleError(fault)
+    _, height, width, _ = affordable(op, resized(x.shape, integers(size, "size", 2)))
+    room(PLACE_BYTES * (height + width), "the places of rows and columns")
+    return height, width
+
+
+def _scale(op: Resize, inputs: int, outputs: int) -> np.float32:
+    """How far elements of the result are apart, in elements of the input; single precision."""
+    if op.align_corners and outputs > 1:
+        return np.float32(inputs - 1) / np.float32(outputs - 1)
+    return np.float32(inputs) / np.float32(outputs)
+
+
+def _nearest(op: Resize, inputs: int, outputs: int) -> NDArray[np.intp]:
+    offset = np.float32(0.5 if op.half_pixel_centers else 0)
+    places = (np.arange(outputs, dtype=np.float32) + offset) * _scale(op, inputs, outputs)
+    half = 0.5 if op.align_corners else 0.0
+    found = np.floor(places.astype(np.float64) + half).astype(np.intp)
+    return np.clip(found, 0, inputs - 1)
+
+
+@reference(ResizeBilinear, TensorType.FLOAT32, TensorType.UINT8)
+def resize_bilinear(op: ResizeBilinear, x: Array, size: Array) -> Array:
+    """In single precision; halves are rounded up."""
+    height, width = _wanted(op, x, size)
+    rows, columns = _between(op, x.shape[1], height), _between(op, x.shape[2], width)
+    y = np.empty((len(x), height, width, x.shape[3]), x.dtype)
+    for part in _parts(y):
+        mixed = _mixed(x, rows.of(part), columns, 1)
+        y[:, part] = mixed if x.dtype == mixed.dtype else mixed + np.float32(0.5)
+    return y
+
+
+@reference(ResizeBilinear, TensorType.INT8, TensorType.INT16)
+def resize_bilinear_integers(op: ResizeBilinear, x: Array, size: Array) -> Array:
+    """With places of 10 bits; halves are rounded away from zero."""
+    height, width = _wanted(op, x, size)
+    rows, columns = _steps(op, x.shape[1], height), _steps(op, x.shape[2], width)
+    y = np.empty((len(x), height, width, x.shape[3]), x.dtype)
+    for part in _parts(y):
+        sums = _mixed(x, rows.of(part), columns, 1 << FRACTION_BITS)
+        rounded = (np.abs(sums) + (1 << 2 * FRACTION_BITS - 1)) >> 2 * FRACTION_BITS
+        y[:, part] = np.sign(sums) * rounded
+    return y
+
+
+def _parts(y: Array) -> Iterator[slice]:
+    """Rows of the result that are computed together, so that little memory is enough."""
+    step = max(PART * y.shape[1] // max(y.size, 1), 1)
+    return (slice(first, first + step) for first in range(0, y.shape[1], step))
+
+
+def _mixed(x: Array, rows: Sources, columns: Sources, one: int) -> Array:
+    """The four neighbours of each element, each times its share; in this order, so that sums are
+    rounded like TFLite's.
+    """
+    down, across = rows.part[:, None, None], columns.part[:, None]
+    upper, left = one - down, one - across
+    y = x[:, rows.lower[:, None], columns.lower] * upper * left
+    y = y + x[:, rows.upper[:, None], columns.lower] * down * left
+    y = y + x[:, rows.lower[:, None], columns.upper] * upper * across
+    return np.asarray(y + x[:, rows.upper[:, None], columns.upper] * down * across)
+
+
+def _between(op: Resize, inputs: int, outputs: int) -> Sources:
+    """Places as real numbers, in single precision."""
+    half = np.float32(0.5 if op.half_pixel_centers else 0)
+    scale = _scale(op, inputs, outputs)
+    places = (np.arange(outputs, dtype=np.float32) + half) * scale - half
+    lower = np.clip(np.floor(places).astype(np.intp), 0, inputs - 1)
+    upper = np.clip(np.ceil(places).astype(np.intp), 0, inputs - 1)
+    return Sources(lower, upper, places - lower.astype(np.float32))
+
+
+def _steps(op: Resize, inputs: int, outputs: int) -> Sources:
+    """Places as whole numbers of 2^-10."""
+    if op.align_corners and outputs > 1:
+        inside, count = inputs - 1, outputs - 1
+    else:
+        inside, count = inputs, outputs
+    scale = ((inside << FRACTION_BITS) + count // 2) // count
+    places = np.arange(outputs, dtype=np.int64) * scale
+    if op.half_pixel_centers:
+        places += scale // 2 - (1 << FRACTION_BITS - 1)
+    lower = np.clip(places >> FRACTION_BITS, 0, inputs - 1)
+    above = (places + (1 << FRACTION_BITS) - 1) >> FRACTION_BITS
+    upper = np.clip(above, 0, inputs - 1)
+    return Sources(lower, upper, places - (lower << FRACTION_BITS))

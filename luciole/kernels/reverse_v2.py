@@ -1,0 +1,31 @@
+"""REVERSE_V2 kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.ops.reverse_v2 import ReverseV2, turned
+from luciole.ir.rules import integers
+from luciole.kernels import moves
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+
+
+@reference(ReverseV2, *ANY)
+def reverse(op: ReverseV2, x: Array, axis: Array) -> Array:
+    """A copy, turned."""
+    return _turned(x, axis).copy()
+
+
+def _turned(x: Array, axis: Array) -> Array:
+    axes = turned(integers(axis, "axis"), x.ndim)
+    return np.flip(x, axes) if x.ndim else x  # of a scalar NumPy makes a copy
+
+
+@native(ReverseV2, *ANY)
+def build(op: ReverseV2, context: Context) -> NativeStep | None:
+    """One move, where the axes are known when the model is loaded."""
+    x, axis = context.operands
+    if x is None or axis is None or not op.axis.is_constant:
+        return None
+    return moves.step([(context.results[0], _turned(x, axis))])

@@ -1,0 +1,20 @@
+"""SEGMENT_SUM kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, TensorType
+from luciole.ir.ops.segment_sum import SegmentSum, segments
+from luciole.ir.rules import agree, integers
+from luciole.kernels.registry import reference
+
+
+@reference(SegmentSum, TensorType.FLOAT32, TensorType.INT32)
+def segment_sum(op: SegmentSum, x: Array, segment_ids: Array) -> Array:
+    """Row after row."""
+    ids = integers(segment_ids, "segment_ids")
+    agree("elements", len(ids), len(x), "segment_ids", "the first axis")
+    y = np.zeros((segments(ids), *x.shape[1:]), x.dtype)
+    np.add.at(y, (segment_ids,), x)
+    return y

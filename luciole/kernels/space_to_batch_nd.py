@@ -1,0 +1,119 @@
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError
+from luciole.ir.ops.pad import padding_pairs
+from luciole.ir.ops.space_to_batch_nd import (
+    BatchToSpaceND,
+    Pairs,
+    SpaceToBatchND,
+    extents,
+    to_batch,
+    to_space,
+)
+from luciole.kernels import moves
+from luciole.kernels.borders import inside, padding_value, slabs
+from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.sizes import affordable
+
+MOST_PLACES = 256
+"""Places in a block up to which each is a move of its own."""
+
+
+@reference(SpaceToBatchND, *ANY)
+def space_to_batch_nd(op: SpaceToBatchND, x: Array, block_shape: Array, paddings: Array) -> Array:
+    """Pad with the zero point, then bring the places in a block to the front."""
+    block, pairs = _settings(x, block_shape, paddings, "paddings")
+    shape = affordable(op, to_batch(x.shape, block, pairs))
+    borders = [(0, 0), *pairs, (0, 0)]
+    padded = np.pad(x, borders, constant_values=padding_value(op.output))
+    cut = padded.reshape(*_cut(len(x), shape[1:-1], block), x.shape[-1])
+    m = len(block)
+    order = (*range(2, 2 * m + 1, 2), 0, *range(1, 2 * m, 2), 2 * m + 1)
+    return cut.transpose(order).reshape(shape)
+
+
+@reference(BatchToSpaceND, *ANY)
+def batch_to_space_nd(op: BatchToSpaceND, x: Array, block_shape: Array, crops: Array) -> Array:
+    """Bring the places in a block between the blocks, then crop."""
+    block, pairs = _settings(x, block_shape, crops, "crops")
+    shape = to_space(x.shape, block, pairs)
+    m, batch = len(block), len(x) // math.prod(block)
+    cut = x.reshape(*block, batch, *x.shape[1:])
+    order = (m, *(axis for i in range(m) for axis in (m + 1 + i, i)), 2 * m + 1)
+    whole = [n * part for n, part in zip(x.shape[1:-1], block, strict=True)]
+    y = cut.transpose(order).reshape(batch, *whole, x.shape[-1])
+    return y[inside(affordable(op, shape), [(0, 0), *pairs, (0, 0)])].copy()
+
+
+def _cut(batch: int, blocks: Sequence[int], block: Sequence[int]) -> tuple[int, ...]:
+    """Batch, then each axis as blocks and places in them."""
+    return (batch, *(n for pair in zip(blocks, block, strict=True) for n in pair))
+
+
+def _settings(
+    x: Array, block_shape: Array, borders: Array, name: str
+) -> tuple[tuple[int, ...], Pairs]:
+    between = x.ndim - 2
+    return extents(block_shape, between), padding_pairs(borders, between, name)
+
+
+def _parts(
+    batches: Array, space: Array, block: Sequence[int], borders: Pairs
+) -> Iterator[tuple[Array, tuple[slice, ...], Array]]:
+    """For each place in a block: the batches that stand for it, which of their elements lie in
+    the space, and these in the space.
+    """
+    count = len(space)
+    for number, place in enumerate(product(*map(range, block))):
+        within, found = [slice(None)], [slice(None)]
+        for n, at, step, (before, _) in zip(space.shape[1:-1], place, block, borders, strict=True):
+            first = max(-(-(before - at) // step), 0)
+            begin = first * step + at - before
+            steps = max(-(-(n - begin) // step), 0)
+            within.append(slice(first, first + steps))
+            found.append(slice(begin, None, step) if steps else slice(0, 0))
+        own = batches[number * count : (number + 1) * count]
+        yield own, (*within, slice(None)), space[tuple(found)]
+
+
+@native(SpaceToBatchND, *ANY)
+def build_space_to_batch_nd(op: SpaceToBatchND, context: Context) -> NativeStep | None:
+    """For each place in a block a move, and slabs of zero points around it."""
+    x, block_shape, paddings = context.operands
+    if x is None or block_shape is None or paddings is None or not _fixed(op, block_shape):
+        return None
+    try:
+        value = np.array(padding_value(op.output), x.dtype)
+    except LucioleError:  # raised again when the operator runs
+        return None
+    settings = _settings(x, block_shape, paddings, "paddings")
+    moved, owns = [], []
+    for own, within, found in _parts(context.results[0], x, *settings):
+        around, borders = slabs(own, within, value)
+        moved += [(own[within], found), *around]
+        owns += borders
+    return moves.step(moved, *owns)
+
+
+@native(BatchToSpaceND, *ANY)
+def build_batch_to_space_nd(op: BatchToSpaceND, context: Context) -> NativeStep | None:
+    """A move for each place in a block."""
+    x, block_shape, crops = context.operands
+    if x is None or block_shape is None or crops is None or not _fixed(op, block_shape):
+        return None
+    parts = _parts(x, context.results[0], *_settings(x, block_shape, crops, "crops"))
+    return moves.step((found, own[within]) for own, within, found in parts)
+
+
+def _fixed(op: SpaceToBatchND | BatchToSpaceND, block_shape: Array) -> bool:
+    """Whether all is known when the model is loaded, and not too much."""
+    constant = all(value is not None and value.is_constant for value in op.operands[1:])
+    return constant and math.prod(block_shape.tolist()) <= MOST_PLACES

@@ -1,0 +1,28 @@
+"""SPARSE_TO_DENSE kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, ShapeError
+from luciole.ir.ops.sparse_to_dense import SparseToDense, check_indices
+from luciole.ir.rules import agree, integers
+from luciole.kernels.coordinates import columns
+from luciole.kernels.registry import ANY, reference
+from luciole.kernels.sizes import affordable
+
+
+@reference(SparseToDense, *ANY)
+def sparse_to_dense(
+    op: SparseToDense, indices: Array, output_shape: Array, values: Array, default_value: Array
+) -> Array:
+    """Defaults, then the values in their order."""
+    extents = integers(output_shape, "output_shape")
+    if min(extents, default=0) < 0:
+        raise ShapeError(f"output_shape is {list(extents)}, nothing below 0 is possible")
+    check_indices(indices.shape, values.shape, len(extents))
+    agree("elements", default_value.size, 1, "default_value", "a default")
+    y = np.full(affordable(op, extents), default_value.reshape(()), values.dtype)
+    rows = indices if indices.ndim == 2 else indices.reshape(-1, 1)
+    y[columns(rows, extents, "the result")] = values
+    return y

@@ -1,0 +1,121 @@
+"""TFLite_Detection_PostProcess kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, LucioleError, TensorType, Value
+from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess, background
+from luciole.kernels.fixed_point import per_tensor
+from luciole.kernels.registry import reference
+
+F32, U8 = TensorType.FLOAT32, TensorType.UINT8
+
+Places = NDArray[np.intp]
+
+
+@reference(TFLiteDetectionPostProcess, F32, U8, (F32, U8, F32), (U8, F32, U8))
+def tflite_detection_postprocess(
+    op: TFLiteDetectionPostProcess, encodings: Array, predictions: Array, anchors: Array
+) -> tuple[Array, ...]:
+    """Of equal scores the first comes first; what no detection fills is 0."""
+    if not 0 < op.nms_iou_threshold <= 1:
+        found = op.nms_iou_threshold
+        raise LucioleError(f"nms_iou_threshold is {found}, it must be above 0 and at most 1")
+    more = background(op, predictions.shape[2])
+    scores = _real(op.class_predictions, predictions, "class_predictions")[0, :, more:]
+    boxes = _decoded(
+        op,
+        _real(op.box_encodings, encodings, "box_encodings")[0, :, :4],
+        _real(op.anchors, anchors, "anchors"),
+    )
+    if op.use_regular_nms:
+        return _by_class(op, boxes, scores)
+    return _by_box(op, boxes, scores)
+
+
+def _real(value: Value, array: Array, name: str) -> NDArray[np.float32]:
+    """The numbers that integers stand for."""
+    if array.dtype == np.float32:
+        return array
+    scale, zero_point = per_tensor(value, name)
+    return np.asarray((array.astype(np.float32) - np.float32(zero_point)) * scale, np.float32)
+
+
+def _decoded(op: TFLiteDetectionPostProcess, codes: Array, anchors: Array) -> Array:
+    """Least y, least x, largest y and largest x of each box."""
+    code, anchor = codes.astype(np.float64), anchors.astype(np.float64)
+    places = np.array([op.y_scale, op.x_scale], np.float32).astype(np.float64)
+    sizes = np.array([op.h_scale, op.w_scale], np.float32).astype(np.float64)
+    center = code[:, :2] / places * anchor[:, 2:] + anchor[:, :2]
+    half = 0.5 * np.exp(code[:, 2:] / sizes) * anchor[:, 2:]
+    center, half = center.astype(np.float32), half.astype(np.float32)
+    boxes = np.concatenate([center - half, center + half], axis=1)
+    wrong = np.flatnonzero((boxes[:, :2] > boxes[:, 2:]).any(axis=1))
+    if wrong.size:
+        raise LucioleError(f"box {wrong[0]} has a height or width below 0")
+    return boxes
+
+
+def _by_class(op: TFLiteDetectionPostProcess, boxes: Array, scores: Array) -> tuple[Array, ...]:
+    """Each class for itself; the best of all."""
+    if op.detections_per_class < 1:
+        raise LucioleError(f"detections_per_class is {op.detections_per_class}, 1 is the least")
+    places, classes = np.zeros(0, np.intp), np.zeros(0, np.intp)
+    for c in range(op.num_classes):
+        taken = _taken(op, boxes, scores[:, c], op.detections_per_class)
+        places, classes = np.append(places, taken), np.append(classes, np.full(len(taken), c))
+        best = _falling(scores[places, classes])[: op.max_detections]
+        places, classes = places[best], classes[best]
+    return _results(op, boxes, scores, places[:, None], classes[:, None], 1)
+
+
+def _by_box(op: TFLiteDetectionPostProcess, boxes: Array, scores: Array) -> tuple[Array, ...]:
+    """By the best class of each box, which comes with its other good ones."""
+    order = _falling(scores)[:, : op.max_classes_per_detection]
+    best = np.take_along_axis(scores, order[:, :1], axis=1)[:, 0]
+    taken = _taken(op, boxes, best, op.max_detections)
+    places = np.broadcast_to(taken[:, None], (len(taken), order.shape[1]))
+    return _results(op, boxes, scores, places, order[taken], op.max_classes_per_detection)
+
+
+def _results(
+    op: TFLiteDetectionPostProcess,
+    boxes: Array,
+    scores: Array,
+    places: Places,
+    classes: Places,
+    step: int,
+) -> tuple[Array, ...]:
+    """One row of places and classes for each detection, ``step`` elements apart."""
+    most = op.max_detections * op.max_classes_per_detection
+    corners = np.zeros((1, most, 4), np.float32)
+    kinds, values = np.zeros((1, most), np.float32), np.zeros((1, most), np.float32)
+    at = step * np.arange(len(places))[:, None] + np.arange(places.shape[1])
+    corners[0, at], kinds[0, at] = boxes[places], classes
+    values[0, at] = scores[places, classes]
+    return corners, kinds, values, np.array([len(places)], np.float32)
+
+
+def _taken(op: TFLiteDetectionPostProcess, boxes: Array, scores: Array, most: int) -> Places:
+    """Places of the boxes taken, from the best score down."""
+    good = np.flatnonzero(scores >= np.float32(op.nms_score_threshold))
+    left = good[_falling(scores[good])]
+    area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
+    taken: list[int] = []
+    while len(taken) < most and left.size:
+        first, left = int(left[0]), left[1:]
+        taken.append(first)
+        inside = np.minimum(boxes[first, 2:], boxes[left, 2:])
+        inside = np.maximum(inside - np.maximum(boxes[first, :2], boxes[left, :2]), 0)
+        common = inside.prod(axis=1)
+        share = common / (area[first] + area[left] - common)
+        real = (area[first] > 0) & (area[left] > 0)
+        left = left[~(real & (share > np.float32(op.nms_iou_threshold)))]
+    return np.array(taken, np.intp)
+
+
+def _falling(scores: Array) -> Places:
+    """Places along the last axis from the largest score to the smallest."""
+    return np.asarray(np.argsort(-scores, axis=-1, kind="stable"))

@@ -1,0 +1,134 @@
+"""What a model may ask for: shapes that are computed, scratch, and tensors without contents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from luciole.interpreter import ExecutionError, Interpreter
+from luciole.interpreter.memory import MemoryLimitError
+from luciole.ir import Buffer, Graph, LucioleError, Model, TensorType, UnsupportedError
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.elementwise_unary import Abs
+from luciole.ir.ops.fill import Fill
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.pool_2d import L2Pool2D, MaxPool2D
+from luciole.ir.ops.reshape import Reshape
+from luciole.kernels import registry, sizes
+from luciole.schema.enums import Padding
+from luciole.schema.tables import QuantizationParameters, SparsityParameters
+from tests.samples import floats, octets
+
+LIMIT = 1 << 16
+
+
+def fill(constant: bool, extent: int) -> Model:
+    """A tensor of so many zeros."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    if constant:
+        dims = graph.add_constant("dims", np.array([extent], np.int32))
+    else:
+        dims = graph.add_input("dims", (1,), TensorType.INT32)
+    graph.outputs = [
+        graph.append(Fill(dims, graph.add_constant("0", np.zeros((), np.float32))), "y").output
+    ]
+    return model
+
+
+@pytest.mark.parametrize(("extent", "fits"), [(LIMIT // 4, True), (LIMIT // 4 + 1, False)])
+def test_a_run_refuses_a_shape_that_it_computes_and_that_is_too_large(
+    extent: int, fits: bool
+) -> None:
+    interpreter = Interpreter(fill(constant=False, extent=extent), memory_limit=LIMIT)
+    dims = np.array([extent], np.int32)
+    if fits:
+        assert interpreter.run(dims)["y"].shape == (extent,)
+        return
+    with pytest.raises(ExecutionError, match="would take 65540 bytes, 65536 are allowed where the"):
+        interpreter.run(dims)
+
+
+def test_a_plan_refuses_to_fold_what_is_too_large() -> None:
+    """Elements would fit, their bytes do not."""
+    interpreter = Interpreter(fill(constant=True, extent=LIMIT // 2), memory_limit=LIMIT)
+    with pytest.raises(MemoryLimitError, match=r"'y' \[32768\] needs memory beyond the limit"):
+        interpreter.allocate_tensors()
+
+
+@pytest.mark.parametrize("cls", [MaxPool2D, L2Pool2D])
+def test_a_run_refuses_scratch_that_is_too_large(cls: type[MaxPool2D]) -> None:
+    """A small image with a huge window: what SAME pads must fit, too."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    op = cls(graph.add_input("x", (1, 1, 1, 1)), padding=Padding.SAME)
+    op.stride_h = op.stride_w = op.filter_width = 1
+    op.filter_height = LIMIT
+    graph.outputs = [graph.append(op, "y").output]
+    kernel, x = registry.find_reference(op), np.ones((1, 1, 1, 1), np.float32)
+    refused = pytest.raises(ExecutionError, match=r"padded image would take .* 65536 are allowed")
+    with sizes.limited(LIMIT), refused:
+        registry.call(kernel, op, [x])
+
+
+def test_the_limit_of_a_kernel_ends_with_it() -> None:
+    with sizes.limited(10):
+        with sizes.limited(5), pytest.raises(ExecutionError):
+            sizes.room(6, "something")
+        sizes.room(10, "something")
+    sizes.room(1 << 20, "something")
+
+
+def test_a_plan_refuses_an_extent_that_an_empty_tensor_hides() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    graph.outputs = [graph.append(Abs(graph.add_input("x", (0, 2**31))), "y").output]
+    with pytest.raises(MemoryLimitError, match=r"'x' \[0,2147483648\] needs memory beyond"):
+        Interpreter(model).allocate_tensors()
+
+
+def test_a_plan_refuses_a_sparse_constant_that_grows_beyond_the_limit() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    weights = graph.add_constant("w", np.zeros(0, np.float32))
+    weights.shape, weights.sparsity = (1 << 30,), SparsityParameters()
+    weights.buffer = Buffer(octets(0))
+    graph.outputs = [graph.append(Add(graph.add_input("x", (1,)), weights), "y").output]
+    with pytest.raises(MemoryLimitError, match=f"takes {4 << 30} bytes .* {LIMIT} are allowed"):
+        Interpreter(model, memory_limit=LIMIT).allocate_tensors()
+
+
+def test_a_plan_refuses_an_operand_without_an_array_form() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 2), TensorType.INT8)
+    weights = graph.add_constant("w", np.zeros((1, 2), np.int8), TensorType.INT4)
+    weights.is_variable = True
+    for value in (x, weights):
+        value.quantization = QuantizationParameters(scale=floats(1))
+    op = graph.append(FullyConnected(x, weights), "y")
+    op.output.quantization = x.quantization
+    graph.outputs = [op.output]
+    with pytest.raises(UnsupportedError, match=r"^cannot run .* 'y': operand 'w' is INT4$"):
+        Interpreter(model).allocate_tensors()
+
+
+def test_variables_without_an_array_form_stay_out_of_the_way() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    graph.outputs = [graph.append(Abs(graph.add_input("x", (2,))), "y").output]
+    state = graph.add_constant("state", np.zeros(2, np.int8), TensorType.INT4)
+    state.is_variable, state.buffer = True, Buffer(octets(0))
+    assert Interpreter(model).run(np.ones(2, np.float32))["y"].tolist() == [1, 1]
+
+
+def test_a_run_refuses_a_shape_of_no_axes_for_several_elements() -> None:
+    """The rank alone is known before, and settles the shape: the tensors must not share a place."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    shape = graph.add_input("shape", (0,), TensorType.INT32)
+    y = graph.append(Reshape(graph.append(Abs(graph.add_input("x", (3,))), "a").output, shape), "y")
+    graph.outputs = [y.output]
+    given = {"x": np.zeros(3, np.float32), "shape": np.zeros(0, np.int32)}
+    with pytest.raises(LucioleError, match=r"\[3\] does not reshape to \[\]"):
+        Interpreter(model).run(given)

@@ -1,0 +1,80 @@
+"""INSTANCE_NORM against plain loops.
+
+LiteRT has no such operator, the onert wheel no kernel ("NYI for operation 'InstanceNorm'").
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from luciole.ir import Array, Graph, ShapeError
+from luciole.ir.ops.instance_norm import InstanceNorm
+from luciole.schema.enums import ActivationFunctionType
+from tests.support import run_reference
+
+RNG = np.random.default_rng(5)
+
+
+def factors(n: int) -> Array:
+    return RNG.normal(size=n).astype(np.float32)
+
+
+def looped(x: Array, gamma: Array, beta: Array, epsilon: float) -> Array:
+    """Channel by channel, in Python's own numbers; channels first."""
+    y = np.zeros(x.shape, np.float64)
+    for n, c in np.ndindex(*x.shape[:2]):
+        pixels = [float(v) for v in x[n, c].ravel()]
+        mean = math.fsum(pixels) / len(pixels)
+        variance = math.fsum((v - mean) ** 2 for v in pixels) / len(pixels)
+        scale = float(gamma[c % len(gamma)]) / math.sqrt(variance + epsilon)
+        y[n, c] = scale * (x[n, c] - mean) + float(beta[c % len(beta)])
+    return y
+
+
+@pytest.mark.parametrize("channels", [3, 1])
+@pytest.mark.parametrize("epsilon", [1e-5, 0.5])
+@pytest.mark.parametrize("shape", [(2, 5, 7, 3), (1, 1, 1, 3), (2, 3, 9), (1, 3, 1)])
+def test_channels_get_mean_and_variance(
+    shape: tuple[int, ...], epsilon: float, channels: int
+) -> None:
+    x = (RNG.normal(size=shape) * 3 + 20).astype(np.float32)
+    gamma, beta = factors(channels), factors(channels)
+    (ours,) = run_reference(InstanceNorm, [x, gamma, beta], epsilon=epsilon)
+    first = np.moveaxis(x, -1, 1) if x.ndim == 4 else x
+    wanted = looped(first, gamma, beta, epsilon)
+    wanted = np.moveaxis(wanted, 1, -1) if x.ndim == 4 else wanted
+    np.testing.assert_allclose(ours, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_instance_norm_applies_its_activation() -> None:
+    x, one = factors(24).reshape(1, 4, 3, 2), np.ones(1, np.float32)
+    (plain,) = run_reference(InstanceNorm, [x, one, one], epsilon=1e-3)
+    relu = ActivationFunctionType.RELU
+    (cut,) = run_reference(InstanceNorm, [x, one, one], epsilon=1e-3, activation=relu)
+    assert plain.min() < 0
+    np.testing.assert_array_equal(cut, np.maximum(plain, 0))
+
+
+def test_instance_norm_keeps_unknown_dimensions() -> None:
+    graph = Graph()
+    x, gamma = graph.add_input("x", (None, 8, None, None)), graph.add_input("gamma", (5,))
+    assert InstanceNorm(x, gamma, gamma).infer_shape() == (None, 8, None, None)
+
+
+@pytest.mark.parametrize(
+    ("shape", "gamma", "beta", "message"),
+    [
+        ((1, 2, 2, 3), (4,), (3,), "gamma has 4 elements, input has 3 channels"),
+        ((1, 3, 2), (3,), (2,), "beta has 2 elements, input has 3 channels"),
+        ((1, 3), (3,), (3,), r"input has shape \[1,3\], rank 3 or 4 is needed"),
+        ((1, 2, 2, 3), (1, 3), (3,), r"gamma has shape \[1,3\], rank 1 is needed"),
+    ],
+)
+def test_instance_norm_refuses_operands_that_do_not_fit(
+    shape: tuple[int, ...], gamma: tuple[int, ...], beta: tuple[int, ...], message: str
+) -> None:
+    with pytest.raises(ShapeError, match=message):
+        run_reference(InstanceNorm, [np.ones(s, np.float32) for s in (shape, gamma, beta)])

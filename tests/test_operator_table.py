@@ -1,0 +1,122 @@
+"""docs/operators.md: which operators there are and what computes them, as the registry knows it.
+
+After a change that adds an operator or a kernel:
+
+    python3 -m tests.test_operator_table > docs/operators.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import luciole.ir.ops  # noqa: F401  # registers every operator class
+from luciole.ir import CUSTOM_OPS, OPS, Op, TensorType
+from luciole.kernels import registry
+from luciole.schema.enums import BuiltinOperator
+
+PAGE = Path(__file__).parent.parent / "docs" / "operators.md"
+
+HEAD = """\
+# Operators
+
+Generated from the registry of operators and kernels; a test compares it. Every operator that is listed is read from and written to
+.circle and .tflite without loss, has its shapes and element types inferred (extents may be unknown), and has a NumPy kernel with exact
+semantics for the element types named; for some of them there is a compiled kernel too, which is used where shapes are known before the
+model runs. An element type that is not named is refused with a sentence.
+
+Types are f32 (FLOAT32), i8 (INT8), u8 (UINT8) and so on; "f32 i8 f32" is one type for each operand with data, "any" every type that
+NumPy has. 8 and 16 bit integers are quantized tensors where TFLite has them so, and computed bit for bit as its reference kernels do.
+"""
+
+TAIL = """\
+
+## Kept as they are
+
+These are read, shown and written again with everything they hold, but cannot run: {names}.
+
+CUSTOM operators run where a function is registered for them: see [operators of your own](custom-operators.md).
+"""
+
+LUCI = """
+ABS ADD ADD_N ARG_MAX ARG_MIN AVERAGE_POOL_2D BATCH_TO_SPACE_ND BATCH_MATMUL
+BIDIRECTIONAL_SEQUENCE_LSTM BROADCAST_TO CAST CEIL CONCATENATION CONV_2D COS CUMSUM CUSTOM DENSIFY
+DEPTH_TO_SPACE DEPTHWISE_CONV_2D DEQUANTIZE DIV ELU EQUAL EXP EXPAND_DIMS FAKE_QUANT FILL FLOOR
+FLOOR_DIV FLOOR_MOD FULLY_CONNECTED GATHER GATHER_ND GELU GREATER GREATER_EQUAL GRU HARD_SWISH IF
+L2_NORMALIZATION L2_POOL_2D LEAKY_RELU LESS LESS_EQUAL LOCAL_RESPONSE_NORMALIZATION LOG
+LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC LOG_SOFTMAX MATRIX_DIAG MAX_POOL_2D MATRIX_SET_DIAG
+MAXIMUM MEAN MINIMUM MIRROR_PAD MUL NEG NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5 NOT_EQUAL
+ONE_HOT PACK PAD PADV2 POW PRELU QUANTIZE RANGE RANK REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD
+RELU RELU_0_TO_1 RELU6 RELU_N1_TO_1 RESHAPE RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR
+REVERSE_SEQUENCE REVERSE_V2 ROUND RSQRT SCATTER_ND SEGMENT_SUM SELECT SELECT_V2 SHAPE SIGN SIN
+SLICE SOFTMAX SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPARSE_TO_DENSE SPLIT SPLIT_V SQRT SQUARE
+SQUARED_DIFFERENCE SQUEEZE STRIDED_SLICE SUB SUM SVDF TANH TILE TOPK_V2 TRANSPOSE TRANSPOSE_CONV
+UNIDIRECTIONAL_SEQUENCE_LSTM UNIQUE UNPACK WHERE WHILE ZEROS_LIKE BCQ_FULLY_CONNECTED BCQ_GATHER
+INSTANCE_NORM RMS_NORM ROPE
+"""
+"""The operators that ONE's IR has, CUSTOM among them."""
+
+_SHORT = {"FLOAT": "f", "UINT": "u", "INT": "i", "COMPLEX": "c"}
+
+
+def page() -> str:
+    """The whole file."""
+    lines = [HEAD, "| operator | NumPy | compiled |", "|---|---|---|"]
+    kernels = _kernels()
+    for cls in sorted({*OPS.values(), *CUSTOM_OPS.values()}, key=_name):
+        found = kernels.get(cls, {})
+        anything = {("any",)} if "stateful" in found else set()
+        reference = _types(found.get("reference", anything))
+        lines.append(f"| {_name(cls)} | {reference} | {_types(found.get('native', set()))} |")
+    missing = sorted(set(BuiltinOperator) - set(OPS), key=lambda code: code.name)
+    names = ", ".join(code.name for code in missing if code != BuiltinOperator.CUSTOM)
+    return "\n".join(lines) + "\n" + TAIL.format(names=names)
+
+
+def _kernels() -> dict[type[Op], dict[str, set[tuple[str, ...]]]]:
+    """For every operator and kind of kernel the signatures, in short."""
+    kernels: dict[type[Op], dict[str, set[tuple[str, ...]]]] = {}
+    for kind, cls, signature in registry.registered():
+        names = tuple(_short(t) for t in signature)
+        kernels.setdefault(cls, {}).setdefault(kind, set()).add(names)
+    return kernels
+
+
+def _name(cls: type[Op]) -> str:
+    """The builtin code, or what files call it behind CUSTOM."""
+    return (cls.code == BuiltinOperator.CUSTOM and cls.custom_code) or cls.code.name
+
+
+def _short(dtype: TensorType) -> str:
+    for long, letter in _SHORT.items():
+        if dtype.name.startswith(long):
+            return letter + dtype.name.removeprefix(long)
+    return dtype.name.lower()
+
+
+def _types(signatures: Iterable[tuple[str, ...]]) -> str:
+    found = set(signatures)
+    everything = {(_short(t),) for t in registry.ANY}
+    if everything <= found:
+        found = (found - everything) | {("any",)}
+    return ", ".join(" ".join(s) or "no data" for s in sorted(found, key=lambda s: (len(s), s)))
+
+
+def test_the_page_is_what_the_registry_says() -> None:
+    """A line that is missing or new here: see the head of this file."""
+    assert PAGE.read_text() == page()
+
+
+def test_every_operator_that_one_has_is_there() -> None:
+    assert set(LUCI.split()) - {code.name for code in OPS} == {"CUSTOM"}
+    assert len(LUCI.split()) == 126
+
+
+def test_most_float_operators_are_compiled() -> None:
+    kernels = _kernels()
+    native = [cls for cls, found in kernels.items() if "native" in found]
+    assert len(native) > len(kernels) / 3
+
+
+if __name__ == "__main__":
+    print(page(), end="")
