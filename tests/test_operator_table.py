@@ -20,13 +20,15 @@ PAGE = Path(__file__).parent.parent / "docs" / "operators.md"
 HEAD = """\
 # Operators
 
-Generated from the registry of operators and kernels; a test compares it. Every operator that is listed is read from and written to
-.circle and .tflite without loss, has its shapes and element types inferred (extents may be unknown), and has a NumPy kernel with exact
-semantics for the element types named; for some of them there is a compiled kernel too, which is used where shapes are known before the
-model runs. An element type that is not named is refused with a sentence.
+Generated from the registry of operators and kernels; a test compares it. Every operator that is
+listed is read from and written to .circle and .tflite without loss, has its shapes and element
+types inferred (extents may be unknown), and has a NumPy kernel with exact semantics for the
+element types named; for some of them there is a compiled kernel too, which is used where shapes
+are known before the model runs. An element type that is not named is refused with a sentence.
 
-Types are f32 (FLOAT32), i8 (INT8), u8 (UINT8) and so on; "f32 i8 f32" is one type for each operand with data, "any" every type that
-NumPy has. 8 and 16 bit integers are quantized tensors where TFLite has them so, and computed bit for bit as its reference kernels do.
+Types are f32 (FLOAT32), i8 (INT8), u8 (UINT8) and so on; "f32 i8 f32" is one type for each
+operand with data, "any" every type that NumPy has. 8 and 16 bit integers are quantized tensors
+where TFLite has them so, and computed bit for bit as its reference kernels do.
 """
 
 TAIL = """\
@@ -35,7 +37,8 @@ TAIL = """\
 
 These are read, shown and written again with everything they hold, but cannot run: {names}.
 
-CUSTOM operators run where a function is registered for them: see [operators of your own](custom-operators.md).
+CUSTOM operators run where a function is registered for them: see
+[operators of your own](custom-operators.md).
 """
 
 LUCI = """
