@@ -17,7 +17,7 @@ from luciole.kernels.state import State
 if TYPE_CHECKING:
     from luciole.interpreter.plan import Plan
 
-DEFAULT_LOOP_LIMIT = 1_000_000
+DEFAULT_LOOP_LIMIT = 100_000
 """Steps that a WHILE may do unless the caller raises it."""
 
 MOST_PLANS = 16

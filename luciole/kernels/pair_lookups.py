@@ -73,14 +73,8 @@ def register(cls: type[Op], *types: TensorType) -> None:
         return loops.step(found, [*record, table.ctypes.data], 8, z.size, (cut.around, table))
 
 
-for _both in (
-    PRelu,
-    comparisons.Less,
-    comparisons.LessEqual,
-    comparisons.Greater,
-    comparisons.GreaterEqual,
-    comparisons.Equal,
-    comparisons.NotEqual,
-):
-    register(_both, TensorType.INT8, TensorType.UINT8)
+_BOTH: tuple[type[Op], ...] = (PRelu, *comparisons.COMPARISONS)
+
+for _cls in _BOTH:
+    register(_cls, TensorType.INT8, TensorType.UINT8)
 register(ops.SquaredDifference, TensorType.INT8)

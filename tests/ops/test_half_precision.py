@@ -27,12 +27,7 @@ BINARY = (
     elementwise_binary.Mul,
     elementwise_binary.Maximum,
     elementwise_binary.Minimum,
-    comparisons.Less,
-    comparisons.LessEqual,
-    comparisons.Greater,
-    comparisons.GreaterEqual,
-    comparisons.Equal,
-    comparisons.NotEqual,
+    *comparisons.COMPARISONS,
 )
 
 

@@ -25,14 +25,6 @@ ARITHMETIC = (
     elementwise_binary.Mul,
     elementwise_binary.Div,
 )
-COMPARISONS = (
-    comparisons.Less,
-    comparisons.LessEqual,
-    comparisons.Greater,
-    comparisons.GreaterEqual,
-    comparisons.Equal,
-    comparisons.NotEqual,
-)
 GRIDS = ((0.05, 3, 0.02, -7, 0.1, 11), (0.7, -128, 0.7, 127, 1.3, 0), (1e-3, 5, 0.4, 0, 0.03, -20))
 """Scale and zero point of both operands and of the result, for INT8."""
 
@@ -105,7 +97,9 @@ def test_powers_of_two_of_16_bits_are_shifted(cls: type[Op], shifts: tuple[int, 
     same(cls, pair, affine=operands, results=[Affine(2.0**-9)], pot_scale_int16=False)
 
 
-@pytest.mark.parametrize("cls", [elementwise_binary.Add, elementwise_binary.Mul, *COMPARISONS[:5]])
+@pytest.mark.parametrize(
+    "cls", [elementwise_binary.Add, elementwise_binary.Mul, *comparisons.COMPARISONS[:5]]
+)
 def test_16_bits_without_scales_are_plain_numbers(cls: type[Op]) -> None:
     same(cls, every_pair(INT16))
 
@@ -142,7 +136,7 @@ def test_squared_difference_is_that_of_litert(grid: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [INT8, UINT8, INT16])
 @pytest.mark.parametrize("grid", GRIDS)
-@pytest.mark.parametrize("cls", COMPARISONS)
+@pytest.mark.parametrize("cls", comparisons.COMPARISONS)
 def test_comparisons_are_those_of_litert(cls: type[Op], dtype: TensorType, grid: Any) -> None:
     same(cls, every_pair(dtype), affine=affine(dtype, *grid)[0])
 

@@ -123,12 +123,7 @@ def test_functions_of_bytes_are_those_of_the_reference(
 
 LOOKED_UP = (
     PRelu,
-    comparisons.Less,
-    comparisons.LessEqual,
-    comparisons.Greater,
-    comparisons.GreaterEqual,
-    comparisons.Equal,
-    comparisons.NotEqual,
+    *comparisons.COMPARISONS,
     elementwise_binary.SquaredDifference,
 )
 

@@ -33,3 +33,13 @@ class Equal(Comparison, code=BuiltinOperator.EQUAL, options="EqualOptions"):
 
 class NotEqual(Comparison, code=BuiltinOperator.NOT_EQUAL, options="NotEqualOptions"):
     """x != y."""
+
+
+COMPARISONS: tuple[type[Comparison], ...] = (
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Equal,
+    NotEqual,
+)

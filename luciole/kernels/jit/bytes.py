@@ -104,7 +104,7 @@ def store_bytes(typing_context: Any, x: Any, low: Any, high: Any, address: Any, 
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         narrow = _cut_off(builder, *args[:3])
-        store_first_bytes(builder, narrow, args[3], lanes_before(builder, args[4], 0))
+        store_first_bytes(builder, narrow, args[3], args[4])
         return context.get_dummy_value()
 
     return types.void(VECTOR, types.int64, types.int64, types.int64, types.int64), generate

@@ -233,7 +233,7 @@ def write_rounded(typing_context: Any, x: Any, inverse: Any, to: Any, count: Any
         values = builder.select(builder.fcmp_ordered(">", values, low), values, low)
         values = builder.select(builder.fcmp_ordered("<", values, high), values, high)
         number = builder.add(builder.fptosi(values, INTS), ir.Constant(INTS, [128] * LANES))
-        store_first_bytes(builder, builder.trunc(number, BYTES), to, inside)
+        store_first_bytes(builder, builder.trunc(number, BYTES), to, count)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.float32, types.int64, types.int64), generate
@@ -266,9 +266,8 @@ def turn_first_bytes(typing_context: Any, x: Any, to: Any, turned: Any, count: A
         x, to, turned, count = args
         inside = lanes_before(builder, count, 0)
         bits = wide_splat(builder, builder.trunc(turned, BYTES.element), LANES)
-        store_first_bytes(
-            builder, builder.xor(load_first_bytes(builder, x, inside), bits), to, inside
-        )
+        given = load_first_bytes(builder, x, inside)
+        store_first_bytes(builder, builder.xor(given, bits), to, count)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, types.int64), generate

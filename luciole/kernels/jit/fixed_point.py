@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from luciole.kernels.jit.masked import lanes_before, store_first_bytes
+from luciole.kernels.jit.masked import store_first_bytes
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64, intrinsic, types
 from luciole.kernels.jit.vectors import (
@@ -241,7 +241,6 @@ def _write(builder: Any, results: Any, places: Any, count: Any, vectors: int) ->
                 place = pointer(builder, address, BYTES, LANES * v)
                 builder.store(result, place).align = 1
         with rest:
-            inside = [lanes_before(builder, count, LANES * v) for v in range(vectors)]
             for result, (address, v) in zip(results, places, strict=True):
                 there = builder.add(address, ir.Constant(I64, LANES * v))
-                store_first_bytes(builder, result, there, inside[v])
+                store_first_bytes(builder, result, there, count, LANES * v)
