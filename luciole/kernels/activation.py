@@ -25,7 +25,8 @@ def activate(x: Array, activation: ActivationFunctionType) -> Array:
     if activation == ActivationFunctionType.RELU6:
         return np.clip(x, x.dtype.type(0), x.dtype.type(6))
     if activation == ActivationFunctionType.RELU_N1_TO_1:
-        return np.clip(x, x.dtype.type(-1), x.dtype.type(1))
+        lowest = 0 if x.dtype.kind == "u" else -1
+        return np.clip(x, x.dtype.type(lowest), x.dtype.type(1))
     if activation == ActivationFunctionType.TANH and x.dtype.kind == "f":
         return np.tanh(x)
     raise UnsupportedError(f"fused activation {activation.name} is not supported for {x.dtype}")

@@ -14,12 +14,13 @@ import numpy as np
 
 from luciole.exporters import to_bytes
 from luciole.importers.circle import import_model, sound
-from luciole.interpreter import Interpreter, Observer
+from luciole.interpreter import Interpreter
 from luciole.ir import Array, LucioleError, Model
 from luciole.ir.text import describe, dump_lines
 from luciole.schema.dialect import CIRCLE
 from luciole.schema.reader import read
 from luciole.schema.writer import write
+from tests.fuzz.compiled import Compared
 from tests.fuzz.models import contents, kinds, random_model
 from tests.fuzz.mutations import Rng, damage_tables, damaged_bytes, hurting, unaligned
 
@@ -148,7 +149,9 @@ def _run_resized(interpreter: Interpreter, rng: Rng) -> None:
 
 
 def _with_all_tensors_kept(interpreter: Interpreter) -> list[Array]:
-    """The outputs of a run in which no tensor takes another one's place, step by step."""
+    """The outputs of a run in which no tensor takes another one's place, step by step, every
+    compiled one compared with NumPy.
+    """
     other = Interpreter(
         interpreter.model,
         memory_limit=16 * MEMORY_LIMIT,
@@ -156,11 +159,14 @@ def _with_all_tensors_kept(interpreter: Interpreter) -> list[Array]:
         keep_tensors=True,
     )
     other.allocate_tensors()
-    other.attach_observer(Observer())
+    compared = Compared(other.plan)
+    other.attach_observer(compared)
     for number, value in enumerate(interpreter.graph.values):
         if value.is_input and not value.is_variable:
             other.set_tensor(number, interpreter.get_tensor(number))
     other.invoke()
+    if compared.differences:
+        raise BrokenPromiseError(compared.differences[0])
     return _outputs(other)
 
 

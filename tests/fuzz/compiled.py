@@ -1,0 +1,61 @@
+"""Compiled kernels against the NumPy ones, operator by operator, on what a run gave each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.interpreter import Observer, Plan
+from luciole.ir import Array, Op, Value
+from luciole.kernels import registry
+
+_RELATIVE = 1e-4
+"""How far floats may be apart, of the largest finite one: sums have another order."""
+
+
+class Compared(Observer):
+    """Computes every compiled step of a plan that keeps its tensors once more by NumPy.
+
+    ``differences`` has a line for each result that differs; floats may by rounding.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.differences: list[str] = []
+        self._plan = plan
+        self._steps = iter(plan.steps)
+        self._operands: list[Array | None] = []
+
+    def before_operator(self, op: Op) -> None:
+        """Keep the operands: a step may write over one."""
+        self._step = next(self._steps)
+        self._operands = [None if v is None else self._contents(v).copy() for v in op.operands]
+
+    def after_operator(self, op: Op) -> None:
+        """Compare the results."""
+        if self._step.native is None:
+            return
+        wanted = registry.call(self._step.reference, self._step.op, self._operands)
+        for value, array in zip(op.results, wanted, strict=True):
+            found = self._contents(value)
+            if not alike(found, array):
+                shown = [a.ravel()[:8].tolist() for a in (found, array)]
+                self.differences.append(f"{op}: compiled {shown[0]}, NumPy {shown[1]}")
+
+    def _contents(self, value: Value) -> Array:
+        array = self._plan.array(value)
+        assert array is not None  # every tensor is kept
+        return array
+
+
+def alike(found: Array, wanted: Array) -> bool:
+    """Whether two results are the same. Infinite and no number are alike: by another order of
+    additions infinities meet or do not.
+    """
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        return False
+    if found.dtype.kind not in "fc":
+        return bool(np.array_equal(found, wanted))
+    finite = np.isfinite(wanted)
+    if not np.array_equal(finite, np.isfinite(found)):
+        return False
+    reach = np.abs(wanted[finite]).max(initial=0)
+    return np.allclose(found[finite], wanted[finite], rtol=_RELATIVE, atol=_RELATIVE * reach)
