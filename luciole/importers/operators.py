@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
-from flatbuffers import flexbuffers
+import numpy as np
 
 from luciole.ir import CUSTOM_OPS, OPS, Graph, Op, ShapeError, UnknownOp, Value
 from luciole.ir.op import Field, FileOptions
+from luciole.ir.text_flexbuffer import read_map
 from luciole.schema import tables
 from luciole.schema.enums import BuiltinOperator
 
@@ -103,24 +104,24 @@ def _value(field: Field, stored: Any) -> Any:
 
 
 def _from_map(cls: type[Op], raw: bytes) -> dict[str, Any]:
-    try:
-        options = flexbuffers.Loads(raw)
-    except (
-        Exception
-    ) as error:  # the decoder documents no errors of its own, and the bytes are untrusted
-        raise _NotUnderstoodError(f"custom options are no FlexBuffer: {error}") from None
-    if not isinstance(options, dict):
+    options = read_map(raw)
+    if options is None:
         raise _NotUnderstoodError("custom options are no FlexBuffer map")
     fields = [f for f in cls.attr_fields() if f.schema_name in options]
-    return {f.name: _number(f, options[f.schema_name]) for f in fields}
+    return {f.name: _number(cls, f, options[f.schema_name]) for f in fields}
 
 
-def _number(field: Field, stored: Any) -> Any:
+def _number(cls: type[Op], field: Field, stored: Any) -> Any:
+    """A number of a map as the attribute's type, as exact as an options table holds it."""
     if not isinstance(stored, int | float):
         raise _NotUnderstoodError(f"{field.schema_name} is {stored!r}, expected a number")
     try:
-        return type(field.default)(stored)
+        number = type(field.default)(stored)
     except (ValueError, OverflowError):
         raise _NotUnderstoodError(
             f"{field.schema_name} is {stored}, which has no meaning"
         ) from None
+    if cls.options is None or not isinstance(number, float):
+        return number
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))

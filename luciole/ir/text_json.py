@@ -86,7 +86,7 @@ def jsonable(value: Any, numbers: Numbering | None = None) -> Any:
     if isinstance(value, dict):
         return {utf8(str(k)): jsonable(v, numbers) for k, v in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return jsonable(value.tolist(), numbers)
+        return jsonable(value.tolist(), numbers) if value.size else []  # [2^30,0] has many rows
     return [jsonable(v, numbers) for v in value]
 
 

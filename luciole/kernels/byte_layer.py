@@ -17,7 +17,7 @@ from luciole.kernels.float_tiling import SMALL, Tiling
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.memory import Memory
-from luciole.kernels.pixel_tiles import Case, cases, tables
+from luciole.kernels.pixel_tiles import Case, Table, cases, joined, tables
 from luciole.kernels.registry import NativeStep
 from luciole.kernels.sequence import Part, in_sequence
 from luciole.kernels.spans import Axis
@@ -49,6 +49,14 @@ class Side:
         needed = (outputs - 1) * stride + (kernel - 1) * dilation + 1
         extent = max(needed, before + size)
         return cls(size, before, Axis.of(extent, kernel, stride, dilation, Padding.VALID))
+
+
+@dataclass(frozen=True)
+class Line:
+    """Tiles of pixels side by side, of at most 16 outputs, and the kernel for them."""
+
+    pixels: int
+    kernel: Kernel
 
 
 @dataclass
@@ -94,22 +102,24 @@ class ByteLayer:
         blocks: Callable[[int], Sequence[Array]],
         limits: int,
         last: int = 0,
+        line: Line | None = None,
     ) -> NativeStep:
         """What ``first`` writes, then windows over groups of channels by the kernel for tiles of so
         many pixels and vectors.
 
         ``weights`` are [groups, o, kernel height, kernel width, depth]. ``blocks`` gives, for the
         outputs in a block, arrays [groups, blocks, ...] of what the kernel reads for each;
-        ``limits`` and ``last`` are addresses that it reads for all.
+        ``limits`` and ``last`` are addresses that it reads for all. Where there is a ``line``, its
+        kernel does all pixels.
         """
         groups, outputs, _, _, depth = weights.shape
         found = cases(self.rows.padded, self.columns.padded)
-        tiling, runs = _tiling(found, outputs, depth), self._runs(weights)
-        steps = (self.x.shape[-1], groups * outputs)
-        cut = tables(found, tiling.pixels, steps, tiling.few, SMALL)
+        tiling, runs = _tiling(found, outputs, depth), self._runs(weights, line)
+        if line is not None:
+            tiling = Tiling(line.pixels, 1)
         kinds = [
-            (kernel(pixels, tiling.vectors), self.memory.keep(table), table)
-            for pixels, table in zip((tiling.pixels, SMALL), cut, strict=True)
+            (compiled, self.memory.keep(table), table)
+            for compiled, table in self._tables(found, tiling, groups * outputs, kernel, line)
             if len(table)
         ]
         walk, lanes, parts = self._walk(runs, tiling.lanes), tiling.lanes, []
@@ -125,16 +135,33 @@ class ByteLayer:
         cycles = len(self.x) * groups * tiling.cycles(found, outputs, -(-depth // FOUR))
         return in_sequence(parts, self.memory.arrays, cycles, first)
 
+    def _tables(
+        self,
+        found: Sequence[Case],
+        tiling: Tiling,
+        outputs: int,
+        kernel: Callable[[int, int], Kernel],
+        line: Line | None,
+    ) -> list[tuple[Kernel, Table]]:
+        """Kernels and the tiles that they run on."""
+        steps = (self.x.shape[-1], outputs)
+        if line is not None:
+            starts = joined(self.rows.padded, self.columns.padded, line.pixels)
+            return [(line.kernel, tables([whole for whole, _ in starts], 1, steps)[0])]
+        cut = tables(found, tiling.pixels, steps, tiling.few, SMALL)
+        made = [kernel(pixels, tiling.vectors) for pixels in (tiling.pixels, SMALL)]
+        return list(zip(made, cut, strict=True))
+
     def _by_block(self, array: Array) -> tuple[int, int]:
         """Where an array [groups, blocks, ...] stands, and the bytes of a block."""
         return self.memory.keep(array), array.nbytes // (array.shape[0] * array.shape[1])
 
-    def _runs(self, weights: Array) -> Array:
+    def _runs(self, weights: Array, line: Line | None) -> Array:
         """Weights whose inputs are neighbours in memory, in steps: [groups, o, kernel height, runs,
-        steps, 4].
+        steps, 4]. Those of a line's taps are apart.
         """
         groups, outputs, height, width, depth = weights.shape
-        joined = groups == 1 and self.columns.padded.dilation == 1
+        joined = groups == 1 and line is None and self.columns.padded.dilation == 1
         runs, length = (1, width * depth) if joined else (width, depth)
         found = np.zeros((groups, outputs, height, runs, -(-length // FOUR) * FOUR), np.int8)
         found[..., :length] = weights.reshape(groups, outputs, height, runs, length)

@@ -14,6 +14,7 @@ from luciole.kernels import jit
 from luciole.kernels.jit import LANES, Record, floats, words
 from luciole.kernels.jit.dots import (
     add_dots,
+    add_line_dots,
     add_taps,
     highest,
     integer_rows,
@@ -24,7 +25,7 @@ from luciole.kernels.jit.dots import (
     write_rounded,
 )
 from luciole.kernels.jit.fixed_point import rescaled, scaled_exactly, write_bytes, write_channels
-from luciole.kernels.jit.pixels import pixels, write_at
+from luciole.kernels.jit.pixels import pixels, side_by_side, write_at
 from luciole.kernels.pixel_tiles import TAP_FIELDS
 
 INFINITY = 0x7F800000
@@ -155,6 +156,34 @@ def integer_windows(count: int, vectors: int, exact: int) -> jit.Kernel:
                 write_bytes(tile, r[7], to, r[15])
 
     return byte_windows
+
+
+@cache
+def integer_lines(count: int, taps: tuple[int, int, int], exact: int) -> jit.Kernel:
+    """At most 16 outputs of ``count`` pixels side by side: taps in a line, pixels' stride in taps,
+    and the bytes of a tap, whose weights are filled up to a multiple of four with zeros.
+    """
+    width, stride, depth = taps
+    size, weights_step = 4 * (2 + TAP_FIELDS), 4 * LANES
+
+    @jit.kernel
+    def byte_lines(r: Record) -> None:
+        for image in range(r[2]):
+            x, y = r[0] + image * r[3], r[1] + image * r[4]
+            for table in range(r[5], r[5] + r[6] * size, size):
+                at = pixels(1, x, table, 1)
+                tile = integer_rows(count, 1, r[18])
+                for ky in range(r[14]):
+                    offset, weights = ky * r[8], r[17] + ky * r[10]
+                    for _ in range((depth + 3) // 4):
+                        tile = add_line_dots(tile, at, offset, weights, width, stride, depth)
+                        offset += 4
+                        weights += weights_step
+                tile = scaled_exactly(tile, r[19]) if exact else rescaled(tile, r[19])
+                to = side_by_side(count, pixels(1, y, table + 4, 1), r[15])
+                write_bytes(tile, r[7], to, r[15])
+
+    return byte_lines
 
 
 @cache

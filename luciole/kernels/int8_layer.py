@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.kernels import dot_tiles
-from luciole.kernels.byte_layer import FOUR, ZERO, ByteLayer, folded
+from luciole.kernels.byte_layer import FOUR, ZERO, ByteLayer, Line, folded
 from luciole.kernels.fixed_point import quantize_multiplier
 from luciole.kernels.float_layer import by_lanes
 from luciole.kernels.int8_rescale import Rescaling
 from luciole.kernels.jit import LANES, Kernel
+from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.registry import NativeStep
 from luciole.kernels.sequence import Part
 from luciole.kernels.spans import Axis
@@ -23,6 +24,12 @@ from luciole.schema.enums import Padding
 
 RESULT_STEPS = 8
 """What results of a pixel cost, in steps of four products."""
+
+MOST_LINE, LEAST_LINE = 16, 8
+"""Neighbours whose sums are kept in registers at a time."""
+
+MOST_TAPS = 8
+"""Taps of a line whose weights are kept there with them."""
 
 Longs = NDArray[np.int64]
 Blocks = Callable[[int], "tuple[Array, ...]"]
@@ -153,7 +160,27 @@ class IntegerLayer(ByteLayer):
             return dot_tiles.integer_windows(pixels, vectors, int(exact))
 
         blocks: Blocks = outputs.exact if exact else outputs.fixed
-        return self.windows(self.copying(), centred, kernel, blocks, self.limits())
+        line = self._line(centred, exact=exact)
+        return self.windows(self.copying(), centred, kernel, blocks, self.limits(), line=line)
+
+    def _line(self, weights: Array, *, exact: bool) -> Line | None:
+        """Tiles of neighbours that share inputs, where outputs alone are too few to hide that they
+        are read.
+        """
+        groups, outputs, _, width, depth = weights.shape
+        columns = self.columns.padded
+        few = groups == 1 and outputs <= LANES and vector_registers() > MOST_LINE
+        steps = width * -(-depth // FOUR)
+        filled = steps > -(-width * depth // FOUR)
+        if not few or filled or columns.dilation > 1 or not 1 < width <= MOST_TAPS:
+            return None
+        sizes = range(min(MOST_LINE, columns.outputs), LEAST_LINE - 1, -1)
+        count = min(sizes, key=lambda n: -(-columns.outputs // n) * n, default=0)
+        reads = (count - 1) * columns.stride + 2 * width
+        if reads >= count * width:
+            return None
+        taps = (width, columns.stride, depth)
+        return Line(count, dot_tiles.integer_lines(count, taps, int(exact)))
 
     def _together(self, weights: Array) -> int:
         """How many neighbours of few outputs are quickest as one pixel of many."""

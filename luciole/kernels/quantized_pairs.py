@@ -13,12 +13,13 @@ from typing import TypeVar
 import numpy as np
 
 from luciole.ir import Array, LucioleError, Op
+from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
 from luciole.kernels.fixed_point import per_tensor, quantize_multiplier
 from luciole.kernels.jit import LANES, Pointer, Record
-from luciole.kernels.jit.byte_functions import summed
+from luciole.kernels.jit.byte_functions import looks_up_many, sum_64, summed
 from luciole.kernels.jit.bytes import (
     in_lanes,
     load_all_bytes,
@@ -46,6 +47,9 @@ SUM, PRODUCT, LARGER = int(Function.SUM), int(Function.PRODUCT), int(Function.LA
 
 LEFT = 20
 """By how many bits sums are finer than the coarser operand."""
+
+WIDE = 64
+"""Bytes in one register of 512 bits."""
 
 HALF = (1 << 30, 0, 0, 0)
 """The factor 1/2 as ``rounding`` has it."""
@@ -108,18 +112,34 @@ def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
 
 @jit.merged
 def _sums(r: Record, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
-    """A line of sums, 16 at a time."""
+    """A line of sums: 64 at a time where there are constants for it, then 16."""
+    count = r[3]
+    if left and right and looks_up_many() and r[15]:
+        for _ in range(count // WIDE):
+            sum_64(z, x, y, r[15])
+            x += WIDE
+            y += WIDE
+            z += WIDE
+        count %= WIDE
+    if count:
+        _sums_by_16(r, z, x, y, count, kind, left, right)
+
+
+@jit.merged
+def _sums_by_16(
+    r: Record, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
+) -> None:
     p, q = in_lanes(np.int64(integers_at(x, kind)[0])), in_lanes(np.int64(integers_at(y, kind)[0]))
     low, high, constants = r[12], r[13], r[14]
-    for first in range(0, r[3] - LANES + 1, LANES):
+    for first in range(0, count - LANES + 1, LANES):
         if left:
             p = load_all_bytes(x + first, kind)
         if right:
             q = load_all_bytes(y + first, kind)
         store_all_bytes(summed(p, q, constants), low, high, z + first)
-    rest = r[3] % LANES
+    rest = count % LANES
     if rest:
-        done = r[3] - rest
+        done = count - rest
         if left:
             p = load_bytes(x + done, rest, 0, kind)
         if right:
@@ -188,8 +208,8 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     """What the kernel of x + sign y needs to know: limits and the address of constants. None where
     the result's factor is 1 or more.
 
-    The constants are those of ``jit.bytes.summed``: the coarser operand's factor is 1/2, so that it
-    is only shifted, and the other one's product has two parts that fit into int32.
+    The constants are those of ``jit.byte_functions.summed``: the coarser operand's factor is 1/2,
+    so that it is only shifted, and the other one's product has two parts that fit into int32.
     """
     found = Sum.of(op, LEFT)
     points, factors, grid = found.zero_points, found.factors, found.grid
@@ -205,8 +225,32 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     constants = [step, upper, lower, 1024 - points[fine] * lower, -points[fine] * upper, *fine_rest]
     constants += [signs[1], (1 << 31) - points[coarse] * step]
     constants += [2 * multiplier, (1 << 31) - (multiplier << 32), *rest, grid.zero_point]
-    table = np.array(constants, np.int64)
-    return Parameters([*grid.limits, table.ctypes.data], (table,), not is_first)
+    table, wide = np.array(constants, np.int64), _wide_constants(found, coarse, signs)
+    place = 0 if wide is None else wide.ctypes.data
+    owns = (table,) if wide is None else (table, wide)
+    return Parameters([*grid.limits, table.ctypes.data, place], owns, not is_first)
+
+
+def _wide_constants(found: Sum, coarse: int, signs: tuple[int, int]) -> Array | None:
+    """What ``jit.byte_functions.sum_64`` reads: for every byte of the finer operand an int32, its
+    lowest bytes first; which bits of the coarser one are turned so that it is signed and added;
+    multiplier, addend and shift; limits. None where nothing is shifted.
+    """
+    multiplier, half, _, bits = rounding(found.factors[2])
+    if not bits:
+        return None
+    dtype = NUMPY[found.grid.dtype]
+    raised, zero = 128 + np.iinfo(dtype).min, found.zero_points[coarse]
+    turned = raised if signs[0] > 0 else 255 ^ raised
+    begin = raised - zero if signs[0] > 0 else zero - raised + 1
+    every = np.arange(256, dtype=np.uint8).view(dtype)
+    steps = found.scaled(every, 1 - coarse).astype(np.int64)
+    fine = signs[1] * steps + (begin << (LEFT - 1)) + (1 << 31)
+    planes = fine.astype(np.uint32).view(np.uint8).reshape(256, 4).T
+    addend = (1 << 31) + ((half - 1) << 32) - (multiplier << 32)
+    limits = [n - raised for n in (found.grid.zero_point, *found.grid.limits)]
+    numbers = np.array([turned, 2 * multiplier, addend, bits, *limits, raised], np.int64)
+    return np.concatenate([np.ascontiguousarray(planes).reshape(-1).view(np.int64), numbers])
 
 
 def product_parameters(op: ops.Mul) -> Parameters | None:

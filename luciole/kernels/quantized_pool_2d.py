@@ -18,9 +18,12 @@ from luciole.kernels.jit.byte_functions import quotients
 from luciole.kernels.jit.bytes import (
     in_lanes,
     larger,
+    larger_of_64,
+    load_64,
     load_all_bytes,
     load_bytes,
     plus,
+    store_64,
     store_bytes,
 )
 from luciole.kernels.pool_2d import walk, windows
@@ -56,6 +59,9 @@ def max_pool_2d(op: MaxPool2D, x: Array) -> Array:
 
 
 SMALL = (TensorType.INT8, TensorType.UINT8)
+WIDE = 64
+"""Channels whose largest bytes are found at a time."""
+
 MOST_TAPS = 1 << 15
 """Bytes of a window whose sum single precision divides exactly."""
 
@@ -100,11 +106,29 @@ def _kernel(kind: int, is_mean: int) -> jit.Kernel:
                 across = longs(r[11] + 16 * column)
                 x = r[1] + image * r[5] + row[0] * r[6] + across[0] * r[7]
                 y = r[0] + channels * (line * columns + column)
-                for first in range(0, channels, LANES):
+                done = 0
+                if not is_mean:
+                    done = channels // WIDE * WIDE
+                    for first in range(0, done, WIDE):
+                        _largest(r, y + first, x + first, row[1], across[1], kind)
+                for first in range(done, channels, LANES):
                     lanes = min(channels - first, LANES)
                     _window(r, y + first, x + first, lanes, row[1], across[1], kind, is_mean)
 
     return quantized_pool_2d
+
+
+@jit.merged
+def _largest(r: Record, y: int, x: int, rows: int, columns: int, kind: int) -> None:
+    """The largest of rows and columns of taps, for 64 channels; there is one."""
+    found = load_64(x)
+    for _ in range(rows):
+        tap = x
+        for _ in range(columns):
+            found = larger_of_64(found, load_64(tap), kind)
+            tap += r[7]
+        x += r[6]
+    store_64(found, r[12], r[13], y, kind)
 
 
 @jit.merged

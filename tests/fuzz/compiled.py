@@ -36,6 +36,8 @@ class Compared(Observer):
         wanted = registry.call(self._step.reference, self._step.op, self._operands)
         for value, array in zip(op.results, wanted, strict=True):
             found = self._contents(value)
+            if op.kind.startswith("LQ_") and not np.isfinite(array).all():
+                continue  # an absurd offset overflows in one order of additions, not in another
             if not alike(found, array):
                 shown = [a.ravel()[:8].tolist() for a in (found, array)]
                 self.differences.append(f"{op}: compiled {shown[0]}, NumPy {shown[1]}")

@@ -78,6 +78,27 @@ def test_compiled_layers_of_any_extents_equal_the_reference(seed: int) -> None:
     check(random_layer(seed))
 
 
+@pytest.mark.parametrize("dtype", [INT8, UINT8])
+@pytest.mark.parametrize(
+    ("columns", "weights", "stride"),
+    [
+        (16, (16, 3, 3, 16), 1),
+        (37, (13, 2, 3, 8), 1),
+        (12, (16, 3, 3, 3), 1),
+        (40, (9, 3, 5, 4), 2),
+        (30, (16, 2, 8, 4), 3),
+        (26, (7, 3, 3, 12), 1),
+    ],
+)
+def test_neighbours_that_share_inputs_equal_the_reference(
+    columns: int, weights: tuple[int, int, int, int], stride: int, dtype: TensorType
+) -> None:
+    options = convolution((2, stride), padding=Padding(columns % 4 // 2))
+    shape = (2, 7, columns, weights[-1])
+    zero = 128 if dtype == UINT8 else 0
+    check(layer(Conv2D, shape, weights, 1, dtype, weights_zero=zero, **options))
+
+
 @pytest.mark.parametrize("cls", [Conv2D, DepthwiseConv2D])
 def test_compiled_layers_saturate_like_the_reference(cls: type[Op]) -> None:
     """Results far beyond what bytes hold, and outputs that are too small to be seen."""

@@ -25,6 +25,8 @@ CASES = (
     ((1, 9, 9, 16), (5, 5), (3, 3), Padding.SAME),
     ((0, 4, 4, 3), (2, 2), (1, 1), Padding.VALID),
     ((3, 25, 25, 64), (25, 5), (25, 5), Padding.VALID),
+    ((2, 5, 7, 64 + 17), (3, 2), (2, 1), Padding.SAME),
+    ((1, 4, 6, 128), (2, 2), (2, 2), Padding.VALID),
 )
 """Shape, window, strides (height, width) and padding."""
 
@@ -61,8 +63,8 @@ def test_fused_activations_of_pools_are_those_of_litert(
 ) -> None:
     point = {TensorType.INT8: -20, TensorType.UINT8: 110, TensorType.INT16: 0}[dtype]
     grid = Affine(0.05 if dtype != TensorType.INT16 else 0.0003, point)
-    given = pooled(CASES[1], activation) | {"affine": [grid], "results": [grid]}
-    x = image(dtype, CASES[1][0])
+    given = pooled(CASES[6], activation) | {"affine": [grid], "results": [grid]}
+    x = image(dtype, CASES[6][0])
     ours, theirs = run_reference(cls, [x], **given)[0], run_litert(cls, [x], **given)[0]
     np.testing.assert_array_equal(ours, theirs)
     if dtype != TensorType.INT16:

@@ -7,7 +7,9 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from luciole.kernels.jit.bytes import LONGS, VECTOR, in_all
+from luciole.kernels.jit.bytes import LONGS, MANY, VECTOR, in_all
+from luciole.kernels.jit.dots import together
+from luciole.kernels.jit.fixed_point import Limits, packed
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64, intrinsic, types
 from luciole.kernels.jit.vectors import (
@@ -21,8 +23,6 @@ from luciole.kernels.jit.vectors import (
     wide_shuffle,
     wide_splat,
 )
-
-MANY = ir.VectorType(ir.IntType(8), 4 * LANES)
 
 
 @intrinsic
@@ -104,6 +104,11 @@ class _Constants:
         """A number in 16 lanes of int32."""
         return splat(self._builder, self._builder.trunc(self._number(place), I32))
 
+    def many(self, place: int) -> Any:
+        """A number in 64 lanes of bytes."""
+        number = self._builder.trunc(self._number(place), MANY.element)
+        return wide_splat(self._builder, number, 4 * LANES)
+
     def long(self, place: int) -> Any:
         """A number in 8 lanes of int64."""
         return wide_splat(self._builder, self._number(place), LANES // 2)
@@ -149,20 +154,67 @@ def look_up_64(typing_context: Any, to: Any, x: Any, table: Any) -> Any:
         to, x, table = args
         if "avx512vbmi" not in features():
             return context.get_dummy_value()
-        given = builder.load(pointer(builder, x, MANY))
-        given.align = 1
-        quarters = []
-        for k in range(4):
-            quarters.append(builder.load(pointer(builder, table, MANY, 64 * k)))
-            quarters[-1].align = 1
-            quarters[-1].set_metadata("invariant.load", builder.module.add_metadata([]))
-        lower, upper = (_of_two(builder, given, *quarters[k : k + 2]) for k in (0, 2))
-        is_upper = builder.icmp_signed("<", given, ir.Constant(MANY, [0] * 64))
-        found = builder.select(is_upper, upper, lower)
+        found = _looked_up(builder, _many(builder, x), table, 0)
         builder.store(found, pointer(builder, to, MANY)).align = 1
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def sum_64(typing_context: Any, to: Any, x: Any, y: Any, constants: Any) -> Any:
+    """Write the sums of 64 bytes and 64 others; only where ``looks_up_many``. Its constants, see
+    ``luciole.kernels.quantized_pairs``, stand at an address.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        to, x, y, constants = args
+        if "avx512vbmi" not in features():
+            return context.get_dummy_value()
+        given, none = _Constants(builder, constants), ir.Constant(MANY, None)
+        coarse = builder.xor(_many(builder, x), given.many(128))
+        fine, index = [], _many(builder, y)
+        for plane in range(4):
+            fine.append(_looked_up(builder, index, constants, 256 * plane))
+        vectors = zip(
+            together(builder, [none, none, none, coarse]), together(builder, fine), strict=True
+        )
+        steps = [_steps_of_sum(builder, upper, rest, given) for upper, rest in vectors]
+        limits = Limits(builder, builder.add(constants, ir.Constant(I64, 8 * 132)))
+        found = packed(builder, gather(builder, steps), 4, limits)[0]
+        builder.store(found, pointer(builder, to, MANY)).align = 1
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, types.int64), generate
+
+
+def _steps_of_sum(builder: Any, upper: Any, rest: Any, given: _Constants) -> Any:
+    """Signed bytes, in the uppermost 8 of 32 bits, times 2^19, and what is added to them as steps
+    of the result, see ``luciole.kernels.jit.fixed_point.rescaled``.
+    """
+    total = builder.add(builder.ashr(upper, in_all(5)), rest)
+    above = _upper(builder, total, given.long(129), given.long(130))
+    more = builder.lshr(total, in_all(31))
+    return builder.ashr(builder.add(above, more), given.word(131))
+
+
+def _many(builder: Any, address: Any) -> Any:
+    """64 bytes."""
+    given = builder.load(pointer(builder, address, MANY))
+    given.align = 1
+    return given
+
+
+def _looked_up(builder: Any, given: Any, table: Any, offset: int) -> Any:
+    """What a table of 256 bytes, ``offset`` bytes behind an address, has for each of 64 bytes."""
+    quarters = []
+    for k in range(4):
+        quarters.append(builder.load(pointer(builder, table, MANY, offset + 64 * k)))
+        quarters[-1].align = 1
+        quarters[-1].set_metadata("invariant.load", builder.module.add_metadata([]))
+    lower, upper = (_of_two(builder, given, *quarters[k : k + 2]) for k in (0, 2))
+    is_upper = builder.icmp_signed("<", given, ir.Constant(MANY, [0] * 64))
+    return builder.select(is_upper, upper, lower)
 
 
 def _of_two(builder: Any, x: Any, first: Any, second: Any) -> Any:

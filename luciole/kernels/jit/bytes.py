@@ -17,12 +17,15 @@ from luciole.kernels.jit.vectors import (
     LANES,
     Tile,
     gather,
+    of_llvm,
     pointer,
     splat,
+    wide_splat,
 )
 
 VECTOR = Tile(types.int32, 1)
 LONGS = ir.VectorType(I64, LANES)
+MANY = ir.VectorType(ir.IntType(8), 4 * LANES)
 
 
 def in_all(number: int, kind: Any = INTS) -> Any:
@@ -96,6 +99,52 @@ def larger(typing_context: Any, x: Any, y: Any) -> Any:
         return gather(builder, [builder.select(builder.icmp_signed(">", x, y), x, y)])
 
     return VECTOR(VECTOR, VECTOR), generate
+
+
+@intrinsic
+def load_64(typing_context: Any, address: Any) -> Any:
+    """64 bytes from an address on, four in each lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        loaded = builder.load(pointer(builder, args[0], INTS))
+        loaded.align = 1
+        return gather(builder, [loaded])
+
+    return VECTOR(types.int64), generate
+
+
+@literal_intrinsic
+def larger_of_64(typing_context: Any, x: Any, y: Any, kind: Any) -> Any:
+    """The larger of both, byte by byte. ``kind`` is a constant when a kernel is compiled."""
+    name = _of_64("max", kind)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x, y = (builder.bitcast(builder.extract_value(v, 0), MANY) for v in args[:2])
+        return gather(builder, [builder.bitcast(of_llvm(builder, name, x, y), INTS)])
+
+    return VECTOR(VECTOR, VECTOR, kind), generate
+
+
+@literal_intrinsic
+def store_64(typing_context: Any, x: Any, low: Any, high: Any, address: Any, kind: Any) -> Any:
+    """Write 64 bytes, cut off at two limits. ``kind`` is a constant when a kernel is compiled."""
+    highest, lowest = _of_64("max", kind), _of_64("min", kind)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.bitcast(builder.extract_value(args[0], 0), MANY)
+        low, high = (
+            wide_splat(builder, builder.trunc(n, MANY.element), 4 * LANES) for n in args[1:3]
+        )
+        value = of_llvm(builder, lowest, of_llvm(builder, highest, value, low), high)
+        builder.store(value, pointer(builder, args[3], MANY)).align = 1
+        return context.get_dummy_value()
+
+    return types.void(VECTOR, types.int64, types.int64, types.int64, kind), generate
+
+
+def _of_64(name: str, kind: Any) -> str:
+    """LLVM's name of a function of two vectors of 64 bytes."""
+    return f"llvm.{'s' if kind.literal_value == Kind.INT8 else 'u'}{name}.v64i8"
 
 
 @intrinsic

@@ -62,6 +62,47 @@ def add_dots(typing_context: Any, tile: Any, at: Any, offset: Any, weights: Any)
     return tile(tile, at, types.int64, types.int64), generate
 
 
+@literal_intrinsic
+def add_line_dots(
+    typing_context: Any,
+    tile: Any,
+    at: Any,
+    offset: Any,
+    weights: Any,
+    width: Any,
+    stride: Any,
+    depth: Any,
+) -> Any:
+    """Add to the rows of pixels side by side, which have 16 outputs, the products of four bytes of
+    each tap of a line; an input is read once for all pixels that it belongs to.
+
+    The first pixel's first tap is ``offset`` bytes behind its address, taps are ``depth`` bytes
+    apart; weights are [taps, steps of four bytes, 16, 4], and only the first step counts. ``width``
+    taps, the pixels' ``stride`` in taps and ``depth`` are known when a kernel is compiled.
+    """
+    if not all(isinstance(n, types.IntegerLiteral) for n in (width, stride, depth)):
+        return None
+    add = _with_vnni if "avx512vnni" in features() else _with_products
+    taps, step, far = (n.literal_value for n in (width, stride, depth))
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        between = 4 * LANES * -(-far // 4)
+        factors = [load(builder, INTS, args[3], between * tap) for tap in range(taps)]
+        sums = [builder.extract_value(args[0], p) for p in range(tile.count)]
+        start = behind(builder, args[1], args[2])[0]
+        for place in range((tile.count - 1) * step + taps):
+            own = builder.load(pointer(builder, start, I32, far * place))
+            own.align = 1
+            four = splat(builder, own)
+            for tap, factor in enumerate(factors):
+                pixel, rest = divmod(place - tap, step)
+                if not rest and 0 <= pixel < tile.count:
+                    sums[pixel] = add(builder, sums[pixel], four, factor)
+        return gather(builder, sums)
+
+    return tile(tile, at, types.int64, types.int64, width, stride, depth), generate
+
+
 def _with_vnni(builder: Any, sums: Any, unsigned: Any, signed: Any) -> Any:
     return of_llvm(builder, "llvm.x86.avx512.vpdpbusd.512", sums, unsigned, signed)
 
@@ -105,7 +146,7 @@ def add_taps(
                 _sixty_four(builder, found[pieces * row : pieces * (row + 1)]) for found in places
             ]
             given += [ir.Constant(given[0].type, None)] * (4 - taps)
-            for four, factor in zip(_together(builder, given), factors, strict=True):
+            for four, factor in zip(together(builder, given), factors, strict=True):
                 before = builder.extract_value(tile_value, len(sums))
                 sums.append(add(builder, before, four, factor))
         return gather(builder, sums)
@@ -129,7 +170,7 @@ def _sixty_four(builder: Any, addresses: list[Any]) -> Any:
     return parts[0]
 
 
-def _together(builder: Any, taps: list[Any]) -> list[Any]:
+def together(builder: Any, taps: list[Any]) -> list[Any]:
     """Four vectors of 64 bytes as four of 16 int32 whose bytes are of one channel each."""
     a, b, c, d = taps
     first, second = (_interleaved(builder, *pair, ir.IntType(16)) for pair in ((a, b), (c, d)))

@@ -125,7 +125,7 @@ def write_bytes(typing_context: Any, tile: Any, limits: Any, at: Any, count: Any
         value, limits, at, count = args
         order = [LANES * (lane // 4 % 4) + 4 * (lane // LANES) + lane % 4 for lane in range(64)]
         order = [order.index(lane) for lane in range(64)]
-        found = _packed(builder, value, tile.count, Limits(builder, limits))
+        found = packed(builder, value, tile.count, Limits(builder, limits))
         places = [(builder.extract_value(at, i // vectors), i % vectors) for i in range(tile.count)]
         results = [
             _lanes_of(builder, found[i // 4], order[LANES * (i % 4) : LANES * (i % 4 + 1)])
@@ -146,7 +146,7 @@ def write_channels(typing_context: Any, tile: Any, limits: Any, at: Any, count: 
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value, limits, at, count = args
-        found = _packed(builder, value, tile.count, Limits(builder, limits))
+        found = packed(builder, value, tile.count, Limits(builder, limits))
         if at.type.count == rows:
             for i, result in enumerate(found):
                 place = pointer(builder, builder.extract_value(at, i), WIDE_BYTES)
@@ -177,7 +177,7 @@ class Limits:
         self.low, self.high, self.turned = (number(i, I8, 4 * LANES) for i in (1, 2, 3))
 
 
-def _packed(builder: Any, tile: Any, count: int, limits: Limits) -> list[Any]:
+def packed(builder: Any, tile: Any, count: int, limits: Limits) -> list[Any]:
     """Vectors, four at a time, as 64 bytes: of each the first four, then of each the next four, and
     so on.
     """

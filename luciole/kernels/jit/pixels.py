@@ -19,6 +19,7 @@ from luciole.kernels.jit.vectors import (
     I32,
     LANES,
     Tile,
+    addresses,
     gather,
     load,
     of_llvm,
@@ -60,6 +61,25 @@ def pixels(context: Any, count: Any, base: Any, table: Any, unit: Any) -> Any:
         return found
 
     return result(count, types.int64, types.int64, types.int64), generate
+
+
+@literal_intrinsic
+def side_by_side(context: Any, count: Any, at: Any, step: Any) -> Any:
+    """Addresses of ``count`` (known when a kernel is compiled) pixels from the first one of ``at``
+    on, ``step`` bytes from one to the next.
+    """
+    if not isinstance(count, types.IntegerLiteral):
+        return None
+    result = Addresses(count.literal_value)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        found = ir.Constant(ir.ArrayType(I64, result.count), ir.Undefined)
+        places = addresses(builder, builder.extract_value(args[1], 0), args[2], result.count)
+        for i, place in enumerate(places):
+            found = builder.insert_value(found, place, i)
+        return found
+
+    return result(count, at, types.int64), generate
 
 
 def repeated(element: Any, kind: Any, pixels: Any, vectors: Any) -> Any:
