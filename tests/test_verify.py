@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,12 @@ def test_every_code_is_tested_here() -> None:
     assert len(codes) == source.count("Severity."), "every finding was seen"
     tests = [name for name in globals() if name.startswith("test_")]
     assert set(codes) <= {name[5:].partition("__")[0].upper() for name in tests}
+
+
+def test_every_code_is_in_the_docs() -> None:
+    text = Path(__file__).parent.parent.joinpath("docs", "safety.md").read_text()
+    codes = re.findall(r"Severity\.[A-Z]+,\s*\"([A-Z_]+)\"", inspect.getsource(verify_module))
+    assert set(re.findall(r"`([A-Z_]{5,})`", text)) == {*codes, "UNKNOWN_FIELD"}
 
 
 def test_calls__a_graph_that_calls_itself() -> None:

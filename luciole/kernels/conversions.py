@@ -10,6 +10,7 @@ from luciole.ir import Array, TensorType
 from luciole.kernels import jit, loops
 from luciole.kernels.jit import Record, elementwise, floats
 from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.jit.rounding import DOUBT, quantize_64
 from luciole.kernels.maps import bits
 from luciole.kernels.registry import NativeStep
 
@@ -20,6 +21,9 @@ KINDS = {
     TensorType.INT32: Kind.INT32,
 }
 """Integers that kernels know."""
+
+WIDE = 64
+"""Floats that become bytes at a time."""
 
 STEPS = 2.0**20
 """A size that lies far beyond 16 bits, and below which a float still has a half."""
@@ -36,7 +40,28 @@ def to_nearest(kind: Kind, x: Array, y: Array, scale: float, zero_point: int) ->
 
     y has at most 16 bits.
     """
-    return _from_floats(_to_nearest(int(kind)), x, y, scale, zero_point)
+    table = _for_64(y, scale, zero_point)
+    return _from_floats(
+        _to_nearest(int(kind), int(table is not None)), x, y, scale, zero_point, table
+    )
+
+
+def _for_64(y: Array, scale: float, zero_point: int) -> Array | None:
+    """What ``jit.rounding.quantize_64`` reads; None where its rounding is not certain to be right.
+
+    A product with the reciprocal of a power of two is right, but for halves.
+    """
+    limits = np.iinfo(y.dtype)
+    within = limits.min <= zero_point <= limits.max and 2.0**-100 < scale < 2.0**100
+    if y.itemsize > 1 or not within:
+        return None
+    half = np.float32(0.5)
+    is_power = np.frexp(scale)[0] == half
+    trusted = np.nextafter(half, np.float32(0)) if is_power else half - np.float32(DOUBT)
+    turned = 128 + limits.min
+    numbers = [bits(number) for number in (scale, float(1 / np.float32(scale)), float(trusted))]
+    numbers += [n - turned for n in (zero_point, limits.min, limits.max)]
+    return np.array([*numbers, turned], np.int64)
 
 
 def toward_zero(kind: Kind, x: Array, y: Array) -> NativeStep:
@@ -45,12 +70,19 @@ def toward_zero(kind: Kind, x: Array, y: Array) -> NativeStep:
 
 
 def _from_floats(
-    kernel: jit.Kernel, x: Array, y: Array, scale: float, zero_point: int
+    kernel: jit.Kernel,
+    x: Array,
+    y: Array,
+    scale: float,
+    zero_point: int,
+    table: Array | None = None,
 ) -> NativeStep:
     limits = np.iinfo(y.dtype)
     places = [y.ctypes.data, x.ctypes.data, 0, x.size]
     record = [*places, bits(scale), zero_point, limits.min, limits.max]
-    return loops.step(kernel, record, 2, x.size)
+    if table is None:
+        return loops.step(kernel, record, 2, x.size)
+    return loops.step(kernel, [*record, table.ctypes.data], 2, x.size, (table,))
 
 
 @cache
@@ -68,15 +100,22 @@ def _to_floats(kind: int) -> jit.Kernel:
 
 
 @cache
-def _to_nearest(kind: int) -> jit.Kernel:
-    """Record: result, operand, elements from and to, scale, zero point, limits."""
+def _to_nearest(kind: int, wide: int) -> jit.Kernel:
+    """Record: result, operand, elements from and to, scale, zero point, limits; where ``wide`` is
+    1, the address of constants for 64 at a time.
+    """
 
     @jit.kernel
     def to_nearest_integer(r: Record) -> None:
         y, x = integers_at(r[0], kind), floats(r[1])
         scale, zero_point = elementwise.number(r[4]), np.int32(r[5])
         low, high, most = np.int32(r[6]), np.int32(r[7]), np.float32(STEPS)
-        for k in range(r[2], r[3]):
+        first = r[2]
+        if wide:
+            for _ in range((r[3] - first) // WIDE):
+                quantize_64(r[0] + first, r[1] + 4 * first, r[8])
+                first += WIDE
+        for k in range(first, r[3]):
             steps = x[k] / scale
             size = abs(steps)
             size = size if size < most else most

@@ -64,6 +64,20 @@ def test_quantize_and_dequantize_are_those_of_the_reference(
     check(Dequantize, np.abs(SMALL).astype(int).astype(NUMPY[dtype]), dtype, scale, zero_point)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("scale", [0.0371, 1 / 3, 0.25, 3e-6, 5e20, 2.0**-110, 7e-44])
+def test_numbers_next_to_halves_of_a_scale_are_rounded_like_the_reference(
+    dtype: TensorType, scale: float
+) -> None:
+    """Alone among others, where one decides about all that are quantized together, and in a row."""
+    halves = np.arange(-600, 600, dtype=np.float32) / 2 * np.float32(scale)
+    around = halves.view(np.int32)[:, None] + np.arange(-3, 4, dtype=np.int32)
+    close = around.view(np.float32).reshape(-1)
+    spread = np.where(np.arange(64 * len(close)) % 64 == 5, np.repeat(close, 64), np.float32(scale))
+    for x in (close, spread):
+        check(Quantize, x[np.isfinite(x)], dtype, scale, 3)
+
+
 def test_scales_of_channels_are_left_to_the_reference() -> None:
     x = np.ones((3, 2), np.float32)
     op = model(Quantize, x, TensorType.INT8, scales(CHANNELS, (0, 0, 0))).graph.ops[0]

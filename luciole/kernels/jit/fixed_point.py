@@ -123,12 +123,10 @@ def write_bytes(typing_context: Any, tile: Any, limits: Any, at: Any, count: Any
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value, limits, at, count = args
-        order = [LANES * (lane // 4 % 4) + 4 * (lane // LANES) + lane % 4 for lane in range(64)]
-        order = [order.index(lane) for lane in range(64)]
         found = packed(builder, value, tile.count, Limits(builder, limits))
         places = [(builder.extract_value(at, i // vectors), i % vectors) for i in range(tile.count)]
         results = [
-            _lanes_of(builder, found[i // 4], order[LANES * (i % 4) : LANES * (i % 4 + 1)])
+            _lanes_of(builder, found[i // 4], _ORDER[LANES * (i % 4) : LANES * (i % 4 + 1)])
             for i in range(tile.count)
         ]
         _write(builder, results, places, count, vectors)
@@ -192,6 +190,15 @@ def packed(builder: Any, tile: Any, count: int, limits: Limits) -> list[Any]:
         narrow = of_llvm(builder, "llvm.smin.v64i8", narrow, limits.high)
         results.append(builder.xor(narrow, limits.turned))
     return results
+
+
+_ORDER = [LANES * (lane // 4 % 4) + 4 * (lane // LANES) + lane % 4 for lane in range(4 * LANES)]
+"""Where the bytes of ``packed`` come from; it leads back as well."""
+
+
+def in_order(builder: Any, found: Any) -> Any:
+    """64 bytes of ``packed``, vector after vector."""
+    return _lanes_of(builder, found, _ORDER)
 
 
 def _with_zero(builder: Any, a: Any, b: Any, limits: Limits) -> Any:

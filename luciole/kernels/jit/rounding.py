@@ -1,0 +1,93 @@
+"""Floats in vector registers as bytes on an affine grid, 64 at a time: exactly the quotients that
+are asked for, seldom divided.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from luciole.kernels.jit.fixed_point import Limits, in_order, packed
+from luciole.kernels.jit.results import between
+from luciole.kernels.jit.scalars import intrinsic, types
+from luciole.kernels.jit.vectors import (
+    F32,
+    FLOATS,
+    INTS,
+    LANES,
+    gather,
+    load,
+    of_llvm,
+    pointer,
+    splat,
+)
+
+MOST_STEPS = 1024.0
+"""So many steps are cut off whatever the zero point."""
+
+DOUBT = 2.0**-12
+"""Quotients below ``MOST_STEPS`` by way of the reciprocal are closer than this to the right ones:
+its error is 2^-24 of a number, and so are those of the product and of the quotient.
+"""
+
+
+@intrinsic
+def quantize_64(typing_context: Any, to: Any, x: Any, constants: Any) -> Any:
+    """Write 64 floats as bytes: x / scale to the nearest integer, halves away from zero, the lowest
+    for NaN. At an address stand int64: the bits of the scale, of its reciprocal, and of how far a
+    product with it may lie from an integer to be trusted; then ``Limits``.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        to, x, constants = args
+        scale, inverse, trusted = (
+            splat(builder, load(builder, F32, constants, 8 * k)) for k in range(3)
+        )
+        given = [load(builder, FLOATS, x, 4 * LANES * k) for k in range(4)]
+        guesses = [_guess(builder, vector, inverse, trusted) for vector in given]
+        doubts = guesses[0][1]
+        for _, doubt in guesses[1:]:
+            doubts = builder.or_(doubts, doubt)
+        some = builder.bitcast(doubts, ir.IntType(LANES))
+        begin = builder.block
+        with builder.if_then(
+            builder.icmp_unsigned("!=", some, ir.Constant(some.type, 0)), likely=False
+        ):
+            exact = [_exact(builder, vector, scale) for vector in given]
+            divided = builder.block
+        steps = []
+        for (guess, _), number in zip(guesses, exact, strict=True):
+            steps.append(builder.phi(INTS))
+            steps[-1].add_incoming(guess, begin)
+            steps[-1].add_incoming(number, divided)
+        limits = Limits(builder, builder.add(constants, ir.Constant(constants.type, 24)))
+        found = in_order(builder, packed(builder, gather(builder, steps), 4, limits)[0])
+        builder.store(found, pointer(builder, to, found.type)).align = 1
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+def _guess(builder: Any, x: Any, inverse: Any, trusted: Any) -> tuple[Any, Any]:
+    """The integers next to x / scale, and in which lanes that is not certain."""
+    steps = between(builder, builder.fmul(x, inverse), _all(-MOST_STEPS), _all(MOST_STEPS))
+    whole = of_llvm(builder, "llvm.rint.v16f32", steps)
+    rest = of_llvm(builder, "llvm.fabs.v16f32", builder.fsub(steps, whole))
+    return builder.fptosi(whole, INTS), builder.fcmp_unordered(">", rest, trusted)
+
+
+def _exact(builder: Any, x: Any, scale: Any) -> Any:
+    """x / scale to the nearest integer, halves away from zero."""
+    steps = builder.fdiv(x, scale)
+    size = of_llvm(builder, "llvm.fabs.v16f32", steps)
+    size = builder.select(builder.fcmp_ordered("<", size, _all(MOST_STEPS)), size, _all(MOST_STEPS))
+    whole = of_llvm(builder, "llvm.trunc.v16f32", size)
+    more = builder.fcmp_ordered(">=", builder.fsub(size, whole), _all(0.5))
+    found = builder.fadd(whole, builder.select(more, _all(1.0), _all(0.0)))
+    negative = builder.fcmp_unordered("<", steps, _all(0.0))
+    return builder.fptosi(builder.select(negative, builder.fneg(found), found), INTS)
+
+
+def _all(number: float) -> Any:
+    return ir.Constant(FLOATS, [number] * LANES)
