@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
 from luciole.ir import Array
+from luciole.kernels.sizes import room
 
 ALIGNMENT = 64
 """Bytes: a line of the cache, and the widest vector."""
@@ -32,5 +34,9 @@ class Memory:
         return self.keep(np.array(numbers, np.int64))
 
     def scratch(self, *shape: int) -> int:
-        """The address of words that a kernel writes and reads again, 0 at first."""
+        """The address of words that a kernel writes and reads again, 0 at first.
+
+        Raises ExecutionError when they take more than a kernel may.
+        """
+        room(4 * prod(shape), "what a compiled kernel writes for itself")
         return self.keep(np.zeros(shape, np.uint32))

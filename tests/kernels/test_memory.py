@@ -1,0 +1,33 @@
+"""Arrays that records point into: aligned, kept, and not more than a kernel may take."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from luciole.kernels.memory import ALIGNMENT, Memory
+from luciole.kernels.registry import ExecutionError
+from luciole.kernels.sizes import limited
+
+
+def test_copies_are_aligned_and_hold_what_they_copy() -> None:
+    memory, array = Memory(), np.arange(7, dtype=np.int16)
+    address = memory.keep(array)
+    assert address % ALIGNMENT == 0
+    assert list((ctypes.c_int16 * 7).from_address(address)) == list(range(7))
+    array[0] = 9
+    assert ctypes.c_int16.from_address(address).value == 0
+
+
+def test_scratch_is_zero_at_first() -> None:
+    memory = Memory()
+    assert list((ctypes.c_uint32 * 6).from_address(memory.scratch(2, 3))) == [0] * 6
+
+
+def test_scratch_refuses_more_than_a_kernel_may_take() -> None:
+    with limited(1000):
+        Memory().scratch(250)
+        with pytest.raises(ExecutionError, match="for itself would take 1004 bytes, 1000 are"):
+            Memory().scratch(251)
