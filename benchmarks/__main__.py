@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarks.float_networks import NETWORKS
+from benchmarks.networks import NETWORKS
 from luciole.exporters.files import write_file
 from luciole.ir import LucioleError
 from luciole.tools.command import UsageError
@@ -41,7 +41,7 @@ ACCURACY = {
 }
 """What the accuracy benchmark takes."""
 
-FLOAT_NETWORKS = tuple(DATA / "models" / f"{name}.tflite" for name in NETWORKS)
+MODELS = tuple(DATA / "models" / f"{name}.tflite" for name in NETWORKS)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ PARTS = (
     Part("latency", quick=("--quick",), writes=True, plots=True),
     Part("lq_fully_connected", quick=("--rounds", "30")),
     Part("lq_conv_2d", quick=("--rounds", "30")),
-    Part("float_networks", quick=("--rounds", "30"), needs=FLOAT_NETWORKS),
+    Part("networks", quick=("--rounds", "30"), needs=MODELS),
     Part("elementwise", quick=("--rounds", "30")),
     Part("cold_start", quick=("--quick",), writes=True),
     Part(

@@ -1,10 +1,12 @@
-"""Whole float networks against LiteRT (XNNPACK) on one thread: prints ratios and where time goes.
+"""Whole networks against LiteRT (XNNPACK) on one thread: prints ratios and where time goes.
 
-    python3 -m benchmarks.float_networks FILE.tflite ... [--rounds N] [--json FILE]
+    python3 -m benchmarks.networks FILE.tflite ... [--rounds N] [--json FILE]
 
-Without files: ad01, vww, resnet8 and kws (int8 weights under float activations) in the folder that
-LUCIOLE_DATA names, under models/. Medians of interleaved calls of both interpreters' ``invoke``,
-batch 1, the same random input. Shares are of the sum of the operators' own medians.
+Without files: ad01, vww, resnet8 and kws in float32 (kws has int8 weights under float activations)
+and in int8, in the folder that LUCIOLE_DATA names, under models/. Medians of interleaved calls of
+both interpreters' ``invoke``, batch 1, the same random input. Shares are of the sum of the
+operators' own medians. Differences of int8 networks are in steps: XNNPACK rounds in another way
+than TFLite's reference kernels, which luciole equals.
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ import numpy as np
 import luciole
 from benchmarks.machine import machine
 from luciole.interpreter import Interpreter, Plan
-from luciole.ir import Array, Model
+from luciole.ir import Array, Model, Value
+from luciole.ir.dtypes import NUMPY
 from luciole.tools.timing import interleaved_medians
 
-NETWORKS = ("ad01_fp32", "vww_96_fp32", "resnet8_fp32", "kws_fp32")
+NETWORKS = tuple(
+    f"{name}_{kind}" for kind in ("fp32", "int8") for name in ("ad01", "vww_96", "resnet8", "kws")
+)
 PACKAGES = ("luciole", "numba", "llvmlite", "numpy", "ai-edge-litert")
 PROFILED = 200
 """Runs with the clock read between operators."""
@@ -47,15 +52,24 @@ class Row:
 def measured(path: Path, rounds: int) -> Row:
     """Run both and compare."""
     model = luciole.load(path)
-    shape = tuple(n or 1 for n in model.graph.inputs[0].shape)
-    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    x = random_input(model.graph.inputs[0])
     (ours, result), (theirs, wanted) = our_call(model, x), litert_call(path, x)
     ours()
     theirs()
-    difference = float(np.abs(result() - wanted()).max())
+    difference = float(np.abs(result() - wanted().astype(np.float64)).max())
     our_us, their_us = interleaved_medians([ours, theirs], rounds)
     shares = kinds(model, x)
     return Row(path.stem, our_us, their_us, their_us / our_us, difference, shares)
+
+
+def random_input(value: Value) -> Array:
+    """Normally distributed numbers, or any of the type's integers."""
+    rng, shape = np.random.default_rng(0), tuple(n or 1 for n in value.shape)
+    dtype = NUMPY[value.dtype]
+    if dtype.kind == "f":
+        return rng.normal(size=shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
 def our_call(model: Model, x: Array) -> tuple[Callable[[], object], Callable[[], Array]]:
@@ -107,7 +121,7 @@ def line(row: Row) -> str:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="*", type=Path, help=".tflite files with one float input")
+    parser.add_argument("files", nargs="*", type=Path, help=".tflite files with one input")
     parser.add_argument("--rounds", type=int, default=200, help="samples of each (default 200)")
     parser.add_argument("--json", type=Path, help="also write the figures to a file")
     arguments = parser.parse_args()
