@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ DEFAULT_LOOP_LIMIT = 100_000
 """Steps that a WHILE may do unless the caller raises it."""
 
 MOST_PLANS = 16
-"""Plans kept: a graph has one for each set of shapes that it is called with."""
+"""Plans kept of a graph, one for each set of shapes that it is called with."""
 
 Shapes = tuple[tuple[int, ...], ...]
 MakePlan = Callable[[Graph, Sequence[tuple[int, ...]]], "Plan"]
@@ -35,7 +34,7 @@ class Caller:
 
     def __init__(self, loop_limit: int) -> None:
         self.state = State(loop_limit)
-        self._called: OrderedDict[tuple[Graph, Shapes], _Called] = OrderedDict()
+        self._called: dict[Graph, dict[Shapes, _Called]] = {}
 
     def bound(self, kernel: Stateful, make_plan: MakePlan) -> Reference:
         """A stateful kernel as a reference kernel that has its calls made."""
@@ -49,12 +48,16 @@ class Caller:
     @property
     def arena_bytes(self) -> int:
         """Bytes that the plans of called graphs have taken."""
-        return sum(called.plan.arena_bytes for called in self._called.values())
+        return sum(called.plan.arena_bytes for called in self._all())
 
     def reset_variables(self) -> None:
         """Set the variable tensors of all called graphs to their initial contents."""
-        for called in self._called.values():
+        for called in self._all():
             called.plan.reset_variables()
+
+    def _all(self) -> Iterator[_Called]:
+        for plans in self._called.values():
+            yield from plans.values()
 
     def _drive(self, calls: Generator[Any, Any, Any], make_plan: MakePlan) -> Any:
         returned: tuple[Array, ...] | None = None
@@ -68,12 +71,13 @@ class Caller:
     def _call(
         self, graph: Graph, arguments: Sequence[Array], make_plan: MakePlan
     ) -> tuple[Array, ...]:
-        key = (graph, tuple([array.shape for array in arguments]))
-        called = self._called.get(key)
+        plans = self._called.setdefault(graph, {})
+        shapes = tuple([array.shape for array in arguments])
+        called = plans.get(shapes)
         if called is None:
-            called = self._called[key] = _Called(graph, make_plan(graph, key[1]))
-            if len(self._called) > MOST_PLANS:
-                self._called.popitem(last=False)
+            if len(plans) >= MOST_PLANS:
+                del plans[next(iter(plans))]  # the oldest
+            called = plans[shapes] = _Called(graph, make_plan(graph, shapes))
         return called(arguments)
 
 
