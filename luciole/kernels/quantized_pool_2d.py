@@ -24,6 +24,7 @@ from luciole.kernels.jit.bytes import (
     load_bytes,
     plus,
     store_64,
+    store_all_bytes,
     store_bytes,
 )
 from luciole.kernels.pool_2d import walk, windows
@@ -147,4 +148,7 @@ def _window(
         x += r[6]
     if is_mean:
         found = quotients(found, rows * columns)
-    store_bytes(found, r[12], r[13], y, lanes)
+    if lanes == LANES:
+        store_all_bytes(found, r[12], r[13], y)
+    else:
+        store_bytes(found, r[12], r[13], y, lanes)
