@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import flatbuffers
@@ -127,4 +128,6 @@ class Writer:
 def _is_default(field: Field, value: Any) -> bool:
     if field.kind != "scalar":
         return value is None
+    if isinstance(value, float) and math.copysign(1, value) < 0 and value == 0:
+        return False  # -0.0 equals a default of 0
     return bool(value == field.default)

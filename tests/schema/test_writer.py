@@ -187,3 +187,12 @@ def test_writing_refuses_constants_of_more_than_2_gigabytes() -> None:
         FormatError, match=r"^2147483649 bytes of constants: .* at most 2147483647 bytes"
     ):
         write(model, CIRCLE)
+
+
+def test_a_negative_zero_is_no_default() -> None:
+    options = tables.LQFullyConnectedOptions(input_offset=-0.0)
+    operator = tables.Operator(builtin_options=options)
+    root = tables.Model(subgraphs=[tables.SubGraph(operators=[operator])])
+    again, _ = read(write(root, CIRCLE))
+    found = again.subgraphs[0].operators[0].builtin_options  # type: ignore[index]  # there is one
+    assert str(found.input_offset) == "-0.0"
