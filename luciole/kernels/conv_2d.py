@@ -10,8 +10,8 @@ from luciole.kernels import hybrid
 from luciole.kernels.activation import activate
 from luciole.kernels.byte_layer import Side
 from luciole.kernels.float_layer import Geometry, Layer, fits
-from luciole.kernels.hybrid import of_rows, one_scale, weight_scales
-from luciole.kernels.hybrid_layer import MOST_PRODUCTS, HybridLayer
+from luciole.kernels.hybrid import known_scales, of_rows, one_scale, weight_scales
+from luciole.kernels.hybrid_layer import HybridLayer, may_overflow
 from luciole.kernels.int8_layer import IntegerLayer
 from luciole.kernels.int8_rescale import (
     BYTES,
@@ -37,12 +37,17 @@ def conv_2d_hybrid(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> A
     TFLite; on a grid with a zero point where filters have several scales or groups.
     """
     filter_scales = weight_scales(op.filter, 0)
-    alone = one_scale(op.filter, alike=x.shape[3] == filter.shape[3])
+    alone = _alone(op, x, filter)
     quantized, scales = of_rows(x, asymmetric=alone is None)
     sums = _sums(op, quantized, filter.astype(np.float64)).astype(np.float32)  # exact below 2^53
     images = scales.reshape(-1, 1, 1, 1)
     y = sums * filter_scales * images if alone is None else sums * (images * alone)
     return activate(y if bias is None else y + bias.reshape(-1), op.activation)
+
+
+def _alone(op: Conv2D, x: Array, filter: Array) -> np.float32 | None:
+    """The one scale of all filters, None where there are several, or groups."""
+    return one_scale(op.filter, alike=x.shape[3] == filter.shape[3])
 
 
 @reference(Conv2D, *SIGNATURES)
@@ -91,18 +96,26 @@ def build(op: Conv2D, context: Context) -> NativeStep | None:
 def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
     """Quantized images, then tiles of pixels times blocks of outputs, see ``hybrid_layer``."""
     x, filter, bias = (*context.operands, None)[:3]
-    (y,), scale = context.results, one_scale(op.filter)
+    (y,), scales = context.results, known_scales(op.filter, 0)
     if (
         x is None
         or filter is None
-        or scale is None
+        or scales is None
         or not fits(op.activation, x, y, *op.operands[1:])
     ):
         return None
-    if filter[0].size > MOST_PRODUCTS:
+    several = _alone(op, x, filter) is None
+    if may_overflow(filter[0].size, asymmetric=several):
         return None
-    sides = _sides(op, x, filter)
-    layer = HybridLayer(*sides, x, y, activation=op.activation, scales=np.array([scale]))
+    layer = HybridLayer(
+        *_sides(op, x, filter),
+        x,
+        y,
+        activation=op.activation,
+        scales=scales,
+        asymmetric=several,
+        in_turn=several,
+    )
     return layer.convolution(_grouped(x, filter), bias)
 
 

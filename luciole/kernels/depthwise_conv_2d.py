@@ -10,6 +10,7 @@ from luciole.kernels import hybrid
 from luciole.kernels.activation import activate
 from luciole.kernels.byte_layer import Side
 from luciole.kernels.float_layer import Geometry, Layer, fits
+from luciole.kernels.hybrid_layer import HybridDepthwise, HybridLayer, may_overflow
 from luciole.kernels.int8_depthwise import DepthwiseLayer
 from luciole.kernels.int8_layer import IntegerLayer
 from luciole.kernels.int8_rescale import BYTES, SIGNATURES, Rescaling, accepted, centred
@@ -83,6 +84,31 @@ def build(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     return layer.convolution(grouped, bias)
 
 
+@native(DepthwiseConv2D, *hybrid.SIGNATURES)
+def build_hybrid(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
+    """Quantized images, then tiles of pixels times rows of channels, see ``hybrid_layer``."""
+    x, filter, bias = (*context.operands, None)[:3]
+    (y,), scales = context.results, hybrid.known_scales(op.filter, 3)
+    if (
+        x is None
+        or filter is None
+        or scales is None
+        or not fits(op.activation, x, y, *op.operands[1:])
+    ):
+        return None
+    _, kh, kw, outputs = filter.shape
+    sides, weights, channels = _sides(op, x, filter), filter.reshape(kh * kw, outputs).T, x.shape[3]
+    if may_overflow(kh * kw, asymmetric=True):
+        return None
+    if outputs == channels > 1:
+        alone = HybridDepthwise(*sides, x, y, activation=op.activation, scales=scales)
+        return alone.depthwise(weights, bias)
+    layer = HybridLayer(
+        *sides, x, y, activation=op.activation, scales=scales, asymmetric=True, in_turn=True
+    )
+    return layer.convolution(weights.reshape(channels, outputs // channels, kh, kw, 1), bias)
+
+
 @native(DepthwiseConv2D, *BYTES)
 def build_integer(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     """Padded copies of the images, then tiles of pixels times rows of channels, see
@@ -92,12 +118,18 @@ def build_integer(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     (y,), to = context.results, accepted(_rescaling, op)
     if x is None or filter is None or to is None or not fits(op.activation, x, y, *op.operands[1:]):
         return None
-    (h, w), (_, kh, kw, outputs), channels = x.shape[1:3], filter.shape, x.shape[3]
-    rows = Side.of(h, kh, op.stride_h, op.dilation_h_factor, op.padding)
-    columns = Side.of(w, kw, op.stride_w, op.dilation_w_factor, op.padding)
+    (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
+    rows, columns = _sides(op, x, filter)
     weights = filter.reshape(kh * kw, outputs).T
     if outputs == channels > 1:
         return DepthwiseLayer(rows, columns, x, y, to=to).depthwise(weights, bias)
     grouped = weights.reshape(channels, outputs // channels, kh, kw, 1)
     layer = IntegerLayer(rows, columns, x, y, to=to)
     return layer.convolution(grouped, bias, exact=False)
+
+
+def _sides(op: DepthwiseConv2D, x: Array, filter: Array) -> tuple[Side, Side]:
+    """The rows and columns of a layer of bytes."""
+    (h, w), (kh, kw) = x.shape[1:3], filter.shape[1:3]
+    rows = Side.of(h, kh, op.stride_h, op.dilation_h_factor, op.padding)
+    return rows, Side.of(w, kw, op.stride_w, op.dilation_w_factor, op.padding)

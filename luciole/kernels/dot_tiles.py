@@ -25,19 +25,21 @@ from luciole.kernels.jit.dots import (
     write_rounded,
 )
 from luciole.kernels.jit.fixed_point import rescaled, scaled_exactly, write_bytes, write_channels
+from luciole.kernels.jit.grids import integer_multiples, scaled_in_turn
 from luciole.kernels.jit.pixels import pixels, side_by_side, write_at
 from luciole.kernels.pixel_tiles import TAP_FIELDS
 
 INFINITY = 0x7F800000
 """The bit pattern of infinity: those of NaN are larger."""
 
-LARGEST = 127
-"""Quantized inputs lie between -127 and 127."""
+LARGEST, ZERO = 127, 128
+"""Quantized inputs lie between -127 and 127, around the byte of 0."""
 
 
 @jit.kernel
 def quantize(r: Record) -> None:
-    """Quantize each image on a grid of its own, and keep its largest number and its scale.
+    """Quantize each image on a grid of its own, and keep its largest number, its scale and the byte
+    that stands for 0.
 
     Threads may do the same at a time: a place is written once.
     """
@@ -55,7 +57,8 @@ def quantize(r: Record) -> None:
             inverse, scale = np.float32(0), np.float32(np.nan)
         elif inverse == np.inf:
             inverse, scale = np.float32(0), np.float32(1)
-        floats(r[8])[image] = scale
+        floats(r[8])[2 * image] = scale
+        words(r[8])[2 * image + 1] = np.uint32(ZERO)
         whole = r[6] & -LANES
         for _ in range(r[5]):
             for k in range(0, whole, LANES):
@@ -104,9 +107,10 @@ def copy_pixels(r: Record) -> None:
 
 
 @cache
-def float_windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
+def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kernel:
     """One block of float outputs: tiles of ``count`` pixels and ``vectors`` times 16 outputs, bent
-    by the hyperbolic tangent where ``tanh`` is 1.
+    by the hyperbolic tangent where ``tanh`` is 1. Sums are scaled by each of two factors where
+    ``in_turn`` is 1, else by their product.
     """
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
@@ -115,10 +119,10 @@ def float_windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
         limits = floats(r[7])
         for image in range(r[2]):
             x, y = r[0] + image * r[3], r[1] + image * r[4]
-            factor = floats(r[16])[image]
+            factor, zero = floats(r[16])[2 * image], words(r[16])[2 * image + 1]
             for table in range(r[5], r[5] + r[6] * size, size):
                 at = pixels(count, x, table, 1)
-                tile = integer_rows(count, vectors, r[18])
+                tile = integer_multiples(count, vectors, r[18], zero)
                 for ky in range(r[14]):
                     for run in range(r[12]):
                         offset = ky * r[8] + run * r[9]
@@ -126,7 +130,10 @@ def float_windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
                         for k in range(r[13]):
                             tile = add_dots(tile, at, offset + 4 * k, weights + 4 * lanes * k)
                 to = pixels(count, y, table + 4 * count, 4)
-                results = scaled(tile, factor, r[19], r[20])
+                if in_turn:
+                    results = scaled_in_turn(tile, factor, r[19], r[20])
+                else:
+                    results = scaled(tile, factor, r[19], r[20])
                 results = jit.tanh(results) if tanh else results
                 write_at(results, limits[0], limits[1], to, r[15])
 

@@ -10,7 +10,7 @@ from luciole.kernels import hybrid
 from luciole.kernels.activation import activate
 from luciole.kernels.byte_layer import Side
 from luciole.kernels.float_layer import Geometry, Layer, fits
-from luciole.kernels.hybrid_layer import MOST_PRODUCTS, HybridLayer
+from luciole.kernels.hybrid_layer import HybridLayer, may_overflow
 from luciole.kernels.int8_layer import IntegerLayer
 from luciole.kernels.int8_rescale import BYTES, SIGNATURES, Rescaling, accepted, centred
 from luciole.kernels.registry import Context, NativeStep, native, reference
@@ -85,12 +85,15 @@ def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
     (y,), scales = context.results, hybrid.known_scales(op.weights, 0)
     if x is None or weights is None or not fits(op.activation, x, y, *op.operands[1:]):
         return None
-    if scales is None or op.asymmetric_quantize_inputs or weights.shape[1] > MOST_PRODUCTS:
+    asymmetric = op.asymmetric_quantize_inputs
+    if scales is None or may_overflow(weights.shape[1], asymmetric=asymmetric):
         return None
     if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         return None
     rows, one = x.reshape(-1, 1, 1, weights.shape[1]), Side.of(1, 1, 1, 1, Padding.VALID)
-    layer = HybridLayer(one, one, rows, y, activation=op.activation, scales=scales)
+    layer = HybridLayer(
+        one, one, rows, y, activation=op.activation, scales=scales, asymmetric=asymmetric
+    )
     return layer.convolution(weights[None, :, None, None], bias)
 
 

@@ -23,6 +23,7 @@ from luciole.kernels.jit.processor import features, vector_registers
 from tests.kernels.test_processors import powers
 from tests.ops.int8_support import SAMPLES, layer
 from tests.ops.test_conv_2d import check_hybrid
+from tests.ops.test_hybrid import check_sample
 from tests.ops.test_int8_layers_native import check
 from tests.support import one_op, run_native, run_reference
 
@@ -38,6 +39,8 @@ for cls, shape, filter in (
     got = run_native(one_op(cls, arrays, (1, 2), **options), arrays[0])
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
 check_hybrid(rng.normal(size=(1, 5, 6, 3)).astype(np.float32), (5, 3, 3, 3), **options)
+for sample in (SAMPLES[2], SAMPLES[10]):
+    check_sample(sample)
 for cls, shape, filter, options in (SAMPLES[0], SAMPLES[10], SAMPLES[17]):
     check(layer(cls, shape, filter, 1, **options))
 np.save(sys.argv[1], powers())

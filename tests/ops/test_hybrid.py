@@ -16,9 +16,9 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.schema.enums import ActivationFunctionType
-from tests.native_support import check_compiled, declines
+from tests.native_support import built, check_compiled, declines, run_compiled
 from tests.ops.int8_support import SAMPLES, convolution
-from tests.support import Affine, run_litert, run_reference
+from tests.support import Affine, one_op, run_litert, run_reference
 
 SHAPES = [sample for sample in SAMPLES if sample[1][0] < 3]
 
@@ -126,15 +126,118 @@ def test_hybrid_products_refuse_several_scales() -> None:
 
 @pytest.mark.parametrize(("shape", "outputs"), [((1, 40), 33), ((5, 7), 3), ((2, 3, 64), 70)])
 @pytest.mark.parametrize("channels", [True, False])
+@pytest.mark.parametrize("asymmetric", [True, False])
 def test_compiled_hybrid_rows_equal_the_reference(
-    shape: tuple[int, ...], outputs: int, channels: bool
+    shape: tuple[int, ...], outputs: int, channels: bool, asymmetric: bool
 ) -> None:
     arrays, _ = operands(FullyConnected, shape, (outputs, shape[-1]), 8)
     arrays[0].reshape(-1, shape[-1])[-1] *= 1e-42
-    scales = np.random.default_rng(1).uniform(0.01, 0.03, outputs if channels else 1)
-    given = Affine(scales.tolist(), [0] * len(scales))
-    check_compiled(FullyConnected, arrays, (1, 2), affine=(None, given))
-    check_compiled(FullyConnected, arrays[:2], (1,), affine=(None, given))
-    assert declines(
-        FullyConnected, arrays, (1, 2), affine=(None, given), asymmetric_quantize_inputs=True
-    )
+    given = weight_scales(outputs if channels else 1, 0)
+    options: dict[str, Any] = {"affine": (None, given), "asymmetric_quantize_inputs": asymmetric}
+    check_compiled(FullyConnected, arrays, (1, 2), **options)
+    check_compiled(FullyConnected, arrays[:2], (1,), **options)
+
+
+def weight_scales(count: int, axis: int) -> Affine:
+    """Random scales of symmetric weights."""
+    scales = np.random.default_rng(1).uniform(0.01, 0.03, count)
+    return Affine(scales.tolist(), [0] * count, axis)
+
+
+WINDOWS = [sample for sample in SAMPLES if sample[0] is not FullyConnected]
+
+
+@pytest.mark.parametrize("sample", WINDOWS)
+def test_compiled_hybrid_layers_equal_the_reference(sample: tuple[type[Op], Any, Any, Any]) -> None:
+    check_sample(sample)
+
+
+def check_sample(sample: tuple[type[Op], Any, Any, Any]) -> None:
+    """The same to the last bit, whatever lies around 0: padding stands for 0, not for the zero
+    point.
+    """
+    cls, shape, weights, options = sample
+    arrays, axis = operands(cls, shape, weights, 8)
+    given = weight_scales(weights[axis], axis)
+    options = {**options, "affine": (None, given), "activation": ActivationFunctionType.RELU6}
+    for x in (arrays[0], abs(arrays[0]), -abs(arrays[0]) - 1):
+        check_compiled(cls, [x, *arrays[1:]], (1, 2), **options)
+    check_compiled(cls, arrays[:2], (1,), **options)
+
+
+LAYERS: list[tuple[type[Op], tuple[int, ...]]] = [
+    (Conv2D, (20, 3, 3, 6)),
+    (DepthwiseConv2D, (1, 3, 3, 6)),
+]
+
+
+@pytest.mark.parametrize(("cls", "weights"), LAYERS)
+@pytest.mark.parametrize("value", [0, 1e-45, 1e-42, 3e38, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("rest", [0, 1, -1e-42])
+def test_compiled_hybrid_extremes_equal_the_reference(
+    cls: type[Op], weights: tuple[int, ...], value: float, rest: float
+) -> None:
+    """Numbers that are not finite, and grids whose steps are too small to divide by."""
+    arrays, axis = operands(cls, (3, 4, 5, 6), weights, 8)
+    arrays[0][:2] = rest
+    arrays[0][1, 2, 3, 1] = value
+    given = weight_scales(weights[axis], axis)
+    check_compiled(cls, arrays, (1, 2), affine=(None, given), **convolution())
+
+
+@pytest.mark.parametrize(("cls", "weights"), LAYERS)
+def test_compiled_hybrid_layers_round_halves_as_the_reference(
+    cls: type[Op], weights: tuple[int, ...]
+) -> None:
+    """Steps of 1 from -128 to 127: every integer, every half, and their neighbours."""
+    x = np.arange(-256, 255).astype(np.float32) / 2
+    x = np.concatenate([x, np.nextafter(x, np.float32(-200)), np.nextafter(x, np.float32(200))])
+    x = np.clip(np.append(x, np.zeros(-len(x) % 6, np.float32)), -128, 127)
+    arrays, axis = operands(cls, (1, 1, len(x) // 6, 6), weights, 8)
+    given = weight_scales(weights[axis], axis)
+    arrays[0] = x.reshape(arrays[0].shape)
+    check_compiled(cls, arrays, (1, 2), affine=(None, given), **convolution())
+
+
+@pytest.mark.parametrize(("cls", "weights"), LAYERS)
+def test_compiled_hybrid_layers_give_what_litert_gives(
+    cls: type[Op], weights: tuple[int, ...]
+) -> None:
+    """Steps that need no division: LiteRT's integers are the reference's."""
+    arrays, axis = operands(cls, (2, 7, 5, 6), weights, 8)
+    options = {"affine": (None, weight_scales(weights[axis], axis)), **convolution()}
+    (theirs,) = run_litert(cls, arrays, (1, 2), version=VERSIONS[cls], **options)
+    (ours,) = run_compiled(cls, arrays, (1, 2), **options)
+    tolerance = 1e-6 * float(np.abs(theirs).max())
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance, strict=True)
+
+
+@pytest.mark.parametrize(("cls", "weights"), LAYERS)
+def test_compiled_hybrid_layers_with_tanh(cls: type[Op], weights: tuple[int, ...]) -> None:
+    """The compiled hyperbolic tangent rounds otherwise than NumPy's."""
+    arrays, axis = operands(cls, (1, 4, 5, 6), weights, 8)
+    options = {"affine": (None, weight_scales(weights[axis], axis)), **convolution()}
+    options["activation"] = ActivationFunctionType.TANH
+    check_compiled(cls, arrays, (1, 2), atol=1e-6, **options)
+
+
+@pytest.mark.parametrize("cls", [Conv2D, DepthwiseConv2D])
+def test_threads_share_compiled_hybrid_layers(cls: type[Op]) -> None:
+    """Layers that are large enough: ``run_compiled`` compares shares with the whole."""
+    weights = (1, 3, 3, 96) if cls is DepthwiseConv2D else (64, 3, 3, 96)
+    arrays, axis = operands(cls, (3, 32, 32, 96), weights, 8)
+    given = weight_scales(weights[axis], axis)
+    options = {"affine": (None, given), **convolution()}
+    step, _ = built(one_op(cls, arrays, (1, 2), **options).graph.ops[0], arrays)
+    assert step is not None
+    assert step.split is not None
+    assert len(step.split(2)) == 2
+    check_compiled(cls, arrays, (1, 2), **options)
+
+
+def test_compiled_hybrid_layers_decline_sums_that_may_not_fit() -> None:
+    """65793 products of 255 and 128 are as many as int32 holds."""
+    for depth, fits in ((65_793, True), (65_794, False)):
+        arrays: list[Array] = [np.ones((1, depth), np.float32), np.ones((2, depth), np.int8)]
+        options = {"affine": (None, weight_scales(2, 0)), "asymmetric_quantize_inputs": True}
+        assert declines(FullyConnected, arrays, (1,), **options) == (not fits)
