@@ -8,65 +8,21 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, Record, floats, words
 from luciole.kernels.jit.dots import (
     add_dots,
     add_line_dots,
     add_taps,
-    highest,
     integer_rows,
-    raised,
     scaled,
     turn_bytes,
     turn_first_bytes,
-    write_rounded,
 )
 from luciole.kernels.jit.fixed_point import rescaled, scaled_exactly, write_bytes, write_channels
 from luciole.kernels.jit.grids import integer_multiples, scaled_in_turn
 from luciole.kernels.jit.pixels import pixels, side_by_side, write_at
 from luciole.kernels.pixel_tiles import TAP_FIELDS
-
-INFINITY = 0x7F800000
-"""The bit pattern of infinity: those of NaN are larger."""
-
-LARGEST, ZERO = 127, 128
-"""Quantized inputs lie between -127 and 127, around the byte of 0."""
-
-
-@jit.kernel
-def quantize(r: Record) -> None:
-    """Quantize each image on a grid of its own, and keep its largest number, its scale and the byte
-    that stands for 0.
-
-    Threads may do the same at a time: a place is written once.
-    """
-    for image in range(r[2]):
-        x, to = r[0] + image * r[3], r[1] + image * r[4]
-        bits = jit.counters(1, 1, 1, 1)
-        whole = r[5] * r[6] & -LANES
-        for k in range(0, whole, LANES):
-            bits = raised(bits, x + 4 * k, LANES)
-        bits = raised(bits, x + 4 * whole, r[5] * r[6] - whole)
-        words(r[9])[image] = np.uint32(highest(bits))
-        span = floats(r[9])[image]
-        inverse, scale = np.float32(LARGEST) / span, span / np.float32(LARGEST)
-        if highest(bits) >= INFINITY:
-            inverse, scale = np.float32(0), np.float32(np.nan)
-        elif inverse == np.inf:
-            inverse, scale = np.float32(0), np.float32(1)
-        floats(r[8])[2 * image] = scale
-        words(r[8])[2 * image + 1] = np.uint32(ZERO)
-        whole = r[6] & -LANES
-        for _ in range(r[5]):
-            for k in range(0, whole, LANES):
-                write_rounded(x + 4 * k, inverse, to + k, LANES)
-            if whole < r[6]:
-                write_rounded(x + 4 * whole, inverse, to + whole, r[6] - whole)
-            x += 4 * r[6]
-            to += r[7]
 
 
 @jit.inline

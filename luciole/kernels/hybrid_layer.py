@@ -72,10 +72,7 @@ class HybridLayer(ByteLayer):
         factors, lines = self.memory.scratch(len(self.x), 2), self.lines()
         given = [self.x.ctypes.data, *lines, factors]
         if not self.asymmetric:
-            largest = self.memory.scratch(len(self.x))
-            return Part(
-                dot_tiles.quantize.address, np.array([*given, largest], np.int64), 0
-            ), factors
+            return Part(hybrid_tiles.quantize.address, np.array(given, np.int64), 0), factors
         _, _, width, channels = self.x.shape
         pieces = (width, channels, self.pixel)
         if self.pixel == channels:

@@ -1,4 +1,5 @@
-"""The compiled loops of layers with 8 bit weights whose inputs are quantized with a zero point.
+"""The compiled loops of layers with 8 bit weights under float inputs, besides those that
+``dot_tiles`` has: how inputs are quantized, and windows over each channel.
 
 Records are written, and their fields named, by ``hybrid_layer``.
 """
@@ -10,33 +11,46 @@ from functools import cache
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.dot_tiles import INFINITY
 from luciole.kernels.jit import LANES, Record, floats, words
-from luciole.kernels.jit.bytes import in_lanes, larger, store_all_bytes, store_bytes
-from luciole.kernels.jit.dots import add_taps, highest
+from luciole.kernels.jit.bytes import in_lanes, store_all_bytes, store_bytes
+from luciole.kernels.jit.dots import add_taps
 from luciole.kernels.jit.elementwise import number
 from luciole.kernels.jit.grids import (
-    float_bits,
-    grid_bytes,
+    BELOW_HALF,
+    highest,
     integer_multiples,
+    larger_of_both,
+    raised_both,
     scaled_in_turn,
     write_channels_at,
+    write_on_grid,
 )
 from luciole.kernels.jit.pixels import pixels
 from luciole.kernels.pixel_tiles import TAP_FIELDS
 
-SIGN = 0x80000000
-"""The bit of a float that says that it is negative."""
+INFINITY = 0x7F800000
+"""The bit pattern of infinity: those of NaN are larger."""
+
+LARGEST, ZERO = 127, 128
+"""Numbers without a zero point lie between -127 and 127, around the byte of 0."""
+
+Pair = tuple[float, float]
 
 
 @jit.inline
-def _largest(x: int, count: int, turned: int) -> int:
-    """The bit pattern of the largest of ``count`` floats, some of their bits turned; at least 0."""
-    found, whole = in_lanes(0), count & -LANES
-    for k in range(0, whole, LANES):
-        found = larger(found, float_bits(x + 4 * k, LANES, turned))
-    result: int = highest(larger(found, float_bits(x + 4 * whole, count - whole, turned)))
-    return result
+def _largest(x: int, count: int) -> tuple[int, int]:
+    """The bit patterns of the largest of ``count`` floats and of the magnitude of the least; 0
+    where there are none above, or below, 0.
+    """
+    first = second = jit.counters(1, 1, 1, 2)
+    done = count & -2 * LANES
+    for k in range(0, done, 2 * LANES):
+        first = raised_both(first, x + 4 * k, LANES)
+        second = raised_both(second, x + 4 * (k + LANES), LANES)
+    for k in range(done, count, LANES):
+        first = raised_both(first, x + 4 * k, min(count - k, LANES))
+    both = larger_of_both(first, second)
+    return highest(both, 0), highest(both, 1)
 
 
 @jit.inline
@@ -59,14 +73,40 @@ def _fill(start: int, end: int, byte: int) -> None:
 
 
 @jit.inline
-def _write(x: int, to: int, count: int, inverse: float, point: float) -> None:
-    """Quantize ``count`` floats."""
+def _write(x: int, count: int, grid: Pair, limits: Pair, to: int, room: int) -> None:
+    """Quantize ``count`` floats; whatever is in the ``room`` behind them may be written too."""
     whole = count & -LANES
     for k in range(0, whole, LANES):
-        store_all_bytes(grid_bytes(x + 4 * k, inverse, point, LANES), 0, 255, to + k)
-    if whole < count:
-        rest = grid_bytes(x + 4 * whole, inverse, point, count - whole)
-        store_bytes(rest, 0, 255, to + whole, count - whole)
+        write_on_grid(x + 4 * k, LANES, grid, limits, to + k, LANES)
+    left = count - whole
+    if left and room >= whole + LANES:
+        write_on_grid(x + 4 * whole, left, grid, limits, to + whole, LANES)
+    elif left:
+        write_on_grid(x + 4 * whole, left, grid, limits, to + whole, left)
+
+
+@jit.kernel
+def quantize(r: Record) -> None:
+    """Quantize each image on a grid of its own, as ``hybrid.quantize_rows``, and keep its scale and
+    the byte of 0.
+
+    Threads may do the same at a time: a place is written once.
+    """
+    limits = (np.float32(0.5), np.float32(-LARGEST))
+    for image in range(r[2]):
+        x, to = r[0] + image * r[3], r[1] + image * r[4]
+        up, down = _largest(x, r[5] * r[6])
+        span = number(max(up, down))
+        inverse, scale = np.float32(LARGEST) / span, span / np.float32(LARGEST)
+        if max(up, down) >= INFINITY:
+            inverse, scale = np.float32(0), np.float32(np.nan)
+        elif inverse == np.inf:
+            inverse, scale = np.float32(0), np.float32(1)
+        floats(r[8])[2 * image] = scale
+        words(r[8])[2 * image + 1] = np.uint32(ZERO)
+        for row in range(r[5]):
+            place = to + row * r[7]
+            _write(x + 4 * row * r[6], r[6], (inverse, np.float32(0)), limits, place, r[6])
 
 
 @jit.kernel
@@ -76,9 +116,10 @@ def quantize_with_zero(r: Record) -> None:
 
     Threads may do the same at a time: a place is written once.
     """
+    limits = (np.float32(BELOW_HALF), np.float32(-128))
     for image in range(r[2]):
         x, to = r[0] + image * r[3], r[1] + image * r[4]
-        up, down = _largest(x, r[5] * r[6], 0), _largest(x, r[5] * r[6], SIGN)
+        up, down = _largest(x, r[5] * r[6])
         finite = max(up, down) < INFINITY
         most = np.float64(number(up)) if finite else np.float64(0)
         least = -np.float64(number(down)) if finite else np.float64(0)
@@ -88,6 +129,7 @@ def quantize_with_zero(r: Record) -> None:
         inverse = np.float32(1.0 / np.float64(single))
         if not (least < most and inverse < np.inf):
             inverse = np.float32(0)
+        grid = (inverse, np.float32(point))
         floats(r[8])[2 * image] = single
         words(r[8])[2 * image + 1] = np.uint32(point + 128)
         begin, done = to - r[9], to - r[9]
@@ -95,7 +137,7 @@ def quantize_with_zero(r: Record) -> None:
             place = to + row * r[7]
             _fill(done, place, point + 128)
             for piece in range(r[10]):
-                _write(x, place + piece * r[12], r[11], inverse, np.float32(point))
+                _write(x, r[11], grid, limits, place + piece * r[12], r[12])
                 x += 4 * r[11]
             done = place + r[10] * r[12]
         _fill(done, begin + r[4], point + 128)

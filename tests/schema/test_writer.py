@@ -195,4 +195,5 @@ def test_a_negative_zero_is_no_default() -> None:
     root = tables.Model(subgraphs=[tables.SubGraph(operators=[operator])])
     again, _ = read(write(root, CIRCLE))
     found = again.subgraphs[0].operators[0].builtin_options  # type: ignore[index]  # there is one
+    assert isinstance(found, tables.LQFullyConnectedOptions)
     assert str(found.input_offset) == "-0.0"

@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from luciole.kernels.jit.masked import lanes_before, load_first, load_first_bytes, store_first_bytes
+from luciole.kernels.jit.masked import lanes_before, load_first_bytes, store_first_bytes
 from luciole.kernels.jit.pixels import behind, repeated
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64, intrinsic, literal_intrinsic, types
@@ -219,65 +219,6 @@ def scaled(typing_context: Any, tile: Any, factor: Any, scales: Any, starts: Any
         return gather(builder, results)
 
     return rows(tile, types.float32, types.int64, types.int64), generate
-
-
-_MAGNITUDE = ir.Constant(INTS, [0x7FFFFFFF] * LANES)
-
-
-@intrinsic
-def raised(typing_context: Any, tile: Any, x: Any, count: Any) -> Any:
-    """A vector of bit patterns, raised to those of the magnitudes of ``count`` floats, at most 16,
-    at ``x``. As integers they rise with the magnitude, infinity and NaN highest.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        before = builder.extract_value(args[0], 0)
-        given = load_first(
-            builder, args[1], 0, lanes_before(builder, args[2], 0), ir.Constant(FLOATS, None)
-        )
-        bits = builder.and_(builder.bitcast(given, INTS), _MAGNITUDE)
-        more = builder.icmp_signed(">", bits, before)
-        return gather(builder, [builder.select(more, bits, before)])
-
-    return tile(tile, types.int64, types.int64), generate
-
-
-@intrinsic
-def highest(typing_context: Any, tile: Any) -> Any:
-    """The largest number of a vector of int32."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = builder.extract_value(args[0], 0)
-        found = builder.extract_element(vector, ir.Constant(I32, 0))
-        for lane in range(1, LANES):
-            other = builder.extract_element(vector, ir.Constant(I32, lane))
-            found = builder.select(builder.icmp_signed(">", other, found), other, found)
-        return builder.sext(found, I64)
-
-    return types.int64(tile), generate
-
-
-@intrinsic
-def write_rounded(typing_context: Any, x: Any, inverse: Any, to: Any, count: Any) -> Any:
-    """Write ``count`` floats, at most 16, times a number as bytes: rounded half away from zero, cut
-    off at -127 and 127, plus 128.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, inverse, to, count = args
-        inside = lanes_before(builder, count, 0)
-        given = load_first(builder, x, 0, inside, ir.Constant(FLOATS, None))
-        values = builder.fmul(given, splat(builder, inverse))
-        half = ir.Constant(FLOATS, [0.5] * LANES)
-        values = builder.fadd(values, of_llvm(builder, "llvm.copysign.v16f32", half, values))
-        low, high = (ir.Constant(FLOATS, [limit] * LANES) for limit in (-127.0, 127.0))
-        values = builder.select(builder.fcmp_ordered(">", values, low), values, low)
-        values = builder.select(builder.fcmp_ordered("<", values, high), values, high)
-        number = builder.add(builder.fptosi(values, INTS), ir.Constant(INTS, [128] * LANES))
-        store_first_bytes(builder, builder.trunc(number, BYTES), to, count)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.float32, types.int64, types.int64), generate
 
 
 @intrinsic

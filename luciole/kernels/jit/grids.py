@@ -7,13 +7,14 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
+from numba.core import cgutils
 
-from luciole.kernels.jit.bytes import VECTOR
-from luciole.kernels.jit.masked import lanes_before, load_first, store_first
+from luciole.kernels.jit.masked import lanes_before, load_first, store_first, store_first_bytes
 from luciole.kernels.jit.pixels import repeated
 from luciole.kernels.jit.results import between
-from luciole.kernels.jit.scalars import intrinsic, literal_intrinsic, types
+from luciole.kernels.jit.scalars import I64, intrinsic, literal_intrinsic, types
 from luciole.kernels.jit.vectors import (
+    BYTES,
     FLOATS,
     I32,
     INTS,
@@ -22,52 +23,108 @@ from luciole.kernels.jit.vectors import (
     gather,
     load,
     of_llvm,
+    pointer,
     splat,
     store,
     wide_shuffle,
 )
 
 BELOW_HALF = 0.5 - 2.0**-25
-"""What is added before the fraction is cut off: halves go up, what lies below them does not."""
+"""What is added before the fraction is cut off, so that halves go up and what lies below them does
+not; with 0.5 the float below goes up too, as its sum is rounded.
+"""
 
 
 @intrinsic
-def float_bits(typing_context: Any, x: Any, count: Any, turned: Any) -> Any:
-    """The bit patterns of ``count`` floats, at most 16, at ``x``, some of their bits turned; as
-    integers those of numbers above 0 rise with them, infinity and NaN highest.
+def raised_both(typing_context: Any, tile: Any, x: Any, count: Any) -> Any:
+    """Two vectors of bit patterns, raised to those of ``count`` floats, at most 16, at ``x``: the
+    numbers above 0, and the magnitudes of those below. As integers they rise with the magnitude,
+    infinity and NaN highest.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, count, turned = args
-        zeros = ir.Constant(FLOATS, None)
-        given = load_first(builder, x, 0, lanes_before(builder, count, 0), zeros)
-        bits = splat(builder, builder.trunc(turned, I32))
-        return gather(builder, [builder.xor(builder.bitcast(given, INTS), bits)])
+        tile_value, x, count = args
+        given = _first_floats(builder, x, count)
+        bits = builder.bitcast(given, INTS)
+        turned = builder.bitcast(builder.fneg(given), INTS)
+        results = []
+        for i, number in enumerate((bits, turned)):
+            before = builder.extract_value(tile_value, i)
+            more = builder.icmp_signed(">", number, before)
+            results.append(builder.select(more, number, before))
+        return gather(builder, results)
 
-    return VECTOR(types.int64, types.int64, types.int64), generate
+    return tile(tile, types.int64, types.int64), generate
 
 
 @intrinsic
-def grid_bytes(typing_context: Any, x: Any, inverse: Any, point: Any, count: Any) -> Any:
-    """``count`` floats, at most 16, at ``x`` on a grid, plus 128: x * inverse + point, each
-    rounded, then to the nearest integer, halves away from zero, cut off at -128 and 127.
-    """
+def larger_of_both(typing_context: Any, tile: Any, other: Any) -> Any:
+    """The larger lanes of two such pairs of vectors."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, inverse, point, count = args
-        zeros = ir.Constant(FLOATS, None)
-        given = load_first(builder, x, 0, lanes_before(builder, count, 0), zeros)
-        values = builder.fmul(given, splat(builder, inverse))
-        values = builder.fadd(values, splat(builder, point))
-        half = ir.Constant(FLOATS, [BELOW_HALF] * LANES)
+        results = []
+        for i in range(tile.count):
+            a, b = (builder.extract_value(value, i) for value in args)
+            results.append(builder.select(builder.icmp_signed(">", a, b), a, b))
+        return gather(builder, results)
+
+    return tile(tile, tile), generate
+
+
+@literal_intrinsic
+def highest(typing_context: Any, tile: Any, which: Any) -> Any:
+    """The largest number of one vector (which is known when a kernel is compiled) of int32."""
+    place = which.literal_value
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(I32, [INTS])
+        name = f"llvm.vector.reduce.smax.v{LANES}i32"
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        return builder.sext(builder.call(function, [builder.extract_value(args[0], place)]), I64)
+
+    return types.int64(tile, which), generate
+
+
+@literal_intrinsic
+def write_on_grid(
+    typing_context: Any, x: Any, count: Any, grid: Any, limits: Any, to: Any, room: Any
+) -> Any:
+    """Write ``count`` floats at ``x`` on a grid, plus 128, as bytes: x * grid[0] + grid[1], each
+    rounded, then to the nearest integer as ``limits[0]``, 0.5 or ``BELOW_HALF``, decides, cut off
+    at ``limits[1]`` and 127. Where there is ``room`` for more bytes (at most 16), they are
+    anything.
+    """
+    whole = isinstance(room, types.IntegerLiteral) and room.literal_value == LANES
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x, count, grid, limits, to, room = args
+        inverse, point, half, low = (
+            splat(builder, builder.extract_value(pair, i))
+            for pair in (grid, limits)
+            for i in (0, 1)
+        )
+        values = builder.fadd(builder.fmul(_first_floats(builder, x, count), inverse), point)
         values = builder.fadd(values, of_llvm(builder, "llvm.copysign.v16f32", half, values))
-        low, high = (ir.Constant(FLOATS, [limit] * LANES) for limit in (-128.0, 127.0))
+        high = ir.Constant(FLOATS, [127.0] * LANES)
         values = builder.select(builder.fcmp_ordered(">", values, low), values, low)
         values = builder.select(builder.fcmp_ordered("<", values, high), values, high)
         number = builder.add(builder.fptosi(values, INTS), ir.Constant(INTS, [128] * LANES))
-        return gather(builder, [number])
+        found = builder.trunc(number, BYTES)
+        if whole:
+            builder.store(found, pointer(builder, to, BYTES)).align = 1
+        else:
+            store_first_bytes(builder, found, to, room)
+        return context.get_dummy_value()
 
-    return VECTOR(types.int64, types.float32, types.float32, types.int64), generate
+    pair = types.UniTuple(types.float32, 2)
+    given = (types.int64, types.int64, pair, pair, types.int64, room if whole else types.int64)
+    return types.void(*given), generate
+
+
+def _first_floats(builder: Any, x: Any, count: Any) -> Any:
+    """Floats of some lanes at an address, 0 in the rest."""
+    inside = lanes_before(builder, count, 0)
+    return load_first(builder, x, 0, inside, ir.Constant(FLOATS, None))
 
 
 @literal_intrinsic
