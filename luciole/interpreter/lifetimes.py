@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from luciole.ir import Graph, Op, Value
 from luciole.ir.rules import product
+from luciole.ir.value import impossible
 from luciole.kernels import registry
 
 
@@ -33,7 +34,8 @@ def shared_places(ops: Sequence[Op]) -> dict[Value, Value]:
             continue
         place, result = places.get(operand, operand), op.results[0]
         same_size = product(operand.shape) == product(result.shape) is not None
-        if same_size and not place.is_variable and not (place.is_input and result.is_output):
+        fits = same_size and impossible(result.dims) is None
+        if fits and not place.is_variable and not (place.is_input and result.is_output):
             places[result] = place
     return places
 

@@ -254,7 +254,7 @@ class Plan:
 
     def _run_reference(self, step: Step) -> None:
         operands = [None if v is None else self._contents[v] for v in step.op.operands]
-        self._settle_now(step.op)
+        self._check_now(step.op)
         with limited(self._memory_limit):
             results = registry.call(step.reference, step.op, operands)
         if len(results) != len(step.op.results):
@@ -268,19 +268,20 @@ class Plan:
             else:
                 self._contents[value] = array
 
-    def _settle_now(self, op: Op) -> None:
+    def _check_now(self, op: Op) -> None:
         """Let the shape rule speak where shapes of operands are known only now. Raises ShapeError
         when they do not fit.
         """
-        late = {v: v.shape for v in op.operands if v is not None and v not in self._placed}
+        late = [v for v in op.operands if v is not None and v not in self._placed]
         if not late:
             return
+        before = {v: v.shape for v in (*late, *op.results)}
         try:
             for value in late:
                 value.shape = self._contents[value].shape
             infer_op(op, declared=False)
         finally:
-            for value, shape in late.items():  # in the next run it may be another one
+            for value, shape in before.items():  # in the next run it may be another one
                 value.shape = shape
 
     def _call(self, group: Run | Step) -> Callable[[], object]:
