@@ -22,7 +22,7 @@ from tests.support import litert
 
 SEEDS = range(3)
 
-OTHER_KERNELS = ("CEIL", "ELU", "ROUND", "LOCAL_RESPONSE_NORMALIZATION")
+OTHER_KERNELS = ("CEIL", "ELU", "ROUND", "SEGMENT_SUM", "LOCAL_RESPONSE_NORMALIZATION")
 """What LiteRT's reference kernels do not have, or (the last) compute without the last of the
 neighbours: its optimized ones run instead.
 """
@@ -42,7 +42,6 @@ LITERT_CANNOT = {
     "MatrixBandPart_000": "unresolved custom op: MatrixBandPart",
     "MaxPoolWithArgMax": "unresolved custom op: MaxPoolWithArgMax",
     "Net_BroadcastTo_AddV2": "builtin opcode 'BROADCAST_TO' version '1'",
-    "SegmentSum_000": "builtin opcode 'SEGMENT_SUM' version '1'",
     "UnidirectionalSequenceLSTM_001": "output_state != nullptr was not true",
 }
 """By the beginning of the name: what runs here, and what LiteRT says to it."""
