@@ -115,7 +115,8 @@ class Value:
     def data(self) -> Array | None:
         """The contents of a constant, read-only, shaped and unpacked; None for everything else.
 
-        Raises GraphError when the buffer is not as long as shape and dtype say.
+        Raises GraphError when the buffer is not as long as shape and dtype say, and for extents
+        that no array has.
         """
         if not self.is_constant or self.sparsity is not None:
             return None
@@ -128,6 +129,9 @@ class Value:
                 f"takes {wanted} bytes, "
                 f"its buffer has {len(raw)}"
             )
+        reason = impossible(self.dims)
+        if reason is not None:
+            raise GraphError(f"tensor {self.name!r} has {reason}")
         return dtypes.unpack(raw, self.dtype, self.dims)
 
     def set_data(self, array: Array, dtype: TensorType | None = None) -> None:
@@ -168,11 +172,14 @@ def element_count(shape: tuple[int, ...]) -> int:
 MOST_AXES = 32
 """Axes that a tensor may have: as many as every NumPy takes."""
 
+_WIDEST = 16
+"""Bytes of the widest element."""
+
 _LARGEST_EXTENT = 2**31 - 1
 _LARGEST_ARRAY = 2**62
 
 
-def impossible(dims: Sequence[int], itemsize: int = 1) -> str | None:
+def impossible(dims: Sequence[int], itemsize: int = _WIDEST) -> str | None:
     """Why no array has these extents, None where one may. An extent of 0 hides no absurd one."""
     if len(dims) > MOST_AXES:
         return f"{len(dims)} axes, at most {MOST_AXES} are possible"

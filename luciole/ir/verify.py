@@ -39,9 +39,6 @@ class Finding:
         return f"{self.severity.value} [{self.code}] {self.path}: {self.sentence}"
 
 
-_WIDEST = 16
-"""Bytes of the widest element."""
-
 Check = Callable[[Graph, str], Iterator[Finding]]
 
 
@@ -84,7 +81,7 @@ def _tensors(graph: Graph, path: str) -> Iterator[Finding]:
 
 
 def _extents(value: Value, path: str) -> Iterator[Finding]:
-    reason = impossible(value.dims, _WIDEST)
+    reason = impossible(value.dims)
     if reason is not None:
         yield Finding(Severity.ERROR, "EXTENTS", path, f"{shape_text(value.shape)} has {reason}")
 

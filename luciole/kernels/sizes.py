@@ -50,7 +50,7 @@ def affordable(op: Op, shape: Shape) -> tuple[int, ...]:
     if None in result.shape:
         what = f"a result {shape_text(extents)} of {result.dtype.name}"
         room(size, what, "where the shape is computed")
-        reason = impossible(extents, _WIDEST)
+        reason = impossible(extents)
         if reason is not None:
             raise ExecutionError(f"{what} has {reason}")
     return extents

@@ -30,10 +30,14 @@ class SplitV(Op, code=BuiltinOperator.SPLIT_V, options="SplitVOptions"):
         rules.agree("parts", count, self.num_splits, "size_splits", "num_splits")
         place = rules.known_ints(self.split_dim, "split_dim", 1)
         sizes = rules.known_ints(self.size_splits, "size_splits")
+        shape = self.input.shape
         if place is None:
-            return (rules.unknown(len(self.input.shape)),) * self.num_splits
-        along = rules.axis(place[0], len(self.input.shape), "split_dim")
-        return parts_of(self.input.shape, along, sizes or (None,) * self.num_splits)
+            return rules.parts(rules.unknown(len(shape)), self.num_splits, "num_splits")
+        along = rules.axis(place[0], len(shape), "split_dim")
+        if sizes is None:
+            part = (*shape[:along], None, *shape[along + 1 :])
+            return rules.parts(part, self.num_splits, "num_splits")
+        return parts_of(shape, along, sizes)
 
 
 def parts_of(shape: Shape, along: int, sizes: Sequence[int | None]) -> tuple[Shape, ...]:
