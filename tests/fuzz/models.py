@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from tests.fuzz.graphs import called_graph
 from tests.fuzz.shapes import shapes_for
 
 Rng = np.random.Generator
+MOST_ELEMENTS = 1 << 20
+"""Of a constant."""
+
 TRIALS = 120
 _RANKS = (0, 1, 2, 3, 4, 4, 4, 5)
 _EXTENTS = (1, 1, 2, 2, 3, 3, 4, 4, 5, 8, 17, 0)
@@ -152,6 +156,8 @@ class _Attempt:
             self.graph.inputs.append(value)
         else:
             quantization = value.quantization
+            if prod(shape) > MOST_ELEMENTS:
+                raise ValueError("a constant as large as that is no use")
             value.set_data(contents(self.rng, shape, NUMPY[dtype]), dtype)
             value.quantization = quantization
         return value
