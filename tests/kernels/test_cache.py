@@ -134,3 +134,12 @@ def test_a_kernel_refuses_to_close_over_what_has_no_name_in_the_cache() -> None:
         @jit.kernel
         def look(r: Record) -> None:
             r[0] = table[0]
+
+
+def test_a_kernel_that_calls_what_the_c_library_lacks_is_refused() -> None:
+    @jit.kernel
+    def allocate(r: Record) -> None:
+        r[0] = np.zeros(r[0])[0]
+
+    with pytest.raises(RuntimeError, match=r"allocate.* calls NRT_\w+, which the C library lacks"):
+        allocate._compile()

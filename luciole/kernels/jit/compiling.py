@@ -13,6 +13,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numpy.typing import NDArray
 
+from luciole.kernels.jit.machine_code import machine_code
 from luciole.kernels.jit.objects import address_of, in_c_library, python_call
 from luciole.kernels.jit.scalars import Record, call, nanoseconds, number, set_number, types
 
@@ -31,9 +32,7 @@ class Function:
         return address_of(self._name, self._compile)
 
     def _compile(self) -> tuple[str, bytes]:
-        compiled = numba.cfunc(self._signature, error_model="numpy")(self.function)
-        library = compiled._library
-        return compiled.native_name, library.serialize_using_object_code()[2][0]
+        return machine_code(self.function, self._signature)
 
 
 class Kernel(Function):
