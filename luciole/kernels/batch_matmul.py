@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.kernels import jit
-from luciole.kernels.fixed_point import per_tensor
-from luciole.kernels.float_layer import WEIGHTS, Geometry, Layer, X, Y, fits
-from luciole.kernels.hybrid import of_rows, weight_scale
-from luciole.kernels.int8_rescale import Rescaling, centred
+from luciole.kernels.integers.fixed_point import per_tensor
+from luciole.kernels.integers.hybrid import of_rows, weight_scale
+from luciole.kernels.integers.int8_rescale import Rescaling, centred
 from luciole.kernels.jit import Record, floats, longs
+from luciole.kernels.layers.float_layer import WEIGHTS, Geometry, Layer, X, Y, fits
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
 

@@ -8,10 +8,10 @@ from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.ir.ops.concatenation import Concatenation, concatenated
 from luciole.kernels import moves
 from luciole.kernels.activation import activate
-from luciole.kernels.fixed_point import is_affine, per_tensor
-from luciole.kernels.fixed_point_functions import saturated
+from luciole.kernels.integers.fixed_point import is_affine, per_tensor
+from luciole.kernels.integers.fixed_point_functions import saturated
+from luciole.kernels.integers.tables import rounded
 from luciole.kernels.registry import Context, NativeStep, native, reference
-from luciole.kernels.tables import rounded
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)

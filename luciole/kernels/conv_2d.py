@@ -6,22 +6,22 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_2d import Conv2D, check_groups
-from luciole.kernels import hybrid
 from luciole.kernels.activation import activate
-from luciole.kernels.byte_layer import Side
-from luciole.kernels.float_layer import Geometry, Layer, fits
-from luciole.kernels.hybrid import known_scales, of_rows, one_scale, weight_scales
-from luciole.kernels.hybrid_layer import HybridLayer, may_overflow
-from luciole.kernels.int8_layer import IntegerLayer
-from luciole.kernels.int8_rescale import (
+from luciole.kernels.integers import hybrid
+from luciole.kernels.integers.byte_layer import Side
+from luciole.kernels.integers.hybrid import known_scales, of_rows, one_scale, weight_scales
+from luciole.kernels.integers.hybrid_layer import HybridLayer, may_overflow
+from luciole.kernels.integers.int8_layer import IntegerLayer
+from luciole.kernels.integers.int8_rescale import (
     BYTES,
     SIGNATURES,
     Rescaling,
     accepted,
     centred,
 )
+from luciole.kernels.layers.float_layer import Geometry, Layer, fits
+from luciole.kernels.layers.windows import patches
 from luciole.kernels.registry import Context, NativeStep, native, reference
-from luciole.kernels.windows import patches
 
 
 @reference(Conv2D, TensorType.FLOAT32)

@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.kernels.coordinates import within
-from luciole.kernels.fixed_point import Affine
+from luciole.kernels.integers.fixed_point import Affine
 from luciole.kernels.registry import ANY, reference
 from luciole.kernels.sizes import affordable
 

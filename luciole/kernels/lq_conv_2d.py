@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType, codes
 from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.kernels import lq_rows, lq_tiles
 from luciole.kernels.activation import activate
-from luciole.kernels.lq_encoding import Encoding
-from luciole.kernels.lq_layer import ACTIVATIONS, ending, or_zero, without_padding
-from luciole.kernels.lq_tiling import Tiling
+from luciole.kernels.layers.spans import Axis, Spans, spans
+from luciole.kernels.layers.windows import patches
+from luciole.kernels.learned import lq_rows, lq_tiles
+from luciole.kernels.learned.lq_encoding import Encoding
+from luciole.kernels.learned.lq_layer import ACTIVATIONS, ending, or_zero, without_padding
+from luciole.kernels.learned.lq_tiling import Tiling
 from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, native, ranges, reference
-from luciole.kernels.spans import Axis, Spans, spans
-from luciole.kernels.windows import patches
 
 MAX_BORDER_CASES = 4096
 """Sets of taps inside for which starts are prepared; a kernel of 63 x 63 has 3969 at most."""

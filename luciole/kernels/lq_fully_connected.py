@@ -6,9 +6,9 @@ import numpy as np
 
 from luciole.ir import Array, TensorType, codes
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.kernels import lq_rows
 from luciole.kernels.activation import activate
-from luciole.kernels.lq_layer import ACTIVATIONS, Layer, or_zero
+from luciole.kernels.learned import lq_rows
+from luciole.kernels.learned.lq_layer import ACTIVATIONS, Layer, or_zero
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
 

@@ -11,7 +11,7 @@ from luciole.ir.ops.pad import Pad, PadV2, padding_pairs
 from luciole.ir.rules import agree
 from luciole.kernels import moves
 from luciole.kernels.borders import inside, slabs
-from luciole.kernels.fixed_point import is_affine, per_tensor
+from luciole.kernels.integers.fixed_point import is_affine, per_tensor
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.kernels.sizes import affordable
 

@@ -13,10 +13,10 @@ from luciole.kernels import folds, jit, loops
 from luciole.kernels.activation import LIMITS, activate
 from luciole.kernels.jit import LANES, Record, elementwise, longs
 from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.layers.spans import Axis
+from luciole.kernels.layers.windows import patches
 from luciole.kernels.maps import bits
 from luciole.kernels.registry import Context, NativeStep, native, reference
-from luciole.kernels.spans import Axis
-from luciole.kernels.windows import patches
 
 
 @reference(AveragePool2D, TensorType.FLOAT32)

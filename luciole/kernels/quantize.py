@@ -8,7 +8,7 @@ from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.kernels import conversions
-from luciole.kernels.fixed_point import (
+from luciole.kernels.integers.fixed_point import (
     Affine,
     multiply,
     per_tensor,

@@ -224,8 +224,8 @@ def registered() -> Iterator[tuple[str, type[Op], Signature]]:
 @cache
 def load_kernels() -> None:
     """Import every kernel module once, so that they register themselves."""
-    for module in pkgutil.iter_modules(luciole.kernels.__path__):
-        importlib.import_module(f"luciole.kernels.{module.name}")
+    for module in pkgutil.walk_packages(luciole.kernels.__path__, "luciole.kernels."):
+        importlib.import_module(module.name)
 
 
 def call(kernel: Reference, op: Op, arrays: list[Array | None]) -> tuple[Array, ...]:

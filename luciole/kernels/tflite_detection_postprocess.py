@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess, background
-from luciole.kernels.fixed_point import per_tensor
+from luciole.kernels.integers.fixed_point import per_tensor
 from luciole.kernels.registry import reference
 
 F32, U8 = TensorType.FLOAT32, TensorType.UINT8

@@ -10,11 +10,12 @@ import numpy as np
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, Memory, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import GATES
-from luciole.kernels import loops, lstm_steps
-from luciole.kernels.integer_lstm_cell import IntegerCell
-from luciole.kernels.lstm_cell import Cell, Settings, Step, run
+from luciole.kernels import loops
+from luciole.kernels.integers.integer_lstm_cell import IntegerCell
 from luciole.kernels.maps import bits
-from luciole.kernels.recurrent import Arrays, named, named_weights
+from luciole.kernels.recurrent import lstm_steps
+from luciole.kernels.recurrent.lstm_cell import Cell, Settings, Step, run
+from luciole.kernels.recurrent.operands import Arrays, named, named_weights
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
 

@@ -12,7 +12,7 @@ import pytest
 
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
 from luciole.ir.ops.conv_2d import Conv2D
-from luciole.kernels.fixed_point import (
+from luciole.kernels.integers.fixed_point import (
     activation_range,
     high_multiply,
     multiply,

@@ -16,7 +16,7 @@ import pytest
 from luciole.interpreter import Interpreter, Plan
 from luciole.ir import Array
 from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.kernels import lq_rows
+from luciole.kernels.learned import lq_rows
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from tests.lq_conv_support import ConvLayer, oracle, random_conv, with_offsets

@@ -50,8 +50,8 @@ def quotients(typing_context: Any, x: Any, count: Any) -> Any:
 def rescaled_lanes(
     typing_context: Any, x: Any, multiplier: Any, half: Any, negative: Any, bits: Any
 ) -> Any:
-    """x times a factor of at most 1, as ``luciole.kernels.fixed_point.multiply`` has it: the upper
-    half of the product with a multiplier, then halves away from zero (see ``quantized_pairs``).
+    """x times a factor of at most 1, as ``integers.fixed_point.multiply`` has it: the upper half of
+    the product with a multiplier, then halves away from zero (see ``quantized_pairs``).
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -68,7 +68,7 @@ def rescaled_lanes(
 
 @intrinsic
 def summed(typing_context: Any, x: Any, y: Any, constants: Any) -> Any:
-    """Two vectors of bytes as steps of their sum, see ``luciole.kernels.quantized_pairs``,
+    """Two vectors of bytes as steps of their sum, see ``luciole.kernels.integers.quantized_pairs``,
     whose int64 constants stand at an address.
     """
 
@@ -164,7 +164,7 @@ def look_up_64(typing_context: Any, to: Any, x: Any, table: Any) -> Any:
 @intrinsic
 def sum_64(typing_context: Any, to: Any, x: Any, y: Any, constants: Any) -> Any:
     """Write the sums of 64 bytes and 64 others; only where ``looks_up_many``. Its constants, see
-    ``luciole.kernels.quantized_pairs``, stand at an address.
+    ``luciole.kernels.integers.quantized_pairs``, stand at an address.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -1,0 +1,207 @@
+"""Convolutions with 8 bit weights on their way to compiled kernels: inputs are written as unsigned
+bytes into a padded copy first, whose windows all are whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.ir.rules import padding_before, window
+from luciole.kernels.jit import LANES, Kernel
+from luciole.kernels.jit.processor import vector_registers
+from luciole.kernels.layers.float_layer import by_lanes
+from luciole.kernels.layers.float_tiling import SMALL, Tiling
+from luciole.kernels.layers.pixel_tiles import Case, Table, cases, joined, tables
+from luciole.kernels.layers.sequence import Part, in_sequence
+from luciole.kernels.layers.spans import Axis
+from luciole.kernels.memory import Memory
+from luciole.kernels.registry import NativeStep
+from luciole.schema.enums import Padding
+
+FOUR = 4
+"""Products of one step: weights of a run are filled up to a multiple with zeros."""
+
+MOST_ALONE = 8
+"""Vectors of outputs in the tile of a pixel that has no others."""
+
+ZERO = 128
+"""The byte that stands for 0 where integers are signed."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One axis of an image: its extent, the padding in front, and windows over all of it padded."""
+
+    size: int
+    before: int
+    padded: Axis
+
+    @classmethod
+    def of(cls, size: int, kernel: int, stride: int, dilation: int, padding: Padding) -> Side:
+        """The axis of a window over ``size`` inputs. Raises ShapeError where it does not fit."""
+        outputs = window(size, kernel, stride, dilation, padding) or 0
+        before = padding_before(size, kernel, stride, dilation, padding)
+        needed = (outputs - 1) * stride + (kernel - 1) * dilation + 1
+        extent = max(needed, before + size)
+        return cls(size, before, Axis.of(extent, kernel, stride, dilation, Padding.VALID))
+
+
+@dataclass(frozen=True)
+class Line:
+    """Tiles of pixels side by side, of at most 16 outputs, and the kernel for them."""
+
+    pixels: int
+    kernel: Kernel
+
+
+@dataclass
+class ByteLayer:
+    """One layer on its way to a step. ``zero`` is the byte that stands for 0 in the copies."""
+
+    rows: Side
+    columns: Side
+    x: Array
+    y: Array
+    zero: int
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        """Make room for the padded copies."""
+        self.row = self.columns.padded.size * self.pixel
+        self.image = self.rows.padded.size * self.row
+        copies = np.full(len(self.x) * self.image + FOUR, self.zero % 256, np.uint8)
+        self.copies = self.memory.keep(copies)
+
+    @property
+    def pixel(self) -> int:
+        """Bytes from one pixel to the next in the copies."""
+        return int(self.x.shape[-1])
+
+    def lines(self) -> tuple[int, ...]:
+        """How images are written into the copies: where the first one goes, number of images, bytes
+        from one to the next in both; rows, elements of one, and bytes from one to the next.
+        """
+        images, height, width, channels = self.x.shape
+        rows, length = height, width * channels
+        if self.row == length:  # nothing stands between rows
+            rows, length = 1, height * length
+        first = self.rows.before * self.row + self.columns.before * self.pixel
+        image = self.x.nbytes // images
+        return (self.copies + first, images, image, self.image, rows, length, self.row)
+
+    def windows(
+        self,
+        first: Part,
+        weights: Array,
+        kernel: Callable[[int, int], Kernel],
+        blocks: Callable[[int], Sequence[Array]],
+        limits: int,
+        last: int = 0,
+        line: Line | None = None,
+    ) -> NativeStep:
+        """What ``first`` writes, then windows over groups of channels by the kernel for tiles of so
+        many pixels and vectors.
+
+        ``weights`` are [groups, o, kernel height, kernel width, depth]. ``blocks`` gives, for the
+        outputs in a block, arrays [groups, blocks, ...] of what the kernel reads for each;
+        ``limits`` and ``last`` are addresses that it reads for all. Where there is a ``line``, its
+        kernel does all pixels.
+        """
+        groups, outputs, _, _, depth = weights.shape
+        found = cases(self.rows.padded, self.columns.padded)
+        tiling, runs = _tiling(found, outputs, depth), self._runs(weights, line)
+        if line is not None:
+            tiling = Tiling(line.pixels, 1)
+        kinds = [
+            (compiled, self.memory.keep(table), table)
+            for compiled, table in self._tables(found, tiling, groups * outputs, kernel, line)
+            if len(table)
+        ]
+        walk, lanes, parts = self._walk(runs, tiling.lanes), tiling.lanes, []
+        packed = np.moveaxis(by_lanes(runs, lanes), -2, -1)
+        places = [self._by_block(array) for array in (packed, *blocks(lanes))]
+        for number, (group, output) in enumerate(product(range(groups), range(0, outputs, lanes))):
+            moves = (group * depth, self.y.itemsize * (group * outputs + output))
+            block = [start + number * size for start, size in places]
+            rest = (*walk, min(lanes, outputs - output), last, *block)
+            for compiled, place, table in kinds:
+                record = self.record(moves, (place, len(table), limits), rest)
+                parts.append(Part(compiled.address, record, table.nbytes // len(table)))
+        cycles = len(self.x) * groups * tiling.cycles(found, outputs, -(-depth // FOUR))
+        return in_sequence(parts, self.memory.arrays, cycles, first)
+
+    def _tables(
+        self,
+        found: Sequence[Case],
+        tiling: Tiling,
+        outputs: int,
+        kernel: Callable[[int, int], Kernel],
+        line: Line | None,
+    ) -> list[tuple[Kernel, Table]]:
+        """Kernels and the tiles that they run on."""
+        steps = (self.x.shape[-1], outputs)
+        if line is not None:
+            starts = joined(self.rows.padded, self.columns.padded, line.pixels)
+            return [(line.kernel, tables([whole for whole, _ in starts], 1, steps)[0])]
+        cut = tables(found, tiling.pixels, steps, tiling.few, SMALL)
+        made = [kernel(pixels, tiling.vectors) for pixels in (tiling.pixels, SMALL)]
+        return list(zip(made, cut, strict=True))
+
+    def _by_block(self, array: Array) -> tuple[int, int]:
+        """Where an array [groups, blocks, ...] stands, and the bytes of a block."""
+        return self.memory.keep(array), array.nbytes // (array.shape[0] * array.shape[1])
+
+    def _runs(self, weights: Array, line: Line | None) -> Array:
+        """Weights whose inputs are neighbours in memory, in steps: [groups, o, kernel height, runs,
+        steps, 4]. Those of a line's taps are apart.
+        """
+        groups, outputs, height, width, depth = weights.shape
+        joined = groups == 1 and line is None and self.columns.padded.dilation == 1
+        runs, length = (1, width * depth) if joined else (width, depth)
+        found = np.zeros((groups, outputs, height, runs, -(-length // FOUR) * FOUR), np.int8)
+        found[..., :length] = weights.reshape(groups, outputs, height, runs, length)
+        return found.reshape(*found.shape[:-1], -1, FOUR)
+
+    def _walk(self, runs: Array, lanes: int) -> tuple[int, ...]:
+        """From run to run: down and across in the copies, then in the weights; how many there are
+        in a row, the steps of one, and rows.
+        """
+        _, _, height, across, steps, _ = runs.shape
+        rows, columns = self.rows.padded, self.columns.padded
+        moves = (rows.dilation * self.row, columns.dilation * self.x.shape[-1])
+        run = steps * FOUR * lanes
+        return (*moves, across * run, run, across, steps, height)
+
+    def record(
+        self, moves: tuple[int, int], table: tuple[int, int, int], rest: tuple[int, ...]
+    ) -> Array:
+        """What ``dot_tiles`` runs on."""
+        images = len(self.x)
+        places = (self.copies + moves[0], self.y.ctypes.data + moves[1])
+        sizes = (images, self.image, self.y.nbytes // images)
+        return np.array([*places, *sizes, *table, *rest], np.int64)
+
+
+def _tiling(found: Sequence[Case], outputs: int, depth: int) -> Tiling:
+    """The quickest tiles; a pixel alone has as many outputs as hide how long a sum takes."""
+    if sum(len(case.y) for case in found) == 1 and vector_registers() > MOST_ALONE:
+        return Tiling(1, min(MOST_ALONE, -(-outputs // LANES)))
+    return Tiling.of(found, outputs, -(-depth // FOUR))
+
+
+def padded_to(count: int, step: int) -> int:
+    """The next multiple of ``step``."""
+    return -(-count // step) * step
+
+
+def folded(weights: Array, zero: int) -> Array:
+    """What sums of products with unsigned bytes begin with, so that ``zero`` counts as 0: int64
+    [groups, o]. ``weights`` are [groups, o, ...].
+    """
+    total: Array = weights.astype(np.int64).reshape(*weights.shape[:2], -1).sum(-1)
+    return -zero * total

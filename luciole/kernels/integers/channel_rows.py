@@ -1,0 +1,122 @@
+"""Convolutions with 8 bit weights for each channel on their way to compiled kernels: rows of 64
+channels, whose taps come together in one register four by four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array
+from luciole.kernels.integers.byte_layer import FOUR, ByteLayer, padded_to
+from luciole.kernels.jit import LANES, Kernel
+from luciole.kernels.jit.processor import vector_registers
+from luciole.kernels.layers.pixel_tiles import Case, joined, tables
+from luciole.kernels.layers.sequence import Part, in_sequence
+from luciole.kernels.registry import NativeStep
+
+ROW = 4 * LANES
+"""Channels in a row."""
+
+ORDER = np.arange(ROW).reshape(FOUR, FOUR, FOUR).transpose(1, 0, 2).reshape(-1)
+"""The channels in the order that they have in registers, see ``jit.dots.add_taps``."""
+
+TILE_PIXELS = 0.7
+"""What a tile costs besides its pixels, in pixels."""
+
+TAP_CYCLES, ROW_CYCLES = 2, 15
+"""What a tap of a row takes, and what its results do."""
+
+Longs = NDArray[np.int64]
+
+
+class ChannelRows(ByteLayer):
+    """One layer on its way to a step.
+
+    A row of 64 channels is of one pixel, of neighbouring pixels that have few channels, or else of
+    four pixels with 16 channels each.
+    """
+
+    @property
+    def neighbours(self) -> int:
+        """Pixels whose channels together are a row, where windows move by 1; else 1."""
+        channels, columns = self.x.shape[-1], self.columns.padded
+        fit = ROW % channels == 0 and columns.stride == 1
+        return ROW // channels if fit and columns.outputs * channels >= ROW else 1
+
+    @property
+    def pieces(self) -> int:
+        """Pixels that a row has 16 channels of each, or 1."""
+        return 1 if self.neighbours * self.x.shape[-1] % ROW == 0 else FOUR
+
+    @property
+    def pixel(self) -> int:
+        """Bytes from one pixel to the next in the copies."""
+        channels = self.x.shape[-1]
+        return channels if self.pieces == 1 else padded_to(channels, LANES)
+
+    def rows_of_channels(
+        self,
+        first: Part,
+        weights: Array,
+        kernel: Callable[[int, int, int], Kernel],
+        blocks: Callable[[Longs], Sequence[Array]],
+        limits: int,
+        *last: int,
+    ) -> NativeStep:
+        """What ``first`` writes, then windows over each channel by the kernel for so many rows of
+        so many pieces, and the number of taps in its last step.
+
+        ``weights`` are [channels, taps]. ``blocks`` gives what the kernel reads for 64 channels;
+        ``limits`` and ``last`` are addresses that it reads for all.
+        """
+        rows, columns = self.rows.padded, self.columns.padded
+        found = [whole for whole, _ in joined(rows, columns, self.neighbours)]
+        count = _pixels(found, self.pieces)
+        channels, taps = weights.shape
+        table, _ = tables(found, count * self.pieces, (self.pixel, channels))
+        full = -(-taps // FOUR) - 1
+        compiled = kernel(count, self.pieces, taps - full * FOUR)
+        place = (self.memory.keep(table), len(table), limits)
+        walk = (self._offsets(full + 1), full)
+        parts = []
+        for channel, *block in self._blocks(weights, blocks, full + 1):
+            moves = (channel, self.y.itemsize * channel)
+            rest = (*walk, min(LANES, channels - channel), *last, *block)
+            record = self.record(moves, place, rest)
+            parts.append(Part(compiled.address, record, table.nbytes // len(table)))
+        cycles = len(self.x) * len(table) * len(parts) * count * (taps * TAP_CYCLES + ROW_CYCLES)
+        return in_sequence(parts, self.memory.arrays, cycles, first)
+
+    def _blocks(
+        self, weights: Array, blocks: Callable[[Longs], Sequence[Array]], steps: int
+    ) -> Sequence[tuple[int, ...]]:
+        """First channel of each row, and where weights and what else the kernel reads are."""
+        channels, taps = weights.shape
+        width = ROW // self.pieces // self.neighbours
+        places = []
+        for first in range(0, channels, width):
+            order = np.minimum(first + ORDER % width, channels - 1)
+            packed = np.zeros((steps * FOUR, ROW), np.int8)
+            packed[:taps] = weights[order].T
+            by_four = packed.reshape(steps, FOUR, ROW).transpose(0, 2, 1)
+            places.append((first, *map(self.memory.keep, (by_four, *blocks(order)))))
+        return places
+
+    def _offsets(self, steps: int) -> int:
+        """Where the distances of taps from the first one are."""
+        rows, columns = self.rows.padded, self.columns.padded
+        down = np.arange(rows.kernel)[:, None] * rows.dilation * self.row
+        across = np.arange(columns.kernel) * columns.dilation * self.pixel
+        offsets = np.zeros(steps * FOUR, np.int32)
+        offsets[: down.size * across.size] = (down + across).reshape(-1)
+        return self.memory.keep(offsets)
+
+
+def _pixels(found: Sequence[Case], pieces: int) -> int:
+    """Rows in a tile: as many as registers hold, or fewer that leave less over."""
+    most = 4 if vector_registers() > 4 * FOUR else 1
+    number = sum(-(-len(case.y) // pieces) for case in found)
+    return min(range(1, most + 1), key=lambda n: -(-number // n) * (n + TILE_PIXELS))

@@ -1,0 +1,129 @@
+"""Integer weights under float activations, as TFLite's reference kernels compute them (dynamic
+range): activations are quantized when the operator runs, a grid for each image or row.
+
+Other kernels of LiteRT (XNNPACK) quantize the activations in another way; outputs differ by some
+percent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
+from luciole.kernels.integers.fixed_point import Affine
+
+Floats = NDArray[np.float32]
+
+_LARGEST = np.float32(127)
+_LEAST, _MOST = -128.0, 127.0
+
+FLOAT32 = TensorType.FLOAT32
+SIGNATURES = (
+    *((FLOAT32, weights) for weights in (TensorType.INT8, TensorType.INT4)),
+    *((FLOAT32, weights, FLOAT32) for weights in (TensorType.INT8, TensorType.INT4)),
+)
+"""Element types of activations, weights and bias (or none)."""
+
+MISNAMED = ((FLOAT32, TensorType.UINT8), (FLOAT32, TensorType.UINT8, FLOAT32))
+"""Files from before TFLite had INT8 call weights UINT8 whose bytes are signed."""
+
+
+def quantize_rows(x: Array) -> tuple[Array, Floats]:
+    """Each entry of the first axis on a symmetric int8 grid of its own: integers as float64, and
+    scales [n].
+
+    Entries too small for a grid become 0. Where one has a number that is not finite, integers are 0
+    and the scale is NaN.
+    """
+    flat = x.reshape(len(x), -1)
+    span = np.abs(flat).max(axis=1, initial=0).astype(np.float32)
+    inverse = _LARGEST / span
+    finite, small = np.isfinite(span), np.isinf(inverse)
+    scales = np.where(small, np.float32(1), np.where(finite, span / _LARGEST, np.float32(np.nan)))
+    inverse = np.where(small | ~finite, np.float32(0), inverse)
+    scaled = np.where(finite[:, None], flat * inverse[:, None], np.float32(0))
+    rounded = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))  # half away from zero
+    return np.clip(rounded, -_LARGEST, _LARGEST).reshape(x.shape).astype(np.float64), scales
+
+
+def quantize_rows_with_zero(x: Array) -> tuple[Array, Floats]:
+    """The same on a grid from the least to the largest number, 0 among them: integers less the
+    zero point as float64, and scales [n]. TFLite's AsymmetricQuantizeFloats.
+    """
+    flat = x.reshape(len(x), -1).astype(np.float32)
+    least, most = (f(axis=1, initial=0).astype(np.float64) for f in (flat.min, flat.max))
+    finite = np.isfinite(least) & np.isfinite(most)
+    least, most = np.where(finite, least, 0), np.where(finite, most, 0)
+    flatness = least == most
+    scale = np.where(flatness, 1.0, (most - least) / (_MOST - _LEAST))
+    points = _zero_points(least / scale, most / scale).astype(np.float32)
+    scales = np.where(finite, scale, np.nan).astype(np.float32)
+    inverse = (1.0 / scales.astype(np.float64)).astype(np.float32)
+    usable = finite & ~flatness & np.isfinite(inverse)
+    inverse = np.where(usable, inverse, np.float32(0))
+    steps = np.where(usable[:, None], flat, 0) * inverse[:, None] + points[:, None]
+    rounded = np.copysign(np.floor(np.abs(steps.astype(np.float64)) + 0.5), steps)
+    integers = np.clip(rounded, _LEAST, _MOST) - points[:, None]
+    return np.where(usable[:, None], integers, 0).reshape(x.shape), scales
+
+
+def of_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Floats]:
+    """Either of both, as an operator's attribute says."""
+    return quantize_rows_with_zero(x) if asymmetric else quantize_rows(x)
+
+
+def _zero_points(least: Array, most: Array) -> Array:
+    """The integer of 0 on grids that begin and end at these steps from it: the one of two that is
+    computed with less error.
+    """
+    of_least, of_most = _LEAST - least, _MOST - most
+    nearer = abs(_LEAST) + np.abs(least) < abs(_MOST) + np.abs(most)
+    chosen = np.where(nearer, of_least, of_most)
+    rounded = np.copysign(np.floor(np.abs(chosen) + 0.5), chosen)
+    return np.asarray(np.clip(rounded, _LEAST, _MOST))
+
+
+def weight_scales(weights: Value, axis: int) -> Floats:
+    """The scales of symmetric weights, one, or one for each index of ``axis``, the outputs.
+
+    Raises LucioleError for any other quantization.
+    """
+    found = Affine.of(weights, "the weights tensor")
+    if found.scale.size > 1 and found.axis != axis:
+        raise LucioleError(f"the weights tensor has its scales along axis {found.axis}, not {axis}")
+    if found.zero_point.any():
+        points = sorted({int(n) for n in found.zero_point})
+        raise LucioleError(
+            f"the weights tensor has zero points {points}; under float inputs 0 is needed"
+        )
+    return found.scale
+
+
+def known_scales(weights: Value, axis: int) -> Floats | None:
+    """The same, None where they are refused: once more when the operator runs."""
+    try:
+        return weight_scales(weights, axis)
+    except LucioleError:
+        return None
+
+
+def one_scale(weights: Value, *, alike: bool = False) -> np.float32 | None:
+    """The one scale of symmetric weights, None where they are quantized in another way. ``alike``:
+    several scales that are the same count as one.
+    """
+    scales = known_scales(weights, 0)
+    if scales is None:
+        return None
+    one = len(scales) == 1 or (alike and bool(np.all(scales == scales[0])))
+    return np.float32(scales[0]) if one else None
+
+
+def weight_scale(weights: Value) -> np.float32:
+    """The one scale of symmetric weights. Raises LucioleError where they are quantized in another
+    way.
+    """
+    scale = one_scale(weights)
+    if scale is None:
+        raise UnsupportedError("integer weights under float inputs need one scale and zero point 0")
+    return scale

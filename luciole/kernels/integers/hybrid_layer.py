@@ -1,0 +1,103 @@
+"""Convolutions with 8 bit weights under float inputs on their way to compiled kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array
+from luciole.kernels.integers import dot_tiles, hybrid_tiles
+from luciole.kernels.integers.byte_layer import ZERO, ByteLayer, folded
+from luciole.kernels.integers.channel_rows import ChannelRows, Longs
+from luciole.kernels.jit import Kernel
+from luciole.kernels.layers.float_layer import ACTIVATIONS, TANH, by_lanes, starts
+from luciole.kernels.layers.sequence import Part
+from luciole.kernels.registry import NativeStep
+from luciole.schema.enums import ActivationFunctionType
+
+
+def may_overflow(products: int, *, asymmetric: bool) -> bool:
+    """Whether a sum of so many products may not fit into int32."""
+    return products * (255 if asymmetric else 127) * 128 >= 2**31
+
+
+@dataclass(kw_only=True)
+class HybridLayer(ByteLayer):
+    """One layer on its way to a step. ``scales`` are those of the weights: one, or one for each
+    output.
+
+    ``asymmetric``: inputs are quantized with a zero point. ``in_turn``: sums are scaled by weights'
+    and inputs' scales one after the other, not by their product.
+    """
+
+    zero: int = field(default=ZERO, init=False)
+    activation: ActivationFunctionType
+    scales: NDArray[np.float32]
+    asymmetric: bool = False
+    in_turn: bool = False
+
+    def convolution(self, weights: Array, bias: Array | None) -> NativeStep:
+        """Windows over groups of channels. ``weights`` are [groups, o, kernel height, kernel width,
+        depth].
+        """
+        first, factors = self._quantizing()
+        groups, outputs = weights.shape[:2]
+        tanh, in_turn = int(self.activation == TANH), int(self.in_turn)
+
+        def kernel(pixels: int, vectors: int) -> Kernel:
+            return dot_tiles.float_windows(pixels, vectors, tanh, in_turn)
+
+        def blocks(lanes: int) -> list[Array]:
+            given = self._of_outputs(weights, starts(bias, groups, outputs))
+            return [by_lanes(array, lanes) for array in given]
+
+        return self.windows(first, weights, kernel, blocks, self._limits(), factors)
+
+    def _of_outputs(self, weights: Array, begin: Array) -> tuple[Array, Array, Array]:
+        """What a sum counts for each step of the zero byte, scales, and what is added at last:
+        [groups, o].
+        """
+        groups, outputs = weights.shape[:2]
+        scales = np.broadcast_to(self.scales, groups * outputs).reshape(groups, outputs)
+        return folded(weights, 1).astype(np.int32), scales, begin
+
+    def _limits(self) -> int:
+        return self.memory.keep(np.array(ACTIVATIONS[self.activation], np.float32))
+
+    def _quantizing(self) -> tuple[Part, int]:
+        """Quantize images, and where the scale and the zero byte of each will be."""
+        factors, lines = self.memory.scratch(len(self.x), 2), self.lines()
+        given = [self.x.ctypes.data, *lines, factors]
+        if not self.asymmetric:
+            return Part(hybrid_tiles.quantize.address, np.array(given, np.int64), 0), factors
+        _, _, width, channels = self.x.shape
+        pieces = (width, channels, self.pixel)
+        if self.pixel == channels:
+            pieces = (1, lines[5], lines[5])
+        record = np.array([*given, lines[0] - self.copies, *pieces], np.int64)
+        return Part(hybrid_tiles.quantize_with_zero.address, record, 0), factors
+
+
+@dataclass(kw_only=True)
+class HybridDepthwise(HybridLayer, ChannelRows):
+    """One layer with weights for each channel on its way to a step."""
+
+    asymmetric: bool = field(default=True, init=False)
+    in_turn: bool = field(default=True, init=False)
+
+    def depthwise(self, weights: Array, bias: Array | None) -> NativeStep:
+        """Windows over each channel. ``weights`` are [channels, taps]."""
+        first, factors = self._quantizing()
+        tanh = int(self.activation == TANH)
+        given = self._of_outputs(weights[None], starts(bias, 1, len(weights)))
+
+        def kernel(count: int, pieces: int, rest: int) -> Kernel:
+            return hybrid_tiles.float_channels(count, pieces, rest, tanh)
+
+        def blocks(channels: Longs) -> Sequence[Array]:
+            return [array[0, channels] for array in given]
+
+        return self.rows_of_channels(first, weights, kernel, blocks, self._limits(), factors)

@@ -1,0 +1,174 @@
+"""The compiled loops of layers with 8 bit weights under float inputs, besides those that
+``dot_tiles`` has: how inputs are quantized, and windows over each channel.
+
+Records are written, and their fields named, by ``hybrid_layer``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from luciole.kernels import jit
+from luciole.kernels.jit import LANES, Record, floats, words
+from luciole.kernels.jit.bytes import in_lanes, store_all_bytes, store_bytes
+from luciole.kernels.jit.dots import add_taps
+from luciole.kernels.jit.elementwise import number
+from luciole.kernels.jit.grids import (
+    BELOW_HALF,
+    highest,
+    integer_multiples,
+    larger_of_both,
+    raised_both,
+    scaled_in_turn,
+    write_channels_at,
+    write_on_grid,
+)
+from luciole.kernels.jit.pixels import pixels
+from luciole.kernels.layers.pixel_tiles import TAP_FIELDS
+
+INFINITY = 0x7F800000
+"""The bit pattern of infinity: those of NaN are larger."""
+
+LARGEST, ZERO = 127, 128
+"""Numbers without a zero point lie between -127 and 127, around the byte of 0."""
+
+Pair = tuple[float, float]
+
+
+@jit.inline
+def _largest(x: int, count: int) -> tuple[int, int]:
+    """The bit patterns of the largest of ``count`` floats and of the magnitude of the least; 0
+    where there are none above, or below, 0.
+    """
+    first = second = jit.counters(1, 1, 1, 2)
+    done = count & -2 * LANES
+    for k in range(0, done, 2 * LANES):
+        first = raised_both(first, x + 4 * k, LANES)
+        second = raised_both(second, x + 4 * (k + LANES), LANES)
+    for k in range(done, count, LANES):
+        first = raised_both(first, x + 4 * k, min(count - k, LANES))
+    both = larger_of_both(first, second)
+    return highest(both, 0), highest(both, 1)
+
+
+@jit.inline
+def _zero_point(least: float, most: float) -> int:
+    """What ``hybrid._zero_points`` gives."""
+    of_least, of_most = -128 - least, 127 - most
+    chosen = of_least if 128 - least < 127 + most else of_most
+    rounded = int(abs(chosen) + 0.5)
+    return max(-128, min(127, rounded if chosen >= 0 else -rounded))
+
+
+@jit.inline
+def _fill(start: int, end: int, byte: int) -> None:
+    """Write a byte to every place from ``start`` to before ``end``."""
+    while end - start >= LANES:
+        store_all_bytes(in_lanes(byte), 0, 255, start)
+        start += LANES
+    if start < end:
+        store_bytes(in_lanes(byte), 0, 255, start, end - start)
+
+
+@jit.inline
+def _write(x: int, count: int, grid: Pair, limits: Pair, to: int, room: int) -> None:
+    """Quantize ``count`` floats; whatever is in the ``room`` behind them may be written too."""
+    whole = count & -LANES
+    for k in range(0, whole, LANES):
+        write_on_grid(x + 4 * k, LANES, grid, limits, to + k, LANES)
+    left = count - whole
+    if left and room >= whole + LANES:
+        write_on_grid(x + 4 * whole, left, grid, limits, to + whole, LANES)
+    elif left:
+        write_on_grid(x + 4 * whole, left, grid, limits, to + whole, left)
+
+
+@jit.kernel
+def quantize(r: Record) -> None:
+    """Quantize each image on a grid of its own, as ``hybrid.quantize_rows``, and keep its scale and
+    the byte of 0.
+
+    Threads may do the same at a time: a place is written once.
+    """
+    limits = (np.float32(0.5), np.float32(-LARGEST))
+    for image in range(r[2]):
+        x, to = r[0] + image * r[3], r[1] + image * r[4]
+        up, down = _largest(x, r[5] * r[6])
+        span = number(max(up, down))
+        inverse, scale = np.float32(LARGEST) / span, span / np.float32(LARGEST)
+        if max(up, down) >= INFINITY:
+            inverse, scale = np.float32(0), np.float32(np.nan)
+        elif inverse == np.inf:
+            inverse, scale = np.float32(0), np.float32(1)
+        floats(r[8])[2 * image] = scale
+        words(r[8])[2 * image + 1] = np.uint32(ZERO)
+        for row in range(r[5]):
+            place = to + row * r[7]
+            _write(x + 4 * row * r[6], r[6], (inverse, np.float32(0)), limits, place, r[6])
+
+
+@jit.kernel
+def quantize_with_zero(r: Record) -> None:
+    """Quantize each image on a grid of its own, as ``hybrid.quantize_rows_with_zero``, fill its
+    borders with its zero point, and keep its scale and that.
+
+    Threads may do the same at a time: a place is written once.
+    """
+    limits = (np.float32(BELOW_HALF), np.float32(-128))
+    for image in range(r[2]):
+        x, to = r[0] + image * r[3], r[1] + image * r[4]
+        up, down = _largest(x, r[5] * r[6])
+        finite = max(up, down) < INFINITY
+        most = np.float64(number(up)) if finite else np.float64(0)
+        least = -np.float64(number(down)) if finite else np.float64(0)
+        scale = (most - least) / 255.0 if least < most else 1.0
+        point = _zero_point(least / scale, most / scale)
+        single = np.float32(scale) if finite else np.float32(np.nan)
+        inverse = np.float32(1.0 / np.float64(single))
+        if not (least < most and inverse < np.inf):
+            inverse = np.float32(0)
+        grid = (inverse, np.float32(point))
+        floats(r[8])[2 * image] = single
+        words(r[8])[2 * image + 1] = np.uint32(point + 128)
+        begin, done = to - r[9], to - r[9]
+        for row in range(r[5]):
+            place = to + row * r[7]
+            _fill(done, place, point + 128)
+            for piece in range(r[10]):
+                _write(x, r[11], grid, limits, place + piece * r[12], r[12])
+                x += 4 * r[11]
+            done = place + r[10] * r[12]
+        _fill(done, begin + r[4], point + 128)
+
+
+@cache
+def float_channels(count: int, pieces: int, rest: int, tanh: int) -> jit.Kernel:
+    """``dot_tiles.channels`` with float results, bent by the hyperbolic tangent where ``tanh`` is
+    1.
+    """
+    places = count * pieces
+    size = 4 * (2 * places + TAP_FIELDS)
+
+    @jit.kernel
+    def byte_channels_to_floats(r: Record) -> None:
+        limits = floats(r[7])
+        for image in range(r[2]):
+            x, y = r[0] + image * r[3], r[1] + image * r[4]
+            factor, zero = floats(r[11])[2 * image], words(r[11])[2 * image + 1]
+            for table in range(r[5], r[5] + r[6] * size, size):
+                at = pixels(places, x, table, 1)
+                tile = integer_multiples(count, 4, r[13], zero)
+                offsets, weights = r[8], r[12]
+                for _ in range(r[9]):
+                    tile = add_taps(tile, at, offsets, 4, weights)
+                    offsets += 16
+                    weights += 16 * LANES
+                tile = add_taps(tile, at, offsets, rest, weights)
+                results = scaled_in_turn(tile, factor, r[14], r[15])
+                results = jit.tanh(results) if tanh else results
+                to = pixels(places, y, table + 4 * places, 4)
+                write_channels_at(results, limits[0], limits[1], to, r[10])
+
+    return byte_channels_to_floats

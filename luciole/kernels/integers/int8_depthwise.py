@@ -1,0 +1,31 @@
+"""Convolutions of 8 bit integers with weights for each channel on their way to compiled kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from luciole.ir import Array
+from luciole.kernels.integers import dot_tiles
+from luciole.kernels.integers.channel_rows import ROW, ChannelRows, Longs
+from luciole.kernels.integers.int8_layer import IntegerLayer
+from luciole.kernels.registry import NativeStep
+
+
+@dataclass(kw_only=True)
+class DepthwiseLayer(IntegerLayer, ChannelRows):
+    """One layer on its way to a step."""
+
+    def depthwise(self, weights: Array, bias: Array | None) -> NativeStep | None:
+        """Windows over each channel. ``weights`` are [channels, taps]."""
+        outputs, centred = self.outputs(weights[None], bias, exact=False)
+        if outputs is None:
+            return None
+        found = outputs
+
+        def blocks(channels: Longs) -> Sequence[Array]:
+            return found.of_channels(channels).fixed(ROW)
+
+        return self.rows_of_channels(
+            self.copying(), centred[0], dot_tiles.channels, blocks, self.limits()
+        )

@@ -1,0 +1,228 @@
+"""Convolutions and matrix products of 8 bit integers on their way to compiled kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir.dtypes import NUMPY
+from luciole.kernels.integers import dot_tiles
+from luciole.kernels.integers.byte_layer import FOUR, ZERO, ByteLayer, Line, folded
+from luciole.kernels.integers.fixed_point import quantize_multiplier
+from luciole.kernels.integers.int8_rescale import Rescaling
+from luciole.kernels.jit import LANES, Kernel
+from luciole.kernels.jit.processor import vector_registers
+from luciole.kernels.layers.float_layer import by_lanes
+from luciole.kernels.layers.sequence import Part
+from luciole.kernels.layers.spans import Axis
+from luciole.kernels.registry import NativeStep
+from luciole.schema.enums import Padding
+
+RESULT_STEPS = 8
+"""What results of a pixel cost, in steps of four products."""
+
+MOST_LINE, LEAST_LINE = 16, 8
+"""Neighbours whose sums are kept in registers at a time."""
+
+MOST_TAPS = 8
+"""Taps of a line whose weights are kept there with them."""
+
+Longs = NDArray[np.int64]
+Blocks = Callable[[int], "tuple[Array, ...]"]
+
+
+def signed_weights(weights: Array, to: Rescaling) -> Array | None:
+    """Weights less their zero point as int8, None where that is not enough."""
+    centred = weights.astype(np.int64) - to.weights_zero
+    limits = np.iinfo(np.int8)
+    fits = limits.min <= centred.min(initial=0) and centred.max(initial=0) <= limits.max
+    return centred.astype(np.int8) if fits else None
+
+
+def unsigned(dtype: TensorType) -> int:
+    """The bits that turn stored bytes into unsigned ones."""
+    return ZERO if dtype == TensorType.INT8 else 0
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What sums of products begin with and become, [groups, o]."""
+
+    begin: Longs
+    factors: NDArray[np.float64]
+    to: Rescaling
+
+    @classmethod
+    def of(
+        cls, weights: Array, bias: Array | None, to: Rescaling, zero: int, *, exact: bool
+    ) -> Outputs | None:
+        """For signed ``weights`` [groups, o, ...]; None where sums may be too large, or steps too
+        small or too large for the compiled kernels.
+        """
+        shape = weights.shape[:2]
+        begin = folded(weights, zero)
+        most = 255 * np.abs(weights.astype(np.int64)).reshape(*shape, -1).sum(-1)
+        if bias is not None:
+            begin = begin + bias.reshape(shape)
+            most = most + np.abs(bias.reshape(shape).astype(np.int64))
+        factors = np.broadcast_to(to.factors, shape[0] * shape[1]).reshape(shape)
+        made = cls(begin, factors, to)
+        return made if made._fits(most, exact=exact) else None
+
+    def of_channels(self, channels: Longs) -> Outputs:
+        """Those of some outputs of the only group, in some order."""
+        return Outputs(self.begin[:, channels], self.factors[:, channels], self.to)
+
+    def repeated(self, count: int) -> Outputs:
+        """Those of the only group, so many times."""
+        return Outputs(np.tile(self.begin, count), np.tile(self.factors, count), self.to)
+
+    def _fits(self, most: Longs, *, exact: bool) -> bool:
+        limits = np.iinfo(NUMPY[self.to.dtype])
+        if most.max(initial=0) >= 2**31 or not limits.min <= self.to.zero_point <= limits.max:
+            return False
+        if exact:
+            return bool((most * self.factors).max(initial=0) < 2**31 - 1)
+        try:
+            multiplier, shift = quantize_multiplier(self.factors)
+        except LucioleError:  # raised again when the operator runs
+            return False
+        upper = most * (multiplier / 2.0**31) + 1 + 2.0 ** (-shift - 1)
+        largest = np.where((shift < 0) | (multiplier == 0), 2**31, 2**30)
+        within = np.all(most < largest) and upper.max(initial=0) < 2**31
+        return bool(within and shift.max(initial=0) <= 0)
+
+    def exact(self, lanes: int) -> tuple[Array, ...]:
+        """For ``jit.fixed_point.scaled_exactly``: what sums begin with, and factors."""
+        return by_lanes(self.begin.astype(np.int32), lanes), by_lanes(self.factors, lanes)
+
+    def fixed(self, lanes: int) -> tuple[Array, ...]:
+        """For ``jit.fixed_point.rescaled``: what sums begin with, and its constants.
+
+        Where nothing is shifted, sums are raised by 2^30 only: their upper bit is never set.
+        """
+        multiplier, shift = quantize_multiplier(self.factors)
+        wide = multiplier.astype(np.int64)
+        down = np.where(wide == 0, 1, -shift).astype(np.int64)
+        raised = np.where(down == 0, 2**30, 2**31)
+        half = np.where(down == 0, 0, (1 << np.maximum(down - 1, 0)) - 1)
+        addend = 2**31 + (half << 32) - 2 * raised * wide
+        begin = (self.begin + raised).astype(np.int32)
+        halves = [
+            by_lanes(array, lanes).reshape(len(wide), -1, 16) for array in (2 * wide, addend, down)
+        ]
+        longs = [half[..., first::2] for half in halves[:2] for first in (0, 1)]
+        packed = np.concatenate([*longs, halves[2].astype(np.int32).view(np.int64)], -1)
+        blocks = packed.shape[1] * 16 // lanes
+        return by_lanes(begin, lanes), packed.reshape(len(wide), blocks, -1)
+
+
+@dataclass(kw_only=True)
+class IntegerLayer(ByteLayer):
+    """One layer on its way to a step, from bytes to bytes."""
+
+    zero: int = field(default=0, init=False)
+    to: Rescaling
+
+    def __post_init__(self) -> None:
+        """Which bits of stored inputs are turned to make them unsigned; then as every layer."""
+        self.turned = unsigned(self.to.dtype)
+        self.zero = self.to.input_zero + self.turned
+        super().__post_init__()
+
+    def outputs(
+        self, weights: Array, bias: Array | None, *, exact: bool
+    ) -> tuple[Outputs | None, Array]:
+        """What sums become, None where no compiled kernel can do it, and signed weights.
+        ``weights`` are [groups, o, ...].
+        """
+        centred = signed_weights(weights, self.to)
+        if centred is None or not 0 <= self.zero < 256:
+            return None, weights
+        return Outputs.of(centred, bias, self.to, self.zero, exact=exact), centred
+
+    def convolution(self, weights: Array, bias: Array | None, *, exact: bool) -> NativeStep | None:
+        """Windows over groups of channels. ``weights`` are [groups, o, kernel height, kernel width,
+        depth].
+        """
+        outputs, centred = self.outputs(weights, bias, exact=exact)
+        if outputs is None:
+            return None
+        together = self._together(centred)
+        if together > 1:
+            centred, outputs = self._joined(centred, together), outputs.repeated(together)
+
+        def kernel(pixels: int, vectors: int) -> Kernel:
+            return dot_tiles.integer_windows(pixels, vectors, int(exact))
+
+        blocks: Blocks = outputs.exact if exact else outputs.fixed
+        line = self._line(centred, exact=exact)
+        return self.windows(self.copying(), centred, kernel, blocks, self.limits(), line=line)
+
+    def _line(self, weights: Array, *, exact: bool) -> Line | None:
+        """Tiles of neighbours that share inputs, where outputs alone are too few to hide that they
+        are read.
+        """
+        groups, outputs, _, width, depth = weights.shape
+        columns = self.columns.padded
+        few = groups == 1 and outputs <= LANES and vector_registers() > MOST_LINE
+        steps = width * -(-depth // FOUR)
+        filled = steps > -(-width * depth // FOUR)
+        if not few or filled or columns.dilation > 1 or not 1 < width <= MOST_TAPS:
+            return None
+        sizes = range(min(MOST_LINE, columns.outputs), LEAST_LINE - 1, -1)
+        count = min(sizes, key=lambda n: -(-columns.outputs // n) * n, default=0)
+        reads = (count - 1) * columns.stride + 2 * width
+        if reads >= count * width:
+            return None
+        taps = (width, columns.stride, depth)
+        return Line(count, dot_tiles.integer_lines(count, taps, int(exact)))
+
+    def _together(self, weights: Array) -> int:
+        """How many neighbours of few outputs are quickest as one pixel of many."""
+        groups, outputs, height, width, depth = weights.shape
+        columns = self.columns.padded
+        if groups > 1 or columns.dilation > 1:
+            return 1
+
+        def cycles(count: int) -> float:
+            span = (width + (count - 1) * columns.stride) * depth
+            return float(height * -(-span // FOUR) + RESULT_STEPS) / count
+
+        fitting = [n for n in (1, 2, 4, 8) if n * outputs <= LANES and columns.outputs % n == 0]
+        return min(fitting or [1], key=cycles)
+
+    def _joined(self, weights: Array, count: int) -> Array:
+        """Weights of windows that are as wide as those of ``count`` neighbours, whose outputs they
+        have one after the other; the columns are those of such windows from now on.
+        """
+        _, outputs, height, width, depth = weights.shape
+        old = self.columns.padded
+        wide = width + (count - 1) * old.stride
+        found = np.zeros((1, count * outputs, height, wide, depth), np.int8)
+        for n in range(count):
+            some, first = slice(n * outputs, (n + 1) * outputs), n * old.stride
+            found[:, some, :, first : first + width] = weights
+        padded = Axis.of(old.size, wide, count * old.stride, 1, Padding.VALID)
+        self.columns = replace(self.columns, padded=padded)
+        return found
+
+    def limits(self) -> int:
+        """What ``jit.fixed_point.Limits`` reads."""
+        signed = ZERO - self.turned
+        return self.memory.record(
+            *(n - signed for n in (self.to.zero_point, *self.to.limits)), signed
+        )
+
+    def copying(self) -> Part:
+        """Copy inputs, as unsigned bytes."""
+        _, _, width, channels = self.x.shape
+        numbers = [self.x.ctypes.data, *self.lines(), self.turned]
+        if self.pixel == channels:
+            return Part(dot_tiles.copy.address, np.array(numbers, np.int64), 0)
+        record = np.array([*numbers, width, channels, self.pixel], np.int64)
+        return Part(dot_tiles.copy_pixels.address, record, 0)

@@ -1,0 +1,170 @@
+"""What sums of integer products become in layers of quantized tensors: how integers of input and
+weights are centred, and the factor, zero point and limits of results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, LucioleError, Op, TensorType, Value
+from luciole.kernels.integers.fixed_point import (
+    Affine,
+    activation_range,
+    multiply,
+    multiply_wide,
+    per_tensor,
+    quantize_multiplier,
+    requantized,
+)
+from luciole.schema.enums import ActivationFunctionType
+
+O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
+
+INT4, INT8, UINT8, INT16 = (
+    TensorType.INT4,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+)
+INT32, INT64 = TensorType.INT32, TensorType.INT64
+
+BYTES = (
+    *((INT8,), (INT8, INT8, INT32), (UINT8,), (UINT8, UINT8, INT32)),
+    *((INT8, INT4), (INT8, INT4, INT32)),
+)
+"""Element types of input, weights and bias (or none) of 8 bit layers."""
+
+SIGNATURES = (
+    *BYTES,
+    *((INT16, weights) for weights in (INT8, INT4)),
+    *((INT16, weights, bias) for weights in (INT8, INT4) for bias in (INT32, INT64)),
+)
+"""The same of all integer layers."""
+
+
+@dataclass(frozen=True)
+class Rescaling:
+    """One layer's: real numbers are scale (q - zero point) on both sides."""
+
+    input_zero: int
+    weights_zero: int
+    factors: NDArray[np.float64]
+    """What a sum counts in steps of the result, one, or one for each output."""
+
+    zero_point: int
+    limits: tuple[int, int]
+    dtype: TensorType
+
+    @classmethod
+    def of(
+        cls,
+        input: Value,
+        weights: Value,
+        output: Value,
+        axis: int,
+        activation: ActivationFunctionType,
+        *,
+        single: bool = False,
+        any_zero: bool = False,
+    ) -> Rescaling:
+        """Read from the tensors; weights may have a scale for each index of ``axis``, the outputs.
+
+        With ``single``, the scales of input and weights are multiplied in single precision;
+        with ``any_zero``, the zero point of weights of one scale may be another than 0.
+        Raises LucioleError for tensors without scales, and where they do not fit.
+        """
+        scale, zero_point = per_tensor(output, "the result")
+        input_scale, input_zero = per_tensor(input, "the input")
+        given = _of_weights(weights, axis, any_zero=any_zero)
+        if input.dtype == INT16 and (input_zero or zero_point):
+            found = f"{input_zero} and {zero_point}"
+            raise LucioleError(f"16 bit input and result have zero points {found}; both must be 0")
+        product = np.float64(input_scale) * given.scale.astype(np.float64)
+        if single:
+            product = (input_scale * given.scale).astype(np.float64)
+        limits = activation_range(activation, output.dtype, scale, zero_point)
+        points = int(given.zero_point[0])
+        factors = product / np.float64(scale)
+        return cls(input_zero, points, factors, zero_point, limits, output.dtype)
+
+    @classmethod
+    def of_convolution(
+        cls,
+        input: Value,
+        weights: Value,
+        output: Value,
+        axis: int,
+        activation: ActivationFunctionType,
+    ) -> Rescaling:
+        """The same for a convolution: TFLite has kept an older way for unsigned bytes."""
+        old = input.dtype == UINT8
+        return cls.of(input, weights, output, axis, activation, single=old, any_zero=old)
+
+    def convolved(self, sums: Array, bias: Array | None, bias_type: TensorType | None) -> Array:
+        """Results of a convolution's sums [..., outputs]: those of 16 bit inputs are scaled with
+        less precision unless the bias has 32 bits.
+        """
+        wide = self.dtype == INT16 and bias_type != INT32
+        return self.wide(sums, bias) if wide else self.fixed(sums, bias)
+
+    def fixed(self, sums: Array, bias: Array | None) -> Array:
+        """Results of sums [..., outputs] by fixed-point factors: TFLite's convolutions. Sums and
+        bias are int32, and wrap around.
+        """
+        total = _biased(sums, bias).astype(np.int32)
+        return self._finished(multiply(total, *quantize_multiplier(self.factors)))
+
+    def wide(self, sums: Array, bias: Array | None) -> Array:
+        """The same for sums and bias of int64: TFLite's convolutions of 16 bit inputs."""
+        factors = quantize_multiplier(self.factors)
+        return self._finished(multiply_wide(_biased(sums, bias), *factors))
+
+    def exact(self, sums: Array, bias: Array | None) -> Array:
+        """The same in double precision, halves away from zero: TFLite's FULLY_CONNECTED."""
+        steps = _biased(sums, bias).astype(np.float64) * self.factors
+        whole = np.trunc(steps)
+        rounded = whole + np.where(np.abs(steps - whole) >= 0.5, np.copysign(1.0, steps), 0.0)
+        most = np.iinfo(np.int32)
+        return self._finished(np.clip(rounded, most.min, most.max).astype(np.int32))
+
+    def _finished(self, scaled: NDArray[np.int32]) -> Array:
+        return requantized(scaled, self.zero_point, self.limits, self.dtype)
+
+
+def _of_weights(weights: Value, axis: int, *, any_zero: bool) -> Affine:
+    """Scales and zero points of weights. Raises LucioleError where they are of another axis, or
+    where what must be symmetric is not.
+    """
+    given = Affine.of(weights, "the weights tensor")
+    if given.scale.size > 1 and given.axis != axis:
+        raise LucioleError(f"the weights tensor has its scales along axis {given.axis}, not {axis}")
+    if given.zero_point.any() and (given.scale.size > 1 or not any_zero):
+        points = sorted({int(n) for n in given.zero_point})
+        raise LucioleError(f"the weights tensor has zero points {points}; 0 is needed")
+    return given
+
+
+def _biased(sums: Array, bias: Array | None) -> Array:
+    wide: Array = sums.astype(np.int64)
+    return wide if bias is None else wide + bias.reshape(-1).astype(np.int64)
+
+
+def accepted(read: Callable[[O], Rescaling], op: O) -> Rescaling | None:
+    """What ``read`` finds in an operator's tensors, None where it refuses: once more when the
+    operator runs.
+    """
+    try:
+        return read(op)
+    except LucioleError:
+        return None
+
+
+def centred(x: Array, zero_point: int) -> NDArray[np.float64]:
+    """Integers less a zero point, as float64, whose sums of products are exact below 2^53."""
+    result: NDArray[np.float64] = x.astype(np.float64) - zero_point
+    return result

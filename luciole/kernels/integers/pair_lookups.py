@@ -1,0 +1,80 @@
+"""One compiled kernel for functions of two bytes that are not worth one of their own: a table of
+all 65536 pairs, which the reference kernel fills.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir.ops import comparisons
+from luciole.ir.ops import elementwise_binary as ops
+from luciole.ir.ops.prelu import PRelu
+from luciole.kernels import jit, loops
+from luciole.kernels.integers.quantized_pairs import walk
+from luciole.kernels.jit import Record
+from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.registry import Context, NativeStep, call, find_reference, native
+
+BYTE = int(Kind.UINT8)
+
+LEAST_ELEMENTS = 1 << 12
+"""Results from which a table is worth the milliseconds that it takes to fill."""
+
+
+@cache
+def kernel(left: int, right: int) -> jit.Kernel:
+    """Record: as for ``pairs``, in bytes; the table behind the loops."""
+
+    @jit.kernel
+    def look_up_pairs(r: Record) -> None:
+        table = integers_at(r[12], BYTE)
+        for group in range(r[8], r[9]):
+            z = r[0] + loops.offset(r[10], r[11], 4, 0, group)
+            x = r[1] + loops.offset(r[10], r[11], 4, 1, group)
+            y = r[2] + loops.offset(r[10], r[11], 4, 2, group)
+            for _ in range(r[4]):
+                to, a, b = integers_at(z, BYTE), integers_at(x, BYTE), integers_at(y, BYTE)
+                for k in range(r[3]):
+                    to[k] = table[256 * np.int64(a[k * left]) + np.int64(b[k * right])]
+                z += r[5]
+                x += r[6]
+                y += r[7]
+
+    return look_up_pairs
+
+
+def table_of(op: Op, dtype: np.dtype[Any]) -> Array | None:
+    """What the reference makes of every pair of bytes, None where it refuses one."""
+    every = np.arange(256, dtype=np.uint8).view(dtype)
+    try:
+        found = call(find_reference(op), op, [np.repeat(every, 256), np.tile(every, 256)])
+    except LucioleError:  # raised again when the operator runs
+        return None
+    return np.ascontiguousarray(found[0])
+
+
+def register(cls: type[Op], *types: TensorType) -> None:
+    """Let an operator of two tensors of bytes run compiled."""
+
+    @native(cls, *types)
+    def build(op: Op, context: Context) -> NativeStep | None:
+        (x, y), z = context.operands, context.results[0]
+        assert x is not None
+        assert y is not None
+        table = table_of(op, x.dtype) if z.size >= LEAST_ELEMENTS else None
+        if table is None:
+            return None
+        record, cut = walk(z, x, y)
+        found = kernel(*cut.inner[2:])
+        return loops.step(found, [*record, table.ctypes.data], 8, z.size, (cut.around, table))
+
+
+_BOTH: tuple[type[Op], ...] = (PRelu, *comparisons.COMPARISONS)
+
+for _cls in _BOTH:
+    register(_cls, TensorType.INT8, TensorType.UINT8)
+register(ops.SquaredDifference, TensorType.INT8)

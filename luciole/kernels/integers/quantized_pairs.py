@@ -1,0 +1,292 @@
+"""Compiled kernels of sums, products and extremes of quantized bytes, stretched to one shape. They
+compute what the reference kernels compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from typing import TypeVar
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError, Op
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops import elementwise_binary as ops
+from luciole.kernels import jit, loops
+from luciole.kernels.conversions import KINDS
+from luciole.kernels.integers.fixed_point import per_tensor, quantize_multiplier
+from luciole.kernels.integers.quantized_binary import SMALL, Factor, Grid, Sum
+from luciole.kernels.jit import LANES, Pointer, Record
+from luciole.kernels.jit.byte_functions import looks_up_many, sum_64, summed
+from luciole.kernels.jit.bytes import (
+    in_lanes,
+    load_all_bytes,
+    load_bytes,
+    store_all_bytes,
+    store_bytes,
+)
+from luciole.kernels.jit.conversions import integers_at
+from luciole.kernels.registry import Context, NativeStep, native
+
+O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
+
+
+class Function(IntEnum):
+    """What becomes of two bytes."""
+
+    SUM = 0
+    PRODUCT = 1
+    LARGER = 2
+    SMALLER = 3
+
+
+SUM, PRODUCT, LARGER = int(Function.SUM), int(Function.PRODUCT), int(Function.LARGER)
+
+LEFT = 20
+"""By how many bits sums are finer than the coarser operand."""
+
+WIDE = 64
+"""Bytes in one register of 512 bits."""
+
+HALF = (1 << 30, 0, 0, 0)
+"""The factor 1/2 as ``rounding`` has it."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a kernel knows of an operator, the arrays behind it, and whether its operands change
+    places.
+    """
+
+    numbers: Sequence[int] = ()
+    owns: tuple[Array, ...] = ()
+    swapped: bool = False
+
+
+@jit.merged
+def halved(x: int, half: int, negative: int, bits: int) -> np.int32:
+    """x / 2^bits of int32, halves away from zero; ``half`` is 0 and ``negative`` 0 where bits is,
+    else half of 2^bits and -1.
+    """
+    return np.int32(np.int32(x + half + (np.int32(x >> 31) & negative)) >> bits)
+
+
+@jit.merged
+def scaled(x: int, multiplier: int, half: int, negative: int, bits: int) -> np.int32:
+    """x times a factor below 1, of int32, as the reference rounds it."""
+    upper = (np.int64(x) * np.int64(multiplier) + (1 << 30)) >> 31
+    found: np.int32 = halved(np.int32(upper), half, negative, bits)
+    return found
+
+
+@cache
+def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
+    """The kernel of a function of bytes of a kind.
+
+    Record: as for ``pairs``, in bytes, but for what stands behind the loops, see ``Parameters``.
+    ``left`` and ``right`` are 0 where a single number meets all of a line, else 1.
+    """
+
+    @jit.kernel
+    def quantized_pairs(r: Record) -> None:
+        for group in range(r[8], r[9]):
+            z = r[0] + loops.offset(r[10], r[11], 4, 0, group)
+            x = r[1] + loops.offset(r[10], r[11], 4, 1, group)
+            y = r[2] + loops.offset(r[10], r[11], 4, 2, group)
+            for _ in range(r[4]):
+                if function == SUM:
+                    _sums(r, z, x, y, kind, left, right)
+                elif function == PRODUCT:
+                    _products(r, z, x, y, kind, left, right)
+                else:
+                    _extremes(r, z, x, y, kind, left, right, function)
+                z += r[5]
+                x += r[6]
+                y += r[7]
+
+    return quantized_pairs
+
+
+@jit.merged
+def _sums(r: Record, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
+    """A line of sums: 64 at a time where there are constants for it, then 16."""
+    count = r[3]
+    if left and right and looks_up_many() and r[15]:
+        for _ in range(count // WIDE):
+            sum_64(z, x, y, r[15])
+            x += WIDE
+            y += WIDE
+            z += WIDE
+        count %= WIDE
+    if count:
+        _sums_by_16(r, z, x, y, count, kind, left, right)
+
+
+@jit.merged
+def _sums_by_16(
+    r: Record, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
+) -> None:
+    p, q = in_lanes(np.int64(integers_at(x, kind)[0])), in_lanes(np.int64(integers_at(y, kind)[0]))
+    low, high, constants = r[12], r[13], r[14]
+    for first in range(0, count - LANES + 1, LANES):
+        if left:
+            p = load_all_bytes(x + first, kind)
+        if right:
+            q = load_all_bytes(y + first, kind)
+        store_all_bytes(summed(p, q, constants), low, high, z + first)
+    rest = count % LANES
+    if rest:
+        done = count - rest
+        if left:
+            p = load_bytes(x + done, rest, 0, kind)
+        if right:
+            q = load_bytes(y + done, rest, 0, kind)
+        store_bytes(summed(p, q, constants), low, high, z + done, rest)
+
+
+@jit.merged
+def _products(r: Record, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
+    to, a, b = integers_at(z, kind), integers_at(x, kind), integers_at(y, kind)
+    a_zero, b_zero, zero = np.int32(r[12]), np.int32(r[13]), np.int32(r[14])
+    low, high = np.int32(r[15]), np.int32(r[16])
+    multiplier, half, negative, bits = np.int32(r[17]), np.int32(r[18]), np.int32(r[19]), r[20]
+    up = np.int32(r[21])
+    for k in range(r[3]):
+        p = np.int32(a[k * left]) - a_zero
+        q = np.int32(b[k * right]) - b_zero
+        product = np.int32(np.int32(p * q) << up)
+        found = np.int32(scaled(product, multiplier, half, negative, bits) + zero)
+        to[k] = min(max(found, low), high)
+
+
+@jit.merged
+def _extremes(
+    r: Record, z: int, x: int, y: int, kind: int, left: int, right: int, function: int
+) -> None:
+    to: Pointer = integers_at(z, kind)
+    a, b = integers_at(x, kind), integers_at(y, kind)
+    for k in range(r[3]):
+        p, q = a[k * left], b[k * right]
+        if function == LARGER:
+            to[k] = max(p, q)
+        else:
+            to[k] = min(p, q)
+
+
+def step(function: Function, context: Context, kind: int, parameters: Parameters) -> NativeStep:
+    """A function of both operands with its parameters behind the loops of a record."""
+    x, y = reversed(context.operands) if parameters.swapped else context.operands
+    assert x is not None
+    assert y is not None
+    z = context.results[0]
+    record, cut = walk(z, x, y)
+    found = kernel(int(function), kind, *cut.inner[2:])
+    record += parameters.numbers
+    return loops.step(found, record, 8, z.size, (cut.around, *parameters.owns))
+
+
+def walk(z: Array, x: Array, y: Array) -> tuple[list[int], loops.Cut]:
+    """How a kernel goes over bytes x and y, stretched to the result z; see ``pairs.kernel``."""
+    moves = [loops.stretched(t.shape, z.shape, 1) for t in (x, y)]
+    cut = loops.Cut.of(loops.collapsed(z.shape, loops.contiguous(z.shape, 1), *moves))
+    addresses = (z.ctypes.data, x.ctypes.data, y.ctypes.data)
+    groups = loops.count(cut.around) if z.size else 0
+    return [*addresses, cut.inner[0], *cut.lines, 0, groups, *cut.described], cut
+
+
+def rounding(factor: Factor) -> tuple[int, int, int, int]:
+    """Multiplier, then what rounds a division by a power of two, and its exponent."""
+    multiplier, shift = (int(n) for n in factor)
+    bits = max(-shift, 0)
+    return multiplier, (1 << bits) >> 1, -1 if bits else 0, bits
+
+
+def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
+    """What the kernel of x + sign y needs to know: limits and the address of constants. None where
+    the result's factor is 1 or more.
+
+    The constants are those of ``jit.byte_functions.summed``: the coarser operand's factor is 1/2,
+    so that it is only shifted, and the other one's product has two parts that fit into int32.
+    """
+    found = Sum.of(op, LEFT)
+    points, factors, grid = found.zero_points, found.factors, found.grid
+    if int(factors[2][1]) > 0 or not _in_range((*points, grid.zero_point)):
+        return None
+    is_first = rounding(factors[0]) == HALF
+    signs = (1, sign) if is_first else (sign, 1)
+    coarse, fine = (0, 1) if is_first else (1, 0)
+    fine_multiplier, *fine_rest = rounding(factors[fine])
+    upper, lower = fine_multiplier >> 15 << 4, fine_multiplier & 0x7FFF
+    multiplier, *rest = rounding(factors[2])
+    step = signs[0] << (LEFT - 1)
+    constants = [step, upper, lower, 1024 - points[fine] * lower, -points[fine] * upper, *fine_rest]
+    constants += [signs[1], (1 << 31) - points[coarse] * step]
+    constants += [2 * multiplier, (1 << 31) - (multiplier << 32), *rest, grid.zero_point]
+    table, wide = np.array(constants, np.int64), _wide_constants(found, coarse, signs)
+    place = 0 if wide is None else wide.ctypes.data
+    owns = (table,) if wide is None else (table, wide)
+    return Parameters([*grid.limits, table.ctypes.data, place], owns, not is_first)
+
+
+def _wide_constants(found: Sum, coarse: int, signs: tuple[int, int]) -> Array | None:
+    """What ``jit.byte_functions.sum_64`` reads: for every byte of the finer operand an int32, its
+    lowest bytes first; which bits of the coarser one are turned so that it is signed and added;
+    multiplier, addend and shift; limits. None where nothing is shifted.
+    """
+    multiplier, half, _, bits = rounding(found.factors[2])
+    if not bits:
+        return None
+    dtype = NUMPY[found.grid.dtype]
+    raised, zero = 128 + np.iinfo(dtype).min, found.zero_points[coarse]
+    turned = raised if signs[0] > 0 else 255 ^ raised
+    begin = raised - zero if signs[0] > 0 else zero - raised + 1
+    every = np.arange(256, dtype=np.uint8).view(dtype)
+    steps = found.scaled(every, 1 - coarse).astype(np.int64)
+    fine = signs[1] * steps + (begin << (LEFT - 1)) + (1 << 31)
+    planes = fine.astype(np.uint32).view(np.uint8).reshape(256, 4).T
+    addend = (1 << 31) + ((half - 1) << 32) - (multiplier << 32)
+    limits = [n - raised for n in (found.grid.zero_point, *found.grid.limits)]
+    numbers = np.array([turned, 2 * multiplier, addend, bits, *limits, raised], np.int64)
+    return np.concatenate([np.ascontiguousarray(planes).reshape(-1).view(np.int64), numbers])
+
+
+def product_parameters(op: ops.Mul) -> Parameters | None:
+    """What the kernel of a product needs to know: zero points of x, y and the result, its limits
+    and its factor.
+    """
+    (x_scale, x_zero), (y_scale, y_zero) = per_tensor(op.x, "x"), per_tensor(op.y, "y")
+    grid = Grid.of(op)
+    factor = quantize_multiplier(x_scale * y_scale / grid.scale)
+    points = (x_zero, y_zero, grid.zero_point)
+    numbers = [*points, *grid.limits, *rounding(factor), max(int(factor[1]), 0)]
+    return Parameters(numbers) if _in_range(points) else None
+
+
+def _in_range(points: Sequence[int]) -> bool:
+    """Whether zero points are such that steps from them fit into 9 bits."""
+    return all(-(2**7) <= point < 2**8 for point in points)
+
+
+def _register(
+    cls: type[O], function: Function, parameters: Callable[[O], Parameters | None]
+) -> None:
+    @native(cls, *SMALL)
+    def build(op: O, context: Context) -> NativeStep | None:
+        try:
+            found = parameters(op)
+        except LucioleError:  # raised again when the operator runs
+            return None
+        value = op.operands[0]
+        assert value is not None
+        kind = int(KINDS[value.dtype])
+        return None if found is None else step(function, context, kind, found)
+
+
+_register(ops.Add, Function.SUM, lambda op: sum_parameters(op, 1))
+_register(ops.Sub, Function.SUM, lambda op: sum_parameters(op, -1))
+_register(ops.Mul, Function.PRODUCT, product_parameters)
+_register(ops.Maximum, Function.LARGER, lambda op: Parameters())
+_register(ops.Minimum, Function.SMALLER, lambda op: Parameters())

@@ -1,0 +1,154 @@
+"""Kernels of the pools on quantized tensors: integers of 8 or 16 bits, on one grid before and
+after.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
+from luciole.kernels import jit, loops
+from luciole.kernels.conversions import KINDS
+from luciole.kernels.integers.fixed_point import activation_range, is_affine, per_tensor
+from luciole.kernels.jit import LANES, Record, longs
+from luciole.kernels.jit.byte_functions import quotients
+from luciole.kernels.jit.bytes import (
+    in_lanes,
+    larger,
+    larger_of_64,
+    load_64,
+    load_all_bytes,
+    load_bytes,
+    plus,
+    store_64,
+    store_all_bytes,
+    store_bytes,
+)
+from luciole.kernels.pool_2d import walk, windows
+from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.schema.enums import ActivationFunctionType
+
+TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+
+
+def limits(op: Pool2D, x: Array) -> tuple[int, int]:
+    """The least and the largest result; scales do not matter without an activation."""
+    if op.activation == ActivationFunctionType.NONE and not is_affine(op.output):
+        found = np.iinfo(x.dtype)
+        return int(found.min), int(found.max)
+    return activation_range(op.activation, op.value.dtype, *per_tensor(op.output, "the result"))
+
+
+@reference(AveragePool2D, *TYPES)
+def average_pool_2d(op: AveragePool2D, x: Array) -> Array:
+    """The mean over each window without its padding, halves rounded away from zero."""
+    ones = np.ones((1, *x.shape[1:3], 1), np.int64)
+    inside = windows(op, ones).sum(axis=(4, 5), dtype=np.int64)
+    total = windows(op, x).sum(axis=(4, 5), dtype=np.int64)
+    size = (np.abs(total) + inside // 2) // inside
+    return np.asarray(np.clip(np.sign(total) * size, *limits(op, x)), x.dtype)
+
+
+@reference(MaxPool2D, *TYPES)
+def max_pool_2d(op: MaxPool2D, x: Array) -> Array:
+    """The largest element; a window always has one that is not padding."""
+    largest = windows(op, x, fill=np.iinfo(x.dtype).min).max(axis=(4, 5))
+    return np.asarray(np.clip(largest, *limits(op, x)), x.dtype)
+
+
+SMALL = (TensorType.INT8, TensorType.UINT8)
+WIDE = 64
+"""Channels whose largest bytes are found at a time."""
+
+MOST_TAPS = 1 << 15
+"""Bytes of a window whose sum single precision divides exactly."""
+
+
+@native(AveragePool2D, *SMALL)
+def build_average(op: AveragePool2D, context: Context) -> NativeStep | None:
+    """Sums over the taps that lie inside the image, then quotients."""
+    return _step(op, context, 1)
+
+
+@native(MaxPool2D, *SMALL)
+def build_max(op: MaxPool2D, context: Context) -> NativeStep | None:
+    """The largest of the taps that lie inside the image."""
+    return _step(op, context, 0)
+
+
+def _step(op: Pool2D, context: Context, is_mean: int) -> NativeStep | None:
+    x, y = context.operands[0], context.results[0]
+    assert x is not None
+    taps = op.filter_height * op.filter_width
+    if not y.size or taps > MOST_TAPS:
+        return None
+    try:
+        edges = limits(op, x)
+    except LucioleError:  # raised again when the operator runs
+        return None
+    record, inside = walk(op, x, y)
+    found = _kernel(int(KINDS[op.value.dtype]), is_mean)
+    return loops.step(found, [*record, *edges], 2, y.size * taps, inside)
+
+
+@cache
+def _kernel(kind: int, is_mean: int) -> jit.Kernel:
+    """Record: as for ``pool_2d``, in bytes; the limits behind it."""
+
+    @jit.kernel
+    def quantized_pool_2d(r: Record) -> None:
+        channels, columns = r[4], r[10]
+        for line in range(r[2], r[3]):
+            image, row = line // r[8], longs(r[9] + 16 * (line % r[8]))
+            for column in range(columns):
+                across = longs(r[11] + 16 * column)
+                x = r[1] + image * r[5] + row[0] * r[6] + across[0] * r[7]
+                y = r[0] + channels * (line * columns + column)
+                done = 0
+                if not is_mean:
+                    done = channels // WIDE * WIDE
+                    for first in range(0, done, WIDE):
+                        _largest(r, y + first, x + first, row[1], across[1], kind)
+                for first in range(done, channels, LANES):
+                    lanes = min(channels - first, LANES)
+                    _window(r, y + first, x + first, lanes, row[1], across[1], kind, is_mean)
+
+    return quantized_pool_2d
+
+
+@jit.merged
+def _largest(r: Record, y: int, x: int, rows: int, columns: int, kind: int) -> None:
+    """The largest of rows and columns of taps, for 64 channels; there is one."""
+    found = load_64(x)
+    for _ in range(rows):
+        tap = x
+        for _ in range(columns):
+            found = larger_of_64(found, load_64(tap), kind)
+            tap += r[7]
+        x += r[6]
+    store_64(found, r[12], r[13], y, kind)
+
+
+@jit.merged
+def _window(
+    r: Record, y: int, x: int, lanes: int, rows: int, columns: int, kind: int, is_mean: int
+) -> None:
+    """One result of up to 16 channels, of rows and columns of taps."""
+    found = in_lanes(0 if is_mean else -128)
+    for _ in range(rows):
+        tap = x
+        for _ in range(columns):
+            whole = lanes == LANES
+            given = load_all_bytes(tap, kind) if whole else load_bytes(tap, lanes, 0, kind)
+            found = plus(found, given) if is_mean else larger(found, given)
+            tap += r[7]
+        x += r[6]
+    if is_mean:
+        found = quotients(found, rows * columns)
+    if lanes == LANES:
+        store_all_bytes(found, r[12], r[13], y)
+    else:
+        store_bytes(found, r[12], r[13], y, lanes)

@@ -1,0 +1,224 @@
+"""Kernels of the reductions on quantized tensors: integers of 8 or 16 bits."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
+from luciole.ir.rules import product
+from luciole.kernels import jit, loops
+from luciole.kernels.conversions import KINDS
+from luciole.kernels.integers.fixed_point import (
+    Integers,
+    is_affine,
+    multiply,
+    multiply_wide,
+    per_tensor,
+    quantize_multiplier,
+)
+from luciole.kernels.integers.fixed_point_functions import saturated
+from luciole.kernels.integers.quantized_pairs import rounding
+from luciole.kernels.jit import LANES, Record
+from luciole.kernels.jit.byte_functions import rescaled_lanes
+from luciole.kernels.jit.bytes import (
+    in_lanes,
+    load_bytes,
+    plus,
+    store_bytes,
+    total_of_lanes,
+)
+from luciole.kernels.jit.conversions import integers_at
+from luciole.kernels.reduce import Cut, where
+from luciole.kernels.registry import Context, NativeStep, native, reference
+
+TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+
+
+def factor_of(scale: np.float32, to: np.float32, count: int) -> tuple[Integers, Integers]:
+    """Multiplier and shift of scale / (to count), as TFLite's QuantizedMeanOrSum makes them.
+
+    With a count of 1 they are those of scale / to.
+    """
+    multiplier, shift = quantize_multiplier(float(scale) / float(to))
+    more = min(count.bit_length() - 1, 32, 31 + int(shift))
+    reduced = (int(multiplier) << more) // count
+    return np.asarray(reduced, np.int32), np.asarray(shift - more, np.int32)
+
+
+@reference(Mean, *TYPES)
+def mean(op: Mean, x: Array, indices: Array) -> Array:
+    """On the result's grid; 0 as it is stored where there is nothing to average."""
+    gone = where(op, x, indices)
+    count = product(x.shape[i] for i in gone["axis"]) or 0
+    return _scaled(op, x, gone, count, True)
+
+
+@reference(Sum, *TYPES)
+def sum_(op: Sum, x: Array, indices: Array) -> Array:
+    """On the result's grid; 0 as it is stored where there is nothing to add."""
+    gone = where(op, x, indices)
+    count = product(x.shape[i] for i in gone["axis"]) or 0
+    return _scaled(op, x, gone, count, False)
+
+
+def _scaled(op: Mean | Sum, x: Array, gone: dict[str, Any], count: int, divided: bool) -> Array:
+    scale, zero_point = per_tensor(op.input, "the input")
+    to, to_zero = per_tensor(op.output, "the result")
+    total = np.sum(x, dtype=np.int64, **gone)
+    if not x.size:
+        return np.zeros(total.shape, x.dtype)
+    factor = factor_of(scale, to, count if divided else 1)
+    steps = (total - zero_point * count).astype(np.int32)
+    return saturated(multiply(steps, *factor), to_zero, x)
+
+
+@reference(ReduceMax, *TYPES)
+def reduce_max(op: ReduceMax, x: Array, indices: Array) -> Array:
+    """The lowest integer where there is nothing."""
+    _same_grid(op)
+    lowest = np.iinfo(x.dtype).min
+    return np.asarray(np.max(x, initial=lowest, **where(op, x, indices)), x.dtype)
+
+
+@reference(ReduceMin, *TYPES)
+def reduce_min(op: ReduceMin, x: Array, indices: Array) -> Array:
+    """The highest integer where there is nothing."""
+    _same_grid(op)
+    highest = np.iinfo(x.dtype).max
+    return np.asarray(np.min(x, initial=highest, **where(op, x, indices)), x.dtype)
+
+
+def _same_grid(op: Reduction) -> None:
+    """Raise LucioleError where operand and result stand for different numbers."""
+    if not (is_affine(op.input) and is_affine(op.output)):
+        return
+    grids = per_tensor(op.input, "the input"), per_tensor(op.output, "the result")
+    if grids[0] != grids[1]:
+        found, wanted = ("scale {} and zero point {}".format(*grid) for grid in reversed(grids))
+        raise LucioleError(f"the result has {found}; the input's {wanted} are needed")
+
+
+@reference(ReduceProd, *TYPES)
+def reduce_prod(op: ReduceProd, x: Array, indices: Array) -> Array:
+    """Brought to the result's grid after every factor; without scales, the plain one, which wraps.
+
+    With a single factor, too, as in TFLite.
+    """
+    gone = where(op, x, indices)
+    if not is_affine(op.input):
+        return np.asarray(np.prod(x, dtype=x.dtype, **gone))
+    scale, zero_point = per_tensor(op.input, "the input")
+    to, to_zero = per_tensor(op.output, "the result")
+    shape = np.sum(x, **gone).shape
+    if not x.size:
+        return np.zeros(shape, x.dtype)
+    kept = [i for i in range(x.ndim) if i not in gone["axis"]]
+    factors = x.transpose(*kept, *gone["axis"]).reshape(*shape, -1).astype(np.int64) - zero_point
+    factor = quantize_multiplier(float(scale) / float(to) ** (1.0 / factors.shape[-1]))
+    found = factors[..., 0]
+    for k in range(1, factors.shape[-1]):
+        found = multiply_wide(found * factors[..., k], *factor).astype(np.int64)
+    return saturated(multiply_wide(found, *factor), to_zero, x)
+
+
+SMALL = (TensorType.INT8, TensorType.UINT8)
+MOST_ADDED = 1 << 22
+"""Bytes whose sum, and that of their steps from zero, fits into int32."""
+
+
+@native(Mean, *SMALL)
+def build_mean(op: Mean, context: Context) -> NativeStep | None:
+    """Sums in vector registers, brought to the result's grid."""
+    return _step(op, context, True)
+
+
+@native(Sum, *SMALL)
+def build_sum(op: Sum, context: Context) -> NativeStep | None:
+    """Sums in vector registers, brought to the result's grid."""
+    return _step(op, context, False)
+
+
+def _step(op: Mean | Sum, context: Context, divided: bool) -> NativeStep | None:
+    x, indices = context.operands
+    if x is None or indices is None or not op.reduction_indices.is_constant or not x.size:
+        return None
+    cut, count = Cut.of_operator(op, x, indices)
+    try:
+        numbers = _numbers(op, x, count, divided)
+    except LucioleError:  # raised again when the operator runs
+        return None
+    if numbers is None:
+        return None
+    found = _kernel(int(KINDS[op.input.dtype]), int(cut.columns))
+    record = [*cut.record(x, context.results[0]), *numbers]
+    return loops.step(found, record, 2, x.size, cut.tables)
+
+
+def _numbers(op: Mean | Sum, x: Array, count: int, divided: bool) -> list[int] | None:
+    """What the kernel needs to know: what sums begin with, the factor, the result's zero point and
+    limits. None where int32 would wrap around.
+    """
+    scale, zero_point = per_tensor(op.input, "the input")
+    to, to_zero = per_tensor(op.output, "the result")
+    factor, limits = factor_of(scale, to, count if divided else 1), np.iinfo(x.dtype)
+    up, edges = max(int(factor[1]), 0), (int(limits.min), int(limits.max))
+    multiplier, *rest = rounding(factor)
+    if not limits.min <= zero_point <= limits.max or count << up > MOST_ADDED:
+        return None
+    return [-zero_point * count, multiplier << up, *rest, to_zero, *edges]
+
+
+@cache
+def _kernel(kind: int, columns: int) -> jit.Kernel:
+    """Lines become one line (``columns``), or elements side by side become one. Record: as for
+    ``reduce``, in bytes; what ``_numbers`` says behind the elements of a line.
+    """
+
+    @jit.kernel
+    def quantized_sums(r: Record) -> None:
+        for run in range(r[2], r[3]):
+            x = r[1] + loops.offset(r[4], r[5], 3, 0, run)
+            y = r[0] + loops.offset(r[4], r[5], 3, 1, run)
+            if columns:
+                for first in range(0, r[11], LANES):
+                    lanes = min(r[11] - first, LANES)
+                    found = in_lanes(r[12])
+                    for again in range(r[8]):
+                        line = x + first + loops.offset(r[6], r[7], 3, 0, again)
+                        for _ in range(r[9]):
+                            found = plus(found, load_bytes(line, lanes, 0, kind))
+                            line += r[10]
+                    _finish(r, found, y + first, lanes)
+            else:
+                total = r[12]
+                for again in range(r[8]):
+                    line = x + loops.offset(r[6], r[7], 3, 0, again)
+                    for _ in range(r[9]):
+                        total += _row(line, r[11], kind)
+                        line += r[10]
+                upper = (total * r[13] + (1 << 30)) >> 31
+                steps = ((upper + r[14] + ((upper >> 63) & r[15])) >> r[16]) + r[17]
+                integers_at(y, kind)[0] = min(max(steps, r[18]), r[19])
+
+    return quantized_sums
+
+
+@jit.merged
+def _row(x: int, count: int, kind: int) -> int:
+    """The sum of bytes side by side."""
+    found = in_lanes(0)
+    for first in range(0, count, LANES):
+        found = plus(found, load_bytes(x + first, min(count - first, LANES), 0, kind))
+    total: int = total_of_lanes(found)
+    return total
+
+
+@jit.merged
+def _finish(r: Record, sums: Any, y: int, lanes: int) -> None:
+    """Sums on the result's grid."""
+    steps = plus(rescaled_lanes(sums, r[13], r[14], r[15], r[16]), in_lanes(r[17]))
+    store_bytes(steps, r[18], r[19], y, lanes)

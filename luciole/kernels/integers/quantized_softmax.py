@@ -1,0 +1,223 @@
+"""SOFTMAX and LOG_SOFTMAX kernels for quantized tensors: integers of 8 or 16 bits."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.softmax import Distribution, LogSoftmax, Softmax
+from luciole.kernels import jit, loops
+from luciole.kernels.conversions import KINDS
+from luciole.kernels.integers.fixed_point import (
+    BITS,
+    high_multiply,
+    multiply,
+    per_tensor,
+    quantize_multiplier,
+    rounding_divide,
+)
+from luciole.kernels.integers.fixed_point_functions import exp, leading_zeros, log, reciprocal
+from luciole.kernels.integers.tables import interpolated, pieces
+from luciole.kernels.jit import Record
+from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.registry import Context, NativeStep, native, reference
+
+SMALL = (TensorType.INT8, TensorType.UINT8)
+INTEGER_BITS = 5
+"""Those of differences before their exponential is taken: e^-32 is nothing."""
+
+SUM_BITS = 12
+"""Integer bits of a sum of exponentials."""
+
+LARGEST_SUM = 2**32 - 1
+"""Of 8191 exponentials of 0."""
+
+
+class Differences:
+    """How differences of stored integers become numbers with 5 integer bits, and down to which they
+    count.
+    """
+
+    def __init__(self, factor: float) -> None:
+        most = 2.0**BITS - 1
+        self.multiplier, shift = quantize_multiplier(min(factor * 2.0 ** (BITS - 5), most))
+        self.shift = int(shift)
+        units = (2**INTEGER_BITS - 1) << (BITS - INTEGER_BITS)
+        self.least = -(units >> self.shift if self.shift >= 0 else units << -self.shift)
+
+    def scaled(self, x: Array) -> Array:
+        """Differences from ``least`` to 0."""
+        return multiply(np.maximum(x, self.least), self.multiplier, self.shift).astype(np.int64)
+
+
+def of_largest(x: Array) -> Array:
+    """Each integer minus the largest of its row."""
+    wide = x.astype(np.int64)
+    return wide - wide.max(axis=-1, keepdims=True) if x.size else wide
+
+
+@reference(Softmax, *SMALL)
+def softmax(op: Softmax, x: Array) -> Array:
+    """Exponentials and the reciprocal of their sum as fixed-point numbers."""
+    found, below = differences(op), of_largest(x)
+    powers, counts = exp(found.scaled(below)), below >= found.least
+    parts = np.where(counts, rounding_divide(powers, SUM_BITS), 0).astype(np.int64)
+    total = np.minimum(parts.sum(axis=-1, keepdims=True), LARGEST_SUM)
+    share, over = reciprocal(total, SUM_BITS)
+    limits = np.iinfo(NUMPY[op.infer_dtype()])
+    quotients = rounding_divide(high_multiply(share, powers), over + BITS - limits.bits)
+    shifted = np.where(counts, quotients.astype(np.int64) + limits.min, limits.min)
+    return np.clip(shifted, limits.min, limits.max).astype(limits.dtype)
+
+
+def powers_of_differences(op: Softmax) -> tuple[Array, Array]:
+    """For differences of 0, -1, ... -255, int32 [256]: the exponentials, and what they add to a
+    sum; both 0 where the difference does not count.
+    """
+    found, below = differences(op), -np.arange(256)
+    counts = below >= found.least
+    powers = np.where(counts, exp(found.scaled(below)), 0)
+    return powers.astype(np.int32), rounding_divide(powers, SUM_BITS)
+
+
+@native(Softmax, *SMALL)
+def build(op: Softmax, context: Context) -> NativeStep | None:
+    """Row by row: the largest, the sum of what a table says of the differences, the quotients."""
+    x, y = context.operands[0], context.results[0]
+    assert x is not None
+    if y.itemsize != 1:
+        return None
+    try:
+        tables = powers_of_differences(op)
+    except LucioleError:  # raised again when the operator runs
+        return None
+    n = x.shape[-1]
+    record = [y.ctypes.data, x.ctypes.data, n, 0, x.size // max(n, 1)]
+    record += [table.ctypes.data for table in tables]
+    kernel = _kernel(int(KINDS[op.logits.dtype]))
+    return loops.step(kernel, record, 3, x.size, tables)
+
+
+@cache
+def _kernel(kind: int) -> jit.Kernel:
+    """Record: result, operand, length of a row, rows from and to, tables of exponentials and of
+    what they add.
+    """
+    lowest, highest = (-128, 127) if kind == Kind.INT8 else (0, 255)
+    words = int(Kind.INT32)
+
+    @jit.kernel
+    def quantized_softmax(r: Record) -> None:
+        powers, parts = integers_at(r[5], words), integers_at(r[6], words)
+        n = r[2]
+        for row in range(r[3], r[4]):
+            y, x = integers_at(r[0] + n * row, kind), integers_at(r[1] + n * row, kind)
+            largest = np.int64(lowest)
+            for k in range(n):
+                largest = max(largest, np.int64(x[k]))
+            total = 0
+            for k in range(n):
+                total += int(parts[largest - x[k]])
+            total = min(total, LARGEST_SUM)
+            bits = _bits_of(total)
+            share = _inverse((total << (32 - bits)) - (1 << BITS))
+            down = SUM_BITS - 32 + bits + BITS - 8
+            half = np.int64(1) << (down - 1)
+            for k in range(n):
+                number = _product(share, np.int64(powers[largest - x[k]]))
+                y[k] = min(((number + half) >> down) + lowest, highest)
+
+    return quantized_softmax
+
+
+@jit.merged
+def _bits_of(x: int) -> int:
+    """The number of bits of a sum, which is at least 2^19: e^0 without 12 of its bits."""
+    bits = 19
+    while x >> bits:
+        bits += 1
+    return bits
+
+
+@jit.merged
+def _product(x: int, y: int) -> int:
+    """As ``fixed_point.high_multiply``, int64, without its saturation: not both are -2^31."""
+    return (x * y + (1 << (BITS - 1))) >> BITS
+
+
+@jit.merged
+def _saturated(x: int) -> int:
+    return min(max(x, -(1 << BITS)), (1 << BITS) - 1)
+
+
+@jit.merged
+def _inverse(x: int) -> int:
+    """As ``fixed_point_functions.one_over_one_plus``, int64."""
+    half = (x + (1 << BITS)) >> 1
+    found = 1515870810 + _product(half, -1010580540)
+    for _ in range(3):
+        found += _saturated(_product(found, (1 << 29) - _product(half, found)) << 2)
+    result: int = _saturated(found << 1)
+    return result
+
+
+def differences(op: Softmax) -> Differences:
+    """Those of an operator's logits. Raises LucioleError for a result that SOFTMAX does not give,
+    and for a beta that is not positive.
+    """
+    limits = np.iinfo(NUMPY[op.infer_dtype()])
+    scale, _ = _grids(op, 2.0**-limits.bits, int(limits.min))
+    if not op.beta > 0:
+        raise LucioleError(f"beta is {op.beta}; quantized tensors need one above 0")
+    return Differences(float(np.float32(op.beta)) * float(scale))
+
+
+def _grids(op: Distribution, needed: float, needed_zero: int) -> tuple[np.float32, int]:
+    """Scale and zero point of the logits. Raises LucioleError for another result than needed."""
+    to, to_zero = per_tensor(op.output, "the result")
+    if abs(to - needed) > needed / 1000 or to_zero != needed_zero:
+        found = f"scale {to} and zero point {to_zero}"
+        raise LucioleError(f"the result has {found}; {needed} and {needed_zero} are needed")
+    return per_tensor(op.logits, "logits")
+
+
+@reference(Softmax, TensorType.INT16)
+def softmax_16(op: Softmax, x: Array) -> Array:
+    """Exponentials and the reciprocal of their sum by tables, of -10 to 0 and of 1 to 2."""
+    scale, zero_point = _grids(op, 2.0**-15, 0)
+    if zero_point:
+        raise LucioleError(f"logits has zero point {zero_point}; 0 is needed for 16 bits")
+    span = np.float64(2**16 - 1)
+    to = (2 / span, 0)
+    powers = pieces(np.exp, (10 / span, 2**15 - 1), to)
+    inverses = pieces(lambda v: 1 / (1 + v), (1 / span, -(2**15)), to)
+    factor = float(scale * np.float32(op.beta)) / (10.0 / 65535.0)
+    units = multiply(of_largest(x), *quantize_multiplier(factor)).astype(np.int64) + 2**15 - 1
+    power = interpolated(powers, np.clip(units, -(2**15), 2**15 - 1)).astype(np.int64)
+    total = power.sum(axis=-1, keepdims=True)
+    zeros = leading_zeros(total)
+    fraction = (((total << (zeros - 1)) + (1 << 13)) >> 14) - (2**15 + 2**16)
+    share = interpolated(inverses, np.clip(fraction, -(2**15), 2**15 - 1)).astype(np.int64)
+    down = BITS - zeros
+    quotients = (power * share + (1 << (down - 1))) >> down
+    return np.asarray(np.clip(quotients, 0, 2**15 - 1), np.int16)
+
+
+@reference(LogSoftmax, *SMALL)
+def log_softmax(op: LogSoftmax, x: Array) -> Array:
+    """Differences minus the logarithm of the sum of their exponentials, as fixed-point numbers."""
+    limits = np.iinfo(x.dtype)
+    scale, _ = _grids(op, 2.0**-4, limits.max)
+    found, below = Differences(float(scale)), of_largest(x)
+    scaled = found.scaled(below)
+    parts = np.where(below >= found.least, rounding_divide(exp(scaled), SUM_BITS), 0)
+    logarithm = log(parts.astype(np.int64).sum(axis=-1, keepdims=True))
+    back = float(1 << (BITS - found.shift)) / float(found.multiplier)
+    lowest = multiply(logarithm - 2**BITS, *quantize_multiplier(back))
+    counts = below > np.maximum(found.least - 1, lowest)
+    steps = rounding_divide(scaled - logarithm, BITS - INTEGER_BITS - 4).astype(np.int64)
+    shifted = np.clip(steps + limits.max, limits.min, limits.max)
+    return np.where(counts, shifted, limits.min).astype(x.dtype)

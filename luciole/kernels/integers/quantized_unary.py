@@ -1,0 +1,207 @@
+"""Kernels of the unary element-wise operators on quantized tensors: integers of 8 or 16 bits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir.ops import activations, elementwise_unary
+from luciole.ir.ops.gelu import Gelu
+from luciole.ir.ops.leaky_relu import LeakyRelu
+from luciole.kernels.gelu import erfc
+from luciole.kernels.integers.fixed_point import (
+    is_affine,
+    multiply,
+    per_tensor,
+    quantize_multiplier,
+    rounding_divide,
+)
+from luciole.kernels.integers.fixed_point_functions import inverse_root, saturated
+from luciole.kernels.integers.tables import (
+    Function,
+    interpolated,
+    looked_up,
+    pieces,
+    rounded,
+)
+from luciole.kernels.registry import reference
+
+INT8, UINT8, INT16 = TensorType.INT8, TensorType.UINT8, TensorType.INT16
+
+
+def parameters(op: Op) -> tuple[np.float32, int, np.float32, int]:
+    """Scale and zero point of the operand, then of the result."""
+    given = op.operands[0]
+    assert given is not None
+    return *per_tensor(given, "the input"), *per_tensor(op.output, "the result")
+
+
+def _by_table(cls: type[Op], function: Function, *types: TensorType) -> None:
+    """A function of real numbers."""
+
+    @reference(cls, *types)
+    def kernel(op: Op, x: Array) -> Array:
+        given = op.operands[0]
+        assert given is not None
+        return looked_up(function, x, given, op.output)
+
+
+def _logarithm(op: elementwise_unary.Log, least: int) -> Function:
+    """What is not positive becomes the lowest result."""
+    to, to_zero = per_tensor(op.output, "the result")
+    lowest = float(np.float32(least - to_zero) * to)
+    return lambda x: np.where(x > 0, np.log(np.where(x > 0, x, 1)), lowest)
+
+
+@reference(elementwise_unary.Log, INT8, INT16)
+def log(op: elementwise_unary.Log, x: Array) -> Array:
+    """By a table."""
+    return looked_up(_logarithm(op, int(np.iinfo(x.dtype).min)), x, op.x, op.output)
+
+
+@reference(Gelu, INT8, UINT8, INT16)
+def gelu(op: Gelu, x: Array) -> Array:
+    """By a table."""
+    factor = math.sqrt(2 / math.pi)
+    if op.approximate:
+        return looked_up(
+            lambda v: v * (1 + np.tanh(factor * (v + 0.044715 * v**3))) / 2,
+            x,
+            op.features,
+            op.output,
+        )
+    return looked_up(lambda v: v * erfc(v * -math.sqrt(0.5)) / 2, x, op.features, op.output)
+
+
+_by_table(activations.Tanh, np.tanh, INT8, UINT8)
+_by_table(activations.Logistic, lambda x: 1 / (1 + np.exp(-x)), INT8, UINT8)
+_by_table(activations.Elu, lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x), INT8)
+_by_table(elementwise_unary.Exp, np.exp, INT8, INT16)
+
+
+def _rectifier(
+    cls: type[activations.Rectifier], low: float, high: float, *types: TensorType
+) -> None:
+    """x on the result's grid, cut off at two real numbers."""
+
+    @reference(cls, *types)
+    def kernel(op: activations.Rectifier, x: Array) -> Array:
+        scale, zero_point, to, to_zero = parameters(op)
+        limits = np.iinfo(x.dtype)
+        edges = rounded(np.array([low, min(high, 2.0**30 * float(to))], np.float32) / to) + to_zero
+        scaled = multiply(x.astype(np.int64) - zero_point, *quantize_multiplier(scale / to))
+        cut = np.clip(scaled.astype(np.int64) + to_zero, *edges.astype(np.int64))
+        return np.clip(cut, limits.min, limits.max).astype(x.dtype)
+
+
+_rectifier(activations.Relu, 0, math.inf, INT8, UINT8, INT16)
+_rectifier(activations.Relu6, 0, 6, INT8, UINT8, INT16)
+_rectifier(activations.ReluN1To1, -1, 1, INT8, UINT8)
+_rectifier(activations.Relu0To1, 0, 1, INT8, UINT8)
+
+
+@reference(LeakyRelu, INT8, UINT8, INT16)
+def leaky_relu(op: LeakyRelu, x: Array) -> Array:
+    """x where it is not negative, else alpha x; each with a factor of its own."""
+    scale, zero_point, to, to_zero = parameters(op)
+    steps = x.astype(np.int64) - zero_point
+    kept = multiply(steps, *quantize_multiplier(scale / to))
+    slope, shift = quantize_multiplier(scale * np.float32(op.alpha) / to)
+    bent = np.sign(slope) * multiply(steps, np.abs(slope), shift)
+    return saturated(np.where(steps >= 0, kept, bent), to_zero, x)
+
+
+@reference(elementwise_unary.Abs, INT8, INT16)
+def abs_(op: elementwise_unary.Abs, x: Array) -> Array:
+    """|x| on the result's grid; of 16 bits without scales, the plain one."""
+    if x.dtype == np.int16 and not is_affine(op.x):
+        return np.abs(x)
+    scale, zero_point, to, to_zero = parameters(op)
+    size = np.abs(x.astype(np.int64) - zero_point)
+    return saturated(
+        size if scale == to else multiply(size, *quantize_multiplier(scale / to)), to_zero, x
+    )
+
+
+ROOT_BITS = 20
+"""Fraction bits of 1 / sqrt(x) before it is brought to the result's grid."""
+
+
+@reference(elementwise_unary.Rsqrt, INT8)
+def rsqrt(op: elementwise_unary.Rsqrt, x: Array) -> Array:
+    """The largest result for 0. Raises LucioleError for what is negative."""
+    scale, zero_point, to, to_zero = parameters(op)
+    steps = _not_negative(x, zero_point)
+    factor, shift = quantize_multiplier(1 / float(np.sqrt(scale) * to))
+    inverse, down = inverse_root(steps)
+    root = multiply(np.ones_like(steps), inverse, down + ROOT_BITS)
+    found = multiply(root, factor, shift - ROOT_BITS)
+    return np.where(steps == 0, np.int8(127), saturated(found, to_zero, x))
+
+
+def _not_negative(x: Array, zero_point: int) -> Array:
+    steps = x.astype(np.int64) - zero_point
+    wrong = np.count_nonzero(steps < 0)
+    if wrong:
+        raise LucioleError(f"{wrong} of {x.size} numbers are negative, roots need others")
+    return steps
+
+
+@reference(elementwise_unary.Sqrt, INT8, INT16)
+def sqrt(op: elementwise_unary.Sqrt, x: Array) -> Array:
+    """In single precision, without the fraction. Raises LucioleError for what is negative."""
+    scale, zero_point, to, to_zero = parameters(op)
+    numbers = _not_negative(x, zero_point).astype(np.float32) * scale
+    return saturated(np.minimum(np.sqrt(numbers) / to, 2.0**30), to_zero, x)
+
+
+@reference(elementwise_unary.Rsqrt, INT16)
+def rsqrt_16(op: elementwise_unary.Rsqrt, x: Array) -> Array:
+    """By a table; the largest result for 0. Raises LucioleError for what is negative."""
+    scale, zero_point, to, to_zero = parameters(op)
+    _not_negative(x, zero_point)
+    largest = float(np.float32(2**15 - 1) * to)
+    with np.errstate(all="ignore"):
+        table = pieces(
+            lambda v: np.where(v > 0, 1 / np.sqrt(np.abs(v)), largest),
+            (scale, zero_point),
+            (to, to_zero),
+        )
+    return interpolated(table, x)
+
+
+@reference(activations.HardSwish, INT8, UINT8)
+def hard_swish(op: activations.HardSwish, x: Array) -> Array:
+    """x min(max(x + 3, 0), 6) / 6 in numbers of 16 bits, as TFLite computes it."""
+    scale, zero_point, to, to_zero = parameters(op)
+    fine = scale * np.float32(1 / 128)
+    out, out_shift = _short(fine / to)
+    bent, bent_shift = _short(fine / np.float32(3 / 32768))
+    if out_shift > 0:
+        raise LucioleError(f"the result's scale {to} is too small for the input's {scale}")
+    steps = (x.astype(np.int64) - zero_point) << 7
+    value = _high_16(steps, out)
+    slope = _shifted_16(steps, max(bent_shift - 1, 0))
+    slope = _shifted_16(_high_16(slope, bent), int(bent_shift > 0))
+    slope = (rounding_divide(slope, max(-bent_shift, 0)).astype(np.int64) + 2**15) >> 1
+    product = slope * value
+    high = np.sign(product) * (np.abs(product) >> 15)
+    return saturated(rounding_divide(high, -out_shift), to_zero, x)
+
+
+def _short(factor: np.float32) -> tuple[int, int]:
+    """A factor with a multiplier of 15 bits, and its shift."""
+    multiplier, shift = quantize_multiplier(factor)
+    return min((int(multiplier) + (1 << 15)) >> 16, 2**15 - 1), int(shift)
+
+
+def _high_16(x: Array, multiplier: int) -> Array:
+    """x multiplier / 2^15, halves up."""
+    return np.asarray((x * multiplier + (1 << 14)) >> 15)
+
+
+def _shifted_16(x: Array, bits: int) -> Array:
+    """x 2^bits, saturated at 16 bits."""
+    return np.asarray(np.clip(x << bits, -(2**15), 2**15 - 1))

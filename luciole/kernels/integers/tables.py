@@ -1,0 +1,81 @@
+"""Functions of quantized numbers as tables, made as TFLite makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, Value
+from luciole.kernels.integers.fixed_point import per_tensor
+
+Floats = NDArray[np.float32]
+Function = Callable[[Array], Array]
+"""From float64 to float64; results are rounded to single precision before they are used."""
+
+STEPS = 512
+"""Pieces of a table for 16 bits; between its entries lie 128 integers each."""
+
+
+def rounded(x: Floats) -> Floats:
+    """The nearest integers, halves away from zero, in the type of x."""
+    return np.asarray(np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x))
+
+
+def in_single(function: Function, x: Array) -> Array:
+    """A function of float32 (float64) numbers, computed in double precision and rounded to their
+    type.
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(function(x.astype(np.float64))).astype(x.dtype)
+
+
+def looked_up(function: Function, x: Array, given: Value, result: Value) -> Array:
+    """A function of stored integers: by a table of all 8 bits, or a finer one of 16 bits.
+
+    Raises LucioleError where a scale is missing.
+    """
+    grids = per_tensor(given, "the input"), per_tensor(result, "the result")
+    if x.dtype == np.int16:
+        return interpolated(pieces(function, *grids), x)
+    (scale, zero_point), (to, to_zero) = grids
+    limits = np.iinfo(x.dtype)
+    number = np.float32(scale) * (x.astype(np.int64) - zero_point).astype(np.float32)
+    with np.errstate(all="ignore"):
+        steps = rounded(in_single(function, number) * (np.float32(1) / to)) + np.float32(to_zero)
+        found = np.where(np.isnan(steps), -np.inf, steps)
+    return np.clip(found, limits.min, limits.max).astype(x.dtype)
+
+
+def pieces(
+    function: Function, given: tuple[np.floating, int], result: tuple[np.floating, int]
+) -> Array:
+    """The table of a function of 16 bits, int16 [513]: samples, nudged so that lines between them
+    are as far off in the middle as at the ends. TFLite's LUTPopulateInt16, in the type of the
+    scales.
+    """
+    (scale, zero_point), (to, to_zero) = given, result
+    kind = scale.dtype.type
+    low, high = kind(-(2**15)), kind(2**15 - 1)
+    first, last = (scale * kind(n - zero_point) for n in (-(2**15), 2**15 - 1))
+    step = (last - first) / kind(STEPS)
+    span = to * kind(2**15 - 1 - to_zero) - to * kind(-(2**15) - to_zero)
+    inverse = kind(2**16) / span
+    at = first + np.arange(STEPS + 1).astype(scale.dtype) * step
+    with np.errstate(all="ignore"):
+        here = in_single(function, at[:-1]) * inverse
+        after = in_single(function, at[1:]) * inverse
+        middle = rounded(in_single(function, at[:-1] + step / kind(2)) * inverse)
+        drawn = rounded((after + rounded(here)) / kind(2))
+        bias = rounded((drawn - middle) / kind(2))
+        end = rounded(in_single(function, np.array([last])) * inverse)
+        return np.asarray(np.clip(np.append(rounded(here) - bias, end), low, high), np.int16)
+
+
+def interpolated(table: Array, x: Array) -> Array:
+    """The table's entries, and what lies between, for integers of 16 bits: TFLite's LUTLookup."""
+    at, offset = (x.astype(np.int64) >> 7) + STEPS // 2, x.astype(np.int64) & 127
+    base = table[at].astype(np.int64)
+    slope = (table[at + 1].astype(np.int64) - base).astype(np.int16).astype(np.int64)
+    return np.asarray(base + ((slope * offset + 64) >> 7)).astype(np.int16)

@@ -1,0 +1,213 @@
+"""Float convolutions and matrix products on their way to compiled kernels: how they are cut into
+tiles, their weights packed, their records written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from luciole.ir import Array, Value
+from luciole.kernels.activation import LIMITS
+from luciole.kernels.jit import LANES, Kernel
+from luciole.kernels.jit.processor import vector_registers
+from luciole.kernels.layers import float_tiles
+from luciole.kernels.layers.float_tiling import DEPTHWISE_PIXELS, SMALL, Tiling
+from luciole.kernels.layers.pixel_tiles import MAX_PLACE, Case, Table, cases, joined, tables
+from luciole.kernels.layers.sequence import Part, in_sequence
+from luciole.kernels.layers.spans import Axis
+from luciole.kernels.memory import Memory
+from luciole.kernels.registry import NativeStep
+from luciole.schema.enums import ActivationFunctionType, Padding
+
+TANH = ActivationFunctionType.TANH
+ACTIVATIONS = {**LIMITS, TANH: (-np.inf, np.inf)}
+"""Where results are cut off; what TANH does it does before."""
+
+
+def fits(activation: ActivationFunctionType, x: Array, y: Array, *constants: Value | None) -> bool:
+    """Whether a kernel can be built: constant weights, tensors that are not empty and whose places
+    can be written in 32 bits, and an activation that cuts off or is the hyperbolic tangent.
+    """
+    constant = all(value is None or value.is_constant for value in constants)
+    sizes = (x.size, y.size)
+    return constant and activation in ACTIVATIONS and 0 < min(sizes) <= max(sizes) <= MAX_PLACE
+
+
+X, Y, WEIGHTS = 0, 1, 14
+"""Where the records of ``float_tiles.windows`` have these addresses."""
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Where windows lie, on how many images of how many channels."""
+
+    images: int
+    channels: int
+    rows: Axis
+    columns: Axis
+
+    @classmethod
+    def of(
+        cls,
+        shape: tuple[int, ...],
+        kernel: tuple[int, int],
+        stride: tuple[int, int],
+        dilation: tuple[int, int],
+        padding: Padding,
+    ) -> Geometry:
+        """Windows over NHWC images; sizes are (height, width). Images whose windows are single
+        pixels are one long row.
+        """
+        images, h, w, channels = shape
+        if (*kernel, *stride) == (1, 1, 1, 1):
+            images, h, w = 1, 1, images * h * w
+        rows, columns = (
+            Axis.of(*sizes, padding) for sizes in zip((h, w), kernel, stride, dilation, strict=True)
+        )
+        return cls(images, channels, rows, columns)
+
+    @classmethod
+    def of_rows(cls, rows: int, channels: int) -> Geometry:
+        """The rows of a matrix, each a pixel."""
+        return cls.of((1, 1, rows, channels), (1, 1), (1, 1), (1, 1), Padding.VALID)
+
+
+def by_lanes(array: Array, lanes: int) -> Array:
+    """[groups, o, ...] as [groups, blocks, ..., lanes], filled up with zeros."""
+    groups, outputs = array.shape[:2]
+    blocks = -(-outputs // lanes)
+    padded = np.zeros((groups, blocks * lanes, *array.shape[2:]), array.dtype)
+    padded[:, :outputs] = array
+    return np.moveaxis(padded.reshape(groups, blocks, lanes, *array.shape[2:]), 2, -1)
+
+
+def starts(bias: Array | None, groups: int, outputs: int) -> Array:
+    """What sums begin with, [groups, outputs]."""
+    given = np.zeros(groups * outputs, np.float32) if bias is None else bias
+    return given.reshape(groups, outputs)
+
+
+@dataclass
+class Layer:
+    """One layer on its way to a step, in parts: one for each block of outputs and kind of tile.
+    Distances in memory are in bytes.
+    """
+
+    geometry: Geometry
+    activation: ActivationFunctionType
+    x: Array
+    y: Array
+    memory: Memory = field(default_factory=Memory)
+    parts: list[Part] = field(default_factory=list)
+    lanes: int = 0
+    """Outputs in one block of a convolution; weights stand as [blocks, taps, depth, lanes]."""
+
+    def __post_init__(self) -> None:
+        """What the activation does, for all parts."""
+        self._tanh = int(self.activation == TANH)
+        self._limits = self.memory.keep(np.array(ACTIVATIONS[self.activation], np.float32))
+
+    def convolution(self, weights: Array, bias: Array | None) -> NativeStep:
+        """Windows over groups of channels. ``weights`` are [groups, o, taps, depth]."""
+        g = self.geometry
+        groups, outputs, taps, depth = weights.shape
+        found = cases(g.rows, g.columns)
+        tiling = Tiling.of(found, outputs, depth)
+        cut = tables(found, tiling.pixels, (g.channels, groups * outputs), tiling.few, SMALL)
+        kinds = [
+            (float_tiles.windows(pixels, tiling.vectors, self._tanh), self._tiles(table))
+            for pixels, table in zip((tiling.pixels, SMALL), cut, strict=True)
+        ]
+        lanes, size = tiling.lanes, 4 * depth * tiling.lanes
+        self.lanes = lanes
+        walk = (*self._walk(size), g.columns.dilation == 1 and groups == 1, depth)
+        weights_at, starts_at = self._packed(weights, bias, lanes)
+        for group, first in product(range(groups), range(0, outputs, lanes)):
+            moves = (4 * group * depth, 4 * (group * outputs + first))
+            block = (weights_at, starts_at, min(lanes, outputs - first))
+            for kernel, table in kinds:
+                self._add(kernel, moves, table, walk, block)
+            weights_at += taps * size
+            starts_at += 4 * lanes
+        return self._step(groups * tiling.cycles(found, outputs, depth))
+
+    def depthwise(self, weights: Array, bias: Array | None) -> NativeStep:
+        """Windows over each channel. ``weights`` are [channels, taps]; neighbouring pixels of few
+        channels share a vector.
+        """
+        g = self.geometry
+        narrow = g.channels in (1, 2, 4, 8) and g.columns.stride == 1
+        neighbours = LANES // g.channels if narrow else 1
+        whole, alone = zip(*joined(g.rows, g.columns, neighbours), strict=True)
+        begin = starts(bias, 1, g.channels)
+        vectors = g.channels * neighbours // LANES
+        tiling = Tiling.of_depthwise(whole, max(vectors, 1))
+        self._whole_channels(
+            whole, tiling, np.tile(weights, (neighbours, 1)), np.tile(begin, neighbours)
+        )
+        self._last_channels(whole if neighbours == 1 else alone, weights, begin)
+        return self._step(tiling.depthwise_cycles(whole, vectors))
+
+    def _whole_channels(
+        self, found: Sequence[Case], tiling: Tiling, weights: Array, starts: Array
+    ) -> None:
+        """All channels that fill vectors."""
+        channels, taps = len(weights) // LANES * LANES, weights.shape[1]
+        size = 4 * tiling.lanes
+        table, _ = tables(found, tiling.pixels, (self.geometry.channels,) * 2)
+        packed = self._packed(weights[None, :channels, :, None], starts[:, :channels], tiling.lanes)
+        walk = (*self._walk(size), 0, taps * size)
+        kernel = float_tiles.channels(tiling.pixels, tiling.vectors, self._tanh)
+        self._add(kernel, (0, 0), self._tiles(table), walk, (*packed, channels // tiling.lanes))
+
+    def _last_channels(self, found: Sequence[Case], weights: Array, starts: Array) -> None:
+        """The channels that do not fill a vector."""
+        done = len(weights) // LANES * LANES
+        pixels = min(DEPTHWISE_PIXELS, vector_registers() // 2)
+        table, _ = tables(found, pixels, (self.geometry.channels,) * 2)
+        packed = self._packed(weights[None, done:, :, None], starts[:, done:], LANES)
+        walk = (*self._walk(4 * LANES), 0, 0)
+        block = (*packed, len(weights) - done)
+        kernel = float_tiles.last_channels(pixels, self._tanh)
+        self._add(kernel, (4 * done, 4 * done), self._tiles(table), walk, block)
+
+    def _packed(self, weights: Array, bias: Array | None, lanes: int) -> tuple[int, int]:
+        """Where the weights [groups, o, taps, depth] and what sums begin with stand by blocks."""
+        begin = starts(bias, *weights.shape[:2])
+        return self.memory.keep(by_lanes(weights, lanes)), self.memory.keep(by_lanes(begin, lanes))
+
+    def _tiles(self, table: Table) -> tuple[int, int, int]:
+        """Where a table stands, its tiles, and the bytes of one."""
+        return self.memory.keep(table), len(table), table.itemsize * table.shape[1]
+
+    def _walk(self, tap: int) -> tuple[int, ...]:
+        """From tap to tap: down and across in the input, then in weights of ``tap`` bytes each."""
+        g = self.geometry
+        pixel = 4 * g.channels
+        down, across = g.rows.dilation * g.columns.size * pixel, g.columns.dilation * pixel
+        return (down, across, g.columns.kernel * tap, tap)
+
+    def _add(
+        self,
+        kernel: Kernel,
+        moves: tuple[int, int],
+        tiles: tuple[int, int, int],
+        walk: tuple[int, ...],
+        block: tuple[int, int, int],
+    ) -> None:
+        """One more part, if it has tiles and outputs: a kernel on its record."""
+        table, count, row = tiles
+        if not count or not block[-1]:
+            return
+        images, arrays = self.geometry.images, (self.x, self.y)
+        places = [a.ctypes.data + move for a, move in zip(arrays, moves, strict=True)]
+        sizes = (images, *(a.nbytes // images for a in arrays))
+        record = np.array([*places, *sizes, table, count, self._limits, *walk, *block], np.int64)
+        self.parts.append(Part(kernel.address, record, row))
+
+    def _step(self, cycles: float) -> NativeStep:
+        return in_sequence(self.parts, self.memory.arrays, cycles * self.geometry.images)

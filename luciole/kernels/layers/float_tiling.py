@@ -1,0 +1,102 @@
+"""How many pixels and outputs a tile of a float kernel has, by a rough count of cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from luciole.kernels.jit import LANES
+from luciole.kernels.jit.processor import vector_registers
+from luciole.kernels.layers.pixel_tiles import Case
+
+MAX_PIXELS = 12
+"""Pixels in one tile: each takes a register that holds its address. Sums and the weights that they
+share leave fewer where there are more outputs: tiles of 9 times 32 or 6 times 64 still fit.
+"""
+
+DEPTHWISE_PIXELS = 8
+"""The same where nothing is shared."""
+
+SMALL = 2
+"""Pixels in the tiles for what is left over."""
+
+TILE_CYCLES = 30
+"""What a tile costs besides its products."""
+
+DEPTHWISE_CYCLES = 60
+"""The same where every channel has its own weights."""
+
+LATENCY = 4
+"""Cycles until a sum can be added to again: no step of a tile takes fewer."""
+
+NEAR_BYTES = 24 << 10
+"""Weights of a block beyond this, or used once, come from the second cache, some 32 bytes in a
+cycle.
+"""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Tiles of ``pixels`` pixels and ``vectors`` times 16 outputs."""
+
+    pixels: int
+    vectors: int
+
+    @classmethod
+    def of(cls, found: Sequence[Case], outputs: int, depth: int) -> Tiling:
+        """The quickest one for windows over ``depth`` channels, by a rough count of cycles."""
+        sizes = [(p, v) for v in (4, 3, 2, 1) for p in range(MAX_PIXELS, 0, -1) if v == 1 or p < 10]
+        return min(_fitting(sizes), key=lambda t: t.cycles(found, outputs, depth))
+
+    @classmethod
+    def of_depthwise(cls, found: Sequence[Case], vectors: int) -> Tiling:
+        """The quickest one for windows over each of so many vectors of channels, likewise."""
+        each = [v for v in (1, 2, 3, 4, 8, 16) if vectors % v == 0]
+        candidates = _fitting(product(range(DEPTHWISE_PIXELS, 0, -1), each))
+        return min(candidates, key=lambda t: t.depthwise_cycles(found, vectors))
+
+    @property
+    def lanes(self) -> int:
+        """Outputs in one block."""
+        return self.vectors * LANES
+
+    @property
+    def few(self) -> int:
+        """Pixels left over that are quicker in small tiles than in another full one."""
+        small, full = (self.step(pixels, near=True) for pixels in (SMALL, self.pixels))
+        return max(n for n in range(self.pixels) if n == 0 or -(-n // SMALL) * small < full)
+
+    def step(self, pixels: int, *, near: bool) -> float:
+        """Cycles for the products of one channel of one tap."""
+        loads = (pixels + self.vectors) / 2
+        memory = 0 if near else 2 * self.vectors
+        return max(pixels * self.vectors / 2, loads, LATENCY, memory)
+
+    def cycles(self, found: Sequence[Case], outputs: int, depth: int) -> float:
+        """Cycles for all pixels of a group of outputs."""
+        total = 0.0
+        for case in found:
+            products = case.products * depth
+            near = products * self.lanes * 4 <= NEAR_BYTES and len(case.y) > self.pixels
+            whole, left = divmod(len(case.y), self.pixels)
+            small = -(-left // SMALL) if left <= self.few else 0
+            whole += left > self.few
+            total += whole * (products * self.step(self.pixels, near=near) + TILE_CYCLES)
+            total += small * (products * self.step(SMALL, near=near) + TILE_CYCLES)
+        return total * -(-outputs // self.lanes)
+
+    def depthwise_cycles(self, found: Sequence[Case], vectors: int) -> float:
+        """Cycles for all pixels where each channel has its own weights: loads alone count."""
+        loads = (self.pixels * self.vectors + self.vectors) / 2
+        each = [
+            -(-len(case.y) // self.pixels) * (case.products * loads + DEPTHWISE_CYCLES)
+            for case in found
+        ]
+        return sum(each) * vectors / self.vectors
+
+
+def _fitting(sizes: Iterable[tuple[int, int]]) -> list[Tiling]:
+    """Tiles whose sums leave a quarter of the registers to weights and inputs."""
+    most = vector_registers() * 3 // 4
+    return [Tiling(pixels, vectors) for pixels, vectors in sizes if pixels * vectors <= most]

@@ -1,0 +1,102 @@
+"""A convolution's output pixels in tiles that a kernel computes at once, as tables.
+
+Near a border some kernel positions (taps) lie outside the image. The pixels of a tile have the same
+taps inside, which make a rectangle, and need not be neighbours. A tile that is not full is filled
+up with a pixel that it has already: computed twice, the same result is written twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.kernels.layers.spans import Axis
+
+Places = NDArray[np.int64]
+Table = NDArray[np.int32]
+
+TAP_FIELDS = 4
+"""What stands behind a tile's pixels: first tap inside, rows and columns of taps, and a 0."""
+
+MAX_PLACE = 2**31 - 1
+"""Tables hold int32: places in units of 4 bytes."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Output pixels that have the same taps inside, in the image's order, each with the input pixel
+    under its first tap inside.
+    """
+
+    taps: tuple[int, int, int]
+    x: Places
+    y: Places
+
+    @property
+    def products(self) -> int:
+        """Number of taps inside."""
+        return self.taps[1] * self.taps[2]
+
+
+def cases(rows: Axis, columns: Axis) -> list[Case]:
+    """Every output pixel of an image."""
+    return [case for case, _ in joined(rows, columns, 1)]
+
+
+def joined(rows: Axis, columns: Axis, neighbours: int) -> Iterator[tuple[Case, Case]]:
+    """Every output pixel of an image: first of so many ``neighbours`` in a row, and on its own
+    where there are fewer alike.
+
+    Places at the end of a row may overlap. Windows must move by 1 from column to column.
+    """
+    for top, down, r in _alike(rows):
+        for left, across, c in _alike(columns):
+            taps = (top * columns.kernel + left, down, across)
+            first = np.minimum(c[::neighbours], c[-1] - neighbours + 1)
+            found = (first, c[:0]) if len(c) >= neighbours else (c[:0], c)
+            whole, alone = (Case(taps, *_places(rows, columns, r, some)) for some in found)
+            yield whole, alone
+
+
+def _alike(axis: Axis) -> Iterator[tuple[int, int, Places]]:
+    """First tap and number of taps inside, and the output positions where that is so."""
+    kinds, which = np.unique(np.stack([axis.first, axis.count]), axis=1, return_inverse=True)
+    for i, (first, count) in enumerate(kinds.T.tolist()):
+        yield first, count, np.flatnonzero(which.reshape(-1) == i)
+
+
+def _places(rows: Axis, columns: Axis, r: Places, c: Places) -> tuple[Places, Places]:
+    x = rows.start[r][:, None] * columns.size + columns.start[c]
+    return x.reshape(-1), (r[:, None] * columns.outputs + c).reshape(-1)
+
+
+def tables(
+    found: Sequence[Case], pixels: int, steps: tuple[int, int], few: int = 0, small: int = 1
+) -> tuple[Table, Table]:
+    """Tiles of ``pixels`` pixels and, for up to ``few`` that are left over, of ``small`` pixels.
+
+    A row is [places of first input pixels, places of output pixels, TAP_FIELDS]; ``steps`` are the
+    distances of two input and of two output pixels.
+    """
+    whole, rest = [_empty(pixels)], [_empty(small)]
+    for case in found:
+        left = len(case.y) % pixels
+        cut = len(case.y) - left if left <= few else len(case.y)
+        whole.append(_table(case, slice(0, cut), pixels, steps))
+        rest.append(_table(case, slice(cut, None), small, steps))
+    return np.concatenate(whole), np.concatenate(rest)
+
+
+def _empty(pixels: int) -> Table:
+    return np.zeros((0, 2 * pixels + TAP_FIELDS), np.int32)
+
+
+def _table(case: Case, some: slice, pixels: int, steps: tuple[int, int]) -> Table:
+    x, y = case.x[some] * steps[0], case.y[some] * steps[1]
+    missing = -len(x) % pixels
+    filled = [np.append(a, np.repeat(a[-1:], missing)).reshape(-1, pixels) for a in (x, y)]
+    taps = np.tile([*case.taps, 0], (len(filled[0]), 1))
+    return np.concatenate([*filled, taps], axis=1).astype(np.int32)

@@ -1,0 +1,1 @@
+"""How layers of learned levels are computed: packed bits, counted."""

@@ -1,0 +1,98 @@
+"""One layer of learned levels on its way to a compiled kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, codes
+from luciole.kernels.activation import LIMITS
+from luciole.kernels.learned.lq_encoding import Encoding
+from luciole.schema.enums import ActivationFunctionType
+
+ACTIVATIONS = (*LIMITS, ActivationFunctionType.TANH)
+
+
+_ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1, dtype=np.uint8)
+"""How many bits of a byte are set."""
+
+
+def or_zero(array: Array | None) -> Array:
+    """An optional operand, absent meaning 0 for every output."""
+    return np.zeros(1, np.float32) if array is None else array
+
+
+def without_padding(binary: Array, n: int) -> NDArray[np.uint32]:
+    """A copy of words [..., ceil(n / 32)], padding bits cleared, whatever a file holds there."""
+    words = np.array(binary, np.int32, order="C").view(np.uint32)
+    if n % codes.WORD:
+        words[..., -1] &= np.uint32((1 << n % codes.WORD) - 1)
+    return words
+
+
+def ending(activation: ActivationFunctionType) -> tuple[float, float, int]:
+    """Where an activation cuts off (both known when a kernel is compiled, so that a limit that is
+    none costs nothing), and whether TANH is taken before.
+    """
+    low, high = LIMITS.get(activation, (-np.inf, np.inf))
+    return low, high, int(activation == ActivationFunctionType.TANH)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The constants of one LQ_FULLY_CONNECTED: scales ``ax`` [kx] and ``aw`` [o, kw], words of
+    ``binary`` [o, kw, ceil(n / 32)], and what may be absent.
+    """
+
+    inputs: int
+    input_offset: float
+    activation: ActivationFunctionType
+    ax: Array
+    aw: Array
+    binary: Array
+    bias: Array | None
+    offsets: Array | None
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """How inputs are encoded."""
+        return Encoding.of(self.ax, self.input_offset)
+
+    @property
+    def outputs(self) -> int:
+        """Rows of the weight matrix."""
+        return len(self.aw)
+
+    @property
+    def weight_planes(self) -> int:
+        """Elements of a weight's basis."""
+        return int(self.aw.shape[1])
+
+    @property
+    def words(self) -> NDArray[np.uint32]:
+        """The weights' words without padding bits, [o, kw, ceil(n / 32)]."""
+        return without_padding(self.binary, self.inputs)
+
+    @property
+    def sums(self) -> NDArray[np.float64]:
+        """The sum of every output's weights, [o]."""
+        n, octets = self.inputs, np.ascontiguousarray(self.words).view(np.uint8)
+        ones = _ONES[octets].sum(-1, dtype=np.int64)
+        return np.asarray(
+            (self.aw.astype(np.float64) * (2 * ones - n)).sum(1)
+            + n * or_zero(self.offsets).astype(np.float64)
+        )
+
+    @property
+    def starts(self) -> NDArray[np.float32]:
+        """What results begin with, [o]: bias and the input offset's share."""
+        share = self.input_offset * self.sums if self.input_offset else np.zeros(self.outputs)
+        return np.asarray(or_zero(self.bias) + share, np.float32)
+
+    @property
+    def ending(self) -> tuple[float, float, int]:
+        """What a kernel is compiled to do to results last, see ``ending``."""
+        return ending(self.activation)

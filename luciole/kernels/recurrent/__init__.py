@@ -1,0 +1,1 @@
+"""Cells and steps that recurrent layers share."""
