@@ -229,7 +229,8 @@ def load_kernels() -> None:
 
 
 def call(kernel: Reference, op: Op, arrays: list[Array | None]) -> tuple[Array, ...]:
-    """Run a reference kernel on arrays in operand order; always a tuple of results.
+    """Run a reference kernel on arrays in operand order; always a tuple of arrays, also where NumPy
+    made a scalar of one without axes.
 
     Whatever goes wrong inside becomes a LucioleError that names the operator.
     """
@@ -246,7 +247,8 @@ def call(kernel: Reference, op: Op, arrays: list[Array | None]) -> tuple[Array, 
         raise type(error)(f"{op}: {error}") from None
     except (ValueError, IndexError, TypeError, ArithmeticError, MemoryError) as error:
         raise ExecutionError(f"{op}: {type(error).__name__}: {error}") from error
-    return result if isinstance(result, tuple) else (result,)
+    results = result if isinstance(result, tuple) else (result,)
+    return tuple(np.asarray(array) for array in results)
 
 
 def _names(signature: Signature) -> str:
