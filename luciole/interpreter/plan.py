@@ -28,7 +28,7 @@ from luciole.ir.value import element_count, shape_text
 from luciole.kernels import jit, registry
 from luciole.kernels.borders import padding_value
 from luciole.kernels.registry import Context, ExecutionError, NativeStep, Reference
-from luciole.kernels.sizes import limited
+from luciole.kernels.sizes import afford, limited
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
 """Bytes of tensors that a model may ask for unless the caller raises it."""
@@ -254,8 +254,8 @@ class Plan:
 
     def _run_reference(self, step: Step) -> None:
         operands = [None if v is None else self._contents[v] for v in step.op.operands]
-        self._check_now(step.op)
         with limited(self._memory_limit):
+            self._check_now(step.op)
             results = registry.call(step.reference, step.op, operands)
         if len(results) != len(step.op.results):
             raise ExecutionError(
@@ -270,7 +270,7 @@ class Plan:
 
     def _check_now(self, op: Op) -> None:
         """Let the shape rule speak where shapes of operands are known only now. Raises ShapeError
-        when they do not fit.
+        when they do not fit, ExecutionError when a result takes more bytes than are allowed.
         """
         late = [v for v in op.operands if v is not None and v not in self._placed]
         if not late:
@@ -280,6 +280,9 @@ class Plan:
             for value in late:
                 value.shape = self._contents[value].shape
             infer_op(op, declared=False)
+            for result in op.results:
+                if None not in result.shape:
+                    afford(result.dtype, result.dims)
         finally:
             for value, shape in before.items():  # in the next run it may be another one
                 value.shape = shape

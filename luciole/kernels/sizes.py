@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from luciole.ir import Op
+from luciole.ir import Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.rules import settled
 from luciole.ir.value import Shape, element_count, impossible, shape_text
@@ -45,12 +45,18 @@ def affordable(op: Op, shape: Shape) -> tuple[int, ...]:
     the operator ran and takes more bytes than a kernel may take.
     """
     extents, result = settled(shape), op.results[0]
-    item = NUMPY[result.dtype].itemsize if result.dtype in NUMPY else _WIDEST
-    size = element_count(extents) * item
     if None in result.shape:
-        what = f"a result {shape_text(extents)} of {result.dtype.name}"
-        room(size, what, "where the shape is computed")
-        reason = impossible(extents)
-        if reason is not None:
-            raise ExecutionError(f"{what} has {reason}")
+        afford(result.dtype, extents)
     return extents
+
+
+def afford(dtype: TensorType, extents: tuple[int, ...]) -> None:
+    """Raise ExecutionError where a result whose shape was computed takes more bytes than a kernel
+    may take.
+    """
+    item = NUMPY[dtype].itemsize if dtype in NUMPY else _WIDEST
+    what = f"a result {shape_text(extents)} of {dtype.name}"
+    room(element_count(extents) * item, what, "where the shape is computed")
+    reason = impossible(extents)
+    if reason is not None:
+        raise ExecutionError(f"{what} has {reason}")

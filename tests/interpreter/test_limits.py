@@ -13,6 +13,7 @@ from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.fill import Fill
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pool_2d import L2Pool2D, MaxPool2D
+from luciole.ir.ops.reduce import ReduceMax
 from luciole.ir.ops.reshape import Reshape
 from luciole.kernels import registry, sizes
 from luciole.schema.enums import Padding
@@ -132,3 +133,20 @@ def test_a_run_refuses_a_shape_of_no_axes_for_several_elements() -> None:
     given = {"x": np.zeros(3, np.float32), "shape": np.zeros(0, np.int32)}
     with pytest.raises(LucioleError, match=r"\[3\] does not reshape to \[\]"):
         Interpreter(model).run(given)
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(LIMIT // 4, True), (LIMIT // 4 + 1, False)])
+def test_a_run_refuses_a_result_that_grows_out_of_an_empty_tensor(rows: int, fits: bool) -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    dims = graph.add_input("dims", (2,), TensorType.INT32)
+    nothing = graph.append(Fill(dims, graph.add_constant("0", np.zeros((), np.float32))), "nothing")
+    axis = graph.add_constant("axis", np.array([1], np.int32))
+    graph.outputs = [graph.append(ReduceMax(nothing.output, axis), "y").output]
+    interpreter = Interpreter(model, memory_limit=LIMIT)
+    given = np.array([rows, 0], np.int32)
+    if fits:
+        assert interpreter.run(given)["y"].shape == (rows,)
+        return
+    with pytest.raises(ExecutionError, match="would take 65540 bytes, 65536 are allowed where the"):
+        interpreter.run(given)
