@@ -303,16 +303,10 @@ def test_a_definition_refuses_a_rule_that_names_no_operand(rule: Any) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "operands",
-        "results",
-        "graph",
-        "stateful",
-        "version",
-        "name",
-        "kind",
-        "output",
-        "code",
-        "options",
+        *("operands", "results", "graph", "version", "intermediates", "file_options"),
+        *("name", "kind", "output", "attributes", "clone", "set_operand"),
+        *("code", "custom_code", "options", "fields", "quant", "stateful", "result_names"),
+        *("infer_shape", "verify"),
     ],
 )
 @pytest.mark.parametrize("specifier", [operand, attr], ids=["operand", "attr"])

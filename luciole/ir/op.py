@@ -165,6 +165,7 @@ class Op:
         options: str | None = None,
         custom_code: str | None = None,
     ) -> None:
+        _check_names(cls)
         cls.fields = (*cls.fields, *(m for m in vars(cls).values() if isinstance(m, Field)))
         for index, field in enumerate(cls.operand_fields()):
             field.index = index
@@ -310,8 +311,7 @@ class Op:
         op.set_operands(slots)
         return op
 
-    # ------------------------------------------------------------------ hooks, for subclasses to
-    # define
+    # ------------------------------------------------------------- hooks, for subclasses to define
     def infer_shape(self, /) -> Shape | tuple[Shape, ...]:
         """The results' shapes from the operands' (a tuple of shapes where there are several
         results).
@@ -333,8 +333,7 @@ class Op:
         """The result where shapes alone decide it, else None."""
         return None
 
-    # ------------------------------------------------------------------ the hooks' answers, made
-    # uniform
+    # ------------------------------------------------------------- the hooks' answers, made uniform
     def result_shapes(self) -> tuple[Shape, ...]:
         """One shape per result. Raises ShapeError that names the operator."""
         try:
@@ -353,22 +352,14 @@ class Op:
         return types if isinstance(types, tuple) else (types,) * len(self.result_shapes())
 
 
-_RESERVED = frozenset(
-    {
-        "operands",
-        "results",
-        "graph",
-        "version",
-        "name",
-        "kind",
-        "output",
-        "code",
-        "options",
-        "quant",
-        "fields",
-        "stateful",
-    }
-)
+def _reserved() -> frozenset[str]:
+    """The names that have a meaning for every operator."""
+    bare = Op.__new__(Op)
+    bare._setup()
+    return frozenset([*dir(Op), *Op.__annotations__, *vars(bare)])
+
+
+_RESERVED = _reserved()
 
 
 def _register(cls: type[Op]) -> None:
@@ -387,6 +378,15 @@ def _register(cls: type[Op]) -> None:
         OPS[code] = cls
 
 
+def _check_names(cls: type[Op]) -> None:
+    """Refuse members that would hide what every operator has."""
+    for name, member in vars(cls).items():
+        if isinstance(member, Field) and name in _RESERVED:
+            raise DefinitionError(
+                f"{cls.__name__}.{name}: that name has a meaning for every operator"
+            )
+
+
 def _check_definition(cls: type[Op]) -> None:
     """Refuse a declaration that could not mean what it says."""
     names = [f.name for f in cls.operand_fields()]
@@ -398,11 +398,6 @@ def _check_definition(cls: type[Op]) -> None:
         if spoken_of is not None and spoken_of not in names:
             raise DefinitionError(
                 f"{cls.__name__}.{name} speaks of {spoken_of!r}; the operands are {names}"
-            )
-    for field in cls.fields:
-        if field.name in _RESERVED:
-            raise DefinitionError(
-                f"{cls.__name__}.{field.name}: that name has a meaning for every operator"
             )
     variadic = [f for f in cls.operand_fields() if f.kind == "operands"]
     if variadic and variadic != [cls.operand_fields()[-1]]:
