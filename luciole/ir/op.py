@@ -186,8 +186,7 @@ class Op:
             if value is REQUIRED:
                 raise TypeError(f"{type(self).__name__} needs operand {field.name!r}")
             slots.extend(value if field.kind == "operands" else [value])
-        fields = self.operand_fields()
-        while slots and slots[-1] is None and not fields[min(len(slots), len(fields)) - 1].explicit:
+        while slots and slots[-1] is None and not self.operand_field(len(slots) - 1).explicit:
             slots.pop()
         self.set_operands(slots)
         self._set_attributes(given)
@@ -216,8 +215,7 @@ class Op:
 
         Raises ShapeError when their number does not fit the declaration.
         """
-        fields = cls.operand_fields()
-        variadic = bool(fields) and fields[-1].kind == "operands"
+        fields, variadic = cls.operand_fields(), cls._is_variadic()
         if len(slots) > len(fields) and not variadic:
             raise ShapeError(f"{len(slots)} operands, {cls.__name__} takes at most {len(fields)}")
         for index, field in enumerate(fields):
@@ -235,6 +233,27 @@ class Op:
     def operand_fields(cls) -> tuple[Field, ...]:
         """The declared operands, in file order."""
         return tuple(f for f in cls.fields if f.kind != "attr")
+
+    @classmethod
+    def operand_field(cls, slot: int) -> Field:
+        """The declaration of an operand in a slot: the last one is that of all behind it."""
+        fields = cls.operand_fields()
+        return fields[min(slot, len(fields) - 1)]
+
+    @classmethod
+    def _is_variadic(cls) -> bool:
+        fields = cls.operand_fields()
+        return bool(fields) and fields[-1].kind == "operands"
+
+    @classmethod
+    def arguments(cls, given: Sequence[Any]) -> list[Any]:
+        """What stands for operands, in file order, as a function of them takes it: None for absent
+        ones, a tuple for a variadic one.
+        """
+        variadic = cls._is_variadic()
+        fixed = len(cls.operand_fields()) - variadic
+        absent = [None] * (fixed - len(given))
+        return [*given[:fixed], *absent, *([tuple(given[fixed:])] if variadic else [])]
 
     @classmethod
     def attr_fields(cls) -> tuple[Field, ...]:
@@ -295,9 +314,8 @@ class Op:
 
     def named_operands(self) -> Iterator[tuple[str, Value | None]]:
         """Operand names with their values; a variadic one is numbered."""
-        fields = self.operand_fields()
         for slot, value in enumerate(self.operands):
-            field = fields[min(slot, len(fields) - 1)]
+            field = self.operand_field(slot)
             name = f"{field.name}[{slot - field.index}]" if field.kind == "operands" else field.name
             yield name, value
 

@@ -215,9 +215,8 @@ def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
 
 
 def _operand_types(op: Op, path: str) -> Iterator[Finding]:
-    fields = op.operand_fields()
     for slot, (name, value) in enumerate(op.named_operands()):
-        allowed = fields[min(slot, len(fields) - 1)].dtypes
+        allowed = op.operand_field(slot).dtypes
         if value is not None and allowed and value.dtype not in allowed:
             wanted = " or ".join(t.name for t in allowed)
             sentence = f"{op}: {name} {value.name!r} is {value.dtype.name}, {wanted} is needed"

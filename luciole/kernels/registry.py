@@ -166,11 +166,10 @@ def data_types(op: Op) -> Signature:
     """The element types of the operands that carry data, one each; a single one where they all
     agree.
     """
-    fields = op.operand_fields()
     types = [
         value.dtype
         for slot, value in enumerate(op.operands)
-        if value is not None and not fields[min(slot, len(fields) - 1)].dtypes
+        if value is not None and not op.operand_field(slot).dtypes
     ]
     return (types[0],) if len(set(types)) == 1 else tuple(types)
 
@@ -234,15 +233,9 @@ def call(kernel: Reference, op: Op, arrays: list[Array | None]) -> tuple[Array, 
 
     Whatever goes wrong inside becomes a LucioleError that names the operator.
     """
-    fields = op.operand_fields()
-    variadic = bool(fields) and fields[-1].kind == "operands"
-    fixed = len(fields) - variadic
-    given: list[Any] = arrays[:fixed] + [None] * (fixed - len(arrays))
-    if variadic:
-        given.append(tuple(arrays[fixed:]))
     try:
         with np.errstate(all="ignore"):  # infinities and NaN are values here, as in every runtime
-            result = kernel(op, *given)
+            result = kernel(op, *op.arguments(arrays))
     except LucioleError as error:
         raise type(error)(f"{op}: {error}") from None
     except (ValueError, IndexError, TypeError, ArithmeticError, MemoryError) as error:

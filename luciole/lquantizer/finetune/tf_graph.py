@@ -13,7 +13,6 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.finetune import tf_layout, tf_math, tf_windows  # noqa: F401  # fill the table
 from luciole.lquantizer.finetune.tensorflow import Tensor, TensorFlow, tensorflow
 from luciole.lquantizer.finetune.tf_table import (
-    arguments,
     find_function,
     is_constant,
     refuse_unsupported,
@@ -77,7 +76,7 @@ class TensorGraph:
             if layer is not None:
                 result = layer(operands[0])
             else:
-                result = find_function(op)(self.tf, op, *arguments(op, operands))
+                result = find_function(op)(self.tf, op, *op.arguments(operands))
         except LucioleError as error:
             raise type(error)(f"{op}: {error}") from None
         except (ValueError, TypeError, IndexError, self.tf.errors.OpError) as error:

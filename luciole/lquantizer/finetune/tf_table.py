@@ -73,15 +73,6 @@ def registered() -> frozenset[type[Op]]:
     return frozenset(_TABLE)
 
 
-def arguments(op: Op, operands: list[Any]) -> list[Any]:
-    """Operands in file order as a function takes them: absent ones None, variadic ones a tuple."""
-    fields = op.operand_fields()
-    variadic = bool(fields) and fields[-1].kind == "operands"
-    fixed = len(fields) - variadic
-    given = operands[:fixed] + [None] * (fixed - len(operands))
-    return [*given, tuple(operands[fixed:])] if variadic else given
-
-
 def is_constant(value: Value | None, known: Collection[Value]) -> bool:
     """Whether an operand is absent or already known as an array."""
     return value is None or value in known
