@@ -319,6 +319,10 @@ class Op:
             name = f"{field.name}[{slot - field.index}]" if field.kind == "operands" else field.name
             yield name, value
 
+    def given_operands(self) -> dict[str, Value]:
+        """The operands that are there, by name."""
+        return {name: value for name, value in self.named_operands() if value is not None}
+
     def clone(self, slots: Sequence[Value | None]) -> Op:
         """The same operator on other operands, in no graph yet."""
         op = type(self).__new__(type(self))

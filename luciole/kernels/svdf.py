@@ -80,7 +80,9 @@ def _factors(op: SVDF) -> tuple[Factor, Factor, tuple[int, int]]:
     """
     scale, zero_point = per_tensor(op.input, "input")
     names = ("weights_feature", "weights_time", "state")
-    feature, time, state = (per_tensor(v, n)[0] for n, v in op.named_operands() if v and n in names)
+    feature, time, state = (
+        per_tensor(v, n)[0] for n, v in op.given_operands().items() if n in names
+    )
     result, result_zero = per_tensor(op.output, "the result")
     into = quantize_multiplier(np.float64(scale * feature / state))
     out = quantize_multiplier(np.float64(state * time / result))

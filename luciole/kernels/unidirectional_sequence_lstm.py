@@ -99,10 +99,8 @@ STATES = ("output_state", "cell_state")
 @native(UnidirectionalSequenceLSTM, TensorType.FLOAT32)
 def build(op: UnidirectionalSequenceLSTM, context: Context) -> NativeStep | None:
     """With an input gate and TANH, constant weights, and nothing else that may be added."""
-    names = [field.name for field in op.operand_fields()]
-    given = {n: a for n, a in zip(names, context.operands, strict=False) if a is not None}
-    values = dict(zip(names, op.operands, strict=False))
-    constant = all(value is None or value.is_constant for n, value in values.items() if n in PLAIN)
+    given = named(op, context.operands)
+    constant = all(value.is_constant for n, value in op.given_operands().items() if n in PLAIN)
     plain = given.keys() == {"input", *STATES, *PLAIN}
     matrices = plain and all(given[n].ndim == 2 for n in PLAIN[:8])
     matrices = matrices and all(given[n].dtype == np.float32 for n in PLAIN[:8])

@@ -106,7 +106,7 @@ class BidirectionalSequenceLSTM(
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
-        given = {name: value for name, value in self.named_operands() if value is not None}
+        given = self.given_operands()
         layers = BothWays(self.input, self.auxillary_input, given, LSTM_AUXILIARY, self.time_major)
         return layers.shapes(lstm_outputs, self.merge_outputs)
 

@@ -43,7 +43,7 @@ class BidirectionalSequenceRNN(
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
-        given = {name: value for name, value in self.named_operands() if value is not None}
+        given = self.given_operands()
         layers = BothWays(self.input, self.aux_input, given, RNN_AUXILIARY, self.time_major)
         return layers.shapes(rnn_outputs, self.merge_outputs)
 

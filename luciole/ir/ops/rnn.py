@@ -63,5 +63,4 @@ class UnidirectionalSequenceRNN(
 
 
 def _outputs(op: Recurrent, sizes: Sizes) -> int | None:
-    given = {name: value for name, value in op.named_operands() if value is not None}
-    return rnn_outputs(given, sizes)
+    return rnn_outputs(op.given_operands(), sizes)

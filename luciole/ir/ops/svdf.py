@@ -45,7 +45,7 @@ class SVDF(Op, code=BuiltinOperator.SVDF, options="SVDFOptions"):
     def infer_shape(self, /) -> Shape:
         batch, inputs = rank(self.input, "input", 2)
         sizes: Sizes = {"batch": batch, "inputs": inputs}
-        given = {name: value for name, value in self.named_operands() if value is not None}
+        given = self.given_operands()
         check_extents(given, WEIGHED, sizes)
         filters, memory = sizes["filters"], sizes["memory"]
         sizes["units"] = _units(filters, self.rank_)

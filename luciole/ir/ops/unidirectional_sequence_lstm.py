@@ -112,5 +112,4 @@ class UnidirectionalSequenceLSTM(
 
 
 def _outputs(op: Memory, sizes: Sizes, diagonal: bool = False) -> int | None:
-    given = {name: value for name, value in op.named_operands() if value is not None}
-    return lstm_outputs(given, sizes, diagonal)
+    return lstm_outputs(op.given_operands(), sizes, diagonal)

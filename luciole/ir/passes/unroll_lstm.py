@@ -159,7 +159,7 @@ class _Parameters:
 
 
 def _parameters(writer: _Writer, op: UnidirectionalSequenceLSTM) -> _Parameters:
-    given = {n: v.data for n, v in op.named_operands() if v is not None and v.data is not None}
+    given = {n: v.data for n, v in op.given_operands().items() if v.data is not None}
     coupled = op.input_to_input_weights is None
     gates = GATES[1:] if coupled else GATES
 

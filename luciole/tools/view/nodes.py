@@ -137,7 +137,7 @@ def _rows(op: Op, bits: Bits | None) -> list[list[str]]:
         shape = _learned_shape(op)
         rows = [["weights", f"{shape} at {bits.weights} bit" if shape else f"{bits.weights} bit"]]
         return rows + ([] if op.bias is None else [["bias", _extent(op.bias)]])
-    constants = [(n, v) for n, v in op.named_operands() if v is not None and v.is_constant]
+    constants = [(n, v) for n, v in op.given_operands().items() if v.is_constant]
     rows = [[name, _constant(value)] for name, value in constants[:MOST_ROWS]]
     more = len(constants) - MOST_ROWS
     return [*rows, ["…", f"{more} more"]] if more > 0 else rows
