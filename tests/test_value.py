@@ -10,7 +10,7 @@ from luciole.importers import from_bytes
 from luciole.ir import Array, Buffer, Graph, GraphError, Model, Shape, TensorType, Value
 from luciole.ir.dtypes import NUMPY, PACKED, byte_count, pack, tensor_type, unpack
 from luciole.ir.ops.elementwise_unary import Abs
-from luciole.ir.value import element_count, shape_text
+from luciole.ir.value import compatible, element_count, shape_text
 from luciole.schema.tables import SparsityParameters
 from tests.samples import octets
 
@@ -56,6 +56,21 @@ def test_texts_of_shapes() -> None:
     assert shape_text((1, None, 3)) == "[1,?,3]"
     assert shape_text(()) == "[]"
     assert repr(Value("x", TensorType.INT8, (None, 2))) == "<INT8 [?,2] 'x'>"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ((1, 2), (1, 2), True),
+        ((1, None), (1, 2), True),
+        ((None, 2), (3, None), True),
+        ((), (), True),
+        ((1, 2), (1, 3), False),
+        ((None,), (None, None), False),
+    ],
+)
+def test_unknown_extents_fit_any(a: Shape, b: Shape, same: bool) -> None:
+    assert compatible(a, b) is compatible(b, a) is same
 
 
 def test_counts_are_exact_however_large() -> None:

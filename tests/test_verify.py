@@ -23,7 +23,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.split import Split
 from luciole.ir.ops.transpose import Transpose
-from luciole.ir.verify import Finding, Severity, compatible, verify
+from luciole.ir.verify import Finding, Severity, verify
 from luciole.schema.dialect import CIRCLE
 from luciole.schema.reader import read
 from luciole.schema.tables import QuantizationParameters
@@ -361,21 +361,6 @@ def test_shape_differs__another_shape_than_computed() -> None:
     append(graph, Relu(x), result("y", 1, 5))
     sentence = "Relu 'y': result 'y' is [1,5] in the file, [1,4] is computed"
     assert found(model) == ("warning", "SHAPE_DIFFERS", OPERATOR, sentence)
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "same"),
-    [
-        ((1, 2), (1, 2), True),
-        ((1, None), (1, 2), True),
-        ((None, 2), (3, None), True),
-        ((), (), True),
-        ((1, 2), (1, 3), False),
-        ((None,), (None, None), False),
-    ],
-)
-def test_unknown_extents_fit_any(a: Any, b: Any, same: bool) -> None:
-    assert compatible(a, b) is compatible(b, a) is same
 
 
 # ------------------------------------------------------------------------------------- order

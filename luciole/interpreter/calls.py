@@ -9,7 +9,7 @@ import numpy as np
 
 from luciole.ir import Array, Graph, LucioleError, Op, Value
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.value import shape_text
+from luciole.ir.value import compatible, shape_text
 from luciole.kernels.registry import Reference, Stateful
 from luciole.kernels.state import State
 
@@ -114,9 +114,7 @@ class _Called:
 def check_result(op: Op, number: int, array: Array) -> None:
     """Raise LucioleError unless an array is what a result is declared to be."""
     value = op.results[number]
-    fits = len(array.shape) == len(value.shape) and all(
-        n in (None, m) for n, m in zip(value.shape, array.shape, strict=True)
-    )
+    fits = compatible(value.shape, array.shape)
     if not fits or array.dtype != NUMPY.get(value.dtype, np.dtype(object)):
         raise LucioleError(
             f"{op}: result {value.name!r} is {array.dtype} {shape_text(array.shape)}, "

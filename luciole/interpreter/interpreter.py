@@ -17,6 +17,7 @@ from luciole.interpreter.signature_runner import SignatureRunner
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.calls import reachable
 from luciole.ir.dtypes import NUMPY
+from luciole.ir.value import compatible
 
 
 class QuantizationDetails(TypedDict):
@@ -135,10 +136,7 @@ class Interpreter:
             raise InputError(
                 f"tensor {input_index} {value.name!r} is no input: only inputs are resized"
             )
-        fits = len(shape) == len(value.shape) and all(
-            old in (None, new) for old, new in zip(value.shape, shape, strict=True)
-        )
-        if (strict and not fits) or any(n < 0 for n in shape):
+        if (strict and not compatible(value.shape, shape)) or any(n < 0 for n in shape):
             raise InputError(
                 f"input {value.name!r} is {list(value.shape)}, "
                 f"it cannot be resized to {list(shape)}"

@@ -9,7 +9,7 @@ import numpy as np
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
 from luciole.ir import Array, Graph, LucioleError
-from luciole.ir.value import has_batch_axis, shape_text
+from luciole.ir.value import compatible, has_batch_axis, shape_text
 
 Records = Mapping[str, Array]
 """One array per input name; the first axis counts records. A record has the input's shape without
@@ -41,9 +41,7 @@ def check_records(graph: Graph, records: Records) -> int:
     for name, value in names.items():
         wanted = value.shape[1:] if has_batch_axis(value) else value.shape
         found = records[name].shape[1:]
-        if len(found) != len(wanted) or any(
-            w not in (None, f) for w, f in zip(wanted, found, strict=True)
-        ):
+        if not compatible(wanted, found):
             raise InputError(
                 f"a record of {name!r} is {shape_text(wanted)}, the data has {shape_text(found)}"
             )

@@ -195,6 +195,11 @@ def shape_text(shape: Shape) -> str:
     return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"
 
 
+def compatible(a: Shape, b: Shape) -> bool:
+    """Whether two shapes can be the same; an unknown extent fits any."""
+    return len(a) == len(b) and all(None in (m, n) or m == n for m, n in zip(a, b, strict=True))
+
+
 def has_batch_axis(value: Value) -> bool:
     """Whether a tensor's first axis counts records: it is 1 or unknown."""
     return bool(value.shape) and value.shape[0] in (None, 1)

@@ -13,7 +13,7 @@ from luciole.ir.dtypes import byte_count, integer_range
 from luciole.ir.errors import GraphError, LucioleError
 from luciole.ir.graph import Graph, Model
 from luciole.ir.op import Op, UnknownOp
-from luciole.ir.value import Shape, Value, element_count, impossible, shape_text
+from luciole.ir.value import Value, compatible, element_count, impossible, shape_text
 
 
 class Severity(Enum):
@@ -221,11 +221,6 @@ def _operand_types(op: Op, path: str) -> Iterator[Finding]:
             wanted = " or ".join(t.name for t in allowed)
             sentence = f"{op}: {name} {value.name!r} is {value.dtype.name}, {wanted} is needed"
             yield Finding(Severity.ERROR, "OPERAND_TYPE", path, sentence)
-
-
-def compatible(a: Shape, b: Shape) -> bool:
-    """Whether two shapes can be the same; an unknown extent fits any."""
-    return len(a) == len(b) and all(None in (m, n) or m == n for m, n in zip(a, b, strict=True))
 
 
 def _order(graph: Graph, path: str) -> Iterator[Finding]:
