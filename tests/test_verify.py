@@ -236,19 +236,24 @@ OPERATOR = "subgraphs[0].operators[0]"
 
 
 @pytest.mark.parametrize(
-    ("reason", "severity", "code", "sentence"),
+    ("given", "severity", "code", "sentence"),
     [
-        (None, "note", "UNKNOWN_OPERATOR", "CUSTOM(Mine) 'y' is kept as it is, but cannot run"),
-        ("operand 'x' is missing", "error", "OPERANDS", "CUSTOM(Mine) 'y': operand 'x' is missing"),
+        ({}, "note", "UNKNOWN_OPERATOR", "CUSTOM(Mine) 'y' is kept as it is, but cannot run"),
         (
-            *("two options tables", "warning", "NOT_UNDERSTOOD"),
-            "CUSTOM(Mine) 'y' is kept as it is, but cannot run: two options tables",
+            {"reason": "operand 'x' is missing", "operands_fit": False},
+            *("error", "OPERANDS", "CUSTOM(Mine) 'y': operand 'x' is missing"),
+        ),
+        (
+            {"reason": "hidden_size is 'operand', expected a number"},
+            *("warning", "NOT_UNDERSTOOD"),
+            "CUSTOM(Mine) 'y' is kept as it is, but cannot run: "
+            "hidden_size is 'operand', expected a number",
         ),
     ],
 )
-def test_unknown_operators(reason: str | None, severity: str, code: str, sentence: str) -> None:
+def test_unknown_operators(given: Any, severity: str, code: str, sentence: str) -> None:
     model, graph, x = empty()
-    append(graph, UnknownOp(32, [x], custom_code="Mine", reason=reason), result("y", 9))
+    append(graph, UnknownOp(32, [x], custom_code="Mine", **given), result("y", 9))
     assert found(model) == (severity, code, OPERATOR, sentence)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from luciole.ir import CUSTOM_OPS, OPS, Graph, Op, ShapeError, UnknownOp, Value
+from luciole.ir import CUSTOM_OPS, OPS, Graph, Op, ShapeError, UnknownOp, UnsupportedError, Value
 from luciole.ir.op import Field, FileOptions
 from luciole.ir.text_flexbuffer import read_map
 from luciole.schema import tables
@@ -38,7 +38,7 @@ def import_operator(
         if cls.code == BuiltinOperator.CUSTOM and operator.custom_options is not None:
             op.file_options = FileOptions(operator.custom_options.tobytes(), op.attributes())
         return op
-    except (_NotUnderstoodError, ShapeError) as error:
+    except (_NotUnderstoodError, ShapeError, UnsupportedError) as error:
         return UnknownOp(
             number,
             inputs,
@@ -48,6 +48,7 @@ def import_operator(
             custom_options=operator.custom_options,
             custom_options_format=operator.custom_options_format,
             reason=str(error) or None,
+            operands_fit=not isinstance(error, ShapeError),
         )
 
 

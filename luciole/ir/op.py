@@ -431,8 +431,9 @@ def _check_definition(cls: type[Op]) -> None:
 class UnknownOp(Op):
     """An operator without a class: kept as it was read, so that it can be written again.
 
-    ``number`` is its builtin code, ``options`` its tables as read, ``reason`` why there is no class
-    for it.
+    ``number`` is its builtin code, ``options_table`` and ``options_2`` its tables as read,
+    ``reason`` why its class does not describe it (None where there is no class), ``operands_fit``
+    whether its operands are what that class takes.
     """
 
     inputs: tuple[Value | None, ...] = operands()
@@ -449,6 +450,7 @@ class UnknownOp(Op):
         self.custom_options: Any = given.get("custom_options")
         self.custom_options_format: int = given.get("custom_options_format", 0)
         self.reason: str | None = given.get("reason")
+        self.operands_fit: bool = given.get("operands_fit", True)
 
     @property
     def kind(self) -> str:

@@ -164,7 +164,7 @@ def _unknown(op: UnknownOp, path: str) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE, "UNKNOWN_OPERATOR", path, f"{op} is kept as it is, but cannot run"
         )
-    elif "operand" in op.reason:
+    elif not op.operands_fit:
         yield Finding(Severity.ERROR, "OPERANDS", path, f"{op}: {op.reason}")
     else:
         yield Finding(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from luciole.ir.errors import ShapeError
+from luciole.ir.errors import UnsupportedError
 from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
 from luciole.ir.recurrent import WEIGHTS, Sizes, clip_faults, lstm_outputs, state_faults
 from luciole.ir.rules import rank
@@ -73,11 +73,11 @@ class LSTM(Memory, code=BuiltinOperator.LSTM, options="LSTMOptions"):
 
     @classmethod
     def from_operands(cls, slots: Sequence[Value | None], attributes: Mapping[str, object]) -> Op:
-        """As for every operator. Raises ShapeError for the basic kernel, which has five operands of
-        its own: such an operator is kept as it is.
+        """As for every operator. Raises UnsupportedError for the basic kernel, which has five
+        operands of its own: such an operator is kept as it is.
         """
         if len(slots) == 5 and attributes.get("kernel_type") == LSTMKernelType.BASIC:
-            raise ShapeError("kernel_type is BASIC, only FULL is understood")
+            raise UnsupportedError("kernel_type is BASIC, only FULL is understood")
         return super().from_operands(slots, dict(attributes))
 
     def infer_shape(self, /) -> Shape:
