@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType, Value
+from luciole.ir import Array, TensorType, Value
 from luciole.ir.ops.concatenation import Concatenation, concatenated
 from luciole.kernels import moves
 from luciole.kernels.activation import activate
 from luciole.kernels.integers.fixed_point import is_affine, per_tensor
 from luciole.kernels.integers.fixed_point_functions import saturated
 from luciole.kernels.integers.tables import rounded
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -58,15 +58,12 @@ def build(op: Concatenation, context: Context) -> NativeStep | None:
     """Each operand into its part of the result; not with an activation behind it, nor where numbers
     change.
     """
-    if op.activation != ActivationFunctionType.NONE or _differs(op):
+    if op.activation != ActivationFunctionType.NONE or not accepted(_alike, op):
         return None
     y, given = context.results[0], [x for x in context.operands if x is not None]
     ends = np.cumsum([x.shape[op.axis] for x in given])[:-1]
     return moves.step(zip(np.split(y, ends.tolist(), axis=op.axis), given, strict=True))
 
 
-def _differs(op: Concatenation) -> bool:
-    try:
-        return any(differ(value, op.output) for value in op.inputs)
-    except LucioleError:  # raised again when the operator runs
-        return True
+def _alike(op: Concatenation) -> bool:
+    return not any(differ(value, op.output) for value in op.inputs)

@@ -9,19 +9,18 @@ from luciole.ir.ops.conv_2d import Conv2D, check_groups
 from luciole.kernels.activation import activate
 from luciole.kernels.integers import hybrid
 from luciole.kernels.integers.byte_layer import Side
-from luciole.kernels.integers.hybrid import known_scales, of_rows, one_scale, weight_scales
+from luciole.kernels.integers.hybrid import of_rows, one_scale, weight_scales
 from luciole.kernels.integers.hybrid_layer import HybridLayer, may_overflow
 from luciole.kernels.integers.int8_layer import IntegerLayer
 from luciole.kernels.integers.int8_rescale import (
     BYTES,
     SIGNATURES,
     Rescaling,
-    accepted,
     centred,
 )
 from luciole.kernels.layers.float_layer import Geometry, Layer, fits
 from luciole.kernels.layers.windows import patches
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 
 @reference(Conv2D, TensorType.FLOAT32)
@@ -96,7 +95,7 @@ def build(op: Conv2D, context: Context) -> NativeStep | None:
 def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
     """Quantized images, then tiles of pixels times blocks of outputs, see ``hybrid_layer``."""
     x, filter, bias = (*context.operands, None)[:3]
-    (y,), scales = context.results, known_scales(op.filter, 0)
+    (y,), scales = context.results, accepted(weight_scales, op.filter, 0)
     if (
         x is None
         or filter is None

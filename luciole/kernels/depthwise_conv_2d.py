@@ -12,10 +12,10 @@ from luciole.kernels.integers.byte_layer import Side
 from luciole.kernels.integers.hybrid_layer import HybridDepthwise, HybridLayer, may_overflow
 from luciole.kernels.integers.int8_depthwise import DepthwiseLayer
 from luciole.kernels.integers.int8_layer import IntegerLayer
-from luciole.kernels.integers.int8_rescale import BYTES, SIGNATURES, Rescaling, accepted, centred
+from luciole.kernels.integers.int8_rescale import BYTES, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.float_layer import Geometry, Layer, fits
 from luciole.kernels.layers.windows import patches
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 
 @reference(DepthwiseConv2D, TensorType.FLOAT32)
@@ -88,7 +88,7 @@ def build(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
 def build_hybrid(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     """Quantized images, then tiles of pixels times rows of channels, see ``hybrid_layer``."""
     x, filter, bias = (*context.operands, None)[:3]
-    (y,), scales = context.results, hybrid.known_scales(op.filter, 3)
+    (y,), scales = context.results, accepted(hybrid.weight_scales, op.filter, 3)
     if (
         x is None
         or filter is None

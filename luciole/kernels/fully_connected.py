@@ -11,9 +11,9 @@ from luciole.kernels.integers import hybrid
 from luciole.kernels.integers.byte_layer import Side
 from luciole.kernels.integers.hybrid_layer import HybridLayer, may_overflow
 from luciole.kernels.integers.int8_layer import IntegerLayer
-from luciole.kernels.integers.int8_rescale import BYTES, SIGNATURES, Rescaling, accepted, centred
+from luciole.kernels.integers.int8_rescale import BYTES, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.float_layer import Geometry, Layer, fits
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, Padding
 
 
@@ -82,7 +82,7 @@ def build(op: FullyConnected, context: Context) -> NativeStep | None:
 def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
     """Rows are the images of a convolution, each quantized on its own, see ``hybrid_layer``."""
     x, weights, bias = (*context.operands, None)[:3]
-    (y,), scales = context.results, hybrid.known_scales(op.weights, 0)
+    (y,), scales = context.results, accepted(hybrid.weight_scales, op.weights, 0)
     if x is None or weights is None or not fits(op.activation, x, y, *op.operands[1:]):
         return None
     asymmetric = op.asymmetric_quantize_inputs

@@ -12,7 +12,7 @@ from luciole.ir.rules import agree
 from luciole.kernels import moves
 from luciole.kernels.borders import inside, slabs
 from luciole.kernels.integers.fixed_point import is_affine, per_tensor
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.sizes import affordable
 
 TYPES = (
@@ -61,11 +61,8 @@ def _padded(op: Pad | PadV2, x: Array, paddings: Array, value: Array) -> Array:
 @native(Pad, *TYPES)
 def build_pad(op: Pad, context: Context) -> NativeStep | None:
     """The operand, and slabs of zeros around it."""
-    try:
-        zero = _zero(op, context.results[0])
-    except LucioleError:  # raised again when the operator runs
-        return None
-    return _step(op, context, zero)
+    zero = accepted(_zero, op, context.results[0])
+    return None if zero is None else _step(op, context, zero)
 
 
 @native(PadV2, *TYPES)

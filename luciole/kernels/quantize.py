@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
+from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.kernels import conversions
@@ -15,7 +15,7 @@ from luciole.kernels.integers.fixed_point import (
     quantize_multiplier,
     requantized,
 )
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -92,8 +92,7 @@ def build_dequantize(op: Dequantize, context: Context) -> NativeStep | None:
 
 def _single(value: Value) -> tuple[float, int] | None:
     """Scale and zero point of a value that has one of each; None where the reference says more."""
-    try:
-        scale, zero_point = per_tensor(value, "the tensor")
-    except LucioleError:  # raised again when the operator runs, in better words
+    found = accepted(per_tensor, value, "the tensor")
+    if found is None or abs(found[1]) > LARGEST_ZERO_POINT:
         return None
-    return None if abs(zero_point) > LARGEST_ZERO_POINT else (float(scale), zero_point)
+    return float(found[0]), found[1]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -102,6 +102,8 @@ _NATIVE: dict[tuple[type[Op], Signature], Build] = {}
 _STATEFUL: dict[type[Op], Stateful] = {}
 _RESHAPES: set[type[Op]] = set()
 _T = TypeVar("_T", Reference, Build)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def reference(
@@ -248,10 +250,26 @@ def _names(signature: Signature) -> str:
     return " x ".join(t.name for t in signature) or "no data"
 
 
+def computed(op: Op, arrays: list[Array | None]) -> tuple[Array, ...]:
+    """What an operator's reference kernel makes of arrays in operand order."""
+    return call(find_reference(op), op, arrays)
+
+
 def evaluate(op: Op) -> tuple[Array, ...]:
     """The results of an operator whose operands are all constant, by its reference kernel."""
-    return call(find_reference(op), op, [_contents(value) for value in op.operands])
+    return computed(op, [_contents(value) for value in op.operands])
 
 
 def _contents(value: Value | None) -> Array | None:
     return None if value is None else value.data
+
+
+def accepted(read: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R | None:
+    """What a function gives, None where it refuses with a LucioleError.
+
+    For builders, which then decline: the reference kernel refuses again when the operator runs.
+    """
+    try:
+        return read(*args, **kwargs)
+    except LucioleError:
+        return None

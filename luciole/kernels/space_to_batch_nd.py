@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError
+from luciole.ir import Array
 from luciole.ir.ops.pad import padding_pairs
 from luciole.ir.ops.space_to_batch_nd import (
     BatchToSpaceND,
@@ -20,7 +20,7 @@ from luciole.ir.ops.space_to_batch_nd import (
 )
 from luciole.kernels import moves
 from luciole.kernels.borders import inside, padding_value, slabs
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.registry import ANY, Context, NativeStep, accepted, native, reference
 from luciole.kernels.sizes import affordable
 
 MOST_PLACES = 256
@@ -90,14 +90,13 @@ def build_space_to_batch_nd(op: SpaceToBatchND, context: Context) -> NativeStep 
     x, block_shape, paddings = context.operands
     if x is None or block_shape is None or paddings is None or not _fixed(op, block_shape):
         return None
-    try:
-        value = np.array(padding_value(op.output), x.dtype)
-    except LucioleError:  # raised again when the operator runs
+    zero = accepted(padding_value, op.output)
+    if zero is None:
         return None
     settings = _settings(x, block_shape, paddings, "paddings")
     moved, owns = [], []
     for own, within, found in _parts(context.results[0], x, *settings):
-        around, borders = slabs(own, within, value)
+        around, borders = slabs(own, within, np.array(zero, x.dtype))
         moved += [(own[within], found), *around]
         owns += borders
     return moves.step(moved, *owns)

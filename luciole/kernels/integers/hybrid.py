@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
 from luciole.kernels.integers.fixed_point import Affine
+from luciole.kernels.registry import accepted
 
 Floats = NDArray[np.float32]
 
@@ -100,19 +101,11 @@ def weight_scales(weights: Value, axis: int) -> Floats:
     return found.scale
 
 
-def known_scales(weights: Value, axis: int) -> Floats | None:
-    """The same, None where they are refused: once more when the operator runs."""
-    try:
-        return weight_scales(weights, axis)
-    except LucioleError:
-        return None
-
-
 def one_scale(weights: Value, *, alike: bool = False) -> np.float32 | None:
     """The one scale of symmetric weights, None where they are quantized in another way. ``alike``:
     several scales that are the same count as one.
     """
-    scales = known_scales(weights, 0)
+    scales = accepted(weight_scales, weights, 0)
     if scales is None:
         return None
     one = len(scales) == 1 or (alike and bool(np.all(scales == scales[0])))

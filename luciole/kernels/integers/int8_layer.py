@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.kernels.integers import dot_tiles
 from luciole.kernels.integers.byte_layer import FOUR, ZERO, ByteLayer, Line, folded
@@ -19,7 +19,7 @@ from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.float_layer import by_lanes
 from luciole.kernels.layers.sequence import Part
 from luciole.kernels.layers.spans import Axis
-from luciole.kernels.registry import NativeStep
+from luciole.kernels.registry import NativeStep, accepted
 from luciole.schema.enums import Padding
 
 RESULT_STEPS = 8
@@ -87,10 +87,10 @@ class Outputs:
             return False
         if exact:
             return bool((most * self.factors).max(initial=0) < 2**31 - 1)
-        try:
-            multiplier, shift = quantize_multiplier(self.factors)
-        except LucioleError:  # raised again when the operator runs
+        found = accepted(quantize_multiplier, self.factors)
+        if found is None:
             return False
+        multiplier, shift = found
         upper = most * (multiplier / 2.0**31) + 1 + 2.0 ** (-shift - 1)
         largest = np.where((shift < 0) | (multiplier == 0), 2**31, 2**30)
         within = np.all(most < largest) and upper.max(initial=0) < 2**31

@@ -4,14 +4,12 @@ weights are centred, and the factor, zero point and limits of results.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, LucioleError, Op, TensorType, Value
+from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.kernels.integers.fixed_point import (
     Affine,
     activation_range,
@@ -22,8 +20,6 @@ from luciole.kernels.integers.fixed_point import (
     requantized,
 )
 from luciole.schema.enums import ActivationFunctionType
-
-O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
 INT4, INT8, UINT8, INT16 = (
     TensorType.INT4,
@@ -152,16 +148,6 @@ def _of_weights(weights: Value, axis: int, *, any_zero: bool) -> Affine:
 def _biased(sums: Array, bias: Array | None) -> Array:
     wide: Array = sums.astype(np.int64)
     return wide if bias is None else wide + bias.reshape(-1).astype(np.int64)
-
-
-def accepted(read: Callable[[O], Rescaling], op: O) -> Rescaling | None:
-    """What ``read`` finds in an operator's tensors, None where it refuses: once more when the
-    operator runs.
-    """
-    try:
-        return read(op)
-    except LucioleError:
-        return None
 
 
 def centred(x: Array, zero_point: int) -> NDArray[np.float64]:

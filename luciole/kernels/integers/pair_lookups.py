@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
@@ -17,7 +17,7 @@ from luciole.kernels import jit, loops
 from luciole.kernels.integers.quantized_pairs import walk
 from luciole.kernels.jit import Record
 from luciole.kernels.jit.conversions import Kind, integers_at
-from luciole.kernels.registry import Context, NativeStep, call, find_reference, native
+from luciole.kernels.registry import Context, NativeStep, accepted, computed, native
 
 BYTE = int(Kind.UINT8)
 
@@ -50,11 +50,8 @@ def kernel(left: int, right: int) -> jit.Kernel:
 def table_of(op: Op, dtype: np.dtype[Any]) -> Array | None:
     """What the reference makes of every pair of bytes, None where it refuses one."""
     every = np.arange(256, dtype=np.uint8).view(dtype)
-    try:
-        found = call(find_reference(op), op, [np.repeat(every, 256), np.tile(every, 256)])
-    except LucioleError:  # raised again when the operator runs
-        return None
-    return np.ascontiguousarray(found[0])
+    found = accepted(computed, op, [np.repeat(every, 256), np.tile(every, 256)])
+    return None if found is None else np.ascontiguousarray(found[0])
 
 
 def register(cls: type[Op], *types: TensorType) -> None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, Op
+from luciole.ir import Array, Op
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit, loops
@@ -29,7 +29,7 @@ from luciole.kernels.jit.bytes import (
     store_bytes,
 )
 from luciole.kernels.jit.conversions import integers_at
-from luciole.kernels.registry import Context, NativeStep, native
+from luciole.kernels.registry import Context, NativeStep, accepted, native
 
 O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
@@ -275,11 +275,7 @@ def _register(
 ) -> None:
     @native(cls, *SMALL)
     def build(op: O, context: Context) -> NativeStep | None:
-        try:
-            found = parameters(op)
-        except LucioleError:  # raised again when the operator runs
-            return None
-        value = op.operands[0]
+        found, value = accepted(parameters, op), op.operands[0]
         assert value is not None
         kind = int(KINDS[value.dtype])
         return None if found is None else step(function, context, kind, found)

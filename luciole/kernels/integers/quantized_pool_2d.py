@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir import Array, TensorType
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
@@ -28,7 +28,7 @@ from luciole.kernels.jit.bytes import (
     store_bytes,
 )
 from luciole.kernels.pool_2d import walk, windows
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -83,11 +83,8 @@ def _step(op: Pool2D, context: Context, is_mean: int) -> NativeStep | None:
     x, y = context.operands[0], context.results[0]
     assert x is not None
     taps = op.filter_height * op.filter_width
-    if not y.size or taps > MOST_TAPS:
-        return None
-    try:
-        edges = limits(op, x)
-    except LucioleError:  # raised again when the operator runs
+    edges = accepted(limits, op, x)
+    if not y.size or taps > MOST_TAPS or edges is None:
         return None
     record, inside = walk(op, x, y)
     found = _kernel(int(KINDS[op.value.dtype]), is_mean)

@@ -33,7 +33,7 @@ from luciole.kernels.jit.bytes import (
 )
 from luciole.kernels.jit.conversions import integers_at
 from luciole.kernels.reduce import Cut, where
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -147,10 +147,7 @@ def _step(op: Mean | Sum, context: Context, divided: bool) -> NativeStep | None:
     if x is None or indices is None or not op.reduction_indices.is_constant or not x.size:
         return None
     cut, count = Cut.of_operator(op, x, indices)
-    try:
-        numbers = _numbers(op, x, count, divided)
-    except LucioleError:  # raised again when the operator runs
-        return None
+    numbers = accepted(_numbers, op, x, count, divided)
     if numbers is None:
         return None
     found = _kernel(int(KINDS[op.input.dtype]), int(cut.columns))

@@ -23,7 +23,7 @@ from luciole.kernels.integers.fixed_point_functions import exp, leading_zeros, l
 from luciole.kernels.integers.tables import interpolated, pieces
 from luciole.kernels.jit import Record
 from luciole.kernels.jit.conversions import Kind, integers_at
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 SMALL = (TensorType.INT8, TensorType.UINT8)
 INTEGER_BITS = 5
@@ -88,11 +88,8 @@ def build(op: Softmax, context: Context) -> NativeStep | None:
     """Row by row: the largest, the sum of what a table says of the differences, the quotients."""
     x, y = context.operands[0], context.results[0]
     assert x is not None
-    if y.itemsize != 1:
-        return None
-    try:
-        tables = powers_of_differences(op)
-    except LucioleError:  # raised again when the operator runs
+    tables = accepted(powers_of_differences, op) if y.itemsize == 1 else None
+    if tables is None:
         return None
     n = x.shape[-1]
     record = [y.ctypes.data, x.ctypes.data, n, 0, x.size // max(n, 1)]
