@@ -8,7 +8,7 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_2d import Conv2D, check_groups
 from luciole.kernels.activation import activate
 from luciole.kernels.integers import hybrid
-from luciole.kernels.integers.byte_layer import Side
+from luciole.kernels.integers.byte_layer import sides
 from luciole.kernels.integers.hybrid import of_rows, one_scale, weight_scales
 from luciole.kernels.integers.hybrid_layer import HybridLayer, may_overflow
 from luciole.kernels.integers.int8_layer import IntegerLayer
@@ -18,7 +18,7 @@ from luciole.kernels.integers.int8_rescale import (
     Rescaling,
     centred,
 )
-from luciole.kernels.layers.float_layer import Geometry, Layer, fits
+from luciole.kernels.layers.float_layer import Geometry, Layer, arrays_of
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
@@ -79,10 +79,10 @@ def _sums(op: Conv2D, x: Array, filter: Array) -> Array:
 @native(Conv2D, TensorType.FLOAT32)
 def build(op: Conv2D, context: Context) -> NativeStep | None:
     """Tiles of pixels times blocks of outputs, see ``float_layer``."""
-    x, filter, bias = (*context.operands, None)[:3]
-    (y,) = context.results
-    if x is None or filter is None or not fits(op.activation, x, y, *op.operands[1:]):
+    given = arrays_of(op, context)
+    if given is None:
         return None
+    x, filter, bias, y = given
     o, kh, kw, depth = filter.shape
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     geometry = Geometry.of(x.shape, (kh, kw), stride, dilation, op.padding)
@@ -94,20 +94,15 @@ def build(op: Conv2D, context: Context) -> NativeStep | None:
 @native(Conv2D, *hybrid.SIGNATURES)
 def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
     """Quantized images, then tiles of pixels times blocks of outputs, see ``hybrid_layer``."""
-    x, filter, bias = (*context.operands, None)[:3]
-    (y,), scales = context.results, accepted(weight_scales, op.filter, 0)
-    if (
-        x is None
-        or filter is None
-        or scales is None
-        or not fits(op.activation, x, y, *op.operands[1:])
-    ):
+    given, scales = arrays_of(op, context), accepted(weight_scales, op.filter, 0)
+    if given is None or scales is None:
         return None
+    x, filter, bias, y = given
     several = _alone(op, x, filter) is None
     if may_overflow(filter[0].size, asymmetric=several):
         return None
     layer = HybridLayer(
-        *_sides(op, x, filter),
+        *sides(op, x, filter),
         x,
         y,
         activation=op.activation,
@@ -123,11 +118,11 @@ def build_integer(op: Conv2D, context: Context) -> NativeStep | None:
     """Padded copies of the images, then tiles of pixels times blocks of outputs, see
     ``int8_layer``.
     """
-    x, filter, bias = (*context.operands, None)[:3]
-    (y,), to = context.results, accepted(_rescaling, op)
-    if x is None or filter is None or to is None or not fits(op.activation, x, y, *op.operands[1:]):
+    given, to = arrays_of(op, context), accepted(_rescaling, op)
+    if given is None or to is None:
         return None
-    layer = IntegerLayer(*_sides(op, x, filter), x, y, to=to)
+    x, filter, bias, y = given
+    layer = IntegerLayer(*sides(op, x, filter), x, y, to=to)
     return layer.convolution(_grouped(x, filter), bias, exact=False)
 
 
@@ -136,10 +131,3 @@ def _grouped(x: Array, filter: Array) -> Array:
     o, kh, kw, depth = filter.shape
     groups = x.shape[3] // depth
     return filter.reshape(groups, o // groups, kh, kw, depth)
-
-
-def _sides(op: Conv2D, x: Array, filter: Array) -> tuple[Side, Side]:
-    """The rows and columns of a layer of bytes."""
-    (h, w), (kh, kw) = x.shape[1:3], filter.shape[1:3]
-    rows = Side.of(h, kh, op.stride_h, op.dilation_h_factor, op.padding)
-    return rows, Side.of(w, kw, op.stride_w, op.dilation_w_factor, op.padding)

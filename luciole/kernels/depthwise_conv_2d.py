@@ -8,12 +8,12 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D, check_multiple
 from luciole.kernels.activation import activate
 from luciole.kernels.integers import hybrid
-from luciole.kernels.integers.byte_layer import Side
+from luciole.kernels.integers.byte_layer import sides
 from luciole.kernels.integers.hybrid_layer import HybridDepthwise, HybridLayer, may_overflow
 from luciole.kernels.integers.int8_depthwise import DepthwiseLayer
 from luciole.kernels.integers.int8_layer import IntegerLayer
 from luciole.kernels.integers.int8_rescale import BYTES, SIGNATURES, Rescaling, centred
-from luciole.kernels.layers.float_layer import Geometry, Layer, fits
+from luciole.kernels.layers.float_layer import Geometry, Layer, arrays_of
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
@@ -69,10 +69,10 @@ def build(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     """Tiles of pixels times blocks of channels; where a channel has several filters it is a group
     of a convolution.
     """
-    x, filter, bias = (*context.operands, None)[:3]
-    (y,) = context.results
-    if x is None or filter is None or not fits(op.activation, x, y, *op.operands[1:]):
+    given = arrays_of(op, context)
+    if given is None:
         return None
+    x, filter, bias, y = given
     _, kh, kw, outputs = filter.shape
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     geometry = Geometry.of(x.shape, (kh, kw), stride, dilation, op.padding)
@@ -87,24 +87,19 @@ def build(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
 @native(DepthwiseConv2D, *hybrid.SIGNATURES)
 def build_hybrid(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     """Quantized images, then tiles of pixels times rows of channels, see ``hybrid_layer``."""
-    x, filter, bias = (*context.operands, None)[:3]
-    (y,), scales = context.results, accepted(hybrid.weight_scales, op.filter, 3)
-    if (
-        x is None
-        or filter is None
-        or scales is None
-        or not fits(op.activation, x, y, *op.operands[1:])
-    ):
+    given, scales = arrays_of(op, context), accepted(hybrid.weight_scales, op.filter, 3)
+    if given is None or scales is None:
         return None
-    _, kh, kw, outputs = filter.shape
-    sides, weights, channels = _sides(op, x, filter), filter.reshape(kh * kw, outputs).T, x.shape[3]
+    x, filter, bias, y = given
+    (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
     if may_overflow(kh * kw, asymmetric=True):
         return None
+    both, weights = sides(op, x, filter), filter.reshape(kh * kw, outputs).T
     if outputs == channels > 1:
-        alone = HybridDepthwise(*sides, x, y, activation=op.activation, scales=scales)
+        alone = HybridDepthwise(*both, x, y, activation=op.activation, scales=scales)
         return alone.depthwise(weights, bias)
     layer = HybridLayer(
-        *sides, x, y, activation=op.activation, scales=scales, asymmetric=True, in_turn=True
+        *both, x, y, activation=op.activation, scales=scales, asymmetric=True, in_turn=True
     )
     return layer.convolution(weights.reshape(channels, outputs // channels, kh, kw, 1), bias)
 
@@ -114,22 +109,14 @@ def build_integer(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     """Padded copies of the images, then tiles of pixels times rows of channels, see
     ``int8_depthwise``.
     """
-    x, filter, bias = (*context.operands, None)[:3]
-    (y,), to = context.results, accepted(_rescaling, op)
-    if x is None or filter is None or to is None or not fits(op.activation, x, y, *op.operands[1:]):
+    given, to = arrays_of(op, context), accepted(_rescaling, op)
+    if given is None or to is None:
         return None
+    x, filter, bias, y = given
     (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
-    rows, columns = _sides(op, x, filter)
-    weights = filter.reshape(kh * kw, outputs).T
+    both, weights = sides(op, x, filter), filter.reshape(kh * kw, outputs).T
     if outputs == channels > 1:
-        return DepthwiseLayer(rows, columns, x, y, to=to).depthwise(weights, bias)
+        return DepthwiseLayer(*both, x, y, to=to).depthwise(weights, bias)
     grouped = weights.reshape(channels, outputs // channels, kh, kw, 1)
-    layer = IntegerLayer(rows, columns, x, y, to=to)
+    layer = IntegerLayer(*both, x, y, to=to)
     return layer.convolution(grouped, bias, exact=False)
-
-
-def _sides(op: DepthwiseConv2D, x: Array, filter: Array) -> tuple[Side, Side]:
-    """The rows and columns of a layer of bytes."""
-    (h, w), (kh, kw) = x.shape[1:3], filter.shape[1:3]
-    rows = Side.of(h, kh, op.stride_h, op.dilation_h_factor, op.padding)
-    return rows, Side.of(w, kw, op.stride_w, op.dilation_w_factor, op.padding)

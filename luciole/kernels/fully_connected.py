@@ -12,7 +12,7 @@ from luciole.kernels.integers.byte_layer import Side
 from luciole.kernels.integers.hybrid_layer import HybridLayer, may_overflow
 from luciole.kernels.integers.int8_layer import IntegerLayer
 from luciole.kernels.integers.int8_rescale import BYTES, SIGNATURES, Rescaling, centred
-from luciole.kernels.layers.float_layer import Geometry, Layer, fits
+from luciole.kernels.layers.float_layer import Arrays, Geometry, Layer, arrays_of
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, Padding
 
@@ -65,15 +65,19 @@ def _shaped(op: FullyConnected, x: Array, y: Array) -> Array:
     return y.reshape(*x.shape[:-1], y.shape[-1]) if op.keep_num_dims else y
 
 
+def _arrays(op: FullyConnected, context: Context) -> Arrays | None:
+    """Those of a layer whose weights are laid out as kernels know them."""
+    known = op.weights_format == FullyConnectedOptionsWeightsFormat.DEFAULT
+    return arrays_of(op, context) if known else None
+
+
 @native(FullyConnected, TensorType.FLOAT32)
 def build(op: FullyConnected, context: Context) -> NativeStep | None:
     """Rows are the pixels of a convolution with windows of one pixel."""
-    x, weights, bias = (*context.operands, None)[:3]
-    (y,) = context.results
-    if x is None or weights is None or not fits(op.activation, x, y, *op.operands[1:]):
+    given = _arrays(op, context)
+    if given is None:
         return None
-    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
-        return None
+    x, weights, bias, y = given
     geometry = Geometry.of_rows(x.size // weights.shape[1], weights.shape[1])
     return Layer(geometry, op.activation, x, y).convolution(weights[None, :, None], bias)
 
@@ -81,14 +85,11 @@ def build(op: FullyConnected, context: Context) -> NativeStep | None:
 @native(FullyConnected, *hybrid.SIGNATURES)
 def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
     """Rows are the images of a convolution, each quantized on its own, see ``hybrid_layer``."""
-    x, weights, bias = (*context.operands, None)[:3]
-    (y,), scales = context.results, accepted(hybrid.weight_scales, op.weights, 0)
-    if x is None or weights is None or not fits(op.activation, x, y, *op.operands[1:]):
+    given, scales = _arrays(op, context), accepted(hybrid.weight_scales, op.weights, 0)
+    if given is None or scales is None:
         return None
-    asymmetric = op.asymmetric_quantize_inputs
-    if scales is None or may_overflow(weights.shape[1], asymmetric=asymmetric):
-        return None
-    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
+    (x, weights, bias, y), asymmetric = given, op.asymmetric_quantize_inputs
+    if may_overflow(weights.shape[1], asymmetric=asymmetric):
         return None
     rows, one = x.reshape(-1, 1, 1, weights.shape[1]), Side.of(1, 1, 1, 1, Padding.VALID)
     layer = HybridLayer(
@@ -100,17 +101,10 @@ def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
 @native(FullyConnected, *BYTES)
 def build_integer(op: FullyConnected, context: Context) -> NativeStep | None:
     """Rows are the pixels of a convolution with windows of one pixel, see ``int8_layer``."""
-    x, weights, bias = (*context.operands, None)[:3]
-    (y,), to = context.results, accepted(_rescaling, op)
-    if (
-        x is None
-        or weights is None
-        or to is None
-        or not fits(op.activation, x, y, *op.operands[1:])
-    ):
+    given, to = _arrays(op, context), accepted(_rescaling, op)
+    if given is None or to is None:
         return None
-    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
-        return None
+    x, weights, bias, y = given
     rows = x.reshape(1, 1, -1, weights.shape[1])
     one, many = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
     layer = IntegerLayer(one, many, rows, y, to=to)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Protocol
 
 import numpy as np
 
@@ -49,6 +50,23 @@ class Side:
         needed = (outputs - 1) * stride + (kernel - 1) * dilation + 1
         extent = max(needed, before + size)
         return cls(size, before, Axis.of(extent, kernel, stride, dilation, Padding.VALID))
+
+
+class Windows(Protocol):
+    """What operators with windows of height and width have in common."""
+
+    padding: Padding
+    stride_h: int
+    stride_w: int
+    dilation_h_factor: int
+    dilation_w_factor: int
+
+
+def sides(op: Windows, x: Array, filter: Array) -> tuple[Side, Side]:
+    """The rows and columns of NHWC images under a filter [.., height, width, ..]."""
+    (h, w), (kh, kw) = x.shape[1:3], filter.shape[1:3]
+    rows = Side.of(h, kh, op.stride_h, op.dilation_h_factor, op.padding)
+    return rows, Side.of(w, kw, op.stride_w, op.dilation_w_factor, op.padding)
 
 
 @dataclass(frozen=True)

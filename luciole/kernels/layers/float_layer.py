@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from luciole.kernels.layers.pixel_tiles import MAX_PLACE, Case, Table, cases, jo
 from luciole.kernels.layers.sequence import Part, in_sequence
 from luciole.kernels.layers.spans import Axis
 from luciole.kernels.memory import Memory
-from luciole.kernels.registry import NativeStep
+from luciole.kernels.registry import Context, NativeStep
 from luciole.schema.enums import ActivationFunctionType, Padding
 
 TANH = ActivationFunctionType.TANH
@@ -35,6 +36,31 @@ def fits(activation: ActivationFunctionType, x: Array, y: Array, *constants: Val
     constant = all(value is None or value.is_constant for value in constants)
     sizes = (x.size, y.size)
     return constant and activation in ACTIVATIONS and 0 < min(sizes) <= max(sizes) <= MAX_PLACE
+
+
+class Layered(Protocol):
+    """An operator with activations, weights and perhaps a bias as operands."""
+
+    activation: ActivationFunctionType
+    operands: tuple[Value | None, ...]
+
+
+class Arrays(NamedTuple):
+    """Activations, weights, bias (or none) and result of a layer."""
+
+    x: Array
+    weights: Array
+    bias: Array | None
+    y: Array
+
+
+def arrays_of(op: Layered, context: Context) -> Arrays | None:
+    """The arrays of a layer, None where no kernel can be built, see ``fits``."""
+    x, weights, bias = (*context.operands, None)[:3]
+    (y,) = context.results
+    if x is None or weights is None or not fits(op.activation, x, y, *op.operands[1:]):
+        return None
+    return Arrays(x, weights, bias, y)
 
 
 X, Y, WEIGHTS = 0, 1, 14
