@@ -18,8 +18,10 @@ from luciole.kernels.jit.vectors import (
     INTS,
     LANES,
     gather,
+    load,
     pointer,
     splat,
+    store,
     wide_shuffle,
     wide_splat,
 )
@@ -154,8 +156,7 @@ def look_up_64(typing_context: Any, to: Any, x: Any, table: Any) -> Any:
         to, x, table = args
         if "avx512vbmi" not in features():
             return context.get_dummy_value()
-        found = _looked_up(builder, _many(builder, x), table, 0)
-        builder.store(found, pointer(builder, to, MANY)).align = 1
+        store(builder, _looked_up(builder, _many(builder, x), table, 0), to, align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
@@ -182,7 +183,7 @@ def sum_64(typing_context: Any, to: Any, x: Any, y: Any, constants: Any) -> Any:
         steps = [_steps_of_sum(builder, upper, rest, given) for upper, rest in vectors]
         limits = Limits(builder, builder.add(constants, ir.Constant(I64, 8 * 132)))
         found = packed(builder, gather(builder, steps), 4, limits)[0]
-        builder.store(found, pointer(builder, to, MANY)).align = 1
+        store(builder, found, to, align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, types.int64), generate
@@ -200,17 +201,14 @@ def _steps_of_sum(builder: Any, upper: Any, rest: Any, given: _Constants) -> Any
 
 def _many(builder: Any, address: Any) -> Any:
     """64 bytes."""
-    given = builder.load(pointer(builder, address, MANY))
-    given.align = 1
-    return given
+    return load(builder, MANY, address, align=1)
 
 
 def _looked_up(builder: Any, given: Any, table: Any, offset: int) -> Any:
     """What a table of 256 bytes, ``offset`` bytes behind an address, has for each of 64 bytes."""
     quarters = []
     for k in range(4):
-        quarters.append(builder.load(pointer(builder, table, MANY, offset + 64 * k)))
-        quarters[-1].align = 1
+        quarters.append(load(builder, MANY, table, offset + 64 * k, align=1))
         quarters[-1].set_metadata("invariant.load", builder.module.add_metadata([]))
     lower, upper = (_of_two(builder, given, *quarters[k : k + 2]) for k in (0, 2))
     is_upper = builder.icmp_signed("<", given, ir.Constant(MANY, [0] * 64))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils
 
 from luciole.kernels.jit.conversions import Kind
-from luciole.kernels.jit.masked import TRUTHS, lanes_before, store_first_bytes
+from luciole.kernels.jit.masked import lanes_before, load_first_bytes, store_first_bytes
 from luciole.kernels.jit.scalars import I64, intrinsic, literal_intrinsic, types
 from luciole.kernels.jit.vectors import (
     BYTES,
@@ -17,9 +16,10 @@ from luciole.kernels.jit.vectors import (
     LANES,
     Tile,
     gather,
+    load,
     of_llvm,
-    pointer,
     splat,
+    store,
     wide_splat,
 )
 
@@ -43,12 +43,8 @@ def load_bytes(typing_context: Any, address: Any, count: Any, other: Any, kind: 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address, count, other, _ = args
         lanes = lanes_before(builder, count, 0)
-        place = pointer(builder, address, BYTES)
-        function = ir.FunctionType(BYTES, [place.type, I32, TRUTHS, BYTES])
-        name = f"llvm.masked.load.v{LANES}i8.p0"
-        load = cgutils.get_or_insert_function(builder.module, function, name)
-        others = splat(builder, builder.trunc(other, ir.IntType(8)))
-        loaded = builder.call(load, [place, ir.Constant(I32, 1), lanes, others])
+        others = splat(builder, builder.trunc(other, BYTES.element))
+        loaded = load_first_bytes(builder, address, lanes, others)
         wide = builder.sext(loaded, INTS) if signed else builder.zext(loaded, INTS)
         return gather(builder, [wide])
 
@@ -61,8 +57,7 @@ def load_all_bytes(typing_context: Any, address: Any, kind: Any) -> Any:
     signed = kind.literal_value == Kind.INT8
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        loaded = builder.load(pointer(builder, args[0], BYTES))
-        loaded.align = 1
+        loaded = load(builder, BYTES, args[0], align=1)
         wide = builder.sext(loaded, INTS) if signed else builder.zext(loaded, INTS)
         return gather(builder, [wide])
 
@@ -106,9 +101,7 @@ def load_64(typing_context: Any, address: Any) -> Any:
     """64 bytes from an address on, four in each lane."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        loaded = builder.load(pointer(builder, args[0], INTS))
-        loaded.align = 1
-        return gather(builder, [loaded])
+        return gather(builder, [load(builder, INTS, args[0], align=1)])
 
     return VECTOR(types.int64), generate
 
@@ -136,7 +129,7 @@ def store_64(typing_context: Any, x: Any, low: Any, high: Any, address: Any, kin
             wide_splat(builder, builder.trunc(n, MANY.element), 4 * LANES) for n in args[1:3]
         )
         value = of_llvm(builder, lowest, of_llvm(builder, highest, value, low), high)
-        builder.store(value, pointer(builder, args[3], MANY)).align = 1
+        store(builder, value, args[3], align=1)
         return context.get_dummy_value()
 
     return types.void(VECTOR, types.int64, types.int64, types.int64, kind), generate
@@ -164,8 +157,7 @@ def store_all_bytes(typing_context: Any, x: Any, low: Any, high: Any, address: A
     """Write 16 lanes, cut off at two limits, as bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        narrow = _cut_off(builder, *args[:3])
-        builder.store(narrow, pointer(builder, args[3], BYTES)).align = 1
+        store(builder, _cut_off(builder, *args[:3]), args[3], align=1)
         return context.get_dummy_value()
 
     return types.void(VECTOR, types.int64, types.int64, types.int64), generate

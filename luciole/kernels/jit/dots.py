@@ -25,8 +25,8 @@ from luciole.kernels.jit.vectors import (
     gather,
     load,
     of_llvm,
-    pointer,
     splat,
+    store,
     wide_shuffle,
     wide_splat,
 )
@@ -51,9 +51,7 @@ def add_dots(typing_context: Any, tile: Any, at: Any, offset: Any, weights: Any)
         factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(vectors)]
         sums: list[Any] = []
         for address in behind(builder, at, offset):
-            own = builder.load(pointer(builder, address, I32))
-            own.align = 1
-            four = splat(builder, own)
+            four = splat(builder, load(builder, I32, address, align=1))
             for factor in factors:
                 before = builder.extract_value(tile_value, len(sums))
                 sums.append(add(builder, before, four, factor))
@@ -91,9 +89,7 @@ def add_line_dots(
         sums = [builder.extract_value(args[0], p) for p in range(tile.count)]
         start = behind(builder, args[1], args[2])[0]
         for place in range((tile.count - 1) * step + taps):
-            own = builder.load(pointer(builder, start, I32, far * place))
-            own.align = 1
-            four = splat(builder, own)
+            four = splat(builder, load(builder, I32, start, far * place, align=1))
             for tap, factor in enumerate(factors):
                 pixel, rest = divmod(place - tap, step)
                 if not rest and 0 <= pixel < tile.count:
@@ -157,11 +153,7 @@ def add_taps(
 def _sixty_four(builder: Any, addresses: list[Any]) -> Any:
     """64 bytes from one address, or 16 from each of four."""
     kind = ir.VectorType(ir.IntType(8), 4 * LANES // len(addresses))
-    parts = []
-    for address in addresses:
-        loaded = builder.load(pointer(builder, address, kind))
-        loaded.align = 1
-        parts.append(loaded)
+    parts = [load(builder, kind, address, align=1) for address in addresses]
     while len(parts) > 1:
         order = list(range(2 * parts[0].type.count))
         parts = [
@@ -230,11 +222,9 @@ def turn_bytes(typing_context: Any, x: Any, to: Any, turned: Any, vectors: Any) 
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         x, to, turned, _ = args
-        given = builder.load(pointer(builder, x, ir.VectorType(BYTES.element, lanes)))
-        given.align = 1
+        given = load(builder, ir.VectorType(BYTES.element, lanes), x, align=1)
         bits = wide_splat(builder, builder.trunc(turned, BYTES.element), lanes)
-        result = builder.xor(given, bits)
-        builder.store(result, pointer(builder, to, result.type)).align = 1
+        store(builder, builder.xor(given, bits), to, align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, vectors), generate

@@ -13,14 +13,13 @@ from luciole.kernels.jit.masked import store_first_bytes
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64, intrinsic, types
 from luciole.kernels.jit.vectors import (
-    BYTES,
     I32,
     INTS,
     LANES,
     gather,
     load,
     of_llvm,
-    pointer,
+    store,
     wide_shuffle,
     wide_splat,
 )
@@ -147,8 +146,7 @@ def write_channels(typing_context: Any, tile: Any, limits: Any, at: Any, count: 
         found = packed(builder, value, tile.count, Limits(builder, limits))
         if at.type.count == rows:
             for i, result in enumerate(found):
-                place = pointer(builder, builder.extract_value(at, i), WIDE_BYTES)
-                builder.store(result, place).align = 1
+                store(builder, result, builder.extract_value(at, i), align=1)
             return context.get_dummy_value()
         places = [(builder.extract_value(at, i), 0) for i in range(4 * rows)]
         results = [
@@ -245,8 +243,7 @@ def _write(builder: Any, results: Any, places: Any, count: Any, vectors: int) ->
     with builder.if_else(full) as (everything, rest):
         with everything:
             for result, (address, v) in zip(results, places, strict=True):
-                place = pointer(builder, address, BYTES, LANES * v)
-                builder.store(result, place).align = 1
+                store(builder, result, address, LANES * v, align=1)
         with rest:
             for result, (address, v) in zip(results, places, strict=True):
                 there = builder.add(address, ir.Constant(I64, LANES * v))

@@ -23,7 +23,6 @@ from luciole.kernels.jit.vectors import (
     gather,
     load,
     of_llvm,
-    pointer,
     splat,
     store,
     wide_shuffle,
@@ -111,7 +110,7 @@ def write_on_grid(
         number = builder.add(builder.fptosi(values, INTS), ir.Constant(INTS, [128] * LANES))
         found = builder.trunc(number, BYTES)
         if whole:
-            builder.store(found, pointer(builder, to, BYTES)).align = 1
+            store(builder, found, to, align=1)
         else:
             store_first_bytes(builder, found, to, room)
         return context.get_dummy_value()

@@ -14,6 +14,7 @@ TRUTHS = ir.VectorType(ir.IntType(1), LANES)
 """One truth value for each lane."""
 
 _NUMBERS = ir.Constant(INTS, list(range(LANES)))
+NO_BYTES = ir.Constant(BYTES, None)
 _ALIGNMENT = ir.Constant(I32, 4)
 
 
@@ -50,14 +51,14 @@ def store_first(builder: Any, value: Any, address: Any, offset: int, lanes: Any)
     builder.call(store, [value, place, _ALIGNMENT, lanes])
 
 
-def load_first_bytes(builder: Any, address: Any, lanes: Any) -> Any:
-    """The bytes of some lanes at an address, 0 in the rest."""
+def load_first_bytes(builder: Any, address: Any, lanes: Any, others: Any = NO_BYTES) -> Any:
+    """The bytes of some lanes at an address, ``others`` in the rest."""
     place = pointer(builder, address, BYTES)
     function = ir.FunctionType(BYTES, [place.type, I32, TRUTHS, BYTES])
     load = cgutils.get_or_insert_function(
         builder.module, function, f"llvm.masked.load.v{LANES}i8.p0"
     )
-    return builder.call(load, [place, ir.Constant(I32, 1), lanes, ir.Constant(BYTES, None)])
+    return builder.call(load, [place, ir.Constant(I32, 1), lanes, others])
 
 
 def store_first_bytes(builder: Any, value: Any, address: Any, count: Any, first: int = 0) -> None:

@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from luciole.kernels.jit.compiling import merged
 from luciole.kernels.jit.scalars import intrinsic, literal_intrinsic, types
-from luciole.kernels.jit.vectors import INTS, LANES, addresses, load, pointer, store
+from luciole.kernels.jit.vectors import INTS, LANES, addresses, load, store
 
 
 @literal_intrinsic
@@ -17,9 +17,7 @@ def move(typing_context: Any, to: Any, source: Any, size: Any) -> Any:
     kind = ir.VectorType(ir.IntType(8), size.literal_value)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        loaded = builder.load(pointer(builder, args[1], kind))
-        stored = builder.store(loaded, pointer(builder, args[0], kind))
-        loaded.align = stored.align = 1
+        store(builder, load(builder, kind, args[1], align=1), args[0], align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, size), generate  # one compiled body per size

@@ -19,8 +19,8 @@ from luciole.kernels.jit.vectors import (
     gather,
     load,
     of_llvm,
-    pointer,
     splat,
+    store,
 )
 
 MOST_STEPS = 1024.0
@@ -63,7 +63,7 @@ def quantize_64(typing_context: Any, to: Any, x: Any, constants: Any) -> Any:
             steps[-1].add_incoming(number, divided)
         limits = Limits(builder, builder.add(constants, ir.Constant(constants.type, 24)))
         found = in_order(builder, packed(builder, gather(builder, steps), 4, limits)[0])
-        builder.store(found, pointer(builder, to, found.type)).align = 1
+        store(builder, found, to, align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate

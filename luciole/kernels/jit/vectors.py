@@ -59,16 +59,16 @@ def pointer(builder: Any, address: Any, kind: Any, offset: int = 0) -> Any:
     return builder.inttoptr(builder.add(address, ir.Constant(I64, offset)), kind.as_pointer())
 
 
-def load(builder: Any, kind: Any, address: Any, offset: int = 0) -> Any:
-    """What stands at an address, on a multiple of 4 bytes."""
+def load(builder: Any, kind: Any, address: Any, offset: int = 0, align: int = 4) -> Any:
+    """What stands ``offset`` bytes behind an address, on a multiple of ``align`` bytes."""
     loaded = builder.load(pointer(builder, address, kind, offset))
-    loaded.align = 4
+    loaded.align = align
     return loaded
 
 
-def store(builder: Any, value: Any, address: Any, offset: int = 0) -> None:
-    """Write a value to an address, a multiple of 4 bytes."""
-    builder.store(value, pointer(builder, address, value.type, offset)).align = 4
+def store(builder: Any, value: Any, address: Any, offset: int = 0, align: int = 4) -> None:
+    """Write a value ``offset`` bytes behind an address, to a multiple of ``align`` bytes."""
+    builder.store(value, pointer(builder, address, value.type, offset)).align = align
 
 
 def prefetch_line(builder: Any, address: Any, offset: int, nearness: int) -> None:
