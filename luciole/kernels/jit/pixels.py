@@ -9,8 +9,8 @@ from typing import Any
 from llvmlite import ir
 from numba.extending import models, register_model
 
-from luciole.kernels.jit.masked import lanes_before, load_first, store_first
-from luciole.kernels.jit.results import between
+from luciole.kernels.jit.masked import lanes_before, load_first
+from luciole.kernels.jit.results import between, store_rows
 from luciole.kernels.jit.scalars import I64, intrinsic, literal_intrinsic, types
 from luciole.kernels.jit.vectors import (
     F32,
@@ -24,7 +24,6 @@ from luciole.kernels.jit.vectors import (
     load,
     of_llvm,
     splat,
-    store,
 )
 
 
@@ -186,16 +185,8 @@ def write_at(typing_context: Any, tile: Any, low: Any, high: Any, at: Any, count
         results = [
             between(builder, builder.extract_value(value, i), low, high) for i in range(tile.count)
         ]
-        places = [(builder.extract_value(at, i // vectors), i % vectors) for i in range(tile.count)]
-        full = builder.icmp_signed(">=", count, ir.Constant(I64, LANES * vectors))
-        with builder.if_else(full) as (everything, rest):
-            with everything:
-                for result, (address, v) in zip(results, places, strict=True):
-                    store(builder, result, address, 4 * LANES * v)
-            with rest:
-                inside = [lanes_before(builder, count, LANES * v) for v in range(vectors)]
-                for result, (address, v) in zip(results, places, strict=True):
-                    store_first(builder, result, address, 4 * LANES * v, inside[v])
+        starts = [builder.extract_value(at, p) for p in range(tile.shape[0])]
+        store_rows(builder, results, starts, vectors, count)
         return context.get_dummy_value()
 
     return types.void(tile, types.float32, types.float32, at, types.int64), generate

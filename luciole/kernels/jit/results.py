@@ -35,6 +35,22 @@ def between(builder: Any, value: Any, low: Any, high: Any) -> Any:
     return builder.select(builder.fcmp_ordered(">", value, high), high, value)
 
 
+def store_rows(builder: Any, values: Any, starts: Any, vectors: int, count: Any) -> None:
+    """Write rows of so many vectors of floats to an address each: their first ``count`` floats
+    where they have more.
+    """
+    places = [(start, v) for start in starts for v in range(vectors)]
+    full = builder.icmp_signed(">=", count, ir.Constant(count.type, vectors * LANES))
+    with builder.if_else(full) as (everything, rest):
+        with everything:
+            for value, (start, v) in zip(values, places, strict=True):
+                store(builder, value, start, 4 * LANES * v)
+        with rest:
+            inside = [masked.lanes_before(builder, count, LANES * v) for v in range(vectors)]
+            for value, (start, v) in zip(values, places, strict=True):
+                masked.store_first(builder, value, start, 4 * LANES * v, inside[v])
+
+
 @intrinsic
 def write(
     typing_context: Any, rows: Any, low: Any, high: Any, y: Any, step: Any, count: Any
@@ -51,17 +67,7 @@ def write(
             for k in range(rows.count)
         ]
         pixels, vectors = rows.shape
-        starts = addresses(builder, y, step, pixels)
-        places = [(start, v) for start in starts for v in range(vectors)]
-        full = builder.icmp_signed(">=", count, ir.Constant(count.type, vectors * LANES))
-        with builder.if_else(full) as (everything, rest):
-            with everything:
-                for value, (start, v) in zip(values, places, strict=True):
-                    store(builder, value, start, 4 * LANES * v)
-            with rest:
-                inside = [masked.lanes_before(builder, count, LANES * v) for v in range(vectors)]
-                for value, (start, v) in zip(values, places, strict=True):
-                    masked.store_first(builder, value, start, 4 * LANES * v, inside[v])
+        store_rows(builder, values, addresses(builder, y, step, pixels), vectors, count)
         return context.get_dummy_value()
 
     integers = (types.int64, types.int64, types.int64)
