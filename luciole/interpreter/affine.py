@@ -6,6 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, Value
 from luciole.ir.dtypes import NUMPY
+from luciole.kernels.integers.fixed_point import rounded
 
 
 def is_quantized(value: Value) -> bool:
@@ -37,10 +38,9 @@ def real(value: Value, stored: Array) -> Array:
 def quantized(value: Value, numbers: Array) -> Array:
     """Real numbers as a quantized tensor has them: round(x / scale) + zero point, saturated."""
     scale, zero_point = _parameters(value, numbers.ndim)
-    steps = numbers.astype(np.float64) / scale
-    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + zero_point
+    nearest = rounded(numbers.astype(np.float64) / scale) + zero_point
     limits = np.iinfo(NUMPY[value.dtype])
-    stored: Array = np.clip(rounded, limits.min, limits.max).astype(NUMPY[value.dtype])
+    stored: Array = np.clip(nearest, limits.min, limits.max).astype(NUMPY[value.dtype])
     return stored
 
 

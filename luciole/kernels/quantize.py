@@ -14,6 +14,7 @@ from luciole.kernels.integers.fixed_point import (
     per_tensor,
     quantize_multiplier,
     requantized,
+    rounded,
 )
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
@@ -37,8 +38,8 @@ def quantize(op: Quantize, x: Array) -> Array:
     limits = np.iinfo(NUMPY[to])
     with np.errstate(all="ignore"):
         steps = (x / scale).astype(np.float64)
-    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + zero_point
-    filled = np.where(np.isnan(rounded), limits.min, rounded)
+    nearest = rounded(steps) + zero_point
+    filled = np.where(np.isnan(nearest), limits.min, nearest)
     return np.clip(filled, limits.min, limits.max).astype(NUMPY[to])
 
 

@@ -84,6 +84,11 @@ def per_tensor(value: Value, name: str) -> tuple[np.float32, int]:
     return found.scale[0], int(found.zero_point[0])
 
 
+def rounded(x: Array | np.floating) -> Array:
+    """The nearest integers, halves away from zero, in the floating-point type of x."""
+    return np.asarray(np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x))
+
+
 def quantize_multiplier(factor: ArrayLike) -> tuple[Integers, Integers]:
     """Factors (float64) as multiplier / 2^31 * 2^shift: TFLite's QuantizeMultiplier.
 
@@ -92,8 +97,7 @@ def quantize_multiplier(factor: ArrayLike) -> tuple[Integers, Integers]:
     """
     factors = np.asarray(factor, np.float64)
     fraction, shift = np.frexp(factors)
-    scaled = fraction * 2.0**BITS
-    multiplier = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)
+    multiplier = rounded(fraction * 2.0**BITS)
     full = multiplier == 2.0**BITS
     multiplier, shift = np.where(full, multiplier / 2, multiplier), shift + full
     small = shift < -BITS
@@ -164,7 +168,7 @@ def _steps(number: float, scale: np.float32, zero_point: int) -> int:
         steps = np.float32(number) / scale
     if not abs(steps) < 2.0**BITS:
         raise LucioleError(f"the result's scale {scale} is too small for its activation")
-    return zero_point + int(np.copysign(np.floor(np.abs(steps) + np.float32(0.5)), steps))
+    return zero_point + int(rounded(steps))
 
 
 def requantized(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
-from luciole.kernels.integers.fixed_point import Affine
+from luciole.kernels.integers.fixed_point import Affine, rounded
 from luciole.kernels.registry import accepted
 
 Floats = NDArray[np.float32]
@@ -44,8 +44,8 @@ def quantize_rows(x: Array) -> tuple[Array, Floats]:
     scales = np.where(small, np.float32(1), np.where(finite, span / _LARGEST, np.float32(np.nan)))
     inverse = np.where(small | ~finite, np.float32(0), inverse)
     scaled = np.where(finite[:, None], flat * inverse[:, None], np.float32(0))
-    rounded = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))  # half away from zero
-    return np.clip(rounded, -_LARGEST, _LARGEST).reshape(x.shape).astype(np.float64), scales
+    nearest = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))  # half away from zero
+    return np.clip(nearest, -_LARGEST, _LARGEST).reshape(x.shape).astype(np.float64), scales
 
 
 def quantize_rows_with_zero(x: Array) -> tuple[Array, Floats]:
@@ -64,8 +64,7 @@ def quantize_rows_with_zero(x: Array) -> tuple[Array, Floats]:
     usable = finite & ~flatness & np.isfinite(inverse)
     inverse = np.where(usable, inverse, np.float32(0))
     steps = np.where(usable[:, None], flat, 0) * inverse[:, None] + points[:, None]
-    rounded = np.copysign(np.floor(np.abs(steps.astype(np.float64)) + 0.5), steps)
-    integers = np.clip(rounded, _LEAST, _MOST) - points[:, None]
+    integers = np.clip(rounded(steps.astype(np.float64)), _LEAST, _MOST) - points[:, None]
     return np.where(usable[:, None], integers, 0).reshape(x.shape), scales
 
 
@@ -81,8 +80,7 @@ def _zero_points(least: Array, most: Array) -> Array:
     of_least, of_most = _LEAST - least, _MOST - most
     nearer = abs(_LEAST) + np.abs(least) < abs(_MOST) + np.abs(most)
     chosen = np.where(nearer, of_least, of_most)
-    rounded = np.copysign(np.floor(np.abs(chosen) + 0.5), chosen)
-    return np.asarray(np.clip(rounded, _LEAST, _MOST))
+    return np.asarray(np.clip(rounded(chosen), _LEAST, _MOST))
 
 
 def weight_scales(weights: Value, axis: int) -> Floats:

@@ -16,16 +16,11 @@ from luciole.kernels.integers.fixed_point import (
     multiply,
     per_tensor,
     quantize_multiplier,
+    rounded,
     rounding_divide,
 )
 from luciole.kernels.integers.fixed_point_functions import inverse_root, saturated
-from luciole.kernels.integers.tables import (
-    Function,
-    interpolated,
-    looked_up,
-    pieces,
-    rounded,
-)
+from luciole.kernels.integers.tables import Function, interpolated, looked_up, pieces
 from luciole.kernels.registry import reference
 
 INT8, UINT8, INT16 = TensorType.INT8, TensorType.UINT8, TensorType.INT16

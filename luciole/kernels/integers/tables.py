@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from luciole.ir import Array, Value
-from luciole.kernels.integers.fixed_point import per_tensor
+from luciole.kernels.integers.fixed_point import per_tensor, rounded
 
-Floats = NDArray[np.float32]
 Function = Callable[[Array], Array]
 """From float64 to float64; results are rounded to single precision before they are used."""
 
 STEPS = 512
 """Pieces of a table for 16 bits; between its entries lie 128 integers each."""
-
-
-def rounded(x: Floats) -> Floats:
-    """The nearest integers, halves away from zero, in the type of x."""
-    return np.asarray(np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x))
 
 
 def in_single(function: Function, x: Array) -> Array:
