@@ -105,7 +105,7 @@ def test_hybrid_extremes_stay_in_their_image(value: float, rest: float) -> None:
     ("given", "message"),
     [
         (Affine([0.5] * 4, 0, 3), "scales along axis 3, not 0"),
-        (Affine(0.5, 3), r"zero points \[3\]; under float inputs 0 is needed"),
+        (Affine(0.5, 3), r"zero points \[3\]; 0 is needed"),
         (None, "the weights tensor has no scale"),
     ],
 )

@@ -58,6 +58,23 @@ class Affine:
         zero_point = np.broadcast_to(np.asarray(points, np.int64), scale.shape)
         return cls(scale, zero_point, found.quantized_dimension)
 
+    @classmethod
+    def of_weights(cls, value: Value, axis: int, *, any_zero: bool = False) -> Affine:
+        """That of a layer's weights: one scale, or one for each index of ``axis``, the outputs.
+
+        Raises LucioleError for scales of another axis, and for zero points; with ``any_zero``, that
+        of one scale may be another than 0.
+        """
+        found = cls.of(value, "the weights tensor")
+        if found.scale.size > 1 and found.axis != axis:
+            raise LucioleError(
+                f"the weights tensor has its scales along axis {found.axis}, not {axis}"
+            )
+        if found.zero_point.any() and (found.scale.size > 1 or not any_zero):
+            points = sorted({int(n) for n in found.zero_point})
+            raise LucioleError(f"the weights tensor has zero points {points}; 0 is needed")
+        return found
+
     def along(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Scales and zero points, shaped to stretch to ``shape``. Raises LucioleError where they do
         not.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
+from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.kernels.integers.fixed_point import Affine, rounded
 from luciole.kernels.registry import accepted
 
@@ -88,15 +88,7 @@ def weight_scales(weights: Value, axis: int) -> Floats:
 
     Raises LucioleError for any other quantization.
     """
-    found = Affine.of(weights, "the weights tensor")
-    if found.scale.size > 1 and found.axis != axis:
-        raise LucioleError(f"the weights tensor has its scales along axis {found.axis}, not {axis}")
-    if found.zero_point.any():
-        points = sorted({int(n) for n in found.zero_point})
-        raise LucioleError(
-            f"the weights tensor has zero points {points}; under float inputs 0 is needed"
-        )
-    return found.scale
+    return Affine.of_weights(weights, axis).scale
 
 
 def one_scale(weights: Value, *, alike: bool = False) -> np.float32 | None:

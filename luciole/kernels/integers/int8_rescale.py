@@ -76,7 +76,7 @@ class Rescaling:
         """
         scale, zero_point = per_tensor(output, "the result")
         input_scale, input_zero = per_tensor(input, "the input")
-        given = _of_weights(weights, axis, any_zero=any_zero)
+        given = Affine.of_weights(weights, axis, any_zero=any_zero)
         if input.dtype == INT16 and (input_zero or zero_point):
             found = f"{input_zero} and {zero_point}"
             raise LucioleError(f"16 bit input and result have zero points {found}; both must be 0")
@@ -130,19 +130,6 @@ class Rescaling:
 
     def _finished(self, scaled: NDArray[np.int32]) -> Array:
         return requantized(scaled, self.zero_point, self.limits, self.dtype)
-
-
-def _of_weights(weights: Value, axis: int, *, any_zero: bool) -> Affine:
-    """Scales and zero points of weights. Raises LucioleError where they are of another axis, or
-    where what must be symmetric is not.
-    """
-    given = Affine.of(weights, "the weights tensor")
-    if given.scale.size > 1 and given.axis != axis:
-        raise LucioleError(f"the weights tensor has its scales along axis {given.axis}, not {axis}")
-    if given.zero_point.any() and (given.scale.size > 1 or not any_zero):
-        points = sorted({int(n) for n in given.zero_point})
-        raise LucioleError(f"the weights tensor has zero points {points}; 0 is needed")
-    return given
 
 
 def _biased(sums: Array, bias: Array | None) -> Array:
