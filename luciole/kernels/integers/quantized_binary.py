@@ -34,6 +34,9 @@ from luciole.schema.enums import ActivationFunctionType
 SMALL = (TensorType.INT8, TensorType.UINT8)
 ALL = (*SMALL, TensorType.INT16)
 
+LEFT = 20
+"""By how many bits sums of bytes are finer than the coarser operand, see ``finer``."""
+
 Factor = tuple[Integers, Integers]
 """Multiplier and shift."""
 
@@ -124,7 +127,7 @@ def sub(op: ops.Sub, x: Array, y: Array) -> Array:
 
 def finer(x: Array) -> int:
     """By how many bits sums are finer than the coarser operand: as many as int32 has room for."""
-    return 15 if x.dtype == np.int16 else 20
+    return 15 if x.dtype == np.int16 else LEFT
 
 
 def power_of_two_shifts(op: ops.Add | ops.Sub) -> tuple[int, int] | None:

@@ -17,8 +17,8 @@ from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
-from luciole.kernels.integers.fixed_point import per_tensor, quantize_multiplier
-from luciole.kernels.integers.quantized_binary import SMALL, Factor, Grid, Sum
+from luciole.kernels.integers.fixed_point import quantize_multiplier
+from luciole.kernels.integers.quantized_binary import LEFT, SMALL, Factor, Grid, Sum, operands
 from luciole.kernels.jit import LANES, Pointer, Record
 from luciole.kernels.jit.byte_functions import looks_up_many, sum_64, summed
 from luciole.kernels.jit.bytes import (
@@ -44,9 +44,6 @@ class Function(IntEnum):
 
 
 SUM, PRODUCT, LARGER = int(Function.SUM), int(Function.PRODUCT), int(Function.LARGER)
-
-LEFT = 20
-"""By how many bits sums are finer than the coarser operand."""
 
 WIDE = 64
 """Bytes in one register of 512 bits."""
@@ -257,7 +254,7 @@ def product_parameters(op: ops.Mul) -> Parameters | None:
     """What the kernel of a product needs to know: zero points of x, y and the result, its limits
     and its factor.
     """
-    (x_scale, x_zero), (y_scale, y_zero) = per_tensor(op.x, "x"), per_tensor(op.y, "y")
+    (x_scale, x_zero), (y_scale, y_zero) = operands(op)
     grid = Grid.of(op)
     factor = quantize_multiplier(x_scale * y_scale / grid.scale)
     points = (x_zero, y_zero, grid.zero_point)
