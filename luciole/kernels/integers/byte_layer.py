@@ -198,7 +198,14 @@ class ByteLayer:
     def record(
         self, moves: tuple[int, int], table: tuple[int, int, int], rest: tuple[int, ...]
     ) -> Array:
-        """What ``dot_tiles`` runs on."""
+        """What ``dot_tiles`` and ``hybrid_tiles`` run on.
+
+        0, 1: first input in the copies, first output. 2 to 4: images, bytes from one to the next
+        in both. 5 to 7: the table, its tiles, ``limits``. From 8 on the ``rest``: of ``windows``
+        what ``_walk`` says (8 to 14), the outputs of the block (15), ``last`` (16) and the block's
+        arrays; of ``channel_rows`` the taps' distances and whole steps (8, 9), the channels of a
+        piece (10), ``last`` where there is one, and the row's arrays.
+        """
         images = len(self.x)
         places = (self.copies + moves[0], self.y.ctypes.data + moves[1])
         sizes = (images, self.image, self.y.nbytes // images)
