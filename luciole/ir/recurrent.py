@@ -61,7 +61,8 @@ def _check_shape(value: Value, name: str, extents: tuple[str, ...], sizes: Sizes
     for extent, n in zip(extents, shape, strict=True):
         known = sizes.get(extent)
         if n is not None and known is not None and n != known:
-            wanted = ", ".join(f"{e} {sizes.get(e) or '?'}" for e in extents)
+            found = ((e, sizes.get(e)) for e in extents)
+            wanted = ", ".join(f"{e} {'?' if size is None else size}" for e, size in found)
             raise ShapeError(f"{name} has shape {shape_text(shape)}, [{wanted}] is needed")
         sizes[extent] = n if known is None else known
 
