@@ -27,17 +27,20 @@ def reachable(graph: Graph) -> list[Graph]:
     Raises GraphError for graphs that call themselves, and for calls of calls that would unfold to
     more than ``MOST_OPERATORS``.
     """
-    sizes: dict[int, int] = {}
+    sizes: dict[Graph, int] = {}
     found: list[Graph] = []
     _visit(graph, (), sizes, found)
     return found
 
 
-def _visit(graph: Graph, path: tuple[Graph, ...], sizes: dict[int, int], found: list[Graph]) -> int:
+def _visit(
+    graph: Graph, path: tuple[Graph, ...], sizes: dict[Graph, int], found: list[Graph]
+) -> int:
+    """Operators that a graph unfolds to; adds it, and what it calls, to ``found``."""
     if graph in path:
         raise GraphError(f"graph {graph.name!r} calls itself")
-    if id(graph) in sizes:
-        return sizes[id(graph)]
+    if graph in sizes:
+        return sizes[graph]
     found.append(graph)
     size = len(graph.ops)
     for op in graph.ops:
@@ -45,7 +48,7 @@ def _visit(graph: Graph, path: tuple[Graph, ...], sizes: dict[int, int], found: 
             size += _visit(called, (*path, graph), sizes, found)
     if path and size > MOST_OPERATORS:
         raise GraphError(f"graph {graph.name!r} unfolds to {size} operators by calling others")
-    sizes[id(graph)] = size
+    sizes[graph] = size
     return size
 
 
