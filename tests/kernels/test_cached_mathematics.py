@@ -28,7 +28,8 @@ assert np.allclose(y, np.tanh(0.32)), y
 def test_a_cached_kernel_finds_the_c_library(tmp_path: Path) -> None:
     environment = {**os.environ, "LUCIOLE_CACHE": str(tmp_path)}
     root = Path(__file__).parent.parent.parent
-    for _ in range(2):  # the second process compiles nothing
+    written: list[dict[Path, int]] = []
+    for _ in range(2):
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM],
             env=environment,
@@ -38,3 +39,6 @@ def test_a_cached_kernel_finds_the_c_library(tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr
+        written.append({path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.o")})
+    assert written[0]
+    assert written[0] == written[1], "the second process compiles nothing"
