@@ -31,8 +31,7 @@ class _BodyOnly(_CFuncCompiler):  # type: ignore[misc]  # numba is not typed
 def machine_code(function: Callable[..., Any], signature: Any) -> tuple[str, bytes]:
     """The name of a function's entry, as C calls it, and the object file that holds it.
 
-    Raises:
-        RuntimeError: it calls a function that the C library lacks.
+    Raises RuntimeError where it calls a function that the C library lacks.
     """
     options = {"error_model": "numpy"}
     lowering = _BodyOnly(function, cpu_target, options, {}, Compiler)
