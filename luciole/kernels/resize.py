@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -95,25 +95,38 @@ def _nearest(op: Resize, inputs: int, outputs: int) -> NDArray[np.intp]:
 @reference(ResizeBilinear, TensorType.FLOAT32, TensorType.UINT8)
 def resize_bilinear(op: ResizeBilinear, x: Array, size: Array) -> Array:
     """In single precision; halves are rounded up."""
-    height, width = _wanted(op, x, size)
-    rows, columns = _between(op, x.shape[1], height), _between(op, x.shape[2], width)
-    y = np.empty((len(x), height, width, x.shape[3]), x.dtype)
-    for part in _parts(y):
-        mixed = _mixed(x, rows.of(part), columns, 1)
-        y[:, part] = mixed if x.dtype == mixed.dtype else mixed + np.float32(0.5)
-    return y
+
+    def stored(mixed: Array) -> Array:
+        return mixed if x.dtype == mixed.dtype else np.asarray(mixed + np.float32(0.5))
+
+    return _interpolated(op, x, size, _between, 1, stored)
 
 
 @reference(ResizeBilinear, TensorType.INT8, TensorType.INT16)
 def resize_bilinear_integers(op: ResizeBilinear, x: Array, size: Array) -> Array:
     """With places of 10 bits; halves are rounded away from zero."""
+
+    def stored(sums: Array) -> Array:
+        rounded = (np.abs(sums) + (1 << 2 * FRACTION_BITS - 1)) >> 2 * FRACTION_BITS
+        return np.asarray(np.sign(sums) * rounded)
+
+    return _interpolated(op, x, size, _steps, 1 << FRACTION_BITS, stored)
+
+
+def _interpolated(
+    op: Resize,
+    x: Array,
+    size: Array,
+    places: Callable[[Resize, int, int], Sources],
+    one: int,
+    stored: Callable[[Array], Array],
+) -> Array:
+    """Neighbours by their shares of ``one``, as a few rows of the result have them at a time."""
     height, width = _wanted(op, x, size)
-    rows, columns = _steps(op, x.shape[1], height), _steps(op, x.shape[2], width)
+    rows, columns = places(op, x.shape[1], height), places(op, x.shape[2], width)
     y = np.empty((len(x), height, width, x.shape[3]), x.dtype)
     for part in _parts(y):
-        sums = _mixed(x, rows.of(part), columns, 1 << FRACTION_BITS)
-        rounded = (np.abs(sums) + (1 << 2 * FRACTION_BITS - 1)) >> 2 * FRACTION_BITS
-        y[:, part] = np.sign(sums) * rounded
+        y[:, part] = stored(_mixed(x, rows.of(part), columns, one))
     return y
 
 
