@@ -48,6 +48,12 @@ def _bend(op: Op, finest: int) -> tuple[int, int]:
     return int(multiplier), shift
 
 
+def _bent(x: Array, multiplier: int, shift: int) -> Array:
+    """x multiplier / 2^shift, halves up; products wrap around at 32 bits."""
+    half = 1 << (shift - 1) if shift else 0
+    return (x.astype(np.int64) * multiplier + half).astype(np.int32).astype(np.int64) >> shift
+
+
 def _between(units: Array, fraction: int) -> Array:
     """2^16 sigmoid in units of 2^-fraction of it, for what is not negative, between two entries of
     the table.
@@ -65,8 +71,7 @@ def logistic(op: activations.Logistic, x: Array) -> Array:
     multiplier, shift = _bend(op, 0)
     if not multiplier:
         multiplier, shift = 3 << shift, 0
-    half = 1 << (shift - 1) if shift else 0
-    units = (x.astype(np.int64) * multiplier + half).astype(np.int32).astype(np.int64) >> shift
+    units = _bent(x, multiplier, shift)
     size = np.abs(units)
     found = np.where(size >> 9 >= 255, 0x7FFF << 10, _between(size, 9))
     return ((np.where(units >= 0, found, (1 << 25) - found - 1) + (1 << 9)) >> 10).astype(np.int16)
@@ -77,9 +82,7 @@ def tanh(op: activations.Tanh, x: Array) -> Array:
     """By TFLite's table of the sigmoid: tanh(x) = 2 sigmoid(2 x) - 1."""
     multiplier, shift = _bend(op, 1)
     if multiplier:
-        half = 1 << (shift - 1) if shift else 0
-        wide = (x.astype(np.int64) * multiplier + half).astype(np.int32).astype(np.int64)
-        units = wide >> shift
+        units = _bent(x, multiplier, shift)
         size = np.abs(units)
     else:
         units = x.astype(np.int64) << shift
