@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 
 from luciole.kernels import jit
+from luciole.kernels.integers.byte_layer import ZERO
 from luciole.kernels.jit import LANES, Record, floats, words
 from luciole.kernels.jit.bytes import in_lanes, store_all_bytes, store_bytes
 from luciole.kernels.jit.dots import add_taps
@@ -31,8 +32,8 @@ from luciole.kernels.layers.pixel_tiles import TAP_FIELDS
 INFINITY = 0x7F800000
 """The bit pattern of infinity: those of NaN are larger."""
 
-LARGEST, ZERO = 127, 128
-"""Numbers without a zero point lie between -127 and 127, around the byte of 0."""
+LARGEST = 127
+"""Numbers without a zero point lie between -127 and 127."""
 
 Pair = tuple[float, float]
 
@@ -131,16 +132,16 @@ def quantize_with_zero(r: Record) -> None:
             inverse = np.float32(0)
         grid = (inverse, np.float32(point))
         floats(r[8])[2 * image] = single
-        words(r[8])[2 * image + 1] = np.uint32(point + 128)
+        words(r[8])[2 * image + 1] = np.uint32(point + ZERO)
         begin, done = to - r[9], to - r[9]
         for row in range(r[5]):
             place = to + row * r[7]
-            _fill(done, place, point + 128)
+            _fill(done, place, point + ZERO)
             for piece in range(r[10]):
                 _write(x, r[11], grid, limits, place + piece * r[12], r[12])
                 x += 4 * r[11]
             done = place + r[10] * r[12]
-        _fill(done, begin + r[4], point + 128)
+        _fill(done, begin + r[4], point + ZERO)
 
 
 @cache
