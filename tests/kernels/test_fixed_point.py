@@ -22,6 +22,7 @@ from luciole.kernels.integers.fixed_point import (
     requantized,
     rounding_divide,
 )
+from luciole.kernels.integers.fixed_point_functions import inverse_root
 from luciole.schema.enums import ActivationFunctionType
 from luciole.schema.tables import QuantizationParameters
 from tests.support import Affine, run_litert
@@ -118,6 +119,13 @@ def test_halves_are_rounded_away_from_zero_or_up() -> None:
         up = [floor(Fraction(int(n) * multiplier, 2**31) + Fraction(1, 2)) for n in numbers]
         wanted = np.minimum(up, INT32.max)
         np.testing.assert_array_equal(high_multiply(numbers, multiplier), wanted)
+
+
+def test_inverse_roots_of_all_sizes() -> None:
+    edges = 2 ** np.arange(1, 32, dtype=np.int64)
+    numbers = np.concatenate([edges - 1, edges[:-1], RANDOM.integers(1, 2**31, 999)])
+    multiplier, shift = inverse_root(numbers)
+    np.testing.assert_allclose(multiplier * 2.0 ** (shift - 31), 1 / np.sqrt(numbers), rtol=2e-6)
 
 
 @pytest.mark.parametrize("activation", [ActivationFunctionType(n) for n in range(4)])

@@ -228,6 +228,18 @@ def test_integers_before_a_projection_are_those_of_litert(hidden: Affine) -> Non
         np.testing.assert_array_equal(a, b, strict=True)
 
 
+@BOTH
+def test_gates_of_large_variance_are_those_of_litert(cls: type[Op]) -> None:
+    model, random = integer_lstm(cls, "normalized"), np.random.default_rng(0)
+    for value in model.graph.ops[0].intermediates[:4]:
+        Affine(2e-5).give(value)  # so fine that gates reach the ends of INT16: 2^29 and more
+    shape = model.graph.inputs[0].dims
+    runs = [[random.choice([-128, 127], shape).astype(np.int8)] for _ in range(3)]
+    ours, theirs = outputs_of_plan(model, runs), outputs_in_litert(model, runs)
+    for (a,), (b,) in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b, strict=True)
+
+
 def test_lstm_refuses_integers_with_another_activation() -> None:
     model = integer_lstm(activation=ActivationFunctionType.RELU)
     with pytest.raises(UnsupportedError, match="fused activation RELU is not TANH"):

@@ -123,13 +123,14 @@ def _half_sum(x: Array, y: int) -> Numbers:
 
 
 def inverse_root(x: Array) -> tuple[Numbers, Numbers]:
-    """1 / sqrt(x) of x from 1 to 2^29 - 1 as multiplier / 2^31 2^shift.
+    """1 / sqrt(x) of x from 1 to 2^31 - 1 as multiplier / 2^31 2^shift.
 
     TFLite's GetInvSqrtQuantizedMultiplierExp: five steps of Newton's method from 1.
     """
-    x = np.asarray(x, np.int64)
+    large = np.asarray(x) >= 1 << 29
+    x = np.where(large, np.asarray(x, np.int64) // 4, x)
     pairs = (leading_zeros(np.maximum(x, 2)) - 1) // 2 - 1
-    down = 11 - pairs
+    down = 11 + large - pairs
     given = (np.maximum(x, 2) << (2 * pairs)) >> 1
     half, found = raised(given, -1), np.full(x.shape, 1 << 28, np.int64)
     for _ in range(5):
