@@ -42,7 +42,7 @@ def given(cls: type[Op], dtype: TensorType, scale: float) -> dict[str, Any]:
     return {"affine": [Affine(scale, point)], "results": [RESULTS[cls, dtype]]}
 
 
-@pytest.mark.parametrize("scale", [0.003, 0.02, 0.1, 0.5, 3.0])
+@pytest.mark.parametrize("scale", [0.003, 0.02, 0.1, 0.5, 3.0, 15.999, 16.0, 40.0, 1e4])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("cls", "dtype"), RESULTS)
 def test_quantized_rows_are_those_of_litert(
@@ -59,7 +59,7 @@ def test_quantized_rows_are_those_of_litert(
 
 
 @pytest.mark.parametrize("dtype", [INT8, UINT8, INT16])
-@pytest.mark.parametrize("beta", [0.1, 2.5])
+@pytest.mark.parametrize("beta", [0.1, 2.5, 320.0])
 def test_beta_is_that_of_litert(dtype: TensorType, beta: float) -> None:
     x, keywords = logits(dtype, 5, 20), given(Softmax, dtype, 0.001 if dtype == INT16 else 0.05)
     ours, theirs = (

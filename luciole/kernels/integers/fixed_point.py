@@ -106,11 +106,13 @@ def rounded(x: Array | np.floating) -> Array:
     return np.asarray(np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x))
 
 
-def quantize_multiplier(factor: ArrayLike) -> tuple[Integers, Integers]:
+def quantize_multiplier(
+    factor: ArrayLike, largest_shift: int = LARGEST_SHIFT
+) -> tuple[Integers, Integers]:
     """Factors (float64) as multiplier / 2^31 * 2^shift: TFLite's QuantizeMultiplier.
 
     Multipliers are 2^30 to 2^31 - 1 in magnitude, or 0 where the factor is below 2^-32.
-    Raises LucioleError for a factor that is not finite or at least 2^30.
+    Raises LucioleError for a factor that is not finite or at least 2^largest_shift.
     """
     factors = np.asarray(factor, np.float64)
     fraction, shift = np.frexp(factors)
@@ -118,8 +120,9 @@ def quantize_multiplier(factor: ArrayLike) -> tuple[Integers, Integers]:
     full = multiplier == 2.0**BITS
     multiplier, shift = np.where(full, multiplier / 2, multiplier), shift + full
     small = shift < -BITS
-    if not np.isfinite(factors).all() or (shift > LARGEST_SHIFT).any():
-        raise LucioleError(f"scales make a factor of {np.abs(factors).max()}; up to 2^30 is needed")
+    if not np.isfinite(factors).all() or (shift > largest_shift).any():
+        found = f"scales make a factor of {np.abs(factors).max()}"
+        raise LucioleError(f"{found}; up to 2^{largest_shift} is needed")
     multiplier, shift = np.where(small, 0, multiplier), np.where(small, 0, shift)
     return multiplier.astype(np.int32), shift.astype(np.int32)
 

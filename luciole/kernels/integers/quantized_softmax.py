@@ -38,12 +38,12 @@ LARGEST_SUM = 2**32 - 1
 
 class Differences:
     """How differences of stored integers become numbers with 5 integer bits, and down to which they
-    count.
+    count: where they are so steep that the shift is 31, differences of 0 alone.
     """
 
     def __init__(self, factor: float) -> None:
-        most = 2.0**BITS - 1
-        self.multiplier, shift = quantize_multiplier(min(factor * 2.0 ** (BITS - 5), most))
+        steep = min(factor * 2.0 ** (BITS - INTEGER_BITS), 2.0**BITS - 1)
+        self.multiplier, shift = quantize_multiplier(steep, BITS)
         self.shift = int(shift)
         units = (2**INTEGER_BITS - 1) << (BITS - INTEGER_BITS)
         self.least = -(units >> self.shift if self.shift >= 0 else units << -self.shift)
