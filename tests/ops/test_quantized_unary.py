@@ -13,6 +13,7 @@ from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import activations, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
+from tests.native_support import check_compiled
 from tests.support import Affine, litert, one_op, run_litert, run_reference
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -73,12 +74,35 @@ def test_functions_of_every_integer_are_those_of_litert(
     same(cls, every(dtype), **attributes, **affine(dtype, *grid))
 
 
+APPROXIMATE = {"approximate": True}
+TIES: tuple[tuple[type[Op], dict[str, Any], TensorType, Affine, Affine], ...] = (
+    (Gelu, {}, INT8, Affine(2.0**-4, -8), Affine(2.0**-2, -105)),
+    (Gelu, {}, UINT8, Affine(2.0**-4, 31), Affine(2.0**-2, 4)),
+    (Gelu, {}, INT16, Affine(2.0**-11), Affine(2.0**-11)),
+    (Gelu, APPROXIMATE, INT8, Affine(0.0373, 17), Affine(0.0232, -76)),
+    (Gelu, APPROXIMATE, INT16, Affine(0.0021), Affine(0.0003)),
+    (elementwise_unary.Rsqrt, {}, INT16, Affine(0.0004), Affine(0.0002)),
+)
+"""Where a result lies so near the middle of two integers that the last bit of each step decides."""
+
+
+@pytest.mark.parametrize(("cls", "attributes", "dtype", "operand", "result"), TIES)
+def test_ties_are_decided_as_in_litert(
+    cls: type[Op], attributes: dict[str, Any], dtype: TensorType, operand: Affine, result: Affine
+) -> None:
+    x, given = every(dtype), {"affine": [operand], "results": [result], **attributes}
+    same(cls, x[x >= 0] if cls is elementwise_unary.Rsqrt else x, **given)
+    if dtype != INT16:
+        check_compiled(cls, [x], **given)
+
+
 @pytest.mark.parametrize("dtype", [INT8, UINT8])
-@pytest.mark.parametrize("scale", [0.03, 0.1, 1.0])
+@pytest.mark.parametrize("scale", [0.03, 0.1, 1.0, 2.0**-7, 2.0**-8, 2.0**-9, 2.0**-10])
 def test_logistic_is_that_of_litert(dtype: TensorType, scale: float) -> None:
     lowest = np.iinfo(NUMPY[dtype]).min
-    operand, result = Affine(scale, lowest + 100), Affine(1 / 256, lowest)
-    same(activations.Logistic, every(dtype), affine=[operand], results=[result])
+    x, operand, result = every(dtype), Affine(scale, lowest + 100), Affine(1 / 256, lowest)
+    same(activations.Logistic, x, affine=[operand], results=[result])
+    check_compiled(activations.Logistic, [x], affine=[operand], results=[result])
 
 
 @pytest.mark.parametrize("cls", [activations.Logistic, activations.Tanh])

@@ -10,7 +10,6 @@ from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.ops import activations, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
-from luciole.kernels.gelu import erfc
 from luciole.kernels.integers.fixed_point import (
     is_affine,
     multiply,
@@ -20,10 +19,12 @@ from luciole.kernels.integers.fixed_point import (
     rounding_divide,
 )
 from luciole.kernels.integers.fixed_point_functions import inverse_root, saturated
-from luciole.kernels.integers.tables import Function, interpolated, looked_up, pieces
+from luciole.kernels.integers.tables import Function, in_c, interpolated, looked_up, pieces
 from luciole.kernels.registry import reference
 
 INT8, UINT8, INT16 = TensorType.INT8, TensorType.UINT8, TensorType.INT16
+
+_erfc, _exp, _expm1, _log, _tanh = map(in_c, ("erfcf", "expf", "expm1f", "logf", "tanhf"))
 
 
 def parameters(op: Op) -> tuple[np.float32, int, np.float32, int]:
@@ -46,8 +47,8 @@ def _by_table(cls: type[Op], function: Function, *types: TensorType) -> None:
 def _logarithm(op: elementwise_unary.Log, least: int) -> Function:
     """What is not positive becomes the lowest result."""
     to, to_zero = per_tensor(op.output, "the result")
-    lowest = float(np.float32(least - to_zero) * to)
-    return lambda x: np.where(x > 0, np.log(np.where(x > 0, x, 1)), lowest)
+    lowest = np.float32(least - to_zero) * to
+    return lambda x: np.where(x > 0, _log(np.where(x > 0, x, 1)), lowest)
 
 
 @reference(elementwise_unary.Log, INT8, INT16)
@@ -59,21 +60,22 @@ def log(op: elementwise_unary.Log, x: Array) -> Array:
 @reference(Gelu, INT8, UINT8, INT16)
 def gelu(op: Gelu, x: Array) -> Array:
     """By a table."""
-    factor = math.sqrt(2 / math.pi)
-    if op.approximate:
-        return looked_up(
-            lambda v: v * (1 + np.tanh(factor * (v + 0.044715 * v**3))) / 2,
-            x,
-            op.features,
-            op.output,
-        )
-    return looked_up(lambda v: v * erfc(v * -math.sqrt(0.5)) / 2, x, op.features, op.output)
+    return looked_up(_gelu_by_tanh if op.approximate else _gelu, x, op.features, op.output)
 
 
-_by_table(activations.Tanh, np.tanh, INT8, UINT8)
-_by_table(activations.Logistic, lambda x: 1 / (1 + np.exp(-x)), INT8, UINT8)
-_by_table(activations.Elu, lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x), INT8)
-_by_table(elementwise_unary.Exp, np.exp, INT8, INT16)
+def _gelu(x: Array) -> Array:
+    return np.asarray(0.5 * x * _erfc(x * -math.sqrt(0.5)))
+
+
+def _gelu_by_tanh(x: Array) -> Array:
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+    return np.asarray(0.5 * x * (1 + _tanh(inner)))
+
+
+_by_table(activations.Tanh, _tanh, INT8, UINT8)
+_by_table(activations.Logistic, lambda x: 1 / (1 + _exp(-x)), INT8, UINT8)
+_by_table(activations.Elu, lambda x: np.where(x < 0, _expm1(x), x), INT8)
+_by_table(elementwise_unary.Exp, _exp, INT8, INT16)
 
 
 def _rectifier(
@@ -157,13 +159,12 @@ def rsqrt_16(op: elementwise_unary.Rsqrt, x: Array) -> Array:
     """By a table; the largest result for 0. Raises LucioleError for what is negative."""
     scale, zero_point, to, to_zero = parameters(op)
     _not_negative(x, zero_point)
-    largest = float(np.float32(2**15 - 1) * to)
-    with np.errstate(all="ignore"):
-        table = pieces(
-            lambda v: np.where(v > 0, 1 / np.sqrt(np.abs(v)), largest),
-            (scale, zero_point),
-            (to, to_zero),
-        )
+    largest = np.float32(2**15 - 1) * to
+    table = pieces(
+        lambda v: np.where(v > 0, 1 / np.sqrt(np.abs(v)), largest),
+        (scale, zero_point),
+        (to, to_zero),
+    )
     return interpolated(table, x)
 
 

@@ -7,21 +7,23 @@ from collections.abc import Callable
 import numpy as np
 
 from luciole.ir import Array, Value
+from luciole.kernels import jit
 from luciole.kernels.integers.fixed_point import per_tensor, rounded
 
 Function = Callable[[Array], Array]
-"""From float64 to float64; results are rounded to single precision before they are used."""
+"""From numbers side by side, float32 or float64, to as many of their type. Every step is rounded as
+TFLite's is: ties between two integers hang on the last bit.
+"""
 
 STEPS = 512
 """Pieces of a table for 16 bits; between its entries lie 128 integers each."""
 
 
-def in_single(function: Function, x: Array) -> Array:
-    """A function of float32 (float64) numbers, computed in double precision and rounded to their
-    type.
+def in_c(name: str) -> Function:
+    """A function of the C library in single precision, such as ``expf``: the very one that TFLite
+    calls. NumPy's may differ in the last bit.
     """
-    with np.errstate(all="ignore"):
-        return np.asarray(function(x.astype(np.float64))).astype(x.dtype)
+    return lambda x: np.fromiter(map(jit.of_single(name), x.tolist()), np.float32, len(x))
 
 
 def looked_up(function: Function, x: Array, given: Value, result: Value) -> Array:
@@ -34,11 +36,12 @@ def looked_up(function: Function, x: Array, given: Value, result: Value) -> Arra
         return interpolated(pieces(function, *grids), x)
     (scale, zero_point), (to, to_zero) = grids
     limits = np.iinfo(x.dtype)
-    number = np.float32(scale) * (x.astype(np.int64) - zero_point).astype(np.float32)
+    every = np.arange(limits.min, limits.max + 1)
     with np.errstate(all="ignore"):
-        steps = rounded(in_single(function, number) * (np.float32(1) / to)) + np.float32(to_zero)
-        found = np.where(np.isnan(steps), -np.inf, steps)
-    return np.clip(found, limits.min, limits.max).astype(x.dtype)
+        found = function(scale * (every - zero_point).astype(np.float32))
+        steps = rounded(found * (np.float32(1) / to)) + np.float32(to_zero)
+        cut = np.clip(np.where(np.isnan(steps), -np.inf, steps), limits.min, limits.max)
+    return np.asarray(cut.astype(x.dtype)[x.astype(np.int64) - limits.min])
 
 
 def pieces(
@@ -57,13 +60,13 @@ def pieces(
     inverse = kind(2**16) / span
     at = first + np.arange(STEPS + 1).astype(scale.dtype) * step
     with np.errstate(all="ignore"):
-        here = in_single(function, at[:-1]) * inverse
-        after = in_single(function, at[1:]) * inverse
-        middle = rounded(in_single(function, at[:-1] + step / kind(2)) * inverse)
-        drawn = rounded((after + rounded(here)) / kind(2))
+        samples = function(at) * inverse
+        here, after = rounded(samples[:-1]), samples[1:]
+        middle = rounded(function(at[:-1] + step / kind(2)) * inverse)
+        drawn = rounded((after + here) / kind(2))
         bias = rounded((drawn - middle) / kind(2))
-        end = rounded(in_single(function, np.array([last])) * inverse)
-        return np.asarray(np.clip(np.append(rounded(here) - bias, end), low, high), np.int16)
+        end = rounded(function(np.array([last])) * inverse)
+        return np.asarray(np.clip(np.append(here - bias, end), low, high), np.int16)
 
 
 def interpolated(table: Array, x: Array) -> Array:

@@ -15,7 +15,7 @@ from luciole.kernels.jit.bits import (
 )
 from luciole.kernels.jit.calls import caller
 from luciole.kernels.jit.compiling import Kernel, inline, kernel, merged, run_timed
-from luciole.kernels.jit.objects import cache_folder
+from luciole.kernels.jit.objects import cache_folder, of_single
 from luciole.kernels.jit.products import add_products
 from luciole.kernels.jit.quantizing import (
     encode_word,
@@ -65,6 +65,7 @@ __all__ = [
     "looked_up",
     "lowest_levels",
     "merged",
+    "of_single",
     "plane",
     "popcount",
     "prefetch_words",

@@ -132,3 +132,9 @@ def python_call(address: int, arguments: int) -> Callable[..., int]:
 def in_c_library(name: str) -> int:
     """The address of a function of the C library."""
     return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0
+
+
+@functools.cache
+def of_single(name: str) -> Callable[[float], float]:
+    """A function of the C library from float to float, such as ``expf``, for Python to call."""
+    return ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_float)(in_c_library(name))
