@@ -136,3 +136,16 @@ def test_quantized_reduce_max_refuses_another_grid() -> None:
     message = r"the result has scale 0\.2.* and zero point -11; the input's scale 0\.1.* are needed"
     with pytest.raises(LucioleError, match=message):
         run_reference(reduce.ReduceMax, arrays, (1,), **grids(INT8, 0.1, 0.2))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("cls", [reduce.Mean, reduce.Sum])
+def test_quantized_means_and_sums_refuse_tensors_without_scales(
+    cls: type[Op], dtype: TensorType
+) -> None:
+    # LiteRT divides a scale of 0 by another: what it gives has nothing to do with the numbers
+    arrays = [numbers(dtype, (2, 3)), np.array([1], np.int32)]
+    with pytest.raises(LucioleError, match="the input has no scale"):
+        run_reference(cls, arrays, (1,))
+    if dtype != INT16:
+        assert declines(cls, arrays, (1,))
