@@ -78,14 +78,17 @@ def minimum(op: ops.Minimum, x: Array, y: Array) -> Array:
 
 @reference(ops.Pow, *NUMBERS)
 def pow_(op: ops.Pow, x: Array, y: Array) -> Array:
-    """Integers of 32 bits that are too large are the lowest, as in LiteRT; those of 64 bits wrap.
+    """Integers of 32 bits that are too large are the lowest, as in LiteRT, but wrap where a single
+    exponent of another shape goes with all: it multiplies then. Those of 64 bits wrap.
 
-    Raises LucioleError for a negative exponent of integers.
+    Floats are never multiplied so; LiteRT does it with a single exponent within 1e-5 of a whole
+    number. Raises LucioleError for a negative exponent of integers.
     """
     negative = 0 if y.dtype.kind == "f" else np.count_nonzero(y < 0)
     if negative:
         raise LucioleError(f"{negative} of {y.size} exponents are negative, integers need others")
-    if x.dtype == np.int32:
+    multiplies = y.size == 1 and x.shape != y.shape
+    if x.dtype == np.int32 and not multiplies:
         real = np.float_power(x, y)
         return np.where(np.abs(real) < 2.0**31, real, -(2.0**31)).astype(np.int32)
     return np.power(x, y)

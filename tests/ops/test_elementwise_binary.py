@@ -209,6 +209,18 @@ def test_integer_powers_that_are_too_large_are_those_of_litert() -> None:
     np.testing.assert_array_equal(ours, theirs, strict=True)
 
 
+@pytest.mark.parametrize("x", [(4,), (4, 1), (1, 1), (1,), ()])
+@pytest.mark.parametrize("y", [(), (1,), (1, 1, 1)])
+@pytest.mark.parametrize("exponent", [0, 1, 2, 31, 40])
+def test_integer_powers_by_a_single_exponent_are_those_of_litert(
+    x: tuple[int, ...], y: tuple[int, ...], exponent: int
+) -> None:
+    bases = np.array([46341, 65536, -3, -(2**31)], np.int32)[: int(np.prod(x))].reshape(x)
+    pair: list[Array] = [bases, np.full(y, exponent, np.int32)]
+    ours, theirs = run_reference(ops.Pow, pair)[0], run_litert(ops.Pow, pair)[0]
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
 def test_products_of_32_bits_without_a_sign_are_those_of_litert() -> None:
     x = np.array([0, 1, 7, 2**16, 2**32 - 1], np.uint32)
     pair = [x.reshape(-1, 1), x]
