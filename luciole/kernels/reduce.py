@@ -130,8 +130,15 @@ def build_min(op: ReduceMin, context: Context) -> NativeStep | None:
 
 @native(ReduceProd, TensorType.FLOAT32)
 def build_prod(op: ReduceProd, context: Context) -> NativeStep | None:
-    """The product of short runs' products."""
-    return _step(op, context, Binary.MUL, 1, False)
+    """Element after element, in the reference's and LiteRT's order: products of parts might be too
+    large or too small where those of the whole are not.
+    """
+    x, indices = context.operands
+    if x is None or indices is None or not op.reduction_indices.is_constant:
+        return None
+    cut, _ = Cut.of_operator(op, x, indices, columns=True)
+    y = context.results[0]
+    return loops.step(_products(), cut.record(x, y), 2, x.size, cut.tables)
 
 
 def _step(
@@ -163,12 +170,18 @@ class Cut:
     columns: bool
 
     @classmethod
-    def of_operator(cls, op: Reduction, x: Array, indices: Array) -> tuple[Cut, int]:
-        """Those of an operator, and how many elements become one."""
+    def of_operator(
+        cls, op: Reduction, x: Array, indices: Array, *, columns: bool = False
+    ) -> tuple[Cut, int]:
+        """Those of an operator, and how many elements become one. ``columns``: a result stands
+        alone where none are side by side.
+        """
         gone = where(op, x, indices)["axis"]
         kept = [1 if i in gone else n for i, n in enumerate(x.shape)]
         to = [0 if i in gone else s for i, s in enumerate(loops.contiguous(kept, x.itemsize))]
         table = loops.collapsed(x.shape, loops.contiguous(x.shape, x.itemsize), to)
+        if columns and not table[-1, 2]:
+            table = np.vstack([table, [1, x.itemsize, x.itemsize]])
         return cls.of(table), product(x.shape[i] for i in gone) or 0
 
     @classmethod
@@ -200,7 +213,7 @@ class Cut:
         return loops.step(kernel, record, 2, x.size, self.tables)
 
 
-SCALE = int(Unary.SCALE)
+SCALE, MUL = int(Unary.SCALE), int(Binary.MUL)
 
 
 @cache
@@ -266,3 +279,26 @@ def _columns(function: int) -> jit.Kernel:
                 folds.store(found, y + 4 * first, lanes)
 
     return reduced_columns
+
+
+@cache
+def _products() -> jit.Kernel:
+    """Lines become one line, multiplied in order. Record as for rows, up to the elements in one."""
+
+    @jit.kernel
+    def multiplied(r: Record) -> None:
+        chosen = elementwise.function(MUL)
+        for run in range(r[2], r[3]):
+            x = r[1] + loops.offset(r[4], r[5], 3, 0, run)
+            y = r[0] + loops.offset(r[4], r[5], 3, 1, run)
+            for first in range(0, r[11], LANES):
+                lanes = min(r[11] - first, LANES)
+                found = elementwise.spread(1.0)
+                for again in range(r[8]):
+                    line = x + 4 * first + loops.offset(r[6], r[7], 3, 0, again)
+                    for _ in range(r[9]):
+                        found = elementwise.combined(chosen, folds.load(line, lanes, 1.0), found)
+                        line += r[10]
+                folds.store(found, y + 4 * first, lanes)
+
+    return multiplied
