@@ -21,8 +21,8 @@ from luciole.kernels.sizes import affordable
 COMBINED: dict[type[UnsortedSegment], np.ufunc] = {
     UnsortedSegmentSum: np.add,
     UnsortedSegmentProd: np.multiply,
-    UnsortedSegmentMax: np.maximum,
-    UnsortedSegmentMin: np.minimum,
+    UnsortedSegmentMax: np.fmax,
+    UnsortedSegmentMin: np.fmin,
 }
 TYPES = (TensorType.FLOAT32, TensorType.INT32)
 
@@ -34,7 +34,10 @@ TYPES = (TensorType.FLOAT32, TensorType.INT32)
 def unsorted_segment(
     op: UnsortedSegment, x: Array, segment_ids: Array, num_segments: Array
 ) -> Array:
-    """Part after part. Raises ShapeError for an id that is not below ``num_segments``."""
+    """Part after part; MAX and MIN leave NaN out, as LiteRT does.
+
+    Raises ShapeError for an id that is not below ``num_segments``.
+    """
     (count,) = integers(num_segments, "num_segments", 1)
     shape = affordable(op, segmented(x.shape, segment_ids.shape, count))
     y = np.full(shape, _start(op, x), x.dtype)

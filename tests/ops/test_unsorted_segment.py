@@ -33,6 +33,14 @@ def test_segments_are_those_of_litert(
     check_same(cls, [X.astype(dtype), ids, np.array(4, np.int32)], constant)
 
 
+@pytest.mark.parametrize("cls", [UnsortedSegmentMax, UnsortedSegmentMin])
+@pytest.mark.parametrize("constant", [(2,), (1, 2)])
+def test_segments_leave_out_nan_like_litert(cls: type[Op], constant: tuple[int, ...]) -> None:
+    nan, inf = np.nan, np.inf
+    x = np.array([1, nan, nan, 2, nan, -inf, nan, inf], np.float32)
+    check_same(cls, [x, ints(0, 0, 1, 1, 2, 3, 3, 4), np.array(6, np.int32)], constant)
+
+
 def test_unknown_dimensions_stay_unknown() -> None:
     graph = Graph()
     x, ids = graph.add_input("x", (None, 3, None)), graph.add_input("ids", (None, 3))

@@ -43,13 +43,19 @@ class UnsortedSegmentProd(
 class UnsortedSegmentMax(
     UnsortedSegment, code=BuiltinOperator.UNSORTED_SEGMENT_MAX, options="UnsortedSegmentMaxOptions"
 ):
-    """The largest of each segment, the lowest finite number of the type for an empty one."""
+    """The largest of each segment, NaN aside.
+
+    An empty one is the lowest finite number of the type.
+    """
 
 
 class UnsortedSegmentMin(
     UnsortedSegment, code=BuiltinOperator.UNSORTED_SEGMENT_MIN, options="UnsortedSegmentMinOptions"
 ):
-    """The smallest of each segment, the largest finite number of the type for an empty one."""
+    """The smallest of each segment, NaN aside.
+
+    An empty one is the largest finite number of the type.
+    """
 
 
 def segmented(shape: Shape, ids: Shape, count: int | None) -> Shape:
