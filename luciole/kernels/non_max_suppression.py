@@ -72,21 +72,26 @@ def _padded(
 
 
 class _Boxes:
-    """Boxes with their lesser corner first, and their areas."""
+    """Boxes with their lesser corner first, and their areas.
+
+    As in LiteRT, to the letter of its comparisons: a box whose first corner has NaN has an area of
+    NaN, one with NaN only in the second has none.
+    """
 
     def __init__(self, boxes: Array) -> None:
-        self.low = np.minimum(boxes[:, :2], boxes[:, 2:])
-        self.high = np.maximum(boxes[:, :2], boxes[:, 2:])
+        first, second = boxes[:, :2], boxes[:, 2:]
+        self.low = np.where(second < first, second, first)
+        self.high = np.where(first < second, second, first)
         self.area = (self.high - self.low).prod(axis=1)
 
     def shares(self, box: int, others: NDArray[np.intp]) -> Array:
-        """What a box has in common with others, divided by the union."""
+        """What a box has in common with others, divided by the union; 0 where one has no area."""
         inside = np.minimum(self.high[box], self.high[others])
         inside = inside - np.maximum(self.low[box], self.low[others])
         common = np.maximum(inside, 0).prod(axis=1)
         union = self.area[box] + self.area[others] - common
-        real = (self.area[box] > 0) & (self.area[others] > 0) & (union != 0)
-        return np.asarray(np.where(real, common / union, np.float32(0)))
+        none = (self.area[box] <= 0) | (self.area[others] <= 0)
+        return np.asarray(np.where(none, np.float32(0), common / union))
 
 
 def _taken(
@@ -95,7 +100,8 @@ def _taken(
     """Places and scores of the boxes taken, in order.
 
     As in TFLite, a box that was taken is a candidate again: it meets itself and falls out, but for
-    one without an area, which has nothing in common with itself.
+    one without an area, which has nothing in common with itself. Unlike there, of equal scores the
+    first comes first.
     """
     good = np.flatnonzero(scores > rule.score)
     queue = [(-scores[place], int(place), 0) for place in good]

@@ -85,6 +85,20 @@ def test_boxes_without_an_area_are_taken_like_in_litert(cls: type[NonMaxSuppress
 
 
 @BOTH
+@pytest.mark.parametrize("sigma", [0.0, 1.0])
+@pytest.mark.parametrize("corners", [[0], [1], [2], [3], [0, 1, 2, 3]])
+@pytest.mark.parametrize("place", [0, 1])
+def test_boxes_with_nan_are_taken_like_in_litert(
+    cls: type[NonMaxSuppression], sigma: float, corners: list[int], place: int
+) -> None:
+    given = operands(cls, 6, 0.5, 0.0, sigma, count=2)
+    given[0][:] = 0, 0, 1, 1
+    given[0][place, corners] = np.nan
+    given[1][:] = 0.9, 0.8
+    check(cls, given)
+
+
+@BOTH
 def test_of_equal_scores_the_first_box_is_taken(cls: type[NonMaxSuppression]) -> None:
     given = operands(cls, 3, count=3)
     given[:2] = np.array([[0, 0, 1, 1], [5, 5, 6, 6], [5, 5, 6, 6]], np.float32), np.ones(3, "f4")

@@ -17,6 +17,7 @@ class NonMaxSuppression(Op):
 
     Boxes are taken from the best score down to ``score_threshold``, of equal ones the first, unless
     what they have in common with a box taken before is ``iou_threshold`` or more of their union.
+    LiteRT takes equal ones as its heap has them: 0, 2, 3, 1 of four.
     Results are padded with zeros to ``max_output_size``; ``valid_outputs`` says how many count.
     """
 
