@@ -86,6 +86,16 @@ def test_fully_connected_refuses_rows_of_another_length() -> None:
         run_reference(FullyConnected, operands((2, 5), 6, 3), (1, 2))
 
 
+@pytest.mark.parametrize("keep_num_dims", [False, True])
+@pytest.mark.parametrize("constant", [(1,), ()])
+def test_fully_connected_refuses_weights_without_columns(
+    keep_num_dims: bool, constant: tuple[int, ...]
+) -> None:
+    arrays = [np.zeros((2, 1, 0), np.float32), np.zeros((5, 0), np.float32)]
+    with pytest.raises(ShapeError, match="weights have 0 columns, at least 1 is needed"):
+        one_op(FullyConnected, arrays, constant, keep_num_dims=keep_num_dims)
+
+
 def test_fully_connected_refuses_a_bias_of_another_length() -> None:
     x, weights, bias = operands((2, 6), 6, 3)
     with pytest.raises(ShapeError, match="outputs: bias has 2, weights has 3"):

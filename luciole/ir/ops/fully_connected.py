@@ -16,13 +16,15 @@ def rows(input: Value, hidden: int | None, keep_num_dims: bool) -> Shape:
     """The leading axes of a dense layer's result: all of the input's but the last, or all rows in
     one.
     """
+    if hidden is not None and hidden < 1:
+        raise ShapeError(f"weights have {hidden} columns, at least 1 is needed")
     if keep_num_dims:
         agree("last axis", input.shape[-1] if input.shape else 1, hidden, "input", "weights")
         return input.shape[:-1]
     count = product(input.shape)
     if count is None or hidden is None:
         return (None,)
-    if hidden < 1 or count % hidden:
+    if count % hidden:
         raise ShapeError(f"input {shape_text(input.shape)} does not divide into rows of {hidden}")
     return (count // hidden,)
 
