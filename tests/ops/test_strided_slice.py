@@ -200,6 +200,23 @@ def test_strided_slice_refuses_impossible_entries(
         run_reference(StridedSlice, arrays, constant, **masks)
 
 
+@pytest.mark.parametrize("constant", [(1, 2, 3), ()])
+def test_strided_slice_refuses_offsets_beyond_all_numbers(constant: tuple[int, ...]) -> None:
+    begin, end, strides = (np.array([n], np.int64) for n in (2, -(2**63), -1))
+    with pytest.raises(ShapeError, match="lies outside of the"):
+        run_reference(StridedSlice, [X, begin, end, strides], constant, offset=True)
+
+
+def test_strided_slice_of_an_unknown_axis_may_count_beyond_all_numbers() -> None:
+    graph = Graph()
+    begin, end, strides = (
+        graph.add_constant(name, np.array([n], np.int64))
+        for name, n in (("begin", 2), ("end", -(2**63)), ("strides", -1))
+    )
+    x = graph.add_input("x", (None,))
+    assert StridedSlice(x, begin, end, strides, offset=True).infer_shape() == (2**63,)
+
+
 def test_strided_slice_refuses_vectors_of_other_lengths() -> None:
     with pytest.raises(ShapeError, match="entries: begin has 2, end has 1"):
         one_op(StridedSlice, operands(X, [0, 0], [1], [1, 1]))

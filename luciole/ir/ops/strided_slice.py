@@ -110,7 +110,7 @@ def span(op: StridedSlice, place: int, n: int, begin: int, end: int, stride: int
     if not op.offset or last is None:
         return range(start, stop, step)
     result = range(start, start + last, step)
-    if len(result) and not 0 <= result[-1] < n:
+    if result and not 0 <= result[-1] < n:
         raise ShapeError(f"begin[{place}] {begin} plus end {end} lies outside of the {n} elements")
     return result
 
@@ -133,4 +133,4 @@ def _extent(
     if n is not None and begin is not None:
         return len(span(op, place, n, begin, end, stride))
     relative = op.offset and not has_bit(op.end_mask, place)
-    return len(range(0, end, stride)) if relative else None
+    return max(-(-end // stride), 0) if relative else None
