@@ -14,6 +14,7 @@ from luciole.ir.ops.bcq_fully_connected import (
     matrix_rows,
     signs,
 )
+from luciole.ir.rules import agree
 from luciole.kernels import jit
 from luciole.kernels.activation import activate
 from luciole.kernels.jit import Pointer, Record, floats, words
@@ -41,11 +42,13 @@ def bcq_fully_connected(
     clusters: Array,
 ) -> Array:
     """One product with the signs, scaled and added up row by row: in float64, so that it can judge
-    the other.
+    the other. Raises ShapeError where computed clusters have other rows than the bias.
     """
     groups = clusters_of(clusters, len(binary))
+    rows = sum(c.size for c in groups)
+    agree("rows", None if bias is None else len(bias), rows, "bias", "weights_clusters")
     sums = signs(binary, op.weights_hidden_size) @ x
-    y = np.zeros((sum(c.size for c in groups), x.shape[1]))
+    y = np.zeros((rows, x.shape[1]))
     np.add.at(y, matrix_rows(groups), sums * scales[:, None])
     y = y if bias is None else y + bias[:, None]
     return activate(y.astype(np.float32), op.activation)

@@ -345,6 +345,13 @@ def test_running_refuses_computed_clusters_that_do_not_fit(clusters: Array) -> N
         Interpreter(model).run({"x0": random_input(64), "x4": clusters})
 
 
+def test_running_refuses_computed_clusters_with_other_rows_than_the_bias() -> None:
+    operands = changed(0, random_input(64))
+    model = one_op(BCQFullyConnected, operands, (1, 2, 3), weights_hidden_size=64)
+    with pytest.raises(ShapeError, match="rows: bias has 8, weights_clusters has 12"):
+        Interpreter(model).run({"x0": random_input(64), "x4": pairs((1, 12))})
+
+
 def test_running_refuses_an_activation_without_kernel() -> None:
     layer = replace(random_layer(32, [(1, 2)]), activation=Act.SIGN_BIT)
     x = random_input(32)
