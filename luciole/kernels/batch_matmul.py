@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def batch_matmul_hybrid(op: BatchMatMul, x: Array, y: Array) -> Array:
     """Integers under float activations: each row is quantized, sums are integers, as in TFLite."""
     scale = weight_scale(op.y)
     left = x.swapaxes(-1, -2) if op.adjoint_lhs else x
-    rows = np.ascontiguousarray(left).reshape(-1, left.shape[-1])
+    rows = np.ascontiguousarray(left).reshape(math.prod(left.shape[:-1]), left.shape[-1])
     quantized, scales = of_rows(rows, asymmetric=op.asymmetric_quantize_inputs)
     right = y.swapaxes(-1, -2) if op.adjoint_rhs else y
     sums = np.matmul(quantized.reshape(left.shape), right.astype(np.float64)).astype(np.float32)

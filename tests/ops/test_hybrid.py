@@ -88,6 +88,32 @@ def test_hybrid_products_give_what_litert_gives(asymmetric: bool, adjoint: bool)
     check(BatchMatMul, [x, y], Affine(0.013), (1,), **options)
 
 
+@pytest.mark.parametrize("asymmetric", [True, False])
+@pytest.mark.parametrize("cls", [FullyConnected, BatchMatMul])
+def test_hybrid_products_of_no_rows_are_empty_as_in_litert(cls: type[Op], asymmetric: bool) -> None:
+    x = np.zeros((0, 7) if cls is FullyConnected else (0, 3, 7), np.float32)
+    weights = np.ones((4, 7) if cls is FullyConnected else (7, 4), np.int8)
+    options = {"affine": (None, Affine(0.1)), "asymmetric_quantize_inputs": asymmetric}
+    (ours,) = run_reference(cls, [x, weights], (1,), **options)
+    (theirs,) = run_litert(cls, [x, weights], (1,), version=VERSIONS[cls], **options)
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+@pytest.mark.parametrize("cls", [Conv2D, DepthwiseConv2D])
+def test_hybrid_layers_of_no_images_are_empty(cls: type[Op]) -> None:  # LiteRT refuses them
+    axis, shape = (0, (3, 3, 3, 2)) if cls is Conv2D else (3, (1, 3, 3, 2))
+    x, weights = np.zeros((0, 4, 4, 2), np.float32), np.ones(shape, np.int8)
+    given = Affine([0.1] * shape[axis], [0] * shape[axis], axis)
+    (y,) = run_reference(cls, [x, weights], (1,), affine=(None, given), **convolution())
+    assert y.shape == (0, 4, 4, shape[axis])
+
+
+def test_hybrid_products_of_nothing_are_zeros() -> None:
+    x, y = np.zeros((2, 3, 0), np.float32), np.zeros((0, 4), np.int8)
+    (sums,) = run_reference(BatchMatMul, [x, y], (1,), affine=(None, Affine(0.1)))
+    np.testing.assert_array_equal(sums, np.zeros((2, 3, 4), np.float32), strict=True)
+
+
 @pytest.mark.parametrize("value", [0, 1e-42, 3e38, np.inf, np.nan])
 @pytest.mark.parametrize("rest", [0, 1, -1])
 def test_hybrid_extremes_stay_in_their_image(value: float, rest: float) -> None:

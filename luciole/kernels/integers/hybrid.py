@@ -7,6 +7,8 @@ percent.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,7 +39,7 @@ def quantize_rows(x: Array) -> tuple[Array, Floats]:
     Entries too small for a grid become 0. Where one has a number that is not finite, integers are 0
     and the scale is NaN.
     """
-    flat = x.reshape(len(x), -1)
+    flat = _entries(x)
     span = np.abs(flat).max(axis=1, initial=0).astype(np.float32)
     inverse = _LARGEST / span
     finite, small = np.isfinite(span), np.isinf(inverse)
@@ -52,7 +54,7 @@ def quantize_rows_with_zero(x: Array) -> tuple[Array, Floats]:
     """The same on a grid from the least to the largest number, 0 among them: integers less the
     zero point as float64, and scales [n]. TFLite's AsymmetricQuantizeFloats.
     """
-    flat = x.reshape(len(x), -1).astype(np.float32)
+    flat = _entries(x).astype(np.float32)
     least, most = (f(axis=1, initial=0).astype(np.float64) for f in (flat.min, flat.max))
     finite = np.isfinite(least) & np.isfinite(most)
     least, most = np.where(finite, least, 0), np.where(finite, most, 0)
@@ -66,6 +68,11 @@ def quantize_rows_with_zero(x: Array) -> tuple[Array, Floats]:
     steps = np.where(usable[:, None], flat, 0) * inverse[:, None] + points[:, None]
     integers = np.clip(rounded(steps.astype(np.float64)), _LEAST, _MOST) - points[:, None]
     return np.where(usable[:, None], integers, 0).reshape(x.shape), scales
+
+
+def _entries(x: Array) -> Array:
+    """A row for each entry of the first axis, also where there is none."""
+    return x.reshape(len(x), math.prod(x.shape[1:]))
 
 
 def of_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Floats]:
