@@ -33,6 +33,12 @@ where TFLite has them so, and computed bit for bit as its reference kernels do.
 
 TAIL = """\
 
+## Less than LiteRT runs
+
+The results of IF and the inputs of WHILE keep their rank: graphs of an IF whose results differ in
+rank, and a body of a WHILE that changes one, are refused with a sentence. LiteRT runs them. Extents
+may change.
+
 ## Kept as they are
 
 These are read, shown and written again with everything they hold, but cannot run: {names}.

@@ -19,6 +19,7 @@ from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.control_flow import Call, CallOnce, If, While
 from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.expand_dims import ExpandDims
 from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.verify import verify
@@ -285,6 +286,16 @@ def test_if_refuses_graphs_of_different_rank() -> None:
     assert isinstance(op, If)
     op.then_graph.outputs = [op.then_graph.inputs[0]]
     op.else_graph.outputs = [op.else_graph.add_constant("one", f32(1))]
+    with pytest.raises(ShapeError, match="their ranks differ"):
+        op.result_shapes()
+
+
+def test_while_refuses_a_step_that_changes_a_rank() -> None:  # LiteRT runs it
+    op = growing(20).graph.ops[0]
+    assert isinstance(op, While)
+    x, y = op.body_graph.outputs
+    op.body_graph.append(ExpandDims(y, op.body_graph.add_constant("axis", np.array(0, "i4"))), "up")
+    op.body_graph.outputs = [x, op.body_graph.ops[-1].output]
     with pytest.raises(ShapeError, match="their ranks differ"):
         op.result_shapes()
 

@@ -24,7 +24,10 @@ class _Calling(Op):
 
 
 class If(_Calling, code=BuiltinOperator.IF, options="IfOptions"):
-    """What ``then_graph`` returns for the inputs, ``else_graph`` where the condition is false."""
+    """What ``then_graph`` returns for the inputs, ``else_graph`` where the condition is false.
+
+    Results of both must have the same rank (LiteRT runs others too); extents may differ.
+    """
 
     condition: Value = operand(dtype=(TensorType.BOOL,))
     inputs: tuple[Value, ...] = operands()
@@ -54,6 +57,7 @@ class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
     """Call ``body_graph`` on its own outputs as long as a condition holds.
 
     It starts on the inputs, and goes on while ``condition_graph`` returns true for what is next.
+    No step may change a rank (LiteRT runs such steps too); extents may change.
     """
 
     inputs: tuple[Value, ...] = operands()
