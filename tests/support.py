@@ -15,7 +15,7 @@ from luciole.interpreter import Plan
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.dtypes import tensor_type
 from luciole.kernels import registry
-from luciole.schema.tables import QuantizationParameters
+from luciole.schema.tables import DimensionMetadata, QuantizationParameters, SparsityParameters
 
 HERE = Path(__file__).parent
 
@@ -86,6 +86,15 @@ def _give(affine: Sequence[Affine | None], values: Sequence[Value | None]) -> No
     for given, value in zip(affine, values, strict=False):
         if given is not None and value is not None:
             given.give(value)
+
+
+def make_sparse(value: Value) -> None:
+    """Let a constant be sparse, with tables that list all its elements."""
+    value.sparsity = SparsityParameters(
+        traversal_order=np.arange(len(value.dims), dtype=np.int32),
+        block_map=np.zeros(0, np.int32),
+        dim_metadata=[DimensionMetadata(dense_size=n) for n in value.dims],
+    )
 
 
 def run_reference(

@@ -46,9 +46,9 @@ class Caller:
         return run
 
     @property
-    def arena_bytes(self) -> int:
+    def taken_bytes(self) -> int:
         """Bytes that the plans of called graphs have taken."""
-        return sum(called.plan.arena_bytes for called in self._all())
+        return sum(called.plan.taken_bytes for called in self._all())
 
     def reset_variables(self) -> None:
         """Set the variable tensors of all called graphs to their initial contents."""

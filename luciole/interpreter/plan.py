@@ -18,9 +18,9 @@ from luciole.interpreter.crew import Crew
 from luciole.interpreter.lifetimes import lifetimes, shared_places
 from luciole.interpreter.memory import MemoryLimitError, allocate
 from luciole.interpreter.observe import Observer
-from luciole.ir import Array, Graph, Op, UnsupportedError, Value
+from luciole.ir import Array, Buffer, Graph, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable
-from luciole.ir.dtypes import byte_count
+from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.passes.fold_constants import folded
 from luciole.ir.passes.infer_shapes import infer_op
 from luciole.ir.sparsity import dense
@@ -101,12 +101,15 @@ class Plan:
         self._originals = {copy: value for value, copy in values.items()}
         for value, shape in shapes.items():
             values[value].shape = shape
-        self._constants: dict[Value, Array] = {
-            v: data for v in self.graph.values if (data := _constant(v, memory_limit)) is not None
-        }
+        self._made_bytes = 0
+        self._constants: dict[Value, Array] = {}
+        for value in self.graph.values:
+            self._spell_out(value)
+            self._hold(value)
         remaining = self._settle()
         shared = shared_places(remaining)
-        memory = allocate(lifetimes(self.graph, remaining, shared, keep), memory_limit)
+        room = memory_limit - self._made_bytes
+        memory = allocate(lifetimes(self.graph, remaining, shared, keep), room)
         self.arena_bytes = memory.size
         self._contents: dict[Value, Array] = self._constants | memory.arrays
         for value, place in shared.items():
@@ -126,6 +129,37 @@ class Plan:
         used = {v for step in self.steps for v in step.op.operands if v is not None}
         return sum(array.nbytes for v, array in self._constants.items() if v in used)
 
+    @property
+    def taken_bytes(self) -> int:
+        """Bytes of the arena and of the constants that the file does not hold as they are."""
+        return self.arena_bytes + self._made_bytes
+
+    def _spell_out(self, value: Value) -> None:
+        """Give a sparse constant all its elements: shape rules then check what kernels read.
+
+        Raises MemoryLimitError where that grows beyond the limit.
+        """
+        if value.sparsity is None or not value.is_constant:
+            return
+        size = array_bytes(value.dtype, element_count(value.dims)) or 0
+        if not self._may_make(size):
+            raise MemoryLimitError(
+                f"sparse tensor {value.name!r} {shape_text(value.shape)} takes {size} bytes with "
+                f"all its elements, {self._memory_limit - self._made_bytes} are allowed"
+            )
+        value.buffer, value.sparsity = Buffer(pack(dense(value), value.dtype)), None
+        self._made_bytes += size
+
+    def _hold(self, value: Value) -> None:
+        """Keep a constant's contents: in C order, as compiled kernels walk them."""
+        data = value.data
+        if data is not None:
+            self._constants[value] = data
+
+    def _may_make(self, size: int) -> bool:
+        """Whether there is memory for a constant before anyone asked for it."""
+        return self._made_bytes + size <= self._memory_limit
+
     def _settle(self) -> list[Op]:
         """Infer shapes in order and compute what is constant; returns the operators that are left
         to run.
@@ -136,20 +170,17 @@ class Plan:
             for value, dtype in zip(op.results, op.result_dtypes(), strict=True):
                 value.dtype = dtype  # what kernels write, whatever the file says
             with limited(self._memory_limit):
-                results = folded(op, registry.evaluate) if self._is_modest(op) else None
+                modest = self._may_make(_result_bytes(op))
+                results = folded(op, registry.evaluate) if modest else None
             if results is None:
                 remaining.append(op)
                 continue
             for value, array in zip(op.results, results, strict=True):
                 value.producer = None
                 value.set_data(array)
-                self._constants[value] = array
+                self._hold(value)
+                self._made_bytes += array.nbytes
         return remaining
-
-    def _is_modest(self, op: Op) -> bool:
-        """Whether an operator's results may be computed before anyone asked for their memory."""
-        sizes = (byte_count(v.dtype, element_count(v.dims)) or 0 for v in op.results)
-        return sum(sizes) <= self._memory_limit
 
     def _step(self, op: Op, shared: bool) -> Step:
         in_place = all(value in self._contents for value in op.results)
@@ -178,7 +209,7 @@ class Plan:
             raise ExecutionError(
                 f"graph {graph.name!r} takes {len(graph.inputs)} arguments, not {len(shapes)}"
             )
-        left = self._memory_limit - self.arena_bytes - self._caller.arena_bytes
+        left = self._memory_limit - self.taken_bytes - self._caller.taken_bytes
         given = dict(zip(graph.inputs, shapes, strict=True))
         return Plan(graph, given, left, crew=self._crew, caller=self._caller)
 
@@ -301,20 +332,9 @@ class Plan:
         return schedule
 
 
-def _constant(value: Value, limit: int) -> Array | None:
-    """The contents of a constant, with all its elements also where the file leaves zeros out.
-
-    Raises MemoryLimitError for a sparse one that grows beyond the limit.
-    """
-    if value.sparsity is None or not value.is_constant:
-        return value.data
-    size = byte_count(value.dtype, element_count(value.dims)) or 0
-    if size > limit:
-        raise MemoryLimitError(
-            f"sparse tensor {value.name!r} {shape_text(value.shape)} takes {size} bytes with all "
-            f"its elements, {limit} are allowed"
-        )
-    return dense(value)
+def _result_bytes(op: Op) -> int:
+    """Bytes of an operator's results, with 1 for every extent that is not known."""
+    return sum(array_bytes(v.dtype, element_count(v.dims)) or 0 for v in op.results)
 
 
 def _refuse_without_contents(ops: Sequence[Op], contents: Mapping[Value, Array]) -> None:

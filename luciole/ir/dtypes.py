@@ -61,6 +61,13 @@ def byte_count(dtype: TensorType, elements: int) -> int | None:
     return None
 
 
+def array_bytes(dtype: TensorType, elements: int) -> int | None:
+    """Bytes that an array of this many elements takes, None where the type has no array form."""
+    if dtype in PACKED:
+        return elements * PACKED[dtype][1].itemsize
+    return byte_count(dtype, elements)
+
+
 def integer_range(dtype: TensorType) -> tuple[int, int] | None:
     """The smallest and the largest number of an integer type, None for every other type."""
     if dtype in PACKED:
@@ -99,14 +106,16 @@ def pack(array: Array, dtype: TensorType) -> NDArray[np.uint8]:
         raise TypeError(f"values of type {dtype.name} cannot be given as an array")
     bits, unpacked = PACKED[dtype]
     per_byte = 8 // bits
-    flat = np.asarray(array).reshape(-1).astype(np.int64)
+    flat = np.asarray(array).reshape(-1)
+    flat = flat if flat.dtype.kind in "iu" else flat.astype(np.int64)
     low = 0 if unpacked.kind == "u" else -(2 ** (bits - 1))
     if flat.size and (flat.min() < low or flat.max() >= low + 2**bits):
         raise ValueError(
             f"{dtype.name} holds {low} to {low + 2**bits - 1}, found {flat.min()} to {flat.max()}"
         )
-    flat &= 2**bits - 1
-    padded = np.zeros(-(-len(flat) // per_byte) * per_byte, np.int64)
-    padded[: len(flat)] = flat
-    lanes = np.arange(0, 8, bits)
-    return np.asarray((padded.reshape(-1, per_byte) << lanes).sum(1), np.uint8)
+    lanes = flat.astype(np.uint8) & np.uint8(2**bits - 1)
+    packed = np.zeros(-(-len(flat) // per_byte), np.uint8)
+    for place in range(per_byte):
+        lane = lanes[place::per_byte]
+        packed[: len(lane)] |= lane << np.uint8(place * bits)
+    return packed

@@ -81,7 +81,7 @@ class _FaultError(Exception):
 
 
 def _check_size(value: Value) -> None:
-    whole = dtypes.byte_count(value.dtype, element_count(value.dims))
+    whole = dtypes.array_bytes(value.dtype, element_count(value.dims))
     if whole is not None and whole > MOST_BYTES:
         raise _FaultError(f"all elements would take {whole} bytes, {MOST_BYTES} are allowed")
 

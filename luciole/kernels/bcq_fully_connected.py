@@ -70,7 +70,10 @@ def build(op: BCQFullyConnected, context: Context) -> NativeStep | None:
     y = context.results[0]
     if op.activation not in _ACTIVATIONS or y.dtype != np.float32:
         return None
-    rows = matrix_rows(clusters_of(clusters, len(binary)))
+    groups = clusters_of(clusters, len(binary))
+    if sum(c.size for c in groups) != len(y):  # the reference says what is wrong
+        return None
+    rows = matrix_rows(groups)
     owned: tuple[Array, ...] = (
         np.array(binary.T, np.int32, order="C"),
         np.array(scales, np.float32),

@@ -19,6 +19,7 @@ from luciole.kernels import registry, sizes
 from luciole.schema.enums import Padding
 from luciole.schema.tables import QuantizationParameters, SparsityParameters
 from tests.samples import floats, octets
+from tests.support import make_sparse
 
 LIMIT = 1 << 16
 
@@ -97,6 +98,43 @@ def test_a_plan_refuses_a_sparse_constant_that_grows_beyond_the_limit() -> None:
     graph.outputs = [graph.append(Add(graph.add_input("x", (1,)), weights), "y").output]
     with pytest.raises(MemoryLimitError, match=f"takes {4 << 30} bytes .* {LIMIT} are allowed"):
         Interpreter(model, memory_limit=LIMIT).allocate_tensors()
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(3 * 400, True), (3 * 400 - 1, False)])
+def test_sparse_constants_share_the_limit(limit: int, fits: bool) -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    for name in "abc":
+        make_sparse(graph.add_constant(name, np.ones(100, np.float32)))
+    graph.outputs = graph.values[:1]
+    if fits:
+        Interpreter(model, memory_limit=limit).allocate_tensors()
+        return
+    with pytest.raises(MemoryLimitError, match=r"'c' \[100\] takes 400 bytes .* 399 are allowed"):
+        Interpreter(model, memory_limit=limit).allocate_tensors()
+
+
+def test_sparse_constants_count_as_they_are_unpacked() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    make_sparse(graph.add_constant("c", np.ones(100, np.int8), TensorType.INT2))
+    graph.outputs = graph.values[:1]
+    with pytest.raises(MemoryLimitError, match="takes 100 bytes with all its elements, 99 are"):
+        Interpreter(model, memory_limit=99).allocate_tensors()
+
+
+def test_folded_constants_share_the_limit_with_the_arena() -> None:
+    """Each of three would fit alone: what does not fit any more is refused before it is made."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    zero = graph.add_constant("0", np.zeros((), np.float32))
+    dims = graph.add_constant("dims", np.array([100], np.int32))
+    graph.outputs = [graph.append(Fill(dims, zero), f"y{i}").output for i in range(3)]
+    interpreter = Interpreter(model, memory_limit=3 * 400)
+    interpreter.allocate_tensors()
+    assert interpreter.plan.steps == []
+    with pytest.raises(MemoryLimitError, match=r"'y2' .* needs memory beyond the limit"):
+        Interpreter(model, memory_limit=3 * 400 - 1).allocate_tensors()
 
 
 def test_a_plan_refuses_an_operand_without_an_array_form() -> None:

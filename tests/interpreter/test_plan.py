@@ -17,6 +17,7 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.shape import Shape
+from luciole.ir.ops.space_to_batch_nd import SpaceToBatchND
 from tests.networks import dense, network, random, value_named
 
 X = random(1, 6, 20)
@@ -90,6 +91,24 @@ def test_a_layer_that_depends_on_constants_only_needs_no_step() -> None:
     assert bias is not None
     wanted = np.tanh(random(2, 1, 20)) @ weights.T + bias
     np.testing.assert_allclose(Interpreter(model).run(X[:1])["fc"], wanted, atol=1e-5)
+
+
+def test_folded_constants_lie_in_memory_as_compiled_kernels_walk_them() -> None:
+    """The kernel that is folded here gives a view whose axes were exchanged."""
+    graph = Model().add_graph(Graph("main"))
+    pixels = random(3, 1, 2, 6, 3)
+    block = graph.add_constant("block", np.array([1, 3], np.int32))
+    pads = graph.add_constant("pads", np.zeros((2, 2), np.int32))
+    space = SpaceToBatchND(graph.add_constant("c", pixels), block, pads)
+    folded = graph.append(space, "folded").output
+    x = graph.add_input("x", (3, 2, 2, 3))
+    graph.append(Add(x, folded), "sum")
+    model = model_of(graph)
+    plan = Plan(graph, {x: (3, 2, 2, 3)})
+    assert [step.native is not None for step in plan.steps] == [True]
+    given = random(4, 3, 2, 2, 3)
+    wanted = pixels.reshape(1, 2, 1, 2, 3, 3).transpose(2, 4, 0, 1, 3, 5).reshape(3, 2, 2, 3)
+    np.testing.assert_array_equal(Interpreter(model).run(given)["sum"], given + wanted)
 
 
 # -------------------------------------------------------------- shapes known only at run time

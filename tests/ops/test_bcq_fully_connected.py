@@ -18,10 +18,12 @@ from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter, Plan
 from luciole.ir import Array, LucioleError, Model, ShapeError, TensorType
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, decoded
+from luciole.kernels import registry
+from luciole.kernels.registry import Context
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.errors import FormatError
 from luciole.schema.reader import read
-from tests.support import one_op, run_native, run_reference
+from tests.support import make_sparse, one_op, run_native, run_reference
 
 CONSTANT = (1, 2, 3, 4)
 Clusters = Sequence[tuple[int, int]]
@@ -350,6 +352,45 @@ def test_running_refuses_computed_clusters_with_other_rows_than_the_bias() -> No
     model = one_op(BCQFullyConnected, operands, (1, 2, 3), weights_hidden_size=64)
     with pytest.raises(ShapeError, match="rows: bias has 8, weights_clusters has 12"):
         Interpreter(model).run({"x0": random_input(64), "x4": pairs((1, 12))})
+
+
+def sparse_clusters(rows: int) -> Model:
+    """One plane for each of 8 rows, in clusters that are sparse; the bias speaks of ``rows``."""
+    layer = random_layer(32, [(1, 8)])
+    assert layer.bias is not None
+    op = layer.model(random_input(32)).graph.ops[0]
+    clusters, bias = op.operands[4], op.operands[3]
+    assert clusters is not None
+    assert bias is not None
+    make_sparse(clusters)
+    bias.set_data(layer.bias[:rows])
+    op.results[0].shape = (rows, 1)
+    assert op.graph is not None
+    assert op.graph.model is not None
+    return op.graph.model
+
+
+def test_sparse_clusters_tell_rows_as_others_do() -> None:
+    x = random_input(32)
+    found = run_native(sparse_clusters(8), x)
+    np.testing.assert_array_equal(found, random_layer(32, [(1, 8)]).native(x))
+
+
+def test_a_plan_refuses_sparse_clusters_of_more_rows_than_the_bias_has() -> None:
+    """The file's own shapes fit: the operator would write 8 rows into a result of one."""
+    model = from_bytes(to_bytes(sparse_clusters(1)))
+    with pytest.raises(ShapeError, match="rows: bias has 1, weights_clusters has 8"):
+        Interpreter(model).allocate_tensors()
+
+
+def test_the_kernel_declines_clusters_of_more_rows_than_the_result_has() -> None:
+    layer, x = random_layer(32, [(1, 8)]), random_input(32)
+    op = layer.model(x).graph.ops[0]
+    build = registry.find_native(op)
+    assert build is not None
+    operands = tuple(layer.operands(x))
+    assert build(op, Context(operands, (np.zeros((8, 1), np.float32),))) is not None
+    assert build(op, Context(operands, (np.zeros((1, 1), np.float32),))) is None
 
 
 def test_running_refuses_an_activation_without_kernel() -> None:
