@@ -19,7 +19,7 @@ from luciole.interpreter.lifetimes import lifetimes, shared_places
 from luciole.interpreter.memory import MemoryLimitError, allocate
 from luciole.interpreter.observe import Observer
 from luciole.ir import Array, Buffer, Graph, Op, UnsupportedError, Value
-from luciole.ir.calls import reachable
+from luciole.ir.calls import reachable, remembered
 from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.passes.fold_constants import folded
 from luciole.ir.passes.infer_shapes import infer_op
@@ -106,7 +106,8 @@ class Plan:
         for value in self.graph.values:
             self._spell_out(value)
             self._hold(value)
-        remaining = self._settle()
+        with remembered():
+            remaining = self._settle()
         shared = shared_places(remaining)
         room = memory_limit - self._made_bytes
         memory = allocate(lifetimes(self.graph, remaining, shared, keep), room)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple
 
 from luciole.ir.errors import GraphError, ShapeError
@@ -13,6 +15,14 @@ from luciole.ir.value import Shape, Value, shape_text
 MOST_OPERATORS = 100_000
 """Operators that a graph may unfold to when every call is replaced by the graph that it calls."""
 
+DEEPEST = 32
+"""Graphs that may call each other in a row: inferring and running them nests as deeply."""
+
+MOST_INFERRED = 300_000
+"""Operators and arguments whose shapes are inferred for the calls of one model: loops in loops go
+round again for all that those around them try.
+"""
+
 
 class Call(NamedTuple):
     """A request to run another graph of the model: the arrays or values that its inputs become."""
@@ -21,52 +31,126 @@ class Call(NamedTuple):
     arguments: tuple[object, ...]
 
 
+class Extent(NamedTuple):
+    """What a graph's calls come to: operators in all, and graphs that call each other in a row."""
+
+    operators: int
+    depth: int
+
+
 def reachable(graph: Graph) -> list[Graph]:
     """The graph and all that it calls, directly or not, each once.
 
-    Raises GraphError for graphs that call themselves, and for calls of calls that would unfold to
-    more than ``MOST_OPERATORS``.
+    Raises GraphError as ``check_calls`` does.
     """
-    sizes: dict[Graph, int] = {}
     found: list[Graph] = []
-    _visit(graph, (), sizes, found)
+    _visit(graph, (), {}, found)
     return found
 
 
+def check_calls(graph: Graph, known: dict[Graph, Extent]) -> None:
+    """Raise GraphError for graphs that call themselves, for calls of calls that would unfold to
+    more than ``MOST_OPERATORS``, and for more than ``DEEPEST`` graphs in a row.
+
+    ``known`` are the graphs that were found to be sound before; it grows.
+    """
+    _visit(graph, (), known, [])
+
+
 def _visit(
-    graph: Graph, path: tuple[Graph, ...], sizes: dict[Graph, int], found: list[Graph]
-) -> int:
-    """Operators that a graph unfolds to; adds it, and what it calls, to ``found``."""
+    graph: Graph, path: tuple[Graph, ...], known: dict[Graph, Extent], found: list[Graph]
+) -> Extent:
+    """What a graph's calls come to; adds it, and what it calls, to ``found``."""
     if graph in path:
         raise GraphError(f"graph {graph.name!r} calls itself")
-    if graph in sizes:
-        return sizes[graph]
+    if graph in known:
+        return known[graph]
+    path = (*path, graph)
+    _check_depth(path[0], len(path))
     found.append(graph)
-    size = len(graph.ops)
+    operators, depth = len(graph.ops), 1
     for op in graph.ops:
         for called in op.called_graphs():
-            size += _visit(called, (*path, graph), sizes, found)
-    if path and size > MOST_OPERATORS:
-        raise GraphError(f"graph {graph.name!r} unfolds to {size} operators by calling others")
-    sizes[graph] = size
-    return size
+            extent = _visit(called, path, known, found)
+            if extent.operators > MOST_OPERATORS:
+                raise GraphError(
+                    f"graph {called.name!r} unfolds to {extent.operators} operators by calling "
+                    "others"
+                )
+            operators += extent.operators
+            depth = max(depth, 1 + extent.depth)
+    _check_depth(graph, depth)
+    known[graph] = Extent(operators, depth)
+    return known[graph]
+
+
+def _check_depth(graph: Graph, depth: int) -> None:
+    if depth > DEEPEST:
+        raise GraphError(f"graph {graph.name!r} calls more than {DEEPEST - 1} others in a row")
+
+
+class _Inference:
+    """What called graphs were found to return, by the shapes of their arguments."""
+
+    def __init__(self) -> None:
+        self._left = MOST_INFERRED
+        self._copies: dict[Graph, Graph] = {}
+        self._found: dict[tuple[Graph, tuple[Shape, ...]], tuple[Shape, ...]] = {}
+
+    def result_shapes(self, graph: Graph, arguments: tuple[Shape, ...]) -> tuple[Shape, ...]:
+        self._spend(graph, len(arguments) + 1)
+        key = graph, arguments
+        if key not in self._found:
+            self._spend(graph, len(graph.ops))
+            self._found[key] = self._inferred(graph, arguments)
+        return self._found[key]
+
+    def _spend(self, graph: Graph, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise ShapeError(
+                f"graph {graph.name!r} is called with too many different shapes, by loops in loops"
+            )
+
+    def _inferred(self, graph: Graph, arguments: tuple[Shape, ...]) -> tuple[Shape, ...]:
+        if graph not in self._copies:
+            self._copies[graph] = graph.clone()[0]
+        copy = self._copies[graph]
+        for value, shape in zip(copy.inputs, arguments, strict=True):
+            value.shape = shape
+        for op in copy.ops:
+            infer_op(op, declared=False)
+        return tuple(value.shape for value in copy.outputs)
+
+
+_CURRENT: ContextVar[_Inference | None] = ContextVar("what called graphs return", default=None)
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Infer each call of a graph with certain shapes only once inside, and all of them within
+    ``MOST_INFERRED``. Graphs that are called must stay as they are meanwhile.
+    """
+    token = _CURRENT.set(_CURRENT.get() or _Inference())
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
 
 
 def result_shapes(graph: Graph, arguments: Sequence[Shape]) -> tuple[Shape, ...]:
     """The shapes of a graph's outputs when its inputs have the given ones.
 
-    Raises ShapeError when they do not fit together.
+    Raises ShapeError when they do not fit together, and where calls in calls take too long.
     """
-    copy, _ = graph.clone()
-    if len(arguments) != len(copy.inputs):
+    if len(arguments) != len(graph.inputs):
         raise ShapeError(
-            f"{len(arguments)} operands, graph {graph.name!r} takes {len(copy.inputs)}"
+            f"{len(arguments)} operands, graph {graph.name!r} takes {len(graph.inputs)}"
         )
-    for value, shape in zip(copy.inputs, arguments, strict=True):
-        value.shape = shape
-    for op in copy.ops:
-        infer_op(op, declared=False)
-    return tuple(value.shape for value in copy.outputs)
+    with remembered():
+        current = _CURRENT.get()
+        assert current is not None
+        return current.result_shapes(graph, tuple(arguments))
 
 
 def merged(first: Sequence[Shape], second: Sequence[Shape]) -> tuple[Shape, ...]:

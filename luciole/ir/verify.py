@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from luciole.ir.calls import reachable
+from luciole.ir.calls import Extent, check_calls, remembered
 from luciole.ir.dtypes import byte_count, integer_range
 from luciole.ir.errors import GraphError, LucioleError
 from luciole.ir.graph import Graph, Model
@@ -47,16 +47,21 @@ def verify(model: Model) -> list[Finding]:
     findings: list[Finding] = []
     if not model.graphs:
         findings.append(Finding(Severity.ERROR, "NO_GRAPH", "model", "there is no graph"))
-    for index, graph in enumerate(model.graphs):
-        path = f"subgraphs[{index}]"
-        try:
-            reachable(graph)
-        except GraphError as error:  # what follows would not end
-            findings.append(Finding(Severity.ERROR, "CALLS", path, str(error)))
-            continue
-        for check in _CHECKS:
-            findings.extend(check(graph, path))
+    known: dict[Graph, Extent] = {}
+    with remembered():
+        for index, graph in enumerate(model.graphs):
+            findings.extend(_graph(graph, f"subgraphs[{index}]", known))
     return findings
+
+
+def _graph(graph: Graph, path: str, known: dict[Graph, Extent]) -> Iterator[Finding]:
+    try:
+        check_calls(graph, known)
+    except GraphError as error:  # what follows would not end
+        yield Finding(Severity.ERROR, "CALLS", path, str(error))
+        return
+    for check in _CHECKS:
+        yield from check(graph, path)
 
 
 def _tensors(graph: Graph, path: str) -> Iterator[Finding]:

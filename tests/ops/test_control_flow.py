@@ -11,18 +11,30 @@ import pytest
 
 import luciole
 from luciole.exporters import to_bytes
-from luciole.importers import import_model
+from luciole.importers import from_bytes, import_model
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, GraphError, LucioleError, Model, ShapeError, TensorType, Value
-from luciole.ir.calls import MOST_OPERATORS
+from luciole.ir import (
+    Array,
+    Graph,
+    GraphError,
+    LucioleError,
+    Model,
+    Op,
+    ShapeError,
+    TensorType,
+    Value,
+    calls,
+)
+from luciole.ir.calls import DEEPEST, MOST_OPERATORS, reachable
 from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.concatenation import Concatenation
-from luciole.ir.ops.control_flow import Call, CallOnce, If, While
+from luciole.ir.ops.control_flow import MOST_ROUNDS, Call, CallOnce, If, While
 from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.expand_dims import ExpandDims
 from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
+from luciole.ir.passes.infer_shapes import infer_op
 from luciole.ir.passes.remove_dead import remove_dead
-from luciole.ir.verify import verify
+from luciole.ir.verify import Severity, verify
 from tests.support import litert
 
 
@@ -255,6 +267,110 @@ def test_verify_refuses_calls_that_unfold_without_end() -> None:
     assert "CALLS" in {f.code for f in verify(model)}
     with pytest.raises(GraphError, match="unfolds to"):
         Interpreter(model)
+
+
+def chain(length: int) -> Model:
+    """So many graphs, each of which calls the next; the last one returns its input."""
+    model = Model()
+    graphs = [add_graph(model, str(i), (2,)) for i in range(length)]
+    graphs[-1].outputs = list(graphs[-1].inputs)
+    for caller, called in reversed(list(pairwise(graphs))):
+        caller.outputs = [caller.add_value(Value("y", TensorType.FLOAT32, (2,)))]
+        op = Call.from_operands(caller.inputs, {"graph_": called})
+        caller.append(op, results=caller.outputs)
+    return model
+
+
+def test_as_many_graphs_as_may_be_call_each_other_in_a_row() -> None:
+    model = from_bytes(to_bytes(chain(DEEPEST)))
+    assert Interpreter(model).run(f32([1, 2]))["y"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("length", [DEEPEST + 1, 2000])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_verify_refuses_graphs_that_call_each_other_too_deeply(
+    length: int, backwards: bool
+) -> None:
+    """Also where the graphs deep below were looked at before."""
+    model = chain(length)
+    first = model.graphs[0]
+    if backwards:
+        model.graphs.reverse()
+    found = [f for f in verify(model) if f.code == "CALLS"]
+    assert len(found) == length - DEEPEST
+    assert any(f.sentence == "graph '0' calls more than 31 others in a row" for f in found)
+    with pytest.raises(GraphError, match="calls more than 31 others in a row"):
+        reachable(first)
+
+
+def test_a_depth_below_graphs_that_are_called_directly_too_counts() -> None:
+    """Each graph but the last calls all behind it, the last one first."""
+    model = Model()
+    graphs = [model.add_graph(Graph(str(i))) for i in range(DEEPEST + 1)]
+    for place, caller in enumerate(graphs[:-1]):
+        for called in (graphs[-1], graphs[place + 1]):
+            caller.append(Call.from_operands([], {"graph_": called}), results=[])
+    main = model.add_graph(Graph("main"))
+    for called in reversed(graphs):
+        main.append(Call.from_operands([], {"graph_": called}), results=[])
+    with pytest.raises(GraphError, match="graph '0' calls more than 31 others in a row"):
+        reachable(main)
+
+
+def shifting(count: int, depth: int) -> Model:
+    """Loops in loops, whose bodies shift ``count`` vectors by one and put one of another length
+    first: round after round one more extent is unknown.
+    """
+    model = Model()
+    main = add_graph(model, "main", *[(2,)] * count)
+    condition = add_graph(model, "condition", *[(2,)] * count)
+    condition.outputs = [condition.add_constant("no", np.array(False))]
+    bodies = [add_graph(model, f"body{i}", *[(2,)] * count) for i in range(depth)]
+    for body in bodies:
+        body.outputs = [body.add_constant("three", f32([0, 0, 0])), *body.inputs[:-1]]
+    for caller, body in pairwise([main, *bodies]):
+        graphs = {"condition_graph": condition, "body_graph": body}
+        results = [Value(f"y{i}", TensorType.FLOAT32, (2,)) for i in range(count)]
+        caller.append(
+            While.from_operands(caller.inputs, graphs), results=list(map(caller.add_value, results))
+        )
+    main.outputs = list(main.ops[0].results)
+    return model
+
+
+def test_loops_in_loops_are_inferred_once_for_the_same_shapes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, count = shifting(30, 6), 0
+
+    def counted(op: Op, *, declared: bool) -> bool:
+        nonlocal count
+        count += 1
+        return infer_op(op, declared=declared)
+
+    monkeypatch.setattr(calls, "infer_op", counted)
+    assert not [f for f in verify(model) if f.severity is Severity.ERROR]
+    assert count < 200
+    Interpreter(model).allocate_tensors()
+    assert count < 400
+
+
+def test_a_loop_whose_extents_change_one_after_the_other_for_long_leaves_all_open() -> None:
+    count = MOST_ROUNDS + 4
+    model = shifting(count, 1)
+    assert model.graph.ops[0].result_shapes() == ((None,),) * count
+    assert shifting(3, 1).graph.ops[0].result_shapes() == ((None,),) * 3
+    found = Interpreter(model).run({v.name: f32([i, i]) for i, v in enumerate(model.graph.inputs)})
+    assert found["y3"].tolist() == [3, 3]
+
+
+def test_verify_refuses_loops_in_loops_that_try_too_many_shapes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calls, "MOST_INFERRED", 1000)
+    assert "SHAPE" not in {f.code for f in verify(shifting(10, 2))}
+    found = [f.sentence for f in verify(shifting(10, 4)) if f.code == "SHAPE"]
+    assert any("is called with too many different shapes, by loops in loops" in s for s in found)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,11 @@ from luciole.ir.op import Op, operand, operands, subgraph
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
+MOST_ROUNDS = 8
+"""How often a loop's body is inferred: each round that changes anything makes an extent unknown,
+and what depends on it in the next one.
+"""
+
 
 class _Calling(Op):
     """What they share: a result for each output of a graph that is called."""
@@ -66,15 +71,17 @@ class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
     body_graph: Graph = subgraph(field="body_subgraph_index", dump="body_subgraph_index")
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
-        """Extents that a step changes are unknown."""
+        """Extents that a step changes are unknown; all are where that does not end soon."""
         body = self._graph("body_graph")
         if len(self.inputs) != len(body.outputs):
             raise ShapeError(f"{len(self.inputs)} inputs, the body has {len(body.outputs)} outputs")
-        before: tuple[Shape, ...] = ()
         shapes = tuple(value.shape for value in self.inputs)
-        while shapes != before:  # each round makes an extent unknown: it ends
+        for _ in range(MOST_ROUNDS):
             before, shapes = shapes, merged(shapes, result_shapes(body, shapes))
-        return shapes
+            if shapes == before:
+                return shapes
+        unknown: tuple[Shape, ...] = tuple((None,) * len(shape) for shape in shapes)
+        return merged(unknown, result_shapes(body, unknown))
 
     def infer_dtype(self, /) -> tuple[TensorType, ...]:
         return tuple(value.dtype for value in self._graph("body_graph").outputs)
