@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from luciole.schema.dialect import DIALECTS, Dialect
 from luciole.schema.errors import FormatError
 from luciole.schema.table import SCALARS, TABLES, UNIONS, Field, Table
-from luciole.schema.tables import Model
+from luciole.schema.tables import Buffer, Model
 
 Bytes = bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8]
 
@@ -26,6 +26,10 @@ _HEADER = 8
 _MOST_ENTRIES = 1 << 24
 """Tables and texts: far more than any model has, far fewer than a file of zeros could claim."""
 _SLOT = 2
+_MOST_SHARED, _FEW_NUMBERS = 4, 1 << 20
+"""How often lists of numbers may take the bytes of the whole file, because writers share some of
+them, and bytes of lists that are no burden in the smallest file.
+"""
 
 
 def dialect_of(data: Bytes) -> Dialect | None:
@@ -75,6 +79,7 @@ class Reader:
         # A table takes 4 bytes at least, so more of them means that offsets were shared to blow the
         # file up.
         self.budget = min(self.size // 4, _MOST_ENTRIES)
+        self.numbers = _MOST_SHARED * self.size + _FEW_NUMBERS
 
     def need(self, position: int, size: int, what: str) -> None:
         """Refuse a stretch of bytes that is not inside the file."""
@@ -105,6 +110,14 @@ class Reader:
         self.budget -= count
         if self.budget < 0:
             raise FormatError(f"damaged file: more {what} entries than {self.size} bytes can hold")
+
+    def _spend_numbers(self, size: int) -> None:
+        self.numbers -= size
+        if self.numbers < 0:
+            raise FormatError(
+                f"damaged file: more numbers in lists than {self.size} bytes can hold, "
+                f"{_MOST_SHARED} times over"
+            )
 
     def _slots(self, cls: type[Table], position: int) -> tuple[int, ...]:
         """The vtable: for each slot the field's distance from the table's start, 0 when absent."""
@@ -151,7 +164,10 @@ class Reader:
         if field.kind == "table":
             return self.table(TABLES[field.of], target)
         if field.kind == "vector":
-            return self._vector(field, target)
+            numbers = self._vector(field, target)
+            if cls is not Buffer:  # a constant's bytes stay a view, however many share them
+                self._spend_numbers(numbers.nbytes)
+            return numbers
         return self._list(field, target)
 
     def _scalar(self, field: Field, position: int) -> Any:

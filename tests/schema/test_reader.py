@@ -142,6 +142,33 @@ def test_a_table_that_a_few_share_is_read() -> None:
     assert root.subgraphs == [tables.SubGraph(tensors=[tables.Tensor()] * 3)] * 2
 
 
+def sharing(count: int) -> bytes:
+    """So many tensors with one list of 1000 extents."""
+    extents = struct.pack("<I1000I", 1000, *[1] * 1000)
+    tensors = shared(count, bare_table(0, 16) + extents)
+    return handmade(SUBGRAPHS, shared(1, bare_table(0, 16) + tensors))
+
+
+def test_reading_refuses_a_list_that_very_many_share() -> None:
+    with pytest.raises(
+        FormatError, match=r"more numbers in lists than \d+ bytes can hold, 4 times"
+    ):
+        read(sharing(1000))
+
+
+def test_a_list_that_many_share_is_read() -> None:
+    root, _ = read(sharing(200))
+    tensor = tables.Tensor(shape=np.ones(1000, np.int32))
+    assert root.subgraphs == [tables.SubGraph(tensors=[tensor] * 200)]
+
+
+def test_a_constant_that_very_many_share_is_read() -> None:
+    """Its bytes stay where they are, so nothing grows."""
+    content = struct.pack("<I", 1 << 12) + bytes(1 << 12)
+    root, _ = read(handmade(BUFFERS, shared(1000, bare_table(0, 16) + content)))
+    assert root.buffers == [tables.Buffer(data=np.zeros(1 << 12, np.uint8))] * 1000
+
+
 @pytest.mark.parametrize("name", [b"caf\xe9", b"\xff\xfe", b"ok \xc3\x28", b"\xf0\x9f\x98\x80"])
 def test_names_that_are_not_utf_8_survive(name: bytes) -> None:
     root, _ = read(handmade(DESCRIPTION, text(name)))
