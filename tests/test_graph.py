@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
+from luciole.exporters import to_bytes
+from luciole.importers import from_bytes
+from luciole.interpreter import Interpreter
 from luciole.ir import Graph, GraphError, Model, ShapeError, Signature, TensorType, Use, Value
 from luciole.ir.graph import all_ops
 from luciole.ir.op import UnknownOp
@@ -13,6 +19,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Abs, Neg
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.split import Split
 from luciole.ir.text import show
 from luciole.ir.verify import verify
 from luciole.schema.tables import QuantizationParameters
@@ -28,6 +35,61 @@ def chain() -> tuple[Model, Graph]:
     graph.outputs = [graph.append(Relu(a), "out").output]
     model.signatures.append(Signature("serve", graph, [("x", x)], [("y", graph.outputs[0])]))
     return model, graph
+
+
+Edit = Callable[[list[Value], Value], object]
+EDITS: list[tuple[Edit, str]] = [
+    (lambda ends, v: ends.append(v), "abv"),
+    (lambda ends, v: ends.extend([v]), "abv"),
+    (lambda ends, v: ends.insert(0, v), "vab"),
+    (lambda ends, v: ends.__iadd__([v]), "abv"),
+    (lambda ends, v: ends.__imul__(2), "abab"),
+    (lambda ends, v: ends.__setitem__(0, v), "vb"),
+    (lambda ends, v: ends.__delitem__(0), "b"),
+    (lambda ends, v: ends.remove(ends[0]), "b"),
+    (lambda ends, v: ends.pop(), "a"),
+    (lambda ends, v: ends.pop(0), "b"),
+    (lambda ends, v: ends.clear(), ""),
+]
+
+
+@pytest.mark.parametrize(("edit", "left"), EDITS)
+def test_inputs_and_outputs_are_known_however_their_lists_are_changed(
+    edit: Edit, left: str
+) -> None:
+    graph = Graph("main")
+    values = [graph.add_value(loose(name)) for name in "abv"]
+    graph.inputs = graph.outputs = values[:2]
+    assert [v.is_input for v in values] == [v.is_output for v in values] == [True, True, False]
+    edit(graph.inputs, values[2])
+    edit(graph.outputs, values[2])
+    assert "".join(v.name for v in graph.inputs) == "".join(v.name for v in graph.outputs) == left
+    assert "".join(v.name for v in values if v.is_input) == "".join(sorted(set(left)))
+    assert "".join(v.name for v in values if v.is_output) == "".join(sorted(set(left)))
+
+
+def test_many_inputs_and_results_are_not_compared_with_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, count, compared = Model(), 200, 0
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (count,))
+    axis = graph.add_constant("axis", np.array(0, np.int32))
+    graph.append(Split(axis, x, num_splits=count), *[f"y{i}" for i in range(count)])
+    for i in range(count):
+        ones = graph.add_constant(f"c{i}", np.ones(1, np.float32))
+        graph.append(Add(graph.add_input(f"x{i}", (1,)), ones), f"z{i}")
+    graph.outputs = [value for op in graph.ops for value in op.results]
+    content = to_bytes(model)
+
+    def same(self: Value, other: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return self is other
+
+    monkeypatch.setattr(Value, "__eq__", same)
+    Interpreter(from_bytes(content)).allocate_tensors()
+    assert compared < count
 
 
 def named(graph: Graph, name: str) -> Value:

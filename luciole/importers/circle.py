@@ -163,9 +163,11 @@ class _Importer:
             for n in _ints(operator.inputs)
         ]
         results = self._values(graph, operator.outputs, where)
+        seen: set[Value] = set()
         for value in results:
-            if value.producer is not None or results.count(value) > 1:
+            if value.producer is not None or value in seen:
                 raise FormatError(f"{where}: tensor {value.name!r} is computed twice")
+            seen.add(value)
         if operator.large_custom_options_offset > _INLINE:
             operator.custom_options = self._behind_tables(
                 operator.large_custom_options_offset,

@@ -1,7 +1,8 @@
 """Where tensors live while a model runs: one block, in which places are used again.
 
-Largest first, each at the lowest place that is free for its lifetime: "greedy by size" of Pisarchyk
-and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020), section 5.2.
+What lasts for good lies below. Of the rest the largest come first, each at the lowest place that is
+free for its lifetime: "greedy by size" of Pisarchyk and Lee, "Efficient Memory Management for Deep
+Neural Net Inference" (2020), section 5.2.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def allocate(lives: Mapping[Value, Lifetime], limit: int) -> Memory:
     sizes = [_byte_count(value) for value in values]
     _check_limit(values, sizes, limit)
     layout = _Layout(np.array([lives[v] for v in values], np.int64).reshape(-1, 2))
-    for i in sorted(range(len(values)), key=lambda i: -sizes[i]):
+    for i in sorted(range(len(values)), key=lambda i: (not layout.lasting[i], -sizes[i])):
         layout.place(i, sizes[i])
         _check_limit([values[i]], [int(layout.end[i])], limit)
     size = int(layout.end.max(initial=0))
@@ -63,23 +64,36 @@ class _Layout:
         self.first, self.last = lives[:, 0], lives[:, 1]
         self.begin = np.zeros(len(lives), np.int64)
         self.end = np.zeros(len(lives), np.int64)
+        # inputs and variables meet all others: looking for gaps gains nothing
+        lasts = (self.first == self.first.min(initial=0)) & (self.last == self.last.max(initial=0))
+        self.lasting: list[bool] = lasts.tolist()
+        self.floor = 0
 
     def place(self, i: int, size: int) -> None:
-        """Give tensor ``i`` the lowest gap between those that live while it does."""
-        met = (self.end > 0) & (self.first <= self.last[i]) & (self.last >= self.first[i])
+        """Give tensor ``i`` the lowest gap between those that live while it does. Those that last
+        for good come first, one above the other.
+        """
+        self.begin[i] = self.floor if self.lasting[i] else self._gap(i, size)
+        self.end[i] = self.begin[i] + size
+        if self.lasting[i]:
+            self.floor += size
+
+    def _gap(self, i: int, size: int) -> int:
+        met = self.end > self.floor
+        met &= (self.first <= self.last[i]) & (self.last >= self.first[i])
         begin, end = self.begin[met], self.end[met]
         order = np.argsort(begin, kind="stable")
-        free = np.concatenate([[0], np.maximum.accumulate(end[order])])
+        free = np.concatenate([[self.floor], np.maximum.accumulate(end[order])])
         fits = np.append(begin[order] - free[:-1] >= size, True)
-        at = int(free[np.argmax(fits)])
-        self.begin[i], self.end[i] = at, at + size
+        return int(free[np.argmax(fits)])
 
     def overwritten(self) -> list[int]:
         """Tensors that share bytes with one that is written later."""
         return [
             i
             for i in range(len(self.begin))
-            if np.any(
+            if not self.lasting[i]
+            and np.any(
                 (self.first > self.last[i])
                 & (self.begin < self.end[i])
                 & (self.end > self.begin[i])

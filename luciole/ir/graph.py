@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError
+from luciole.ir.members import Members
 from luciole.ir.op import Op
 from luciole.ir.value import Buffer, Producer, Shape, Value
 from luciole.schema.enums import TensorType
@@ -86,13 +87,31 @@ class Graph:
         self.name = name
         self.model: Model | None = None
         self.values: list[Value] = []
-        self.inputs: list[Value] = []
-        self.outputs: list[Value] = []
+        self._inputs: Members[Value] = Members()
+        self._outputs: Members[Value] = Members()
         self.ops: list[Op] = []
         self.debug_metadata_index = -1
 
     def __repr__(self) -> str:
         return f"<Graph {self.name!r}: {len(self.ops)} operators, {len(self.values)} tensors>"
+
+    @property
+    def inputs(self) -> list[Value]:
+        """What the caller gives."""
+        return self._inputs
+
+    @inputs.setter
+    def inputs(self, values: Iterable[Value]) -> None:
+        self._inputs = Members(values)
+
+    @property
+    def outputs(self) -> list[Value]:
+        """What the caller gets."""
+        return self._outputs
+
+    @outputs.setter
+    def outputs(self, values: Iterable[Value]) -> None:
+        self._outputs = Members(values)
 
     def add_value(self, value: Value) -> Value:
         """Append a tensor."""

@@ -99,7 +99,7 @@ class Value:
         if self.producer is not None or self.is_variable:
             return False
         has_contents = (self.buffer is not None and len(self.buffer) > 0) or 0 in self.shape
-        return has_contents and not self.is_input  # last: it looks through all inputs
+        return has_contents and not self.is_input
 
     @property
     def is_input(self) -> bool:

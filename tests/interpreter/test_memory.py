@@ -45,6 +45,18 @@ def test_tensors_lie_at_multiples_of_64_bytes_and_do_not_overlap() -> None:
         assert (arrays[value] == number).all()
 
 
+def test_what_lasts_for_good_lies_below_all_else() -> None:
+    short, long = [tensor(f"s{n}", 16 * n) for n in (9, 8, 7)], [tensor(f"l{n}", 16) for n in "ab"]
+    lives = {v: Lifetime(n, n + 1) for n, v in enumerate(short)}
+    lives |= dict.fromkeys(long, Lifetime(-1, 5))
+    memory = allocate(lives, 10**6)
+    lowest = min(array.ctypes.data for array in memory.arrays.values())
+    begins = {v.name: array.ctypes.data - lowest for v, array in memory.arrays.items()}
+    base = 2 * 64
+    assert begins == {"la": 0, "lb": 64, "s9": base, "s8": base + 9 * 64, "s7": base}
+    assert memory.size == base + 17 * 64
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_what_lives_together_does_not_overlap_and_what_was_overwritten_is_known(seed: int) -> None:
     rng = np.random.default_rng(seed)

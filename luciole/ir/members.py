@@ -1,0 +1,54 @@
+"""The inputs or the outputs of a graph: a list that knows at once what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from functools import wraps
+from typing import Concatenate, ParamSpec, SupportsIndex, TypeVar
+
+T = TypeVar("T", bound=Hashable)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _changing(method: Callable[Concatenate[list[T], P], R]) -> Callable[..., R]:
+    """A list's method that forgets what was in the list."""
+
+    @wraps(method)
+    def change(self: Members[T], *args: P.args, **kwargs: P.kwargs) -> R:
+        self._known = None
+        return method(self, *args, **kwargs)
+
+    return change
+
+
+class Members(list[T]):
+    """A list that looks through all its elements only once for any number of ``in``."""
+
+    _known: frozenset[T] | None = None
+
+    def __contains__(self, element: object) -> bool:
+        if self._known is None:
+            self._known = frozenset(self)
+        return element in self._known
+
+    __setitem__ = _changing(list.__setitem__)
+    __delitem__ = _changing(list.__delitem__)
+    append = _changing(list.append)
+    clear = _changing(list.clear)
+    extend = _changing(list.extend)
+    insert = _changing(list.insert)
+    remove = _changing(list.remove)
+
+    def pop(self, index: SupportsIndex = -1) -> T:
+        """As a list's."""
+        self._known = None
+        return super().pop(index)
+
+    def __iadd__(self, more: Iterable[T]) -> Members[T]:  # type: ignore[override, misc]  # list has two kinds of +
+        self.extend(more)
+        return self
+
+    def __imul__(self, times: SupportsIndex) -> Members[T]:
+        self[:] = list(self) * times
+        return self
