@@ -15,7 +15,7 @@ from luciole.schema.errors import FormatError
 _TOKEN = re.compile(
     r"""(?P<blank>(?:\s|\#[^\n]*)+)
     |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
-    |(?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?)(?![\w.]))
+    |(?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[fF]?)(?![\w.]))
     |(?P<name>[A-Za-z_]\w*)
     |(?P<mark>[{}<>\[\]:;,-])""",
     re.VERBOSE,
@@ -23,6 +23,10 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u(.{4})|U(.{8})|(.))", re.DOTALL)
 _ESCAPED = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _DEEPEST = 32
+_LONGEST_NUMBER = 1000
+"""Characters: exact decimals of the smallest floats have some 770, and Python reads no integers of
+many thousands.
+"""
 
 
 class Word(str):
@@ -163,10 +167,10 @@ class _Reader:
 
     def _text(self) -> str:
         """Texts that follow each other are one."""
-        raw = b""
+        parts = []
         while self.token.kind == "text":
-            raw += _unescaped(self.take())
-        return raw.decode("utf-8", "surrogateescape")
+            parts.append(_unescaped(self.take()))
+        return b"".join(parts).decode("utf-8", "surrogateescape")
 
     def _number(self) -> Scalar:
         minus = self.skip("-")
@@ -177,6 +181,8 @@ class _Reader:
         if token.kind != "number":
             raise self.wrong("a value")
         self.take()
+        if len(token.text) > _LONGEST_NUMBER:
+            raise FormatError(f"line {token.line}: a number has {len(token.text)} characters")
         number = _number(token.text)
         return -number if minus else number
 

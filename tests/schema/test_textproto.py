@@ -114,12 +114,20 @@ def test_the_corners_of_the_language_are_read_as_google_reads_them() -> None:
         ("a {" * 40, "line 1: messages are nested more than 32 deep"),
         ("a: -", "line 1: expected a value"),
         ("1: 2", "line 1: expected a field's name, found '1'"),
+        (f"\na: {'1' * 1001}", "line 2: a number has 1001 characters"),
+        (f"a: 0x{'f' * 5000}", "line 1: a number has 5002 characters"),
+        (f"a: 0.{'1' * 1000}", "line 1: a number has 1002 characters"),
+        (f"a: {'1' * 500_000}x", "line 1: cannot read '11111111111111111111'"),
     ],
 )
 def test_textproto_refuses_what_is_not_the_language(text: str, message: str) -> None:
     with pytest.raises(FormatError) as caught:
         parse(text)
     assert str(caught.value).startswith(message)
+
+
+def test_texts_that_follow_each_other_are_one_however_many_there_are() -> None:
+    assert plain(parse("a: " + "'xy' " * 100_000)) == {"a": ["xy" * 100_000]}
 
 
 def test_what_is_written_is_read_again() -> None:
