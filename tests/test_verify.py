@@ -26,7 +26,7 @@ from luciole.ir.ops.transpose import Transpose
 from luciole.ir.verify import Finding, Severity, verify
 from luciole.schema.dialect import CIRCLE
 from luciole.schema.reader import read
-from luciole.schema.tables import QuantizationParameters
+from luciole.schema.tables import QuantizationParameters, SparsityParameters
 from luciole.schema.writer import write
 from tests.samples import floats, octets
 
@@ -98,6 +98,14 @@ def test_buffer_size__a_constant_of_the_wrong_length() -> None:
     path = "subgraphs[0].tensors[2] 'c'"
     sentence = "[4] of FLOAT32 takes 16 bytes, its buffer has 12"
     assert found(model) == ("error", "BUFFER_SIZE", path, sentence)
+
+
+@pytest.mark.parametrize(("variable", "codes"), [(False, []), (True, ["BUFFER_SIZE"])])
+def test_buffer_size__only_constants_may_be_sparse(variable: bool, codes: list[str]) -> None:
+    model, graph, _ = sound()
+    value = graph.add_constant("c", np.zeros(3, np.float32))
+    value.shape, value.sparsity, value.is_variable = (4,), SparsityParameters(), variable
+    assert [f.code for f in verify(model)] == codes
 
 
 @pytest.mark.parametrize("dtype", [TensorType.STRING, TensorType.GGML_Q4_0])

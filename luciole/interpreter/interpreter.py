@@ -102,11 +102,11 @@ class Interpreter:
     def allocate_tensors(self) -> None:
         """Settle shapes, choose kernels and take memory. Needed once, and again after a resize."""
         if self._plan is None:
-            self._plan = Plan(
+            plan = Plan(
                 self.graph, self._shapes, self._memory_limit, self._keep, self._crew, self._caller
             )
-            self._plan.reset_variables()
-            self._places = _lasting(self._plan, self.graph)
+            plan.reset_variables()
+            self._plan, self._places = plan, _lasting(plan, self.graph)
             self._ran = False
 
     @property

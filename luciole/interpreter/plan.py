@@ -18,7 +18,7 @@ from luciole.interpreter.crew import Crew
 from luciole.interpreter.lifetimes import lifetimes, shared_places
 from luciole.interpreter.memory import MemoryLimitError, allocate
 from luciole.interpreter.observe import Observer
-from luciole.ir import Array, Buffer, Graph, Op, UnsupportedError, Value
+from luciole.ir import Array, Buffer, Graph, GraphError, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable, remembered
 from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.passes.fold_constants import folded
@@ -233,16 +233,11 @@ class Plan:
 
     def reset_variables(self) -> None:
         """Set every variable tensor to its initial contents: zeros (zero points where it is
-        quantized), or what the file says.
+        quantized), or what the file says. Raises GraphError where that is not as long.
         """
         for value in self.graph.values:
             if value.is_variable and value in self._contents:
-                raw = value.buffer.data if value.buffer is not None else None
-                array = self._contents[value]
-                if raw is None or not len(raw):
-                    array[...] = padding_value(value)
-                else:
-                    array.reshape(-1).view(np.uint8)[:] = raw
+                _reset(value, self._contents[value])
 
     def run(self) -> None:
         """Run every step."""
@@ -336,6 +331,19 @@ class Plan:
 def _result_bytes(op: Op) -> int:
     """Bytes of an operator's results, with 1 for every extent that is not known."""
     return sum(array_bytes(v.dtype, element_count(v.dims)) or 0 for v in op.results)
+
+
+def _reset(value: Value, array: Array) -> None:
+    raw = value.buffer.data if value.buffer is not None else None
+    if raw is None or not len(raw):
+        array[...] = padding_value(value)
+        return
+    if len(raw) != array.nbytes:
+        raise GraphError(
+            f"variable {value.name!r} begins with {len(raw)} bytes, "
+            f"{shape_text(array.shape)} of {array.dtype} takes {array.nbytes}"
+        )
+    array.reshape(-1).view(np.uint8)[:] = raw
 
 
 def _refuse_without_contents(ops: Sequence[Op], contents: Mapping[Value, Array]) -> None:

@@ -92,7 +92,9 @@ def _extents(value: Value, path: str) -> Iterator[Finding]:
 
 
 def _buffer(value: Value, path: str) -> Iterator[Finding]:
-    if value.sparsity is not None or value.buffer is None or not len(value.buffer):
+    if value.buffer is None or not len(value.buffer):
+        return
+    if value.sparsity is not None and not value.is_variable:  # only constants may leave zeros out
         return
     wanted = byte_count(value.dtype, element_count(value.dims))
     if wanted is not None and wanted != len(value.buffer):

@@ -11,7 +11,7 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import outputs_of
-from luciole.ir import Array, Graph, Model, TensorType, Value
+from luciole.ir import Array, Graph, GraphError, Model, TensorType, Value
 from luciole.ir.ops.elementwise_binary import Add
 from tests.support import data_path
 
@@ -117,6 +117,20 @@ def test_a_resize_begins_anew() -> None:
     interpreter.set_tensor(1, np.full((1, 3), 7, np.float32))
     interpreter.run(np.ones((2, 3), np.float32))
     np.testing.assert_array_equal(interpreter.run(x)["y"], x)
+
+
+def test_a_resize_refuses_a_variable_whose_first_contents_do_not_fit_any_more() -> None:
+    model = stateful(np.array([[1, 2, 3]], np.float32))
+    model.graph.inputs.append(model.graph.values[1])
+    interpreter = Interpreter(model)
+    interpreter.resize_tensor_input(1, (2, 3))
+    for _ in range(2):
+        with pytest.raises(GraphError, match=r"variable 'state' begins with 12 bytes, \[2,3\] of"):
+            interpreter.allocate_tensors()
+    interpreter.resize_tensor_input(1, (1, 3))
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    assert interpreter.get_tensor(2).tolist() == [[1, 2, 3]]
 
 
 def test_reset_before_run_needs_no_memory() -> None:
