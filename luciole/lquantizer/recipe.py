@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from fnmatch import translate
 from pathlib import Path
 from typing import Any
 
+from luciole.ir.json_text import parse_json
 from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
 from luciole.lquantizer.errors import QuantizeError
 
@@ -84,7 +84,7 @@ class Recipe:
     def read(cls, path: Path, default: Choice) -> Recipe:
         """A recipe file. Raises QuantizeError that says what was not understood."""
         try:
-            content = json.loads(path.read_text())
+            content = parse_json(path.read_text())
         except OSError as error:
             raise QuantizeError(f"recipe {path}: {error.strerror or error}") from None
         except ValueError as error:
@@ -141,7 +141,7 @@ def _pattern(entry: dict[str, Any]) -> re.Pattern[str]:
         return re.compile(translate(value))
     try:
         return re.compile(value)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise QuantizeError(f"recipe: regex {value!r}: {error}") from None
 
 

@@ -135,6 +135,10 @@ def test_parse_refuses_a_recipe(content: Any, sentence: str) -> None:
         ({"name": ["a"]}, "recipe: name is ['a'], text is needed"),
         ({"pattern": None}, "recipe: pattern is None, text is needed"),
         ({"regex": "("}, "recipe: regex '(': "),
+        (
+            {"regex": "a{99999999999}"},
+            "recipe: regex 'a{99999999999}': the repetition",
+        ),
         ({"name": "a", "skip": 1}, "recipe: skip is 1, bool is needed"),
         ({"name": "a", "weight_bits": 8}, "weight bits are 8: 1 to 4 are possible"),
     ],
@@ -146,7 +150,13 @@ def test_parse_refuses_a_rule(entry: Any, sentence: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(None, "No such file"), (b"{", "not JSON"), (b"\xff\xfe\x00", "not JSON"), (b"", "not JSON")],
+    [
+        (None, "No such file"),
+        (b"{", "not JSON"),
+        (b"\xff\xfe\x00", "not JSON"),
+        (b"", "not JSON"),
+        (b"[" * 100_000, "not JSON: lists or objects are nested more than 100 deep"),
+    ],
 )
 def test_read_refuses_a_file_that_is_no_json(
     tmp_path: Path, content: bytes | None, sentence: str

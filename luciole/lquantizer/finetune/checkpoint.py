@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from luciole.ir import Array, LucioleError, Model
+from luciole.ir.json_text import parse_json
 from luciole.lquantizer.finetune.settings import Epoch
 
 VERSION = 1
@@ -89,7 +90,7 @@ def load(path: Path, identity: dict[str, str]) -> State:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        information = json.loads(str(arrays.pop(_INFORMATION)))
+        information = parse_json(str(arrays.pop(_INFORMATION)))
         found = information["version"]
         history = [Epoch(**epoch) for epoch in information["history"]]
         best_epoch = int(information["best_epoch"])

@@ -6,12 +6,13 @@ They come from the model, from the quantizer's report, from ``circle-bench --jso
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from luciole.ir import LucioleError
+from luciole.ir.json_text import parse_json
 from luciole.ir.text_common import one_line
 from luciole.tools.view.levels import InputHistogram
 from luciole.tools.view.text import rounded, shown_name
@@ -66,7 +67,7 @@ def add(figures: Figures, more: Figures) -> None:
 def read_json(path: str) -> Any:
     """A JSON file. Raises LucioleError that names it when it cannot be read or is none."""
     try:
-        return json.loads(Path(path).read_bytes())
+        return parse_json(Path(path).read_bytes())
     except OSError as error:
         raise LucioleError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
@@ -87,10 +88,17 @@ def report_histograms(content: Any, path: str) -> dict[str, InputHistogram]:
     for row in _rows(content, path, "layers", "a quantizer's report"):
         given = row.get("input_histogram")
         if isinstance(given, Mapping) and {"low", "high", "counts"} <= given.keys():
-            counts = [int(c) for c in given["counts"]]
-            low, high = float(given["low"]), float(given["high"])
-            found[str(row["name"])] = InputHistogram(low, high, counts, "the quantizer's report")
+            found[str(row["name"])] = _histogram(given, path)
     return found
+
+
+def _histogram(given: Mapping[str, Any], path: str) -> InputHistogram:
+    low, high, counts = (given[key] for key in ("low", "high", "counts"))
+    numbers: list[Any] = [low, high, *counts] if isinstance(counts, list) else []
+    if not numbers or not all(_is_number(n) and math.isfinite(n) for n in numbers):
+        raise LucioleError(f"{path}: an input_histogram has finite low, high and a list of counts")
+    counts = [int(count) for count in counts]
+    return InputHistogram(float(low), float(high), counts, "the quantizer's report")
 
 
 def report_notes(content: Any, path: str) -> dict[str, str]:

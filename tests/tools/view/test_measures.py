@@ -102,6 +102,22 @@ def test_reading_figures_refuses_other_files(
     assert sentence in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"low": "a", "high": 2, "counts": [1]},
+        {"low": 0, "high": None, "counts": [1]},
+        {"low": 0, "high": 2, "counts": ["z"]},
+        {"low": 0, "high": 2, "counts": 5},
+        {"low": float("nan"), "high": float("inf"), "counts": [1]},
+    ],
+)
+def test_reading_histograms_refuses_what_is_no_number(given: Json) -> None:
+    content = {"layers": [{"name": "fc1", "input_histogram": given}]}
+    with pytest.raises(LucioleError, match=r"x\.json: an input_histogram has finite low, high and"):
+        measures.report_histograms(content, "x.json")
+
+
 def test_reading_json_refuses_what_is_none_and_what_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     with pytest.raises(LucioleError, match=r"x\.json: No such file"):
