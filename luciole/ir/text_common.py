@@ -14,6 +14,7 @@ from luciole.ir.op import Op, UnknownOp
 from luciole.ir.value import Buffer, Value
 from luciole.schema import opcodes
 from luciole.schema.enums import BuiltinOperator
+from luciole.schema.printable import printable
 from luciole.schema.table import Table
 from luciole.schema.tables import Int32Vector, Uint8Vector, Uint16Vector
 
@@ -79,14 +80,8 @@ def utf8(text: str) -> str:
 
 
 def one_line(text: str, longest: int = LONGEST_NAME) -> str:
-    """A text that stays on its line whatever it holds, cut off after so many characters.
-
-    Characters that print stand as they are; all others (control characters, line separators, marks
-    that turn the writing direction, bytes that are no UTF-8) as Python escapes.
-    """
-    shown = text[:longest]
-    if not shown.isprintable():
-        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in utf8(shown))
+    """A text that stays on its line whatever it holds, cut off after so many characters."""
+    shown = printable(utf8(text[:longest]))
     return shown if len(text) <= longest else f"{shown}... ({len(text)} characters)"
 
 

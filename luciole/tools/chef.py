@@ -77,7 +77,7 @@ def _cook(arguments: argparse.Namespace) -> int:
         )
         return FINE
     listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-    print(f"{arguments.output}: {console.size_text(size)}, {listed or 'no operators'}")
+    console.show(f"{arguments.output}: {console.size_text(size)}, {listed or 'no operators'}")
     return FINE
 
 
@@ -118,11 +118,11 @@ def _reverse(arguments: argparse.Namespace) -> int:
         console.print_json({"output": arguments.output, "recipe": text, "notes": recipe.notes})
         return FINE
     if arguments.output is None:
-        print(recipe.text, end="")
+        sys.stdout.write(recipe.text)  # its texts are escaped
         return FINE
     operands = sum(len(graph.values) for graph in model.graphs)
     operations = sum(len(graph.ops) for graph in model.graphs)
-    print(f"{arguments.output}: {operands} operands, {operations} operations")
+    console.show(f"{arguments.output}: {operands} operands, {operations} operations")
     return FINE
 
 

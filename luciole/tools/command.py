@@ -11,6 +11,8 @@ from typing import NoReturn
 
 import luciole
 from luciole.schema.errors import LucioleError
+from luciole.schema.printable import printable
+from luciole.tools import console
 
 FINE, FAILED, WRONG_USAGE, UNSUPPORTED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -23,7 +25,7 @@ class _Parser(argparse.ArgumentParser):
     """Says in one line what is wrong, as every error is said, and does not repeat its usage."""
 
     def error(self, message: str) -> NoReturn:
-        line = " ".join(message.split())
+        line = printable(" ".join(message.split()))
         self.exit(WRONG_USAGE, f"luciole: error: {line} ({self.prog} --help says more)\n")
 
 
@@ -83,12 +85,12 @@ def run_program(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:
-        print("luciole: interrupted", file=sys.stderr)
+        console.say("luciole: interrupted")
         return INTERRUPTED
     except Exception as error:
         if debug:
             raise
-        print(f"luciole: error: {_one_line(error)}", file=sys.stderr)
+        console.say(f"luciole: error: {_one_line(error)}")
         return _exit_code(error)
 
 

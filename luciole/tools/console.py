@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from luciole.schema.printable import printable
+
 _SHORTEST_NAME, _LONGEST_NAME = 12, 60
 
 Advance = Callable[[int], None]
@@ -23,11 +25,12 @@ def print_table(
 
     ``styles`` are rich's names of colours for columns by their number.
     """
+    rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _print_rich(rows, title, styles or {})
         return
     if title:
-        print(title)
+        show(title)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print(
@@ -40,7 +43,7 @@ def _print_rich(rows: Sequence[Sequence[str]], title: str, styles: Mapping[int, 
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=title or None, title_justify="left")
+    table = Table(title=escape(printable(title)) or None, title_justify="left")
     for index, heading in enumerate(rows[0]):
         table.add_column(escape(heading), style=styles.get(index))
     for row in rows[1:]:
@@ -68,9 +71,14 @@ def _finite(content: Any) -> Any:
     return content
 
 
+def show(line: str = "") -> None:
+    """A line of results, on standard output, whatever is in the names that it holds."""
+    print(printable(line))
+
+
 def say(line: str) -> None:
     """A message for people, on standard error, so that it never mixes with results."""
-    print(line, file=sys.stderr)
+    print(printable(line), file=sys.stderr)
 
 
 @contextmanager
@@ -80,6 +88,7 @@ def tracked(quiet: bool = False) -> Iterator[Track]:
         yield lambda what, total: lambda done: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -97,7 +106,7 @@ def tracked(quiet: bool = False) -> Iterator[Track]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
 
         def track(what: str, total: int) -> Advance:
-            task = progress.add_task(what, total=total)
+            task = progress.add_task(escape(printable(what)), total=total)
             return lambda done: progress.advance(task, done)
 
         yield track
@@ -112,6 +121,7 @@ def size_text(count: int) -> str:
 
 def shortened(name: str, width: int) -> str:
     """A name in a table: of a long one its end, which tells names apart."""
+    name = printable(name)
     return name if len(name) <= width else f"...{name[3 - width :]}"
 
 

@@ -195,7 +195,9 @@ def _print(subject: Subject, rows: Sequence[dict[str, Any]], files: Sequence[Pat
         )
     learned = f"levels learned from {subject.calibration.count} unlabelled records"
     console.print_table(table, f"{subject.name}: {subject.test.count} test records, {learned}")
-    print("\nwritten:")
+    console.show()
+    console.show("written:")
     for file in files:
-        print(f"  {file}")
-    print(f"\nlook inside:  circle-view {files[0]} {files[-1]}")
+        console.show(f"  {file}")
+    console.show()
+    console.show(f"look inside:  circle-view {files[0]} {files[-1]}")

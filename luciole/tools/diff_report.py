@@ -80,10 +80,10 @@ def print_report(found: Comparison, by: str, in_order: bool, top: int | None) ->
     layers = found.layers if in_order else sorted(found.layers, key=lambda e: -_size(e, by))
     shown = layers if top is None else layers[:top]
     left_out = f", the {len(shown)} worst" if len(shown) < len(layers) else ""
-    print(f"{len(layers)} layers over {found.records} records{left_out}")
+    console.show(f"{len(layers)} layers over {found.records} records{left_out}")
     if shown:
         console.print_table(console.fitted(_layer_rows(shown, by)), styles=_STYLES)
-    print()
+    console.show()
     console.print_table(console.fitted(_output_rows(found.outputs)))
     _print_unmatched(found.unmatched)
 
@@ -143,7 +143,7 @@ def _print_unmatched(unmatched: tuple[list[str], list[str]]) -> None:
         if names:
             listed = ", ".join(console.shortened(name, 40) for name in names[:3])
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            print(f"only in the {which} model: {listed}{more}")
+            console.show(f"only in the {which} model: {listed}{more}")
 
 
 def _bar(share: float, width: int) -> str:

@@ -72,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
         console.print_json(text.describe(model, arguments.model, dialect))
         return FINE
     for line in text.dump_lines(model, arguments.model, dialect):
-        print(line)
+        console.show(line)
     return FINE
 
 
@@ -93,7 +93,7 @@ def _view(model: Model, arguments: argparse.Namespace) -> int:
         console.print_table(rows.table)
     else:
         for line in rows.lines:
-            print(line)
+            console.show(line)
     return FINE
 
 
@@ -115,5 +115,6 @@ def _tensors(model: Model, arguments: argparse.Namespace) -> int:
     if arguments.json:
         console.print_json(report)
     else:
-        print(line)
+        for part in line.split("\n"):
+            console.show(part)
     return FINE

@@ -131,11 +131,11 @@ def print_summary(found: Summary) -> None:
         "operators": str(operators),
     }
     for name, text in rows.items():
-        print(f"{name:<11} {text}")
-    print()
+        console.show(f"{name:<11} {text}")
+    console.show()
     console.print_table(_kind_rows(found.kinds))
     if found.layers:
-        print()
+        console.show()
         wide = console.columns() >= _WIDE
         console.print_table(console.fitted(_layer_rows(found.layers, wide)))
 

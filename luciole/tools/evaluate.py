@@ -134,12 +134,12 @@ def _print(
         classes = None if confusion is None else [asdict(c) for c in class_figures(confusion)]
         console.print_json({**figures, "confusion": matrix, "classes": classes})
         return
-    print(f"records    {figures['records']}")
+    console.show(f"records    {figures['records']}")
     if figures["top1"] is not None:
-        print(f"top-1      {100 * figures['top1']:.2f} %")
+        console.show(f"top-1      {100 * figures['top1']:.2f} %")
     if figures["agreement"] is not None:
-        print(f"agreement  {100 * figures['agreement']:.2f} % with {arguments.against}")
-    print(f"time       {figures['seconds']:.2f} s")
+        console.show(f"agreement  {100 * figures['agreement']:.2f} % with {arguments.against}")
+    console.show(f"time       {figures['seconds']:.2f} s")
     if arguments.per_class:
         _print_classes(confusion)
 
@@ -153,5 +153,5 @@ def _print_classes(confusion: NDArray[np.int64] | None) -> None:
             f"from 0 to {MOST_CLASSES - 1}"
         )
         return
-    print()
+    console.show()
     console.print_table(class_rows(confusion))

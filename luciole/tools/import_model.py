@@ -46,5 +46,5 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         return FINE
     listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-    print(f"{arguments.output}: {console.size_text(size)}, {listed}")
+    console.show(f"{arguments.output}: {console.size_text(size)}, {listed}")
     return FINE

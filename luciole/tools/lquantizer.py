@@ -281,9 +281,9 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
     console.print_table(console.fitted(report.rows()), title)
     for why, names in report.left_alone().items():
         shown = [console.shortened(name, _LONGEST_NAME) for name in names]
-        print(f"left alone, {why}: {', '.join(shown)}")
+        console.show(f"left alone, {why}: {', '.join(shown)}")
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
-    print(f"{arguments.output_model}: {before} -> {after} in {report.seconds:.1f} s")
+    console.show(f"{arguments.output_model}: {before} -> {after} in {report.seconds:.1f} s")
 
 
 def _option_rows(report: Report) -> list[tuple[str, ...]]:

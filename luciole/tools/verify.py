@@ -31,10 +31,10 @@ def _run(arguments: argparse.Namespace) -> int:
         console.print_json({"model": arguments.model, "valid": not failed, "findings": listed})
         return FAILED if failed else FINE
     for finding in findings:
-        print(finding)
+        console.show(str(finding))
     operators = sum(len(graph.ops) for graph in model.graphs)
     verdict = "has errors" if failed else "is valid"
-    print(
+    console.show(
         f"{arguments.model} {verdict}: {len(model.graphs)} graphs, "
         f"{operators} operators, {len(findings)} findings"
     )

@@ -54,8 +54,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         console.print_json(figures)
         return FINE
-    print(f"compiled  {figures['compiled']} kernels in {figures['seconds']:.1f} s")
-    print(f"cache     {kernels} kernels, {console.size_text(size)}, in {figures['folder']}")
+    console.show(f"compiled  {figures['compiled']} kernels in {figures['seconds']:.1f} s")
+    console.show(f"cache     {kernels} kernels, {console.size_text(size)}, in {figures['folder']}")
     return FINE
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from luciole.tools.bench.compare import FIRST, Contender, largest_difference
 from luciole.tools.bench.operators import OperatorTime, by_kind
 from luciole.tools.bench.report import Report
-from luciole.tools.console import columns, fitted, print_table, size_text, time_text
+from luciole.tools.console import columns, fitted, print_table, show, size_text, time_text
 from luciole.tools.machine import machine_text
 
 TOP = 10
@@ -18,14 +18,15 @@ Rows = list[tuple[str, ...]]
 def print_report(report: Report) -> None:
     """Everything, in the order in which ``benchmark_model`` prints it, comparisons last."""
     _print_facts(report)
-    print()
+    show()
     print_table(_time_rows(report.ours), "time of a run")
     if report.operators:
         _print_operators(report.operators)
     if report.peers:
         _print_comparison(report)
-    print()
-    print(textwrap.fill(machine_text(report.machine, _threads(report)), columns()))
+    show()
+    for line in textwrap.wrap(machine_text(report.machine, _threads(report)), columns()):
+        show(line)
 
 
 def _threads(report: Report) -> str:
@@ -35,17 +36,17 @@ def _threads(report: Report) -> str:
 def _print_facts(report: Report) -> None:
     runtime, ours = report.runtime, report.ours
     operators = len(runtime.plan.steps)
-    print(f"{runtime.name}: {size_text(ours.bytes)}, {operators} operators, {_threads(report)}")
+    show(f"{runtime.name}: {size_text(ours.bytes)}, {operators} operators, {_threads(report)}")
     names = ("import", "load", "compile", FIRST)
     start = ", ".join(f"{name} {time_text(1000 * report.milliseconds(name))}" for name in names)
     built = runtime.kernels_compiled
-    print(f"start     {start}")
-    print(f"kernels   {f'{built} compiled, cached from now on' if built else 'all cached'}")
+    show(f"start     {start}")
+    show(f"kernels   {f'{built} compiled, cached from now on' if built else 'all cached'}")
     arena = size_text(runtime.interpreter.arena_bytes)
     constants = size_text(runtime.interpreter.constant_bytes)
     peak = size_text(report.peak_rss_bytes)
-    print(f"memory    arena {arena}, constants {constants}, whole process {peak} at most")
-    print(f"checksum  {ours.checksum} (CRC-32 of the outputs of the first inputs)")
+    show(f"memory    arena {arena}, constants {constants}, whole process {peak} at most")
+    show(f"checksum  {ours.checksum} (CRC-32 of the outputs of the first inputs)")
 
 
 def _time_rows(ours: Contender) -> Rows:
@@ -58,18 +59,18 @@ def _time_rows(ours: Contender) -> Rows:
 
 
 def _print_operators(operators: Sequence[OperatorTime]) -> None:
-    print()
+    show()
     print_table(_operator_rows(operators), "operators in execution order")
     if len(operators) > TOP:
         slowest = sorted(operators, key=lambda operator: -operator.median_us)[:TOP]
-        print()
+        show()
         print_table(_operator_rows(slowest, running=True), f"the {TOP} that take longest")
     rows: Rows = [("kind", "count", "time", "%", "cdf %")]
     rows += [
         (k.kind, str(k.count), time_text(k.median_us), _percent(k.share), _percent(k.cumulative))
         for k in by_kind(operators)
     ]
-    print()
+    show()
     print_table(rows, "kinds of operators")
 
 
@@ -100,12 +101,12 @@ def _percent(share: float) -> str:
 def _print_comparison(report: Report) -> None:
     """The three tables of a comparison: size, accuracy where there are labels, time."""
     ours = report.ours
-    print()
+    show()
     print_table(_size_rows(report.contenders, ours), "size")
     if ours.top1 is not None:
-        print()
+        show()
         print_table(_accuracy_rows(report.contenders), "accuracy")
-    print()
+    show()
     print_table(_ratio_rows(report.contenders, ours), "time, medians of interleaved samples")
 
 

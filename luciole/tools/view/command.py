@@ -230,7 +230,7 @@ def _write(path: str, document: dict[str, Any], blobs: Blobs) -> None:
     else:
         content = html(document, blobs.embedded())
     write_file(path, content)
-    print(f"{path}: {console.size_text(len(content.encode()))}")
+    console.show(f"{path}: {console.size_text(len(content.encode()))}")
 
 
 def _serve(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs) -> int:

@@ -1,0 +1,14 @@
+"""Texts of strangers on a terminal."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    """A text that stays on its line and does nothing to a terminal.
+
+    Characters that print stand as they are; all others (control characters, line separators, marks
+    that turn the writing direction, bytes that are no UTF-8) as Python escapes.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
