@@ -8,6 +8,7 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.ir.dtypes import NUMPY
+from luciole.kernels.integers.fixed_point import is_affine, per_tensor
 
 AFFINE = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -15,13 +16,13 @@ AFFINE = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 def padding_value(value: Value) -> int:
     """What stands for 0 in a tensor: its zero point where it is quantized, else 0.
 
-    Raises LucioleError for a zero point that the element type does not hold.
+    Raises LucioleError for several scales, and for a zero point that the element type does not
+    hold.
     """
-    found = value.quantization
-    points = None if found is None else found.zero_point
-    if value.dtype not in AFFINE or points is None or not len(points):
+    if value.dtype not in AFFINE or not is_affine(value):
         return 0
-    limits, point = np.iinfo(NUMPY[value.dtype]), int(points[0])
+    limits = np.iinfo(NUMPY[value.dtype])
+    _, point = per_tensor(value, f"tensor {value.name!r}")
     if not limits.min <= point <= limits.max:
         raise LucioleError(f"tensor {value.name!r} has zero point {point}, no {value.dtype.name}")
     return point

@@ -6,12 +6,11 @@ from types import EllipsisType
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir import Array, TensorType
 from luciole.ir.ops.pad import Pad, PadV2, padding_pairs
 from luciole.ir.rules import agree
 from luciole.kernels import moves
-from luciole.kernels.borders import inside, slabs
-from luciole.kernels.integers.fixed_point import is_affine, per_tensor
+from luciole.kernels.borders import inside, padding_value, slabs
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.sizes import affordable
 
@@ -29,18 +28,8 @@ TYPES = (
 
 @reference(Pad, *TYPES)
 def pad(op: Pad, x: Array, paddings: Array) -> Array:
-    """Zeros, with the operand inside."""
-    return _padded(op, x, paddings, _zero(op, x))
-
-
-def _zero(op: Pad, like: Array) -> Array:
-    """What stands for 0: the zero point of a quantized result."""
-    is_small = like.dtype.kind in "iu" and like.itemsize <= 2
-    zero_point = per_tensor(op.output, "the result")[1] if is_small and is_affine(op.output) else 0
-    limits = np.iinfo(like.dtype if is_small else np.int64)
-    if not limits.min <= zero_point <= limits.max:
-        raise LucioleError(f"the result's zero point is {zero_point}, no {like.dtype}")
-    return np.full((), zero_point, like.dtype)
+    """Zeros (the zero point where it is quantized), with the operand inside."""
+    return _padded(op, x, paddings, np.array(padding_value(op.output), x.dtype))
 
 
 @reference(PadV2, *TYPES)
@@ -61,8 +50,8 @@ def _padded(op: Pad | PadV2, x: Array, paddings: Array, value: Array) -> Array:
 @native(Pad, *TYPES)
 def build_pad(op: Pad, context: Context) -> NativeStep | None:
     """The operand, and slabs of zeros around it."""
-    zero = accepted(_zero, op, context.results[0])
-    return None if zero is None else _step(op, context, zero)
+    zero = accepted(padding_value, op.output)
+    return None if zero is None else _step(op, context, np.array(zero, context.results[0].dtype))
 
 
 @native(PadV2, *TYPES)

@@ -112,8 +112,15 @@ def test_quantized_tensors_are_padded_with_their_zero_point(
     check_compiled(Pad, given, (1,), affine=[grid], results=[grid])
 
 
-def test_pad_refuses_a_zero_point_that_cannot_be_stored() -> None:
-    given, grid = arrays(Pad, X.astype(np.int8), PADDINGS[0]), Affine(0.1, 200)
-    with pytest.raises(LucioleError, match="the result's zero point is 200, no int8"):
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        (Affine(0.1, 200), "tensor 'y0' has zero point 200, no INT8"),
+        (Affine([0.1] * 4, [0] * 4, 2), "tensor 'y0' has 4 scales; one is needed"),
+    ],
+)
+def test_pad_refuses_zero_points_that_stand_for_no_border(grid: Affine, message: str) -> None:
+    given = arrays(Pad, X.astype(np.int8), PADDINGS[0])
+    with pytest.raises(LucioleError, match=message):
         run_reference(Pad, given, (1,), affine=[grid], results=[grid])
     assert declines(Pad, given, (1,), affine=[grid], results=[grid])

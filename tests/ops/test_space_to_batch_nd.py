@@ -69,10 +69,19 @@ def test_quantized_padding_is_the_zero_point_as_in_litert(dtype: DTypeLike) -> N
     assert (ours == 7).sum() > 6
 
 
-def test_space_to_batch_refuses_a_zero_point_that_is_no_number_of_the_type() -> None:
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        (Affine(0.5, 200), "tensor 'y0' has zero point 200, no INT8"),
+        (Affine([0.5] * 2, [7, 8], 3), "tensor 'y0' has 2 scales; one is needed"),
+    ],
+)
+def test_space_to_batch_refuses_zero_points_that_stand_for_no_border(
+    grid: Affine, message: str
+) -> None:
     given = operands(*TO_BATCH[1], np.int8)
-    op = one_op(SpaceToBatchND, given, (1, 2), results=[Affine(0.5, 200)]).graph.ops[0]
-    with pytest.raises(LucioleError, match="tensor 'y0' has zero point 200, no INT8"):
+    op = one_op(SpaceToBatchND, given, (1, 2), results=[grid]).graph.ops[0]
+    with pytest.raises(LucioleError, match=message):
         registry.call(registry.find_reference(op), op, list(given))
     assert built(op, given)[0] is None
 
