@@ -72,6 +72,14 @@ def agree(name: str, a: int | None, b: int | None, *names: str) -> int | None:
     return b if a is None else a
 
 
+def check_bias(bias: Value | None, outputs: int | None) -> None:
+    """Raise ShapeError unless a convolution's bias, where there is one, has an element for each of
+    its filter's outputs.
+    """
+    if bias is not None:
+        agree("output channels", product(bias.shape), outputs, "bias", "filter")
+
+
 def by_axis(shapes: Sequence[Shape]) -> list[tuple[int | None, ...]]:
     """The extents of several tensors, axis by axis. Raises ShapeError unless they have one rank."""
     if not shapes:

@@ -2,7 +2,7 @@
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, Quant, attr, dtype_of, operand
-from luciole.ir.rules import agree, product, rank, window
+from luciole.ir.rules import check_bias, rank, window
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding, TensorType
 
@@ -34,8 +34,7 @@ class Conv2D(Op, code=BuiltinOperator.CONV_2D, options="Conv2DOptions"):
         n, h, w, channels = rank(self.input, "input", 4)
         o, kh, kw, depth = rank(self.filter, "filter", 4)
         check_groups(channels, depth, o)
-        if self.bias is not None:
-            agree("output channels", product(self.bias.shape), o, "bias", "filter")
+        check_bias(self.bias, o)
         out_h = window(h, kh, self.stride_h, self.dilation_h_factor, self.padding)
         out_w = window(w, kw, self.stride_w, self.dilation_w_factor, self.padding)
         return (n, out_h, out_w, o)

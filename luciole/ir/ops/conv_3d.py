@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from luciole.ir.op import Op, Quant, attr, dtype_of, operand
-from luciole.ir.rules import agree, product, rank, window
+from luciole.ir.rules import agree, check_bias, rank, window
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
 
@@ -45,8 +45,7 @@ class Conv3D(Op, code=BuiltinOperator.CONV_3D, options="Conv3DOptions"):
         n, *extents, channels = rank(self.input, "input", 5)
         *kernel, depth, outputs = rank(self.filter, "filter", 5)
         agree("input channels", depth, channels, "filter", "input")
-        if self.bias is not None:
-            agree("output channels", product(self.bias.shape), outputs, "bias", "filter")
+        check_bias(self.bias, outputs)
         steps = zip(extents, kernel, strides(self), dilations(self), strict=True)
         return (n, *(window(*step, self.padding) for step in steps), outputs)
 

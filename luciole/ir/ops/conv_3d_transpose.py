@@ -3,7 +3,7 @@
 from luciole.ir.op import INDEX, Op, Quant, attr, dtype_of, operand
 from luciole.ir.ops.conv_3d import dilations, strides
 from luciole.ir.ops.fill import not_negative
-from luciole.ir.rules import agree, check_window, known_ints, product, rank, window
+from luciole.ir.rules import agree, check_bias, check_window, known_ints, rank, window
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
 
@@ -38,8 +38,7 @@ class Conv3DTranspose(Op, code=BuiltinOperator.CONV_3D_TRANSPOSE, options="Conv3
         n, *_, channels = rank(self.input, "input", 5)
         *kernel, outputs, depth = rank(self.filter, "filter", 5)
         agree("input channels", depth, channels, "filter", "input")
-        if self.bias is not None:
-            agree("output channels", product(self.bias.shape), outputs, "bias", "filter")
+        check_bias(self.bias, outputs)
         for extent, stride, dilation in zip(kernel, strides(self), dilations(self), strict=True):
             check_window(extent, stride, dilation)
         sizes = known_ints(self.output_shape, "output_shape", 5)

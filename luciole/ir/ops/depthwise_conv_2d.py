@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, Quant, attr, dtype_of, operand
-from luciole.ir.rules import agree, product, rank, window
+from luciole.ir.rules import agree, check_bias, product, rank, window
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
 
@@ -50,8 +50,7 @@ class DepthwiseConv2D(Op, code=BuiltinOperator.DEPTHWISE_CONV_2D, options="Depth
         one, kh, kw, outputs = rank(self.filter, "filter", 4)
         agree("first axis", one, 1, "filter", "a depthwise filter")
         check_multiple(channels, outputs)
-        if self.bias is not None:
-            agree("output channels", product(self.bias.shape), outputs, "bias", "filter")
+        check_bias(self.bias, outputs)
         out_h = window(h, kh, self.stride_h, self.dilation_h_factor, self.padding)
         out_w = window(w, kw, self.stride_w, self.dilation_w_factor, self.padding)
         return (n, out_h, out_w, outputs)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, Quant, attr, dtype_of, operand
-from luciole.ir.rules import agree, check_window, known_ints, product, rank
+from luciole.ir.rules import agree, check_bias, check_window, known_ints, rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding, TensorType
 
@@ -37,8 +37,7 @@ class TransposeConv(Op, code=BuiltinOperator.TRANSPOSE_CONV, options="TransposeC
         n, _, _, depth = rank(self.out_backprop, "out_backprop", 4)
         o, kh, kw, channels = rank(self.filter, "filter", 4)
         agree("input channels", channels, depth, "filter", "out_backprop")
-        if self.bias is not None:
-            agree("output channels", product(self.bias.shape), o, "bias", "filter")
+        check_bias(self.bias, o)
         check_window(kh, self.stride_h)
         check_window(kw, self.stride_w)
         sizes = known_ints(self.input_sizes, "input_sizes", 4)
