@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any, TypedDict
 
 import numpy as np
@@ -72,15 +73,20 @@ class Interpreter:
         if num_threads < 1:
             raise InputError(f"num_threads is {num_threads}, it must be 1 or more")
         self.model = model
-        self.graph = model.graph if graph is None else graph
         self._memory_limit = memory_limit
-        # a second run would move the state on, so a model with state keeps everything
-        self._keep = keep_tensors or _has_state(self.graph)
-        self._ran = False
+        self._keep_always = keep_tensors
         self._crew = Crew(num_threads) if num_threads > 1 else None
         self._caller = Caller(loop_limit)
+        self._begin(model.graph if graph is None else graph)
+
+    def _begin(self, graph: Graph) -> None:
+        """Take a graph of the model to run, of which nothing is settled yet."""
+        self.graph = graph
+        # a second run would move the state on, so a graph with state keeps everything
+        self._keep = self._keep_always or _has_state(graph)
+        self._ran = False
         self._siblings: dict[Graph, Interpreter] = {}
-        self._shapes: dict[Value, tuple[int, ...]] = {v: v.dims for v in self.graph.inputs}
+        self._shapes: dict[Value, tuple[int, ...]] = {v: v.dims for v in graph.inputs}
         self._plan: Plan | None = None
         self._places: dict[int, Array] = {}
         self._observers: list[Observer] = []
@@ -245,12 +251,12 @@ class Interpreter:
         return SignatureRunner(self._of(signature.graph), signature)
 
     def _of(self, graph: Graph) -> Interpreter:
-        """What runs a graph of the model with this interpreter's variables."""
+        """What runs a graph of the model with this interpreter's variables and settings."""
         if graph is self.graph:
             return self
         if graph not in self._siblings:
-            sibling = Interpreter(self.model, memory_limit=self._memory_limit, graph=graph)
-            sibling._crew, sibling._caller = self._crew, self._caller
+            sibling = copy(self)  # with the same variables, threads and limits
+            sibling._begin(graph)
             self._siblings[graph] = sibling
         return self._siblings[graph]
 

@@ -8,7 +8,8 @@ import pytest
 from luciole.interpreter import Interpreter, Plan
 from luciole.interpreter.lifetimes import Lifetime, lifetimes, shared_places
 from luciole.interpreter.memory import MemoryLimitError, allocate
-from luciole.ir import Graph, Model, TensorType, Value
+from luciole.interpreter.signature_runner import SignatureRunner
+from luciole.ir import Graph, Model, Signature, TensorType, Value
 from luciole.ir.ops.activations import Relu, Tanh
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.reshape import Reshape
@@ -99,6 +100,22 @@ def test_a_chain_needs_memory_for_its_input_and_two_tensors() -> None:
     kept = Interpreter(chain(12), keep_tensors=True)
     kept.allocate_tensors()
     assert kept.arena_bytes == 13 * BLOCK
+
+
+def test_graphs_of_signatures_keep_their_tensors_where_the_interpreter_does() -> None:
+    model, x = chain(12), random(0, BLOCK // 4)
+    graph, other = model.graph, model.add_graph(Graph("other"))
+    ends = [("x", graph.inputs[0])], [("y", graph.outputs[0])]
+    model.signatures = [Signature("chain", graph, *ends)]
+    assert runner(model, other, keep_tensors=False)(x=x).keys() == {"y"}
+    with pytest.raises(MemoryLimitError, match="needs memory beyond the limit"):
+        runner(model, other, keep_tensors=True)(x=x)
+
+
+def runner(model: Model, graph: Graph, *, keep_tensors: bool) -> SignatureRunner:
+    """That of the only signature, from an interpreter of another graph with room for 4 tensors."""
+    interpreter = Interpreter(model, graph=graph, memory_limit=4 * BLOCK, keep_tensors=keep_tensors)
+    return interpreter.get_signature_runner()
 
 
 def test_every_tensor_can_be_read_all_the_same() -> None:
