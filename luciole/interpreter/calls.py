@@ -10,7 +10,7 @@ import numpy as np
 from luciole.ir import Array, Graph, LucioleError, Op, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import compatible, shape_text
-from luciole.kernels.registry import Reference, Stateful
+from luciole.kernels.registry import Calls, Reference, Stateful
 from luciole.kernels.state import State
 
 if TYPE_CHECKING:
@@ -59,13 +59,14 @@ class Caller:
         for plans in self._called.values():
             yield from plans.values()
 
-    def _drive(self, calls: Generator[Any, Any, Any], make_plan: MakePlan) -> Any:
+    def _drive(self, calls: Calls, make_plan: MakePlan) -> tuple[Array, ...]:
         returned: tuple[Array, ...] | None = None
         while True:
             try:
-                graph, arguments = calls.send(returned)
+                graph, arguments = next(calls) if returned is None else calls.send(returned)
             except StopIteration as end:
-                return end.value
+                results: tuple[Array, ...] = end.value
+                return results
             returned = self._call(graph, arguments, make_plan)
 
     def _call(

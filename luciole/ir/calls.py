@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
+from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError, ShapeError
 from luciole.ir.graph import Graph
 from luciole.ir.passes.infer_shapes import infer_op
@@ -25,10 +26,10 @@ round again for all that those around them try.
 
 
 class Call(NamedTuple):
-    """A request to run another graph of the model: the arrays or values that its inputs become."""
+    """A request to run another graph of the model: the arrays that its inputs become."""
 
     graph: Graph
-    arguments: tuple[object, ...]
+    arguments: tuple[Array, ...]
 
 
 class Extent(NamedTuple):
