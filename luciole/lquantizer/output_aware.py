@@ -75,13 +75,13 @@ def fit_codes(
     """
     coded = Coded(start.code.copy(), start.basis, start.offset, weights)
     sequence = np.argsort(-np.diag(h))
-    coded.code = _round(h, weights, _Levels.of(coded), sequence)
+    coded.code = rounded(h, weights, coded, sequence)
     for left in reversed(range(rounds)):
         for _ in range(_PASSES):
-            if not _descend(h, weights, coded, sequence):
+            if not descend(h, weights, coded, sequence):
                 break
         if left:
-            _move_bases(h, weights, coded, offset)
+            move_bases(h, weights, coded, offset)
     return coded
 
 
@@ -108,10 +108,13 @@ def _blocks(sequence: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
         yield sequence[begin : begin + _BLOCK]
 
 
-def _round(
-    h: Matrix, weights: Matrix, levels: _Levels, sequence: NDArray[np.intp]
+def rounded(
+    h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Round inputs in order, each error spread over the inputs still to come."""
+    """The code numbers [n, o] of weights [n, o] that are rounded to the levels of ``coded`` input
+    by input, in the order of ``sequence`` [n], each error spread over the inputs still to come.
+    """
+    levels = _Levels.of(coded)
     ordered = h[np.ix_(sequence, sequence)].astype(np.float64)
     inverse = np.linalg.inv(ordered)
     upper = np.linalg.cholesky((inverse + inverse.T) / 2).T.astype(np.float32)
@@ -128,7 +131,7 @@ def _round(
     return found
 
 
-def _descend(h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]) -> bool:
+def descend(h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]) -> bool:
     """Give each weight in turn its best code, the others held; returns whether any changed."""
     levels = _Levels.of(coded)
     values = coded.values()
@@ -149,7 +152,7 @@ def _descend(h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp
     return changed
 
 
-def _move_bases(h: Matrix, weights: Matrix, coded: Coded, offset: bool) -> None:
+def move_bases(h: Matrix, weights: Matrix, coded: Coded, offset: bool) -> None:
     """The best bases and offsets for the present codes: (B^T H B) a = B^T H w."""
     bits = coded.basis.shape[1]
     signs = codes.sign_codes(bits)[coded.code].astype(np.float32)

@@ -10,12 +10,11 @@ import pytest
 from luciole.ir import Array, codes
 from luciole.lquantizer.output_aware import (
     Coded,
-    _descend,
-    _Levels,
-    _move_bases,
-    _round,
+    descend,
     fit_codes,
+    move_bases,
     plain_codes,
+    rounded,
 )
 
 
@@ -88,7 +87,7 @@ def test_rounding_in_blocks_is_rounding_one_by_one(inputs: int, bits: int) -> No
     h, weights = moments(inputs, damping=0.1), weights_of(inputs, 4)
     coded = plain_codes(weights, bits, False)
     sequence = np.argsort(-np.diag(h))
-    found = _round(h, weights, _Levels.of(coded), sequence)
+    found = rounded(h, weights, coded, sequence)
     wanted = unblocked(h, weights, coded, sequence)
     np.testing.assert_array_equal(
         replace(coded, code=found).values(), replace(coded, code=wanted).values()
@@ -101,7 +100,7 @@ def test_a_descent_never_raises_the_loss_and_stops_when_nothing_changes() -> Non
     sequence = np.argsort(-np.diag(h))
     losses = [loss(h, weights, coded)]
     for _ in range(100):
-        changed = _descend(h, weights, coded, sequence)
+        changed = descend(h, weights, coded, sequence)
         losses.append(loss(h, weights, coded))
         assert losses[-1] <= losses[-2] * (1 + 1e-5)
         if not changed:
@@ -114,7 +113,7 @@ def test_a_descent_never_raises_the_loss_and_stops_when_nothing_changes() -> Non
 def test_after_a_descent_no_single_code_can_be_bettered() -> None:
     h, weights = moments(12), weights_of(12, 3)
     coded = plain_codes(weights, 2, False)
-    while _descend(h, weights, coded, np.arange(12)):
+    while descend(h, weights, coded, np.arange(12)):
         pass
     best = loss(h, weights, coded)
     for place in np.ndindex(12, 3):
@@ -131,7 +130,7 @@ def test_moved_bases_solve_the_normal_equations_of_each_output(bits: int, offset
     h, weights = moments(50), weights_of(50, 4)
     coded = plain_codes(weights, bits, offset)
     before = replace(coded, code=coded.code.copy())
-    _move_bases(h, weights, coded, offset)
+    move_bases(h, weights, coded, offset)
     np.testing.assert_array_equal(coded.code, before.code)
     for o in range(4):
         b = codes.sign_codes(bits)[coded.code[:, o]]
@@ -154,7 +153,7 @@ def test_moved_bases_lower_the_loss() -> None:
     h, weights = moments(50), weights_of(50, 4)
     coded = plain_codes(weights, 2, True)
     before = loss(h, weights, coded)
-    _move_bases(h, weights, coded, True)
+    move_bases(h, weights, coded, True)
     assert loss(h, weights, coded) < before
 
 
