@@ -114,7 +114,7 @@ FROM_TENSORFLOW: dict[str, Callable[..., Any]] = {
 
 @pytest.fixture(autouse=True)
 def custom_operators(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(custom, "_FUNCTIONS", dict(FROM_TENSORFLOW))
+    monkeypatch.setattr(custom, "FUNCTIONS", dict(FROM_TENSORFLOW))
 
 
 def cooked(name: str, folder: str = "tflite") -> Model:

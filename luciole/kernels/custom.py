@@ -16,7 +16,8 @@ HINT = "luciole.custom_operator lets a function compute it"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""By code, the functions that users have given for CUSTOM operators."""
 
 
 def custom_operator(code: str) -> Callable[[F], F]:
@@ -42,7 +43,7 @@ def custom_operator(code: str) -> Callable[[F], F]:
         raise LucioleError(f"{code} needs no function: {CUSTOM_OPS[code].__name__} computes it")
 
     def register(function: F) -> F:
-        _FUNCTIONS[code] = function
+        FUNCTIONS[code] = function
         return function
 
     return register
@@ -50,7 +51,7 @@ def custom_operator(code: str) -> Callable[[F], F]:
 
 def kernel(op: UnknownOp) -> Callable[..., Any] | None:
     """The kernel of a CUSTOM operator that somebody has given a function for, else None."""
-    function = _FUNCTIONS.get(op.custom or "")
+    function = FUNCTIONS.get(op.custom or "")
     return None if function is None else partial(_compute, function)
 
 

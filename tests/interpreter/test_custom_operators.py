@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -22,12 +21,9 @@ X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
 
 
 @pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers is gone after it."""
-    before = dict(custom._FUNCTIONS)
-    yield
-    custom._FUNCTIONS.clear()
-    custom._FUNCTIONS.update(before)
+    monkeypatch.setattr(custom, "FUNCTIONS", {})
 
 
 def file_with(

@@ -19,7 +19,7 @@ from luciole.tools.bench import program as bench
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(custom, "_FUNCTIONS", {})
+    monkeypatch.setattr(custom, "FUNCTIONS", {})
 
 
 @pytest.fixture
