@@ -104,7 +104,7 @@ def _layer_rows(layers: Sequence[TensorErrors], by: str) -> list[tuple[str, ...]
             one_line(e.name),
             _kinds(e, wide),
             _percent(m.relative) if by == "relative" else _number(m.as_dict()[by]),
-            _bar(_size(e, by) / most if most > 0 else 0.0, _BAR[wide]),
+            bar(_size(e, by) / most if most > 0 else 0.0, _BAR[wide]),
             _snr(m),
             "-" if m.cosine is None else f"{m.cosine:.4f}",
         )
@@ -146,8 +146,10 @@ def _print_unmatched(unmatched: tuple[list[str], list[str]]) -> None:
             console.show(f"only in the {which} model: {listed}{more}")
 
 
-def _bar(share: float, width: int) -> str:
-    """A bar of block characters in eighths; of # where the output cannot show these."""
+def bar(share: float, width: int) -> str:
+    """A bar for a share of ``width`` characters: blocks in eighths, # where the output cannot show
+    these.
+    """
     eighths = math.ceil(share * width * 8)
     try:
         "█▏".encode(sys.stdout.encoding or "ascii")

@@ -123,8 +123,8 @@ def test_tables_fit_the_terminal(
     assert ("MPEIR" in text.splitlines()[1]) == (width >= 100)
 
 
-def test_bars_are_drawn_in_eighths(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [diff_report._bar(share, 2) for share in (0, 0.01, 0.5, 0.95, 1)] == [
+def test_bars_are_drawn_in_eighths() -> None:
+    assert [diff_report.bar(share, 2) for share in (0, 0.01, 0.5, 0.95, 1)] == [
         *("", "▏", "█", "██", "██")
     ]
 
