@@ -100,6 +100,39 @@ def _code(number: BuiltinOperator, version: int, custom: str | None = None) -> t
 
 def whole_model() -> t.Model:
     """A model file's tables with everything that a round trip must keep; also valid as TFLite."""
+    main = t.SubGraph(
+        tensors=_tensors(),
+        inputs=ints(0),
+        outputs=ints(2, 7),
+        operators=_operators(),
+        name="main",
+        debug_metadata_index=4,
+    )
+    second = t.SubGraph(tensors=[_tensor("x", ints())], inputs=ints(0), outputs=ints(0), name="2nd")
+    serve = t.SignatureDef(
+        inputs=[t.TensorMap(name="x", tensor_index=0)],
+        outputs=[t.TensorMap(name="y", tensor_index=2)],
+        signature_key="serve",
+    )
+    other = t.SignatureDef(inputs=[], outputs=[], signature_key="other", subgraph_index=1)
+    return t.Model(
+        version=3,
+        operator_codes=[
+            _code(BuiltinOperator.CUSTOM, 7, "Mine"),
+            _code(BuiltinOperator.CONV_2D, 5),
+            _code(BuiltinOperator.STABLEHLO_TRANSPOSE, 1),
+        ],
+        subgraphs=[main, second],
+        description="made by hand",
+        buffers=_buffers(),
+        metadata=[t.Metadata(name="min_runtime_version", buffer=6)],
+        metadata_buffer=ints(7),
+        signature_defs=[serve, other],
+    )
+
+
+def _tensors() -> list[t.Tensor]:
+    """The main graph's, with every kind of quantization, sparsity and type."""
     tensors = [
         _tensor("in", ints(1, 4, 4, 2), shape_signature=ints(-1, 4, 4, 2), buffer=1, has_rank=True),
         _tensor("filter", ints(2, 1, 1, 2), TensorType.INT8, buffer=2, quantization=_quantized()),
@@ -111,6 +144,7 @@ def whole_model() -> t.Model:
         _tensor("custom out", ints(2), buffer=3),
         _tensor("inner", ints(3), TensorType.INT32),
         _tensor("variant", ints(1), TensorType.VARIANT, is_variable=True),
+        _tensor("transposed", ints(2, 1, 4, 4)),
     ]
     tensors[3].quantization = t.QuantizationParameters(
         details=t.BlockwiseQuantization(scales=5, zero_points=-1, block_size=32)
@@ -119,6 +153,11 @@ def whole_model() -> t.Model:
     tensors[5].quantization = t.QuantizationParameters(
         details=t.CustomQuantization(custom=octets(1, 2, 3))
     )
+    return tensors
+
+
+def _operators() -> list[t.Operator]:
+    """The main graph's: with options in a table, in bytes, and in the second union."""
     conv = t.Operator(
         opcode_index=1,
         inputs=ints(0, 1, -1),
@@ -145,46 +184,18 @@ def whole_model() -> t.Model:
         outputs=ints(10),
         builtin_options_2=t.StablehloTransposeOptions(permutation=np.array([3, 0, 1, 2])),
     )
-    tensors.append(_tensor("transposed", ints(2, 1, 4, 4)))
-    main = t.SubGraph(
-        tensors=tensors,
-        inputs=ints(0),
-        outputs=ints(2, 7),
-        operators=[conv, custom, newer],
-        name="main",
-        debug_metadata_index=4,
-    )
-    second = t.SubGraph(tensors=[_tensor("x", ints())], inputs=ints(0), outputs=ints(0), name="2nd")
-    return t.Model(
-        version=3,
-        operator_codes=[
-            _code(BuiltinOperator.CUSTOM, 7, "Mine"),
-            _code(BuiltinOperator.CONV_2D, 5),
-            _code(BuiltinOperator.STABLEHLO_TRANSPOSE, 1),
-        ],
-        subgraphs=[main, second],
-        description="made by hand",
-        buffers=[
-            t.Buffer(),
-            t.Buffer(),
-            t.Buffer(data=octets(1, 2, 255, 254)),
-            t.Buffer(),
-            t.Buffer(data=octets(0x21, 0x43)),
-            t.Buffer(data=octets(0, 0, 128, 63, 0, 0, 0, 64)),
-            t.Buffer(data=octets(*b"1.5.0")),
-            t.Buffer(data=octets(7)),
-        ],
-        metadata=[t.Metadata(name="min_runtime_version", buffer=6)],
-        metadata_buffer=ints(7),
-        signature_defs=[
-            t.SignatureDef(
-                inputs=[t.TensorMap(name="x", tensor_index=0)],
-                outputs=[t.TensorMap(name="y", tensor_index=2)],
-                signature_key="serve",
-            ),
-            t.SignatureDef(inputs=[], outputs=[], signature_key="other", subgraph_index=1),
-        ],
-    )
+    return [conv, custom, newer]
+
+
+def _buffers() -> list[t.Buffer]:
+    contents = {
+        2: octets(1, 2, 255, 254),
+        4: octets(0x21, 0x43),
+        5: octets(0, 0, 128, 63, 0, 0, 0, 64),
+        6: octets(*b"1.5.0"),
+        7: octets(7),
+    }
+    return [t.Buffer(data=contents[i]) if i in contents else t.Buffer() for i in range(8)]
 
 
 def plain(value: Any) -> Any:
