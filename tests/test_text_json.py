@@ -18,8 +18,7 @@ from tests.text_support import (
 
 
 def test_describe_says_everything_about_a_small_model() -> None:
-    model = conv_model()
-    found = describe(model, "model.circle")
+    found = describe(conv_model(), "model.circle")
     (graph,) = found.pop("subgraphs")
     assert found == {
         "schema_version": 1,
@@ -52,6 +51,10 @@ def test_describe_says_everything_about_a_small_model() -> None:
         "inputs": [0],
         "outputs": [2],
     }
+
+
+def test_describe_says_everything_about_a_tensor() -> None:
+    (graph,) = describe(conv_model())["subgraphs"]
     assert graph["tensors"][1] == {
         "index": 1,
         "name": "kernel",
@@ -73,6 +76,10 @@ def test_describe_says_everything_about_a_small_model() -> None:
         "values": [[[[-4], [-3]], [[-2], [-1]]], [[[0], [1]], [[2], [3]]]],
     }
     assert graph["tensors"][0]["shape_signature"] == [-1, 4, 4, 1]
+
+
+def test_describe_says_everything_about_an_operator() -> None:
+    (graph,) = describe(conv_model())["subgraphs"]
     (op,) = graph["operators"]
     options = op.pop("options")
     assert op == {
