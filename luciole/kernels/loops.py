@@ -82,6 +82,20 @@ def stretched(shape: Sequence[int], to: Sequence[int], item: int = 4) -> tuple[i
     return (0,) * (len(to) - len(shape)) + moves
 
 
+def walk(z: Array, x: Array, y: Array, item: int) -> tuple[list[int], Cut]:
+    """How a kernel goes over x and y, stretched to the result z, elements of ``item`` bytes: the
+    beginning of its record, and the cut loops.
+
+    Record: result, operands, elements of a line, lines, bytes from line to line in each of the
+    three, groups of lines from and to, the loops over groups and their number; 12 numbers.
+    """
+    moves = [stretched(t.shape, z.shape, item) for t in (x, y)]
+    cut = Cut.of(collapsed(z.shape, contiguous(z.shape, item), *moves))
+    addresses = (z.ctypes.data, x.ctypes.data, y.ctypes.data)
+    groups = count(cut.around) if z.size else 0
+    return [*addresses, cut.inner[0], *cut.lines, 0, groups, *cut.described], cut
+
+
 def step(
     kernel: jit.Kernel,
     record: Sequence[int],

@@ -26,10 +26,8 @@ VECTOR = 4 * LANES
 def kernel(function: int, left: int, right: int, then: int) -> jit.Kernel:
     """The kernel of a function of ``Binary`` and one of ``Unary`` after it.
 
-    Record: result, operands, elements of a line, lines, bytes from line to line in each of the
-    three, groups of lines from and to, the loops over groups and their number, a and b. ``left``
-    and ``right`` are the bytes that an operand moves on from vector to vector: 0 where a single
-    number meets all of a line.
+    Record: as ``loops.walk`` has it, then a and b. ``left`` and ``right`` are the bytes that an
+    operand moves on from vector to vector: 0 where a single number meets all of a line.
     """
 
     @jit.kernel
@@ -88,16 +86,12 @@ def step(
     is_tanh = activation == ActivationFunctionType.TANH
     if activation not in LIMITS and not is_tanh:
         return None
-    moves = [loops.stretched(t.shape, z.shape) for t in (x, y)]
-    table = loops.collapsed(z.shape, loops.contiguous(z.shape), *moves)
-    cut = loops.Cut.of(table)
-    addresses = (z.ctypes.data, x.ctypes.data, y.ctypes.data)
-    (count, _, left, right), groups = cut.inner, loops.count(cut.around) if z.size else 0
+    record, cut = loops.walk(z, x, y, 4)
     limits = LIMITS.get(activation, (0.0, 0.0))
-    record = [*addresses, count, *cut.lines, 0, groups, *cut.described, *map(bits, limits)]
     then = Unary.TANH if is_tanh else Unary.CLAMP
-    found = kernel(int(function), VECTOR if left else 0, VECTOR if right else 0, int(then))
-    return loops.step(found, record, 8, z.size, (cut.around,))
+    left, right = (VECTOR if move else 0 for move in cut.inner[2:])
+    found = kernel(int(function), left, right, int(then))
+    return loops.step(found, [*record, *map(bits, limits)], 8, z.size, (cut.around,))
 
 
 def register(cls: type[Op], function: Binary) -> None:

@@ -14,7 +14,6 @@ from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
 from luciole.kernels import jit, loops
-from luciole.kernels.integers.quantized_pairs import walk
 from luciole.kernels.jit import Record
 from luciole.kernels.jit.conversions import Kind, integers_at
 from luciole.kernels.registry import Context, NativeStep, accepted, computed, native
@@ -27,7 +26,7 @@ LEAST_ELEMENTS = 1 << 12
 
 @cache
 def kernel(left: int, right: int) -> jit.Kernel:
-    """Record: as for ``pairs``, in bytes; the table behind the loops."""
+    """Record: as ``loops.walk`` has it, then the table."""
 
     @jit.kernel
     def look_up_pairs(r: Record) -> None:
@@ -65,7 +64,7 @@ def register(cls: type[Op], *types: TensorType) -> None:
         table = table_of(op, x.dtype) if z.size >= LEAST_ELEMENTS else None
         if table is None:
             return None
-        record, cut = walk(z, x, y)
+        record, cut = loops.walk(z, x, y, 1)
         found = kernel(*cut.inner[2:])
         return loops.step(found, [*record, table.ctypes.data], 8, z.size, (cut.around, table))
 

@@ -83,8 +83,8 @@ def scaled(x: int, multiplier: int, half: int, negative: int, bits: int) -> np.i
 def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
     """The kernel of a function of bytes of a kind.
 
-    Record: as for ``pairs``, in bytes, but for what stands behind the loops, see ``Parameters``.
-    ``left`` and ``right`` are 0 where a single number meets all of a line, else 1.
+    Record: as ``loops.walk`` has it, then the numbers of ``Parameters``. ``left`` and ``right`` are
+    0 where a single number meets all of a line, else 1.
     """
 
     @jit.kernel
@@ -179,19 +179,10 @@ def step(function: Function, context: Context, kind: int, parameters: Parameters
     assert x is not None
     assert y is not None
     z = context.results[0]
-    record, cut = walk(z, x, y)
+    record, cut = loops.walk(z, x, y, 1)
     found = kernel(int(function), kind, *cut.inner[2:])
     record += parameters.numbers
     return loops.step(found, record, 8, z.size, (cut.around, *parameters.owns))
-
-
-def walk(z: Array, x: Array, y: Array) -> tuple[list[int], loops.Cut]:
-    """How a kernel goes over bytes x and y, stretched to the result z; see ``pairs.kernel``."""
-    moves = [loops.stretched(t.shape, z.shape, 1) for t in (x, y)]
-    cut = loops.Cut.of(loops.collapsed(z.shape, loops.contiguous(z.shape, 1), *moves))
-    addresses = (z.ctypes.data, x.ctypes.data, y.ctypes.data)
-    groups = loops.count(cut.around) if z.size else 0
-    return [*addresses, cut.inner[0], *cut.lines, 0, groups, *cut.described], cut
 
 
 def rounding(factor: Factor) -> tuple[int, int, int, int]:
