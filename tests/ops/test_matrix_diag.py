@@ -53,7 +53,7 @@ def test_matrix_diag_refuses_absurd_computed_sizes() -> None:
     op.results[0].shape = (None, None)
     long = np.broadcast_to(np.float32(0), (2**20,))
     with pytest.raises(LucioleError, match="would take 4398046511104 bytes"):
-        registry.call(registry.find_reference(op), op, [long])
+        registry.computed(op, [long])
 
 
 @pytest.mark.parametrize(

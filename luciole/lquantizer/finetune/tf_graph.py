@@ -52,7 +52,7 @@ class TensorGraph:
         if not op.operands or not all(is_constant(v, self._constants) for v in op.operands):
             return False
         arrays = [None if v is None else self._constants[v] for v in op.operands]
-        results = registry.call(registry.find_reference(op), op, arrays)
+        results = registry.computed(op, arrays)
         self._constants.update(zip(op.results, results, strict=True))
         return True
 
