@@ -48,3 +48,10 @@ def test_shape_refuses_to_give_floats() -> None:
     assert op.fold() is None
     with pytest.raises(ShapeError, match="out_type is FLOAT32, INT32 or INT64 is needed"):
         one_op(Shape, [np.zeros(2, np.float32)])
+
+
+def test_shape_refuses_an_extent_that_its_type_has_not() -> None:
+    x = Graph().add_input("x", (2**31, None))
+    with pytest.raises(ShapeError, match="an extent of 2147483648 is too large for INT32"):
+        Shape(x, out_type=TensorType.INT32).infer_shape()
+    assert Shape(x, out_type=TensorType.INT64).infer_shape() == (2,)

@@ -17,6 +17,9 @@ class Shape(Op, code=BuiltinOperator.SHAPE, options="ShapeOptions"):
     out_type: TensorType = attr(default=TensorType.FLOAT32, dump="out_type")
 
     def infer_shape(self, /) -> tuple[int]:
+        largest = max((n for n in self.input.shape if n is not None), default=0)
+        if self.out_type in INDEX and largest > np.iinfo(NUMPY[self.out_type]).max:
+            raise ShapeError(f"an extent of {largest} is too large for {self.out_type.name}")
         return (len(self.input.shape),)
 
     def infer_dtype(self, /) -> TensorType:
