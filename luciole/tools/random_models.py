@@ -10,16 +10,19 @@ from itertools import pairwise
 import numpy as np
 
 from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value, codes
+from luciole.ir.dtypes import NUMPY
 from luciole.ir.op import REQUIRED
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.softmax import Softmax
 from luciole.schema.enums import ActivationFunctionType as Activation
+from luciole.schema.tables import QuantizationParameters
 
 HIGHEST_LEVEL = {1: 0.798, 2: 1.494, 3: 2.051, 4: 2.514}
 """The highest of 2^K evenly spaced levels with the least squared error for normal numbers: Max,
@@ -69,8 +72,8 @@ def lq_convolution(size: int, channels: int, bits: int, seed: int = 0) -> Model:
 
 
 def convolutions(size: int = 16, channels: int = 16, seed: int = 0) -> Model:
-    """A float network of the usual kinds of layers: convolutions of 3x3 and 1x1, depthwise, pools,
-    dense, softmax.
+    """A float network of the usual kinds of layers: convolutions of 3x3 and 1x1, depthwise, a sum
+    of two branches, pools, dense, softmax.
     """
     model, x = _begun((1, size, size, 3))
     graph, rng = model.graph, np.random.default_rng(seed)
@@ -84,7 +87,8 @@ def convolutions(size: int = 16, channels: int = 16, seed: int = 0) -> Model:
         conv.activation = Activation.RELU6
         if isinstance(conv, DepthwiseConv2D):
             conv.depth_multiplier = 1
-        x = _appended(graph, conv)
+        before, x = x, _appended(graph, conv)
+    x = _appended(graph, Add(before, x))
     for kind in (MaxPool2D, AveragePool2D):
         pool = kind(x)
         pool.stride_h = pool.stride_w = pool.filter_height = pool.filter_width = 2
@@ -93,13 +97,36 @@ def convolutions(size: int = 16, channels: int = 16, seed: int = 0) -> Model:
     return _ended(model, _appended(graph, _layer(graph, rng, x, (10, n))), softmax=True)
 
 
+def in_int8(model: Model) -> Model:
+    """A float network of layers with weights and biases, made int8 in place: activations from -6 to
+    6, probabilities of a softmax from 0 to 1, weights with a scale for each output channel.
+    """
+    graph = model.graph
+    for value in graph.values:
+        if not value.is_constant:
+            _as_integers(value, np.array([6 / 127]))
+    for op in graph.ops:
+        if isinstance(op, Softmax):
+            _as_integers(op.results[0], np.array([1 / 256]), zero_point=-128)
+        if op.quant is None:
+            continue
+        operands = dict(op.named_operands())
+        weights, bias = operands.get(op.quant.weight), operands.get(op.quant.bias or "")
+        if weights is not None and bias is not None:
+            scale = _weights_as_integers(weights, op.quant.axis)
+            _as_integers(bias, scale * 6 / 127, dtype=TensorType.INT32)
+    return model
+
+
 def alone(cls: type[Op], dtypes: Sequence[TensorType]) -> Model | None:
-    """A model of one operator on rows of 40 elements, None for one that does not take them."""
+    """A model of one operator on rows of 40 elements, None for one that does not take them:
+    that has another number of operands, wants other shapes, or 4 bits, which constants alone have.
+    """
     model = Model()
     graph = model.add_graph(Graph("main"))
     names = [f.name for f in cls.operand_fields() if f.default is REQUIRED]
     types = list(dtypes) * len(names) if len(dtypes) == 1 else list(dtypes)
-    if len(types) != len(names):
+    if len(types) != len(names) or not NUMPY.keys() >= set(types):
         return None
     values = {n: graph.add_input(n, (1, 40), t) for n, t in zip(names, types, strict=True)}
     try:
@@ -153,6 +180,35 @@ def _levels(
         rng.normal(size=shape[0]).astype(np.float32),
     )
     return [_constant(graph, array) for array in arrays]
+
+
+def _weights_as_integers(weights: Value, axis: int) -> Array:
+    """Make weights int8; the scale of each channel."""
+    assert weights.data is not None, "layers here have constant weights"
+    others = tuple(a for a in range(weights.data.ndim) if a != axis)
+    scale: Array = np.abs(weights.data).max(others) / 127
+    _as_integers(weights, scale, axis)
+    return scale
+
+
+def _as_integers(
+    value: Value,
+    scale: Array,
+    axis: int = 0,
+    zero_point: int = 0,
+    dtype: TensorType = TensorType.INT8,
+) -> None:
+    """Give a tensor an integer type; a constant is rounded."""
+    data = value.data
+    if data is not None:
+        shape = [-1 if a == axis else 1 for a in range(data.ndim)]
+        value.set_data(np.rint(data / scale.reshape(shape)).astype(NUMPY[dtype]))
+    value.dtype = dtype
+    value.quantization = QuantizationParameters(
+        scale=scale.astype(np.float32),
+        zero_point=np.full(len(scale), zero_point),
+        quantized_dimension=axis,
+    )
 
 
 def _constant(graph: Graph, array: Array) -> Value:

@@ -1,7 +1,9 @@
 """``luciole warmup``: compile kernels ahead of time, so that no later run waits for it.
 
-Given models, it compiles what they need; without any, the kernels of common networks: dense layers
-and convolutions with 1 to 4 learned bits, float layers, and every operator on its own.
+Given models, it compiles all that they need. Without any it compiles what small networks need that
+it makes up: dense layers and convolutions with 1 to 4 learned bits, a dense network in float32, one
+of convolutions in float32 and int8, and those operators that take a row of numbers on their own.
+Kernels of layers are made for shapes: a model of yours may need a few more.
 """
 
 from __future__ import annotations
@@ -78,6 +80,7 @@ def usual_models() -> Iterator[Model]:
         yield from (random_models.lq_convolution(8, n, bits) for n in (16, 64))
     yield random_models.dense((784, 690, 10))
     yield random_models.convolutions()
+    yield random_models.in_int8(random_models.convolutions())
     for kind, cls, dtypes in registry.registered():
         found = random_models.alone(cls, dtypes) if kind == "native" else None
         if found is not None:

@@ -15,6 +15,7 @@ from luciole.ir import TensorType
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.kernels import registry
 from luciole.tools import random_models
 from luciole.tools.warmup import usual_models
 from tests.tools.running import call
@@ -48,6 +49,36 @@ def test_the_usual_models_have_every_width() -> None:
         assert widths == {1, 2, 3, 4}
 
 
+def test_all_usual_models_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By NumPy: compiling everything takes minutes, and what cannot be planned has no kernel."""
+    monkeypatch.setattr(registry, "find_native", lambda op: None)
+    for model in usual_models():
+        Interpreter(model).allocate_tensors()
+
+
+def test_the_usual_models_have_common_networks_in_float_and_int8() -> None:
+    """Each kind of layer in both, and in int8 all of it compiled."""
+    wanted = {"CONV_2D", "DEPTHWISE_CONV_2D", "ADD", "AVERAGE_POOL_2D", "FULLY_CONNECTED"}
+    for dtype in (TensorType.FLOAT32, TensorType.INT8):
+        found = [
+            {op.kind for op in model.graph.ops}
+            for model in usual_models()
+            if model.graph.inputs[0].dtype == dtype
+        ]
+        assert any(wanted <= kinds for kinds in found), dtype
+    interpreter = Interpreter(random_models.in_int8(random_models.convolutions()))
+    interpreter.allocate_tensors()
+    assert all(step.native is not None for step in interpreter.plan.steps)
+
+
+def test_the_int8_network_answers_as_the_float_one() -> None:
+    x = np.random.default_rng(0).normal(size=(1, 16, 16, 3)).astype(np.float32)
+    (wanted,) = Interpreter(random_models.convolutions()).run(x).values()
+    model = random_models.in_int8(random_models.convolutions())
+    (found,) = Interpreter(model).run(np.rint(x * 127 / 6).astype(np.int8)).values()
+    np.testing.assert_allclose((found + 128.0) / 256, wanted, rtol=0, atol=0.01)
+
+
 def test_the_float_models_run_and_are_finite() -> None:
     for model in (random_models.dense((30, 20, 5)), random_models.convolutions()):
         shape = model.graph.inputs[0].dims
@@ -67,6 +98,7 @@ def test_an_operator_alone() -> None:
     assert model is not None
     assert [v.dtype for v in model.graph.inputs] == [TensorType.INT32] * 2
     assert random_models.alone(LQConv2D, [TensorType.FLOAT32]) is None
+    assert random_models.alone(Add, [TensorType.INT4]) is None, "no caller can feed that"
 
 
 def test_warmup_refuses_a_missing_file(capsys: Capture, folder: Path) -> None:
