@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from luciole.ir import Array, Value
@@ -25,22 +27,40 @@ def scale_of(value: Value) -> float | None:
     return float(found.scale[0])
 
 
+def same_numbers(a: Value, b: Value) -> bool:
+    """Whether equal contents of two tensors of one type stand for equal numbers."""
+    if not is_quantized(a) or not is_quantized(b):
+        return is_quantized(a) == is_quantized(b)
+    rank = max(len(a.dims), len(b.dims))
+    pairs = zip(_parameters(a, rank), _parameters(b, rank), strict=True)
+    return all(np.array_equal(x, y) for x, y in pairs)
+
+
 def real(value: Value, stored: Array) -> Array:
     """A tensor's contents as float64: scale (q - zero point) where it is quantized."""
-    wide: Array = stored.astype(np.float64)
     if not is_quantized(value):
-        return wide
-    scale, zero_point = _parameters(value, stored.ndim)
-    answer: Array = (wide - zero_point) * scale
-    return answer
+        return stored.astype(np.float64)
+    return to_real(stored, *_parameters(value, stored.ndim))
 
 
 def quantized(value: Value, numbers: Array) -> Array:
-    """Real numbers as a quantized tensor has them: round(x / scale) + zero point, saturated."""
-    scale, zero_point = _parameters(value, numbers.ndim)
+    """Real numbers as a quantized tensor has them: see ``to_stored``."""
+    return to_stored(numbers, *_parameters(value, numbers.ndim), NUMPY[value.dtype])
+
+
+def to_real(stored: Array, scale: Array | float, zero_point: Array | int) -> Array:
+    """scale (q - zero point) as float64."""
+    answer: Array = (stored.astype(np.float64) - zero_point) * scale
+    return answer
+
+
+def to_stored(
+    numbers: Array, scale: Array | float, zero_point: Array | int, dtype: np.dtype[Any]
+) -> Array:
+    """round(x / scale) + zero point, saturated; halves go away from zero, as in TFLite."""
     nearest = rounded(numbers.astype(np.float64) / scale) + zero_point
-    limits = np.iinfo(NUMPY[value.dtype])
-    stored: Array = np.clip(nearest, limits.min, limits.max).astype(NUMPY[value.dtype])
+    limits = np.iinfo(dtype)
+    stored: Array = np.clip(nearest, limits.min, limits.max).astype(dtype)
     return stored
 
 

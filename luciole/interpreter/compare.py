@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.interpreter.affine import is_quantized, quantized, real, scale_of
+from luciole.interpreter.affine import is_quantized, quantized, real, same_numbers, scale_of
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.metrics import ErrorSums, Measures, Range, top_k_match
@@ -189,8 +189,9 @@ def _unmatched(first: Graph, second: Graph, matched: set[Value]) -> tuple[list[s
 
 
 def second_inputs(first: Graph, second: Graph, records: Records) -> Records:
-    """Records of the first model as the second takes them: by name, else by order, quantized or
-    made real where it wants that. Raises InputError where the models' inputs are not alike.
+    """Records of the first model as the second takes them: by name, else by order, made real or
+    quantized, by its own scale, where it wants that. Raises InputError where the models' inputs are
+    not alike.
     """
     if len(first.inputs) != len(second.inputs):
         raise InputError(
@@ -206,7 +207,7 @@ def second_inputs(first: Graph, second: Graph, records: Records) -> Records:
 
 
 def _as_input(a: Value, b: Value, array: Array) -> Array:
-    if a.dtype == b.dtype and is_quantized(a) == is_quantized(b):
+    if a.dtype == b.dtype and same_numbers(a, b):
         return array
     if is_quantized(b) and (is_quantized(a) or NUMPY[a.dtype].kind == "f"):
         return quantized(b, real(a, array))

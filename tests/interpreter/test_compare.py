@@ -122,6 +122,24 @@ def test_quantized_tensors_are_compared_by_what_they_stand_for() -> None:
     assert back.layers[0].measures.mae == pytest.approx(np.mean(np.abs(np.abs(steps / 2) - wanted)))
 
 
+def test_quantized_inputs_of_another_scale_are_converted() -> None:
+    _, first = quantized_twin()
+    second = first.clone()
+    x = np.array([[5, -1, 127]], np.int8)
+    assert second_inputs(first.graph, second.graph, {"x_int8": x})["x_int8"] is x
+    for scale, zero_point, wanted in (
+        (0.25, 3, [7, -5, 127]),
+        (0.5, -7, [-5, -11, 117]),
+        (1.0, 0, [1, -2, 62]),
+    ):
+        second.graph.inputs[0].quantization = QuantizationParameters(
+            scale=np.array([scale], np.float32), zero_point=np.array([zero_point])
+        )
+        found = second_inputs(first.graph, second.graph, {"x_int8": x})["x_int8"]
+        assert found.dtype == np.int8
+        assert found.tolist() == [wanted]
+
+
 def test_tensors_that_mix_records_are_compared_one_record_at_a_time() -> None:
     model = Model()
     graph = model.add_graph(Graph("main"))

@@ -53,11 +53,20 @@ def test_quantized_inputs_are_translated() -> None:
     (found,) = translated([x], ours, theirs)
     assert found.dtype == np.int8
     assert found.tolist() == [[1, 3, 4, 127]]
+    (halves,) = translated([np.array([[-0.25, 0.25, 0.75, -0.75]], np.float32)], ours, theirs)
+    assert halves.tolist() == [[2, 4, 5, 1]], "away from zero, as luciole and TFLite quantize"
     (back,) = translated([found], theirs, ours)
     assert back.dtype == np.float32
     assert back.tolist() == [[-1.0, 0.0, 0.5, 62.0]]
     (same,) = translated([found], theirs, theirs)
     assert same.tolist() == found.tolist()
+
+
+def test_numbers_without_axes_stay_so() -> None:
+    x = np.array(2.5, np.float32)
+    for theirs in (port("float32"), port("int8", scale=0.5)):
+        (found,) = translated([x], Fake(port("float32")), Fake(theirs))
+        assert found.shape == ()
 
 
 def test_shapes_are_translated() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from luciole.interpreter.affine import to_real, to_stored
 from luciole.ir import Array, LucioleError
 from luciole.ir.value import shape_text
 from luciole.tools.data.fitting import fit_shape
@@ -48,16 +49,13 @@ class Port:
         """What an array at this port stands for: [...] float32 where it is quantized."""
         if not self.scale:
             return array
-        return ((array.astype(np.float32) - self.zero_point) * self.scale).astype(np.float32)
+        return to_real(array, self.scale, self.zero_point).astype(np.float32)
 
     def stored(self, numbers: Array) -> Array:
         """Numbers as this port holds them: rounded and cut off where it is quantized."""
         if not self.scale:
             return numbers.astype(self.dtype, copy=False)
-        info = np.iinfo(self.dtype)
-        steps = np.rint(numbers / self.scale) + self.zero_point
-        stored: Array = np.clip(steps, info.min, info.max).astype(self.dtype)
-        return stored
+        return to_stored(numbers, self.scale, self.zero_point, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -146,12 +144,10 @@ def _translated(array: Array, ours: Port, theirs: Port, target: Runtime) -> Arra
         theirs.zero_point,
     )
     changed = array if same else theirs.stored(ours.numbers(array))
-    if array.shape == theirs.shape:
-        return np.ascontiguousarray(changed)
     if fit_shape(array.shape, theirs.shape) is not None:
-        return np.ascontiguousarray(changed.reshape(theirs.shape))
+        return np.asarray(changed.reshape(theirs.shape), order="C")
     if array.ndim == 4 and _channels_first(array.shape) == theirs.shape:
-        return np.ascontiguousarray(changed.transpose(0, 3, 1, 2))
+        return np.asarray(changed.transpose(0, 3, 1, 2), order="C")
     raise BenchError(
         f"{target.name} takes {theirs.name!r} as {shape_text(theirs.shape)}, "
         f"the model {ours.name!r} as {shape_text(array.shape)}"
