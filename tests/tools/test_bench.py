@@ -13,6 +13,7 @@ import pytest
 
 import luciole
 from luciole.ir import Graph, Model
+from luciole.ir.ops.elementwise_binary import Add
 from luciole.tools import bench, console
 from luciole.tools.bench import tables
 from tests.networks import network, random, two_inputs
@@ -193,6 +194,18 @@ def test_all_inputs_are_fed(capsys: Capture, folder: Path) -> None:
     for argv in ((), ("--data", "two.npz")):
         found = report(capsys, "two.circle", *argv)
         assert [i["shape"] for i in found["inputs"]] == [[1, 6], [1, 9]]
+
+
+def test_inputs_may_be_numbers_without_axes(capsys: Capture, folder: Path) -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    graph.append(Add(graph.add_input("x", ()), graph.add_input("y", ())), "sum")
+    graph.outputs = [graph.ops[0].output]
+    luciole.save(model, "numbers.circle")
+    np.savez("numbers.npz", x=random(1, 5), y=random(2, 5))
+    for argv in ((), ("--data", "numbers.npz"), ("--against", "numbers.circle")):
+        found = report(capsys, "numbers.circle", *argv)
+        assert [i["shape"] for i in found["inputs"]] == [[], []]
 
 
 def test_help_has_its_own_name(capsys: Capture) -> None:

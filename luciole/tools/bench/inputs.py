@@ -71,4 +71,4 @@ def _batches(records: Array, shape: Shape, batched: bool, most: int) -> list[Arr
     wrong = [array.shape for array in arrays if array.shape != shape]
     if wrong:
         raise BenchError(f"the model takes {list(shape)}, the data gives {list(wrong[0])}")
-    return [np.ascontiguousarray(array) for array in arrays]
+    return [np.asarray(array, order="C") for array in arrays]  # keeps an array without axes so
