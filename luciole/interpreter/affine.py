@@ -10,6 +10,24 @@ from luciole.ir import Array, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.kernels.integers.fixed_point import rounded
 
+REAL = frozenset(np.dtype(t) for t in (np.uint8, np.float32, np.float64))
+"""Types of arrays of real numbers that callers have: images, and what NumPy computes in."""
+
+
+def takes_real(value: Value) -> bool:
+    """Whether an input takes real numbers of any of these types: a float32 or a quantized one."""
+    return NUMPY.get(value.dtype) == np.float32 or is_quantized(value)
+
+
+def as_input(value: Value, array: Array) -> Array:
+    """Real numbers as an input that ``takes_real`` stores them; anything else, and what is of the
+    input's own type already, as it is.
+    """
+    if array.dtype not in REAL or array.dtype == NUMPY.get(value.dtype) or not takes_real(value):
+        return array
+    numbers = array.astype(np.float32)
+    return quantized(value, numbers) if is_quantized(value) else numbers
+
 
 def is_quantized(value: Value) -> bool:
     """Whether a tensor's integers stand for real numbers, by scales and zero points."""

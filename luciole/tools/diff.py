@@ -30,7 +30,8 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> in
         "--data",
         required=True,
         metavar="DATA",
-        help="records for the first model: HDF5, .npz[:array], .npy, a folder, a list file",
+        help="records for the first model: HDF5, .npz[:array], .npy, a folder, a list file; "
+        "uint8 and floats are quantized for a quantized input, its own type fed as it is",
     )
     parser.add_argument(
         "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'

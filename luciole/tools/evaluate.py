@@ -27,7 +27,8 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
         "--data",
         required=True,
         metavar="DATA",
-        help="records: HDF5, .npz[:array], .npy, a folder, a list file",
+        help="records: HDF5, .npz[:array], .npy, a folder, a list file; "
+        "uint8 and floats are quantized for a quantized input, its own type fed as it is",
     )
     parser.add_argument(
         "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"

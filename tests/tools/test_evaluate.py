@@ -10,11 +10,27 @@ import pytest
 
 import luciole
 from luciole.exporters import to_bytes
+from luciole.ir import Graph, Model, TensorType
+from luciole.ir.ops.quantize import Dequantize
+from luciole.schema.tables import QuantizationParameters
 from luciole.tools.data import write_hdf5
-from tests.networks import network, random, two_inputs
+from tests.networks import dense, network, random, two_inputs
 from tests.tools.running import call
 
 Capture = pytest.CaptureFixture[str]
+
+
+def int8_network() -> Model:
+    """A dense layer behind an int8 input with the scale 2."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("image", (1, 20), TensorType.INT8)
+    x.quantization = QuantizationParameters(
+        scale=np.array([2], np.float32), zero_point=np.array([0])
+    )
+    wide = graph.append(Dequantize(x), "wide")
+    graph.outputs = [dense(graph, wide.output, (4, 20), "fc1").output]
+    return model
 
 
 def test_json_has_the_figures(capsys: Capture, folder: Path) -> None:
@@ -76,6 +92,26 @@ def test_models_with_several_inputs(capsys: Capture, folder: Path) -> None:
     np.save("labels.npy", labels)
     argv = ["eval", "two.circle", "--data", "two.hdf5", "--labels", "labels.npy", "--json"]
     assert json.loads(call(capsys, *argv).out)["top1"] == 1.0
+
+
+def test_images_reach_a_quantized_model(capsys: Capture, folder: Path) -> None:
+    """As uint8 and as floats, preprocessed or not, and as what the model stores."""
+    model = int8_network()
+    Path("int8.circle").write_bytes(to_bytes(model))
+    images = np.random.default_rng(0).integers(0, 250, (40, 20), np.uint8)
+    stored = np.floor(images / 2 + 0.5).astype(np.int8)
+    labels = luciole.Interpreter(model).run(stored)["fc1"].argmax(1)
+    np.savez("labels.npz", labels)
+    for name, array, expression in (
+        ("images", images, "x"),
+        ("floats", images.astype(np.float32), "none"),
+        ("doubled", images * 2.0, "x/2"),
+        ("stored", stored, "none"),
+    ):
+        np.save(f"{name}.npy", array)
+        argv = ["--data", f"{name}.npy", "--labels", "labels.npz", "--preprocess", expression]
+        outcome = call(capsys, "eval", "int8.circle", *argv, "--json")
+        assert json.loads(outcome.out)["top1"] == 1.0, name
 
 
 def test_eval_refuses_another_model_with_other_inputs(capsys: Capture, folder: Path) -> None:

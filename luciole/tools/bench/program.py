@@ -62,7 +62,8 @@ def _add_inputs(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--data",
         metavar="DATA",
-        help="records to run on, with labels also for accuracy: HDF5, .npz[:array], .npy, a folder",
+        help="records to run on, with labels also for accuracy: HDF5, .npz[:array], .npy, a "
+        "folder; uint8 and floats are quantized for a quantized input, its own type fed as it is",
     )
     made.add_argument(
         "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"

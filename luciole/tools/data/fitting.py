@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from luciole.interpreter.affine import REAL, as_input, takes_real
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.graph import Graph
 from luciole.ir.value import Shape, Value, element_count, has_batch_axis, shape_text
@@ -18,9 +20,6 @@ Transform = Callable[[Array], Array]
 
 Record = tuple[str, Sequence[Array]]
 """One record of a source: what to call it in a refusal, and one array per input."""
-
-_WIDENED = {np.dtype(np.uint8), np.dtype(np.float64)}
-"""Stored types that a float32 input takes besides its own: images, and NumPy's own default."""
 
 
 class Stored(NamedTuple):
@@ -33,16 +32,19 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True)
 class InputSpec:
-    """What a graph input takes: dtype, the shape of a record (no batch axis), preprocessing."""
+    """What a graph input takes: dtype, the shape of a record (no batch axis), preprocessing, and
+    how it stores real numbers, None where it takes none.
+    """
 
     name: str
     dtype: np.dtype[Any]
     shape: Shape
     transform: Transform | None = None
+    store: Transform | None = None
 
     @staticmethod
     def of(value: Value, transform: Transform | None = None) -> InputSpec:
-        """The spec of a graph input; only float32 inputs are preprocessed.
+        """The spec of a graph input; those that take real numbers are preprocessed.
 
         Raises DataError for element types that files do not hold (4 bit, strings, resources).
         """
@@ -50,7 +52,9 @@ class InputSpec:
             raise DataError(f"input {value.name!r}: {value.dtype.name} cannot be fed from a file")
         dtype = NUMPY[value.dtype]
         shape = value.shape[1:] if has_batch_axis(value) else value.shape
-        return InputSpec(value.name, dtype, shape, transform if dtype == np.float32 else None)
+        if not takes_real(value):
+            return InputSpec(value.name, dtype, shape)
+        return InputSpec(value.name, dtype, shape, transform, partial(as_input, value))
 
     def byte_count(self) -> int:
         """Bytes of one raw record. Raises DataError when an axis is unknown."""
@@ -78,19 +82,21 @@ class InputSpec:
         """Records as the model takes them: ``[records, *per-record shape]`` of the input's dtype.
 
         ``source`` names them in a refusal, with the record's number if ``numbered``. The result
-        shares memory with ``stored`` where nothing changes. Raises DataError for a shape or type
-        that does not fit, and for NaN or infinity before or after preprocessing.
+        shares memory with ``stored`` where nothing changes. Real numbers are preprocessed, and
+        quantized where the input is; integers of a quantized input's own type are what it stores,
+        unless they are uint8 that are preprocessed. Raises DataError for a shape or type that does
+        not fit, and for NaN or infinity before or after preprocessing.
         """
         shape = self._fit_shape(stored, source)
-        self._check_dtype(stored.dtype, source)
+        store = self._store(stored.dtype.newbyteorder("="), source)
         stored = stored.reshape(len(stored), *shape)
         with np.errstate(all="ignore"):
-            fed = stored.astype(self.dtype, copy=False)
+            fed = stored.astype(self.dtype if store is None else np.float32, copy=False)
             self._check_finite(fed, stored, source, numbered)
             if self.transform is not None:
                 fed = self.transform(fed)
                 self._check_finite(fed, stored, source, numbered)
-        return np.ascontiguousarray(fed)
+        return np.ascontiguousarray(fed if store is None else store(fed))
 
     def _fit_shape(self, stored: Array, source: str) -> tuple[int, ...]:
         found = stored.shape[1:]
@@ -105,13 +111,19 @@ class InputSpec:
             f"found {shape_text(found)} in {source}{hint}"
         )
 
-    def _check_dtype(self, found: np.dtype[Any], source: str) -> None:
-        if found.newbyteorder("=") == self.dtype:
-            return
-        also = _WIDENED if self.dtype == np.float32 else set()
-        if found.newbyteorder("=") in also:
-            return
-        allowed = " or ".join([str(self.dtype), *sorted(str(d) for d in also)])
+    def _store(self, found: np.dtype[Any], source: str) -> Transform | None:
+        """How numbers of a type get into the input, None where they are what it stores."""
+        if found == self.dtype and self.transform is None:
+            return None
+        if self.store is not None and found in REAL:
+            return self.store
+        if found == self.dtype:
+            raise DataError(
+                f"input {self.name!r}: {found} in {source} is what it stores, "
+                f"preprocessing is for {' or '.join(sorted(map(str, REAL)))}"
+            )
+        also = set() if self.store is None else {str(dtype) for dtype in REAL - {self.dtype}}
+        allowed = " or ".join([str(self.dtype), *sorted(also)])
         raise DataError(f"input {self.name!r} takes {allowed}, found {found} in {source}")
 
     def _check_finite(self, fed: Array, stored: Array, source: str, numbered: bool) -> None:
@@ -142,7 +154,7 @@ def input_specs(graph: Graph, transform: Transform | None = None) -> list[InputS
         raise DataError(f"the model has {names.count(twice[0])} inputs named {twice[0]!r}")
     if transform is not None and all(spec.transform is None for spec in specs):
         found = ", ".join(f"{spec.name!r} is {spec.dtype}" for spec in specs)
-        raise DataError(f"preprocessing is for float32 inputs, the model has none: {found}")
+        raise DataError(f"preprocessing is for float32 or quantized inputs, there is none: {found}")
     return specs
 
 

@@ -55,12 +55,14 @@ def load_data(
 
     ``path``: HDF5 in ONE's layout, .npz, .npy, a folder or a list of record files, told by content.
     ``array``: which array of an .npz is the input; ``FILE:ARRAY`` as path says the same.
-    ``preprocess``: arithmetic in ``x`` for float32 inputs, e.g. ``x/255``; ``none`` for nothing.
+    ``preprocess``: arithmetic in ``x`` for real numbers, e.g. ``x/255``; ``none`` for nothing.
     ``labels``: an array of the same file, or ``FILE.npy``, ``FILE.npz:ARRAY`` or
     ``FILE.h5:/DATASET``; without it, what the file itself has beside the records.
 
-    uint8 and float64 become float32 for a float32 input; nothing else is converted. Raises
-    DataError, which begins with the file's name, for all that cannot be read or does not fit.
+    uint8 and float64 become float32 for a float32 input, and they and float32 are quantized for a
+    quantized one, whose own type is taken as what it stores (uint8 unless it is preprocessed);
+    nothing else is converted. Raises DataError, which begins with the file's name, for all that
+    cannot be read or does not fit.
     """
     if limit is not None and limit < 1:
         raise DataError(f"limit is {limit}, at least 1 record is needed")

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array, Graph, Shape, TensorType
+from luciole.ir.dtypes import NUMPY
+from luciole.schema.tables import QuantizationParameters
 from luciole.tools.data import Data, DataError, load_data
 from luciole.tools.data.fitting import fit_shape
 
@@ -18,10 +20,16 @@ def load(
     array: Array,
     shape: Shape,
     dtype: TensorType = TensorType.FLOAT32,
+    scale: float | None = None,
+    zero_point: int = 0,
     **options: Any,
 ) -> Data:
     graph = Graph("main")
-    graph.add_input("in", shape, dtype)
+    value = graph.add_input("in", shape, dtype)
+    if scale is not None:
+        value.quantization = QuantizationParameters(
+            scale=np.array([scale], np.float32), zero_point=np.array([zero_point])
+        )
     np.save(folder / "x.npy", array)
     return load_data(str(folder / "x.npy"), graph, **options)
 
@@ -69,6 +77,47 @@ def test_uint8_and_float64_become_float32_as_they_are(tmp_path: Path) -> None:
         assert fed.dtype == np.float32
         assert fed.dtype.isnative
         np.testing.assert_array_equal(fed, images)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, ">f4"])
+@pytest.mark.parametrize(
+    ("preprocess", "wanted"),
+    [(None, [-28, -27, 72, 127]), ("x/2", [-28, -27, 22, 100]), ("none", [-28, -27, 72, 127])],
+)
+def test_real_numbers_are_quantized_for_a_quantized_input(
+    dtype: Any, preprocess: str | None, wanted: list[int], tmp_path: Path
+) -> None:
+    array = np.array([[0, 1, 100, 255]], dtype)
+    data = load(tmp_path, array, (1, 4), TensorType.INT8, 1.0, -28, preprocess=preprocess)
+    fed = data.records["in"]
+    assert fed.dtype == np.int8
+    assert fed.tolist() == [wanted]
+
+
+def test_a_quantized_input_takes_what_it_stores_as_it_is(tmp_path: Path) -> None:
+    for dtype in (TensorType.INT8, TensorType.UINT8, TensorType.INT16):
+        array = np.array([[0, 1, 100]], NUMPY[dtype])
+        fed = load(tmp_path, array, (1, 3), dtype, 0.5, 3).records["in"]
+        assert fed.dtype == array.dtype
+        np.testing.assert_array_equal(fed, array)
+
+
+def test_preprocessing_makes_real_numbers_of_uint8(tmp_path: Path) -> None:
+    """Also where the input is uint8 itself: 100 / 2 is 50, stored as 50 / 0.5 + 3."""
+    array = np.array([[0, 1, 100]], np.uint8)
+    data = load(tmp_path, array, (1, 3), TensorType.UINT8, 0.5, 3, preprocess="x/2")
+    assert data.records["in"].tolist() == [[3, 4, 103]]
+
+
+def test_load_data_refuses_to_preprocess_what_an_input_stores(tmp_path: Path) -> None:
+    sentence = r"input 'in': int8 in the array is what it stores, preprocessing is for float32 or"
+    with pytest.raises(DataError, match=sentence):
+        load(tmp_path, np.zeros((1, 3), np.int8), (1, 3), TensorType.INT8, 0.5, preprocess="x/2")
+
+
+def test_load_data_refuses_other_integers_for_a_quantized_input(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="takes int8 or float32 or float64 or uint8, found int32"):
+        load(tmp_path, np.zeros((1, 3), np.int32), (1, 3), TensorType.INT8, 0.5)
 
 
 @pytest.mark.parametrize("preprocess", ["none", "x*1"])
@@ -177,8 +226,9 @@ def test_load_data_refuses_types_that_files_do_not_hold(tmp_path: Path) -> None:
         load(tmp_path, np.zeros((1, 1), np.float32), (1, 1), TensorType.STRING)
 
 
-def test_load_data_refuses_preprocessing_without_a_float32_input(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"for float32 inputs, the model has none: 'in' is uint8$"):
+def test_load_data_refuses_preprocessing_where_nothing_is_real(tmp_path: Path) -> None:
+    sentence = r"for float32 or quantized inputs, there is none: 'in' is uint8$"
+    with pytest.raises(DataError, match=sentence):
         load(tmp_path, np.zeros((1, 1), np.uint8), (1, 1), TensorType.UINT8, preprocess="x/255")
 
 
