@@ -75,10 +75,12 @@ def _run(arguments: argparse.Namespace) -> int:
         others = (
             None
             if other is None
-            else answers_of(other, renamed(data, other), track("against", data.count))
+            else answers_of(other, for_other(data, model, other), track("against", data.count))
         )
     figures = {"model": arguments.model, **_figures(answers, data, others), "seconds": seconds}
     confusion = None if data.labels is None else confusion_of(data.labels, answers)
+    if data.labels is None and not arguments.against:
+        console.say("note: the data has no labels, so nothing is counted: --labels gives them")
     _print(figures, confusion, arguments)
     return FINE
 
@@ -108,14 +110,15 @@ def answers_of(model: Model, data: Data, progress: console.Advance | None = None
     return np.concatenate(parts)
 
 
-def renamed(data: Data, model: Model) -> Data:
-    """The same records under another model's input names, in order."""
+def for_other(data: Data, model: Model, other: Model) -> Data:
+    """A model's records as another one takes them: under its names, quantized or made real."""
+    from luciole.interpreter.compare import second_inputs
     from luciole.tools.data import Data
 
-    names = [v.name for v in model.graph.inputs]
-    if len(names) != len(data.records):
-        raise UsageError(f"the other model has {len(names)} inputs, the data {len(data.records)}")
-    return Data(dict(zip(names, data.records.values(), strict=True)), data.labels)
+    count = len(other.graph.inputs)
+    if count != len(data.records):
+        raise UsageError(f"the other model has {count} inputs, the data {len(data.records)}")
+    return Data(dict(second_inputs(model.graph, other.graph, data.records)), data.labels)
 
 
 def share_equal(answers: Array, wanted: Array, what: str) -> float:

@@ -53,7 +53,12 @@ def test_without_labels_there_is_no_accuracy(capsys: Capture, folder: Path) -> N
     outcome = call(capsys, "eval", "model.circle", "--data", "train.hdf5", "--json")
     figures = json.loads(outcome.out)
     assert (figures["records"], figures["top1"], figures["agreement"]) == (60, None, None)
-    assert "top-1" not in call(capsys, "eval", "model.circle", "--data", "train.hdf5").out
+    outcome = call(capsys, "eval", "model.circle", "--data", "train.hdf5")
+    assert "top-1" not in outcome.out
+    assert outcome.err.splitlines()[1].startswith("note: the data has no labels")
+    assert "note" not in call(capsys, "eval", "model.circle", "--data", "test.npz").err
+    argv = ["eval", "model.circle", "--data", "train.hdf5", "--against", "model.circle"]
+    assert "note" not in call(capsys, *argv).err
 
 
 def test_labels_may_be_in_a_file_of_their_own(capsys: Capture, folder: Path) -> None:
@@ -112,6 +117,22 @@ def test_images_reach_a_quantized_model(capsys: Capture, folder: Path) -> None:
         argv = ["--data", f"{name}.npy", "--labels", "labels.npz", "--preprocess", expression]
         outcome = call(capsys, "eval", "int8.circle", *argv, "--json")
         assert json.loads(outcome.out)["top1"] == 1.0, name
+
+
+def test_the_other_model_may_be_quantized(capsys: Capture, folder: Path) -> None:
+    """In either direction, and under other names of inputs."""
+    first = Model()
+    graph = first.add_graph(Graph("main"))
+    dense(graph, graph.add_input("x", (1, 20)), (4, 20), "fc1")
+    graph.outputs = [graph.values[-1]]
+    luciole.save(first, "float.circle")
+    luciole.save(int8_network(), "int8.circle")
+    np.save("even.npy", 2 * np.random.default_rng(0).integers(-60, 60, (40, 20)).astype(np.float32))
+    for pair in (("float.circle", "int8.circle"), ("int8.circle", "float.circle")):
+        argv = ["eval", pair[0], "--data", "even.npy", "--against", pair[1], "--json"]
+        outcome = call(capsys, *argv)
+        assert outcome.code == 0, outcome.err
+        assert json.loads(outcome.out)["agreement"] == 1.0
 
 
 def test_eval_refuses_another_model_with_other_inputs(capsys: Capture, folder: Path) -> None:
