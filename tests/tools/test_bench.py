@@ -220,6 +220,10 @@ def test_help_has_its_own_name(capsys: Capture) -> None:
         (["a.circle", "--graph", "b.circle"], "give one model to measure"),
         (["m.circle", "--num_threads", "0"], "--num-threads is 0, at least 1 is needed"),
         (["m.circle", "--num_runs", "0"], "--num-runs is 0, at least 1 is needed"),
+        (["m.circle", "--min_secs", "-1"], "--min-secs is -1.0, at least 0 is needed"),
+        (["m.circle", "--max_secs", "nan"], "--max-secs is nan, at least 0 is needed"),
+        (["m.circle", "--warmup_runs=-1"], "--warmup-runs is -1, at least 0 is needed"),
+        (["m.circle", "--warmup_min_secs=-1"], "--warmup-min-secs is -1.0, at least 0 is"),
         (["m.circle", "--labels", "y"], "--labels goes with --data"),
         (["m.circle", "--limit", "3"], "--limit goes with --data"),
         (["m.circle", "--csv", "no/x.csv"], "cannot write no/x.csv: there is no folder no"),
@@ -248,6 +252,14 @@ def test_bench_refuses_what_it_cannot_run(
     capsys: Capture, folder: Path, argv: list[str], sentence: str
 ) -> None:
     assert run(capsys, *argv).error(1).startswith(sentence)
+
+
+def test_bench_refuses_a_shape_that_the_model_does_not_take(capsys: Capture, folder: Path) -> None:
+    """Also where some of its extents are open: the others are not put right in silence."""
+    luciole.save(network(shape=(None, 20)), "open.circle")
+    for name in ("model.circle", "open.circle"):
+        text = run(capsys, name, "--input_shape", "7,30").error(1)
+        assert text.endswith("input [7,30] does not divide into rows of 20")
 
 
 def test_bench_refuses_unsupported_operators(capsys: Capture, unsupported: Path) -> None:

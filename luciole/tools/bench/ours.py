@@ -10,7 +10,7 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.plan import Plan
 from luciole.ir import Graph, Model
 from luciole.tools.bench.runtime import BenchError, Shape
-from luciole.tools.bench.tensors import TensorRuntime
+from luciole.tools.bench.tensors import LiteRTCalls, TensorRuntime
 from luciole.tools.warmup import cached_kernels
 
 
@@ -24,7 +24,6 @@ class Luciole(TensorRuntime):
         before, _ = cached_kernels()
         with self.phases.timed("compile"):
             self.interpreter = Interpreter(self.model, num_threads=threads)
-            self.resize(shapes)
             self.start(self.interpreter, shapes)
         self.kernels_compiled = cached_kernels()[0] - before
 
@@ -38,19 +37,18 @@ class Luciole(TensorRuntime):
         """What runs: steps, memory."""
         return self.interpreter.plan
 
-    def resize(self, shapes: Sequence[Shape]) -> None:
-        """Give all inputs these shapes. Raises BenchError when their number differs."""
-        details = self.interpreter.get_input_details()
+    def resize(self, interpreter: LiteRTCalls, shapes: Sequence[Shape]) -> None:
+        """Give all inputs just these shapes. Raises BenchError when their number differs."""
+        details = interpreter.get_input_details()
         if shapes and len(shapes) != len(details):
             raise BenchError(
                 f"the model has {len(details)} inputs, given were {len(shapes)} shapes"
             )
         for detail, shape in zip(details, shapes, strict=False):
-            self.interpreter.resize_tensor_input(detail["index"], shape)
+            interpreter.resize_tensor_input(detail["index"], shape)
 
 
 class LuciolePeer(Luciole):
     """Another model, whose inputs change only where the file leaves extents open."""
 
-    def resize(self, shapes: Sequence[Shape]) -> None:
-        """Leave them as they are."""
+    resize = TensorRuntime.resize

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 NOISY = 0.1
 """Distance between the quartiles, as a share of the median, from which on people are told."""
 
+LEAST = {
+    "num_threads": 1,
+    "num_runs": 1,
+    "min_secs": 0,
+    "max_secs": 0,
+    "warmup_runs": 0,
+    "warmup_min_secs": 0,
+}
+"""The least that options may be."""
+
 
 def main(argv: Sequence[str] | None = None, program: str = "circle-bench") -> int:
     """Run the program."""
@@ -124,10 +134,10 @@ def check(arguments: argparse.Namespace) -> None:
     """Refuse before long work what does not go together. Raises UsageError."""
     if (arguments.model is None) == (arguments.graph is None):
         raise UsageError("give one model to measure, as MODEL or as --graph MODEL")
-    for name in ("num_threads", "num_runs"):
-        if vars(arguments)[name] < 1:
+    for name, least in LEAST.items():
+        if not vars(arguments)[name] >= least:  # NaN is not
             raise UsageError(
-                f"--{name.replace('_', '-')} is {vars(arguments)[name]}, at least 1 is needed"
+                f"--{name.replace('_', '-')} is {vars(arguments)[name]}, at least {least} is needed"
             )
     for name in ("labels", "preprocess", "limit"):
         if arguments.data is None and vars(arguments)[name] is not None:

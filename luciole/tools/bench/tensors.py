@@ -45,17 +45,21 @@ class TensorRuntime(Runtime):
         self._outputs: list[int] = []
 
     def start(self, interpreter: LiteRTCalls, shapes: Sequence[Shape]) -> None:
-        """Resize inputs where the file leaves extents open, and take memory."""
-        for detail, shape in zip(interpreter.get_input_details(), shapes, strict=False):
-            signature = detail["shape_signature"].tolist()
-            if -1 in signature:
-                interpreter.resize_tensor_input(detail["index"], filled(signature, shape))
+        """Give the inputs their shapes and take memory."""
+        self.resize(interpreter, shapes)
         interpreter.allocate_tensors()
         ins, outs = interpreter.get_input_details(), interpreter.get_output_details()
         self.inputs, self.outputs = [_port(d) for d in ins], [_port(d) for d in outs]
         self._inputs, self._outputs = [d["index"] for d in ins], [d["index"] for d in outs]
         self._set, self._get = interpreter.set_tensor, interpreter.get_tensor
         self.invoke = interpreter.invoke
+
+    def resize(self, interpreter: LiteRTCalls, shapes: Sequence[Shape]) -> None:
+        """Resize inputs where the file leaves extents open, and nothing else."""
+        for detail, shape in zip(interpreter.get_input_details(), shapes, strict=False):
+            signature = detail["shape_signature"].tolist()
+            if -1 in signature:
+                interpreter.resize_tensor_input(detail["index"], filled(signature, shape))
 
     def feed(self, arrays: Sequence[Array]) -> None:
         """``set_tensor`` for each input."""
