@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from luciole import interpreter, lquantizer
 from luciole.exporters import save, to_bytes
 from luciole.importers import from_bytes, load
+from luciole.interpreter.affine import as_input
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT
 from luciole.ir import Array, Model
@@ -27,6 +28,15 @@ __all__ = ["Interpreter", "Result", "finetune", "load", "quantize", "save"]
 
 Path_ = str | os.PathLike[str]
 Method = Literal["fit", "published"]
+
+_NOT_WITH = {
+    "fit": {"settings"},
+    "published": {"target_size", "target_drop", "weights_only", "unroll_lstms"},
+}
+"""Choices that a method does not know."""
+
+_WIDTHS = {"input_bits", "weight_bits", "weights_only"}
+"""Choices that a target leaves no room for: it finds the widths."""
 
 
 class Interpreter(interpreter.Interpreter):
@@ -83,15 +93,27 @@ def quantize(
     """Quantize a model's dense layers and convolutions to learned levels.
 
     ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one
-    input) whose first axis counts them. ``encode_bits`` is the width of inputs and weights unless
-    ``input_bits`` or ``weight_bits`` say otherwise; ``recipe`` (a JSON file or its content) chooses
-    layer by layer. ``method`` "fit" keeps each layer's output close; "published" is the baseline,
-    for dense layers, with its own ``settings``. ``weights_only`` keeps layers' inputs float and
-    writes ONE's BCQ_FULLY_CONNECTED; ``unroll_lstms`` turns LSTMs into dense layers first, whose
-    state starts at zero in each run. With ``target_size`` (bytes) or ``target_drop`` (points of a
-    classifier's answers that may change) each layer gets as many bits as pay. Returns the new model
-    and a report. Raises QuantizeError when nothing qualifies or the data cannot be used.
+    input) whose first axis counts them; uint8 and float64 will do for float32. ``encode_bits`` is
+    the width of inputs and weights unless ``input_bits`` or ``weight_bits`` say otherwise;
+    ``recipe`` (a JSON file or its content) chooses layer by layer. ``method`` "fit" keeps each
+    layer's output close; "published" is the baseline, for dense layers, with its own ``settings``.
+    ``weights_only`` keeps layers' inputs float and writes ONE's BCQ_FULLY_CONNECTED;
+    ``unroll_lstms`` turns LSTMs into dense layers first, whose state starts at zero in each run.
+    With ``target_size`` (bytes) or ``target_drop`` (points of a classifier's answers that may
+    change) each layer gets as many bits as pay. Returns the new model and a report. Raises
+    QuantizeError when nothing qualifies, the data cannot be used or choices do not go together,
+    InputError for data whose names, types or shapes the model does not take.
     """
+    _check_choices(
+        method,
+        settings=settings,
+        input_bits=input_bits,
+        weight_bits=weight_bits,
+        weights_only=weights_only,
+        unroll_lstms=unroll_lstms,
+        target_size=target_size,
+        target_drop=target_drop,
+    )
     model = model if isinstance(model, Model) else load(model)
     default = Choice(
         encode_bits if input_bits is None else input_bits,
@@ -99,20 +121,31 @@ def quantize(
         weights_only=weights_only,
     )
     records, chosen = _records(model, data), _recipe(recipe, default)
+    task, how = (model, records, chosen), (seed, track, unroll_lstms)
     if method == "published":
-        settings = settings or Settings(seed=seed)
-        result = lquantizer.quantize_records(model, records, chosen, settings, track)
+        result = lquantizer.quantize_records(*task, settings or Settings(seed=seed), track)
     elif target_size is not None:
-        result = for_size(
-            model, records, chosen, target_size, _file_size, seed, track, unroll_lstms
-        )
+        result = for_size(*task, target_size, _file_size, *how)
     elif target_drop is not None:
-        result = for_drop(model, records, chosen, target_drop, seed, track, unroll_lstms)
+        result = for_drop(*task, target_drop, *how)
     else:
-        result = lquantizer.fit_records(model, records, chosen, seed, track, unroll_lstms)
+        result = lquantizer.fit_records(*task, *how)
     result.report.bytes_before = _file_size(model)
     result.report.bytes_after = _file_size(result.model)
     return result
+
+
+def _check_choices(method: str, **choices: object) -> None:
+    """Raise QuantizeError for choices that would be passed over."""
+    given = {n for n, choice in choices.items() if choice is not None and choice is not False}
+    if method not in get_args(Method):
+        raise lquantizer.QuantizeError(f"method is {method!r}: 'fit' and 'published' are possible")
+    for name in sorted(given & _NOT_WITH[method]):
+        raise lquantizer.QuantizeError(f"{name} does not go with the method {method!r}")
+    targets = given & {"target_size", "target_drop"}
+    both = sorted(targets) + sorted(given & _WIDTHS)
+    if targets and len(both) > 1:
+        raise lquantizer.QuantizeError(f"{both[0]} does not go with {both[1]}")
 
 
 def _file_size(model: Model) -> int:
@@ -162,13 +195,15 @@ def finetune(
 
 def _records(model: Model, data: Mapping[str, Any] | Any) -> dict[str, Array]:
     if isinstance(data, Mapping):
-        return {str(name): np.asarray(array) for name, array in data.items()}
+        inputs = {v.name: v for v in model.graph.inputs}
+        arrays = {str(name): np.asarray(array) for name, array in data.items()}
+        return {n: as_input(inputs[n], a) if n in inputs else a for n, a in arrays.items()}
     if len(model.graph.inputs) != 1:
         names = sorted(v.name for v in model.graph.inputs)
         raise lquantizer.QuantizeError(
             f"the model has {len(names)} inputs {names}: give a dictionary of arrays"
         )
-    return {model.graph.inputs[0].name: np.asarray(data)}
+    return _records(model, {model.graph.inputs[0].name: data})
 
 
 def _recipe(recipe: Path_ | Mapping[str, Any] | None, default: Choice) -> Recipe:

@@ -153,7 +153,7 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     for line in data.summary():
         console.say(f"data: {line}")
-    settings = Settings(
+    published = Settings(
         arguments.update or "gradient", arguments.initialisation or "random", seed=arguments.seed
     )
     with console.tracked(arguments.json) as track:
@@ -169,7 +169,7 @@ def _run(arguments: argparse.Namespace) -> int:
             unroll_lstms=arguments.unroll_lstm,
             target_size=arguments.target_size,
             target_drop=arguments.target_drop,
-            settings=settings,
+            settings=published if arguments.method == "published" else None,
             seed=arguments.seed,
             track=track,
         )
@@ -245,12 +245,16 @@ def _check_targets(arguments: argparse.Namespace) -> None:
         )
     if arguments.auto_bits and (arguments.method != "fit" or arguments.weights_only):
         raise UsageError("--auto_bits goes with --method fit and learned inputs")
+    widths = [n for n in ("encode_bits", "input_bits", "weight_bits") if vars(arguments)[n]]
+    if arguments.auto_bits and widths:
+        raise UsageError(f"--auto_bits finds the widths: --{widths[0]} does not go with it")
 
 
 def _check_finetuning(arguments: argparse.Namespace) -> None:
     if arguments.finetune is not None and arguments.finetune < 1:
         raise UsageError(f"--finetune is {arguments.finetune}: at least 1 epoch is needed")
-    options = ("finetune_data", "labels", "learning_rate", "hints", "shift", "checkpoint", "resume")
+    training = ("finetune_data", "labels", "learning_rate", "hints", "shift", "mirror")
+    options = (*training, "checkpoint", "resume")
     given = [name for name in options if vars(arguments)[name]]
     if arguments.finetune is None and given:
         raise UsageError(f"--{given[0]} goes with --finetune EPOCHS")

@@ -10,11 +10,12 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
+from luciole.interpreter.errors import InputError
 from luciole.ir import Array, Model, codes
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.lquantizer import Choice, Recipe, Settings, quantize_records
+from luciole.lquantizer import Choice, QuantizeError, Recipe, Settings, quantize_records
 from luciole.lquantizer.qem import Samples, fit
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.schema.enums import ActivationFunctionType
@@ -284,3 +285,49 @@ def test_the_published_method_takes_layers_right_behind_each_other() -> None:
     assert [op.kind for op in result.model.graph.ops] == ["LQ_FULLY_CONNECTED"] * 2
     wanted, found = (seen(m, "fc2") for m in (model, result.model))
     assert np.mean((wanted - found) ** 2) < 0.2 * np.mean(wanted**2)
+
+
+@pytest.mark.parametrize(
+    ("choices", "sentence"),
+    [
+        ({"method": "banana"}, "method is 'banana': 'fit' and 'published' are possible"),
+        (
+            {"method": "published", "target_size": 9},
+            "target_size does not go with the method 'published'",
+        ),
+        (
+            {"method": "published", "weights_only": True},
+            "weights_only does not go with the method 'published'",
+        ),
+        (
+            {"method": "published", "unroll_lstms": True},
+            "unroll_lstms does not go with the method 'published'",
+        ),
+        ({"settings": Settings()}, "settings does not go with the method 'fit'"),
+        ({"target_size": 9, "target_drop": 1.0}, "target_drop does not go with target_size"),
+        ({"target_drop": 0.0, "weights_only": True}, "target_drop does not go with weights_only"),
+        ({"target_size": 9, "input_bits": 8}, "target_size does not go with input_bits"),
+    ],
+)
+def test_quantize_refuses_choices_that_it_would_pass_over(
+    choices: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(QuantizeError) as error:
+        luciole.quantize(network(), X, **choices)
+    assert str(error.value) == sentence
+
+
+def test_images_and_float64_are_data_too() -> None:
+    images = np.random.default_rng(0).integers(0, 256, (60, 20), np.uint8)
+    wanted = to_bytes(luciole.quantize(network(), images.astype(np.float32)).model)
+    for data in (images, images.astype(np.float64), {"x": images}):
+        assert to_bytes(luciole.quantize(network(), data).model) == wanted
+
+
+def test_quantize_refuses_data_that_the_model_does_not_take() -> None:
+    with pytest.raises(InputError, match=r"the inputs are \['x'\], the data has \['y'\]"):
+        luciole.quantize(network(), {"y": X})
+    with pytest.raises(InputError, match=r"a record of 'x' is \[20\], the data has \[19\]"):
+        luciole.quantize(network(), X[:, :19])
+    with pytest.raises(InputError, match="int32"):
+        luciole.quantize(network(), X.astype(np.int32))

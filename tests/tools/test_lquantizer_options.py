@@ -248,6 +248,8 @@ def test_fine_tuning_goes_on_from_a_checkpoint(capsys: Capture, folder: Path) ->
         ("--update gradient", "--update and --initialisation go with --method published"),
         ("--initialisation greedy", "--update and --initialisation go with --method published"),
         ("--finetune 0", "--finetune is 0: at least 1 epoch is needed"),
+        ("--mirror", "--mirror goes with --finetune EPOCHS"),
+        ("--auto_bits --target_size 9 --encode_bits 2", "--auto_bits finds the widths: --encode_b"),
         ("--labels y", "--labels goes with --finetune EPOCHS"),
         ("--checkpoint run.npz", "--checkpoint goes with --finetune EPOCHS"),
         ("--finetune 1 --resume", "--resume goes with --checkpoint FILE"),
