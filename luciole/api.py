@@ -130,8 +130,7 @@ def quantize(
         result = for_drop(*task, target_drop, *how)
     else:
         result = lquantizer.fit_records(*task, *how)
-    result.report.bytes_before = _file_size(model)
-    result.report.bytes_after = _file_size(result.model)
+    _weigh(result, model, unroll_lstms)
     return result
 
 
@@ -146,6 +145,18 @@ def _check_choices(method: str, **choices: object) -> None:
     both = sorted(targets) + sorted(given & _WIDTHS)
     if targets and len(both) > 1:
         raise lquantizer.QuantizeError(f"{both[0]} does not go with {both[1]}")
+
+
+def _weigh(result: Result, model: Model, unrolled: bool) -> None:
+    """Note the sizes of both files, and warn where the new one is not smaller."""
+    report = result.report
+    report.bytes_before, report.bytes_after = _file_size(model), _file_size(result.model)
+    if report.bytes_after >= report.bytes_before:
+        why = ": an unrolled LSTM has operators for each step" if unrolled else ""
+        report.warnings.append(
+            f"the file is not smaller, {report.bytes_after:,} bytes instead of "
+            f"{report.bytes_before:,}{why}"
+        )
 
 
 def _file_size(model: Model) -> int:

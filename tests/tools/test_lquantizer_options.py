@@ -61,6 +61,7 @@ def test_automatic_widths_fit_into_a_file_size(capsys: Capture, folder: Path) ->
         found[target] = (sum(w for _, _, w in widths()), loss())
     bits, losses = zip(*found.values(), strict=True)
     assert bits[0] < bits[1]
+    assert quantize(capsys, "--encode_bits", "1").err.count("warning") == 0
     assert losses[0] > losses[1]
 
 
@@ -131,6 +132,8 @@ def test_an_lstm_is_unrolled_and_its_steps_share_few_bits(capsys: Capture, folde
     kinds = [op.kind for op in luciole.load("answer.circle").graph.ops]
     assert "UNIDIRECTIONAL_SEQUENCE_LSTM" not in kinds
     assert kinds.count("LQ_FULLY_CONNECTED") == 28 + 27 + 1
+    assert "warning: the file is not smaller, " in outcome.err
+    assert "an unrolled LSTM has operators for each step" in outcome.err
     wanted, found = (
         next(iter(luciole.Interpreter(path).run(x[:1]).values()))
         for path in (model, "answer.circle")
