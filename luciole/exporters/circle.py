@@ -10,7 +10,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
-from luciole.ir.errors import FormatError
+from luciole.ir.errors import FormatError, UnsupportedError
 from luciole.ir.op import Field
 from luciole.ir.text_flexbuffer import read_map
 from luciole.schema import large, opcodes, tables
@@ -25,7 +25,9 @@ Code = tuple[int, str | None, int]
 def export_model(
     model: Model, dialect: Dialect, use_buffer_offset: bool = False
 ) -> Iterator[memoryview]:
-    """The parts of a model file. Raises FormatError that names what the format cannot hold."""
+    """The parts of a model file. Raises UnsupportedError for operators that the format has not,
+    FormatError that names what else it cannot hold.
+    """
     return large.parts(to_tables(model, dialect), dialect, use_buffer_offset)
 
 
@@ -56,9 +58,7 @@ class _Exporter:
         signatures = [self._signature(s) for s in source.signatures]
         return tables.Model(
             version=self.dialect.model_version,
-            operator_codes=[
-                opcodes.encode(n, v, custom, self.dialect) for n, custom, v in self.codes
-            ],
+            operator_codes=self._operator_codes(),
             subgraphs=graphs,
             description=source.description,
             buffers=[tables.Buffer(data=b.data) for b in self.buffers],
@@ -66,6 +66,18 @@ class _Exporter:
             metadata=metadata or None,
             signature_defs=signatures or None,
         )
+
+    def _operator_codes(self) -> list[tables.OperatorCode]:
+        """Those of all operators. Raises UnsupportedError that says which the format has not."""
+        found, missing = [], []
+        for number, custom, version in self.codes:
+            try:
+                found.append(opcodes.encode(number, version, custom, self.dialect))
+            except FormatError as error:
+                missing.append(str(error))
+        if missing:
+            raise UnsupportedError("; ".join(missing), missing)
+        return found
 
     def _place(self, buffer: Buffer | None) -> int:
         if buffer is None:

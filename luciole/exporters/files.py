@@ -27,8 +27,8 @@ def save(model: Model, path: str | os.PathLike[str], *, use_buffer_offset: bool 
     size in bytes.
 
     Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``.
-    Raises FormatError that names what the format cannot hold, LucioleError when the file cannot be
-    written.
+    Raises UnsupportedError for operators that the format has not, FormatError that names what else
+    it cannot hold, LucioleError when the file cannot be written.
     """
     return write_file(path, export_model(model, format_of(Path(path)), use_buffer_offset))
 

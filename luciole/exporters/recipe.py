@@ -37,7 +37,8 @@ def to_recipe(model: Model, most_values: int = MOST_VALUES, dialect: Dialect = C
 
     Constants of more than ``most_values`` elements become random ones with the same mean and
     deviation, or one value where all are equal. ``dialect`` chooses the spelling of options that
-    tflchef and circlechef name differently. Raises FormatError for an operator without a name.
+    tflchef and circlechef name differently. Raises UnsupportedError for an operator without a
+    name.
     """
     writer = _Writer(to_tables(model), most_values, dialect is CIRCLE)
     text = write_text(writer.model())

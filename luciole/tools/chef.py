@@ -60,11 +60,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _cook(arguments: argparse.Namespace) -> int:
-    from luciole.exporters import check_target, save
+    from luciole.exporters import save
+    from luciole.tools.writing import check_output
 
     if arguments.seed < 0:
         raise UsageError(f"--seed takes a number from 0 on, found {arguments.seed}")
-    check_target(arguments.output)
+    check_output(arguments.output)
     model, findings = _recipe(arguments.source, arguments.seed)
     size = save(model, arguments.output)
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)

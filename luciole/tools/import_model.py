@@ -33,10 +33,11 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole.exporters import check_target, save
+    from luciole.exporters import save
     from luciole.importers import load
+    from luciole.tools.writing import check_output
 
-    check_target(arguments.output)
+    check_output(arguments.output)
     model = load(arguments.source)
     size = save(model, arguments.output)
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)

@@ -142,9 +142,9 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UsageError("--weights_only and --unroll_lstm go with --method fit")
     if arguments.method == "fit" and (arguments.update or arguments.initialisation):
         raise UsageError("--update and --initialisation go with --method published")
-    model = api.load(arguments.input_model)
-    exporters.check_target(arguments.output_model)
+    _check_output(arguments.output_model)
     _check_report(arguments.report)
+    model = api.load(arguments.input_model)
     data = load_data(
         arguments.input_data,
         model.graph,
@@ -260,6 +260,15 @@ def _check_finetuning(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--{given[0]} goes with --finetune EPOCHS")
     if arguments.resume and not arguments.checkpoint:
         raise UsageError("--resume goes with --checkpoint FILE")
+
+
+def _check_output(path: str) -> None:
+    """Refuse early what would be refused after the fit."""
+    from luciole.schema.dialect import CIRCLE
+    from luciole.tools.writing import check_output
+
+    if check_output(path) is not CIRCLE:
+        raise UsageError(f"{path}: only .circle holds layers with learned levels")
 
 
 def _check_report(path: str | None) -> None:

@@ -12,7 +12,7 @@ from luciole.exporters.circle import to_tables
 from luciole.exporters.recipe import Recipe, to_recipe
 from luciole.importers.recipe import import_recipe
 from luciole.ir import Buffer, Graph, Model, TensorType, UnknownOp, Value
-from luciole.ir.errors import FormatError
+from luciole.ir.errors import UnsupportedError
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.schema import tables
@@ -187,7 +187,7 @@ def test_recipes_refuse_an_operator_without_a_name() -> None:
         UnknownOp(120000, [graph.add_input("x", (1,))]),
         results=[graph.add_value(Value("y", TensorType.FLOAT32, (1,)))],
     )
-    with pytest.raises(FormatError):
+    with pytest.raises(UnsupportedError):
         to_recipe(model)
 
 

@@ -17,11 +17,11 @@ from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter, Plan
 from luciole.ir import Array, LucioleError, Model, ShapeError, TensorType
+from luciole.ir.errors import UnsupportedError
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, decoded
 from luciole.kernels import registry
 from luciole.kernels.registry import Context
 from luciole.schema.enums import ActivationFunctionType as Act
-from luciole.schema.errors import FormatError
 from luciole.schema.reader import read
 from tests.support import make_sparse, one_op, run_native, run_reference
 
@@ -425,5 +425,5 @@ def test_the_code_is_that_of_one_in_both_fields() -> None:
 
 
 def test_tflite_refuses_the_operator() -> None:
-    with pytest.raises(FormatError, match="tflite has no operator"):
+    with pytest.raises(UnsupportedError, match="tflite has no operator"):
         to_bytes(random_layer(32, [(1, 2)]).model(random_input(32)), "tflite")

@@ -22,7 +22,6 @@ from luciole.schema import tables
 from luciole.schema.dialect import CIRCLE
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
-from luciole.schema.errors import FormatError
 from luciole.schema.writer import write
 from tests.lq_conv_support import random_conv, with_offsets
 from tests.lq_file_support import FORMS, Edit, custom_alone, reread, written
@@ -119,7 +118,7 @@ def test_running_refuses_custom_options_without_meaning(options: bytes, reason: 
 
 
 def test_tflite_refuses_the_operator() -> None:
-    with pytest.raises(FormatError, match=r"tflite has no operator LQConv2D; save it as"):
+    with pytest.raises(UnsupportedError, match=r"tflite has no operator LQConv2D; save it as"):
         to_bytes(LAYER.model(X), "tflite")
 
 

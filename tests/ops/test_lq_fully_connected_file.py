@@ -21,7 +21,6 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.schema import tables
 from luciole.schema.dialect import CIRCLE
 from luciole.schema.enums import ActivationFunctionType as Act
-from luciole.schema.errors import FormatError
 from luciole.schema.writer import write
 from tests.lq_file_support import FORMS, Edit, custom_alone, reread, written
 from tests.lq_support import random_input, random_layer, with_offsets
@@ -95,7 +94,7 @@ def test_running_refuses_custom_options_without_meaning(options: bytes, reason: 
 
 
 def test_tflite_refuses_the_operator() -> None:
-    with pytest.raises(FormatError, match=r"tflite has no operator LQFullyConnected; save it as"):
+    with pytest.raises(UnsupportedError, match=r"tflite has no operator LQFullyConnected; "):
         to_bytes(LAYER.model(X), "tflite")
 
 

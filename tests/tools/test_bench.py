@@ -226,6 +226,9 @@ def test_help_has_its_own_name(capsys: Capture) -> None:
         (["m.circle", "--warmup_min_secs=-1"], "--warmup-min-secs is -1.0, at least 0 is"),
         (["m.circle", "--labels", "y"], "--labels goes with --data"),
         (["m.circle", "--limit", "3"], "--limit goes with --data"),
+        (["model.circle", "--input_shape", "1,x"], "'1,x' is no list of shapes"),
+        (["model.circle", "--input_shape", "0,20"], "'0,20': extents are at least 1"),
+        (["model.circle", "--data", "test.npz", "--limit", "0"], "limit is 0, at least 1 record"),
         (["m.circle", "--csv", "no/x.csv"], "cannot write no/x.csv: there is no folder no"),
         (["m.circle", "--trace", "no/x"], "cannot write no/x: there is no folder no"),
         (["m.circle", "--csv", "x", "--enable-op-profiling", "false"], "--csv holds operators"),
@@ -241,8 +244,6 @@ def test_bench_refuses_wrong_usage(
     ("argv", "sentence"),
     [
         (["m.circle"], "m.circle: No such file or directory"),
-        (["model.circle", "--input_shape", "1,x"], "'1,x' is no list of shapes"),
-        (["model.circle", "--input_shape", "0,20"], "'0,20': extents are at least 1"),
         (["model.circle", "--input_shape", "1,20:1,3"], "the model has 1 inputs, given were 2"),
         (["model.circle", "--data", "nowhere.npz"], "nowhere.npz: no such file"),
         (["model.circle", "--against", "larger.circle"], "larger.circle: No such file"),

@@ -202,16 +202,16 @@ def test_bench_refuses_a_runtime_that_is_not_installed(
 
 
 @pytest.mark.parametrize(
-    ("spec", "sentence"),
+    ("spec", "code", "sentence"),
     [
-        ("tensorrt:x.plan", "'tensorrt' is no runtime to compare with: there is litert,"),
-        ("litert:nowhere.tflite", "litert:nowhere.tflite: there is no file 'nowhere.tflite'"),
+        ("tensorrt:x.plan", 2, "'tensorrt' is no runtime to compare with: there is litert,"),
+        ("litert:nowhere.tflite", 1, "litert:nowhere.tflite: there is no file 'nowhere.tflite'"),
     ],
 )
 def test_bench_refuses_unknown_runtimes_and_missing_files(
-    capsys: Capture, folder: Path, spec: str, sentence: str
+    capsys: Capture, folder: Path, spec: str, code: int, sentence: str
 ) -> None:
-    text = call(capsys, "model.circle", *QUICK, "--against", spec, main=bench.main).error(1)
+    text = call(capsys, "model.circle", *QUICK, "--against", spec, main=bench.main).error(code)
     assert text.startswith(sentence)
 
 

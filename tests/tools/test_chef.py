@@ -120,7 +120,7 @@ def test_a_recipe_is_a_model_for_other_programs(capsys: Capture, recipe: Path) -
     ("argv", "code", "message"),
     [
         (["net.recipe"], 2, "-o FILE is needed: a .circle or .tflite file"),
-        (["net.recipe", "-o", "x.onnx"], 1, "x.onnx: can write .circle and .tflite, not .onnx"),
+        (["net.recipe", "-o", "x.onnx"], 2, "x.onnx: can write .circle and .tflite, not .onnx"),
         (["net.recipe", "-o", "none/x.circle"], 1, "there is no folder none"),
         (["net.recipe", "-o", "x.circle", "--seed", "-1"], 2, "--seed takes a number from 0 on"),
         (["net.recipe", "-o", "x.circle", "--values", "3"], 2, "--values is for --reverse"),
@@ -157,6 +157,6 @@ def test_chef_refuses_an_operator_that_tflite_has_not(capsys: Capture, recipe: P
         'operand { name: "x" type: FLOAT32 } operation { type: "InstanceNorm" '
         'input: "x" output: "x2" } operand { name: "x2" type: FLOAT32 }'
     )
-    text = call(capsys, "chef", recipe, "-o", "net.tflite").error(1)
+    text = call(capsys, "chef", recipe, "-o", "net.tflite").error(3)
     assert text == "tflite has no operator INSTANCE_NORM; save it as .circle"
     assert not Path("net.tflite").exists()

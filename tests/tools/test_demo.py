@@ -65,7 +65,7 @@ def test_demo_refuses_a_folder_that_is_a_file(capsys: Capture, tmp_path: Path) -
 
 @pytest.mark.parametrize("count", ["0", "-5"])
 def test_demo_refuses_to_learn_from_nothing(capsys: Capture, tmp_path: Path, count: str) -> None:
-    text = call(capsys, "demo", "--output", tmp_path, "--calibration", count).error(1)
+    text = call(capsys, "demo", "--output", tmp_path, "--calibration", count).error(2)
     assert text == f"limit is {count}, at least 1 record is needed"
 
 

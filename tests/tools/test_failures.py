@@ -123,12 +123,19 @@ def test_programs_refuse_what_is_no_model(
         ({"encode_bits": "5"}, "--encode_bits is 5: 1 to 4 are possible"),
         ({"input_bits": "9"}, "--input_bits is 9: 1 to 8 are possible"),
         ({"weight_bits": "0"}, "--weight_bits is 0: 1 to 4 are possible"),
+        ({"output_model": "answer.onnx"}, "answer.onnx: can write .circle and .tflite, not .onnx"),
+        ({"output_model": "answer.tflite"}, "answer.tflite: only .circle holds layers"),
+        ({"calibration": "0"}, "limit is 0, at least 1 record is needed"),
+        ({"preprocess": "y/255"}, "preprocess "),
+        ({"preprocess": "x/"}, "preprocess 'x/' is not an expression"),
+        ({"preprocess": "__import__('os')"}, "preprocess "),
     ],
 )
-def test_lquantizer_refuses_widths(
+def test_lquantizer_refuses_wrong_usage(
     capsys: Capture, folder: Path, changes: dict[str, str], sentence: str
 ) -> None:
-    assert call(capsys, *argv(**changes), main=lquantizer.main).error(2) == sentence
+    text = call(capsys, *argv(**changes), main=lquantizer.main).error(2)
+    assert text.startswith(sentence)
     assert not Path("answer.circle").exists()
 
 
@@ -138,12 +145,8 @@ def test_lquantizer_refuses_widths(
         ({"output_model": "nowhere/answer.circle"}, "cannot write nowhere/answer.circle: there is"),
         ({"output_model": "train.hdf5/answer.circle"}, "cannot write train.hdf5/answer.circle: "),
         ({"output_model": "."}, "cannot write .: it is a folder"),
-        ({"output_model": "answer.onnx"}, "answer.onnx: can write .circle and .tflite, not .onnx"),
         ({"report": "nowhere/report.json"}, "cannot write nowhere/report.json: "),
         ({"report": "."}, "cannot write .: "),
-        ({"calibration": "0"}, "limit is 0, at least 1 record is needed"),
-        ({"preprocess": "y/255"}, "preprocess "),
-        ({"preprocess": "__import__('os')"}, "preprocess "),
         ({"recipe": "missing.json"}, "recipe missing.json: No such file or directory"),
         ({"recipe": "train.hdf5"}, "recipe train.hdf5: not JSON"),
         ({"input_data": "train.hdf5:x"}, "train.hdf5: array 'x' is asked for, but only .npz files"),
@@ -159,7 +162,12 @@ def test_lquantizer_refuses_arguments_and_writes_nothing(
 
 @pytest.mark.parametrize(
     "changes",
-    [{"output_model": "nowhere/a.circle"}, {"report": "nowhere/r.json"}, {"encode_bits": "9"}],
+    [
+        {"output_model": "nowhere/a.circle"},
+        {"output_model": "a.tflite"},
+        {"report": "nowhere/r.json"},
+        {"encode_bits": "9"},
+    ],
 )
 def test_lquantizer_refuses_before_the_long_work(
     capsys: Capture, folder: Path, changes: dict[str, str]

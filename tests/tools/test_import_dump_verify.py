@@ -42,9 +42,15 @@ def test_import_of_tflite_and_json(capsys: Capture, folder: Path) -> None:
     assert content["operators"] == {"FULLY_CONNECTED": 10}
 
 
+def test_import_refuses_another_ending(capsys: Capture, folder: Path) -> None:
+    for name in ("x.xyz", "nowhere/x.xyz"):
+        text = call(capsys, "import", "model.circle", "-o", name).error(2)
+        assert text == "x.xyz: can write .circle and .tflite, not .xyz"
+
+
 def test_import_refuses_what_the_format_cannot_hold(capsys: Capture, folder: Path) -> None:
     luciole.save(luciole.quantize("model.circle", random(0, 60, 20)).model, "q.circle")
-    text = call(capsys, "import", "q.circle", "-o", "q.tflite").error(1)
+    text = call(capsys, "import", "q.circle", "-o", "q.tflite").error(3)
     assert text == "tflite has no operator LQFullyConnected; save it as .circle"
     assert not Path("q.tflite").exists()
 

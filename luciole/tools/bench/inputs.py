@@ -10,6 +10,7 @@ from luciole.ir import Array
 from luciole.ir.value import has_batch_axis
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import BenchError, Port, Shape
+from luciole.tools.command import UsageError
 from luciole.tools.data import Data
 
 MOST_RECORDS = 64
@@ -17,13 +18,13 @@ MOST_RECORDS = 64
 
 
 def parse_shapes(text: str) -> list[Shape]:
-    """``1,28,28:1,10``: one shape for each input in order. Raises BenchError for anything else."""
+    """``1,28,28:1,10``: one shape for each input in order. Raises UsageError for anything else."""
     try:
         shapes = [tuple(int(n) for n in part.split(",")) for part in text.split(":")]
     except ValueError:
-        raise BenchError(f"{text!r} is no list of shapes: write 1,28,28:1,10") from None
+        raise UsageError(f"{text!r} is no list of shapes: write 1,28,28:1,10") from None
     if any(n < 1 for shape in shapes for n in shape):
-        raise BenchError(f"{text!r}: extents are at least 1")
+        raise UsageError(f"{text!r}: extents are at least 1")
     return shapes
 
 

@@ -16,6 +16,7 @@ from luciole.ir import Array, LucioleError
 from luciole.tools.bench.ours import LuciolePeer
 from luciole.tools.bench.runtime import BenchError, Port, Runtime, Shape, filled
 from luciole.tools.bench.tensors import TensorRuntime
+from luciole.tools.command import UsageError
 
 
 class LiteRT(TensorRuntime):
@@ -123,13 +124,14 @@ PEERS: dict[str, Open] = {"litert": LiteRT, "onnxruntime": OnnxRuntime, "onert":
 def open_peer(spec: str, threads: int, shapes: Sequence[Shape]) -> Runtime:
     """The runtime of ``RUNTIME:FILE``, or luciole for a file alone.
 
-    ``shapes`` are the inputs' shapes where the file leaves them open. Raises BenchError when the
-    file or the runtime's package is missing, or when the runtime refuses the file.
+    ``shapes`` are the inputs' shapes where the file leaves them open. Raises UsageError for a
+    runtime that there is not, BenchError when the file or the runtime's package is missing, or when
+    the runtime refuses the file.
     """
     kind, colon, file = spec.partition(":")
     if not colon or kind not in PEERS:
         if colon and not Path(spec).exists():
-            raise BenchError(f"{kind!r} is no runtime to compare with: there is {', '.join(PEERS)}")
+            raise UsageError(f"{kind!r} is no runtime to compare with: there is {', '.join(PEERS)}")
         return LuciolePeer(Path(spec), threads, shapes)
     path = Path(file)
     if not path.is_file():

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from luciole.schema.errors import LucioleError
+from luciole.tools.command import UsageError
 
 
 class DataError(LucioleError, ValueError):
     """Calibration or evaluation data cannot be read, or does not fit the model's inputs."""
+
+
+class AskedError(DataError, UsageError):
+    """What is asked for makes no sense, whatever the data are."""
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph
 from luciole.ir.value import shape_text
 from luciole.tools.data import hdf5, npz, raw_files
-from luciole.tools.data.errors import DataError, about
+from luciole.tools.data.errors import AskedError, DataError, about
 from luciole.tools.data.fitting import InputSpec, Stored, check_labels, input_specs
 from luciole.tools.data.preprocess import parse_preprocess
 
@@ -65,7 +65,7 @@ def load_data(
     cannot be read or does not fit.
     """
     if limit is not None and limit < 1:
-        raise DataError(f"limit is {limit}, at least 1 record is needed")
+        raise AskedError(f"limit is {limit}, at least 1 record is needed")
     specs = input_specs(graph, None if preprocess is None else parse_preprocess(preprocess))
     file, named = _split_name(path)
     if named is not None and array not in (None, named):

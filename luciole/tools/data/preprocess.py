@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from luciole.ir.dtypes import Array
-from luciole.tools.data.errors import DataError
+from luciole.tools.data.errors import AskedError
 from luciole.tools.data.fitting import Transform
 
 ALLOWED = "allowed are x, numbers, + - * /, unary minus and parentheses"
@@ -33,7 +33,7 @@ def parse_preprocess(text: str) -> Transform | None:
     """The function that an expression describes, None for ``none``.
 
     It maps float32 arrays of at least one axis to float32 arrays of the same shape; numbers are
-    rounded to float32 when they meet ``x``, as NumPy does. Raises DataError for anything but
+    rounded to float32 when they meet ``x``, as NumPy does. Raises AskedError for anything but
     arithmetic in ``x``.
     """
     if text.strip() == "none":
@@ -41,17 +41,17 @@ def parse_preprocess(text: str) -> Transform | None:
     tree = _parse(text)
     _check(tree, text)
     if not any(isinstance(node, ast.Name) for node in ast.walk(tree)):
-        raise DataError(f"preprocess {text!r} does not use x, e.g. x/255")
+        raise AskedError(f"preprocess {text!r} does not use x, e.g. x/255")
     return lambda x: np.asarray(_evaluate(tree, x), np.float32)
 
 
 def _parse(text: str) -> ast.expr:
     if len(text) > _LONGEST:
-        raise DataError(f"preprocess has {len(text)} characters, at most {_LONGEST} are allowed")
+        raise AskedError(f"preprocess has {len(text)} characters, at most {_LONGEST} are allowed")
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise DataError(f"preprocess {text!r} is not an expression: {ALLOWED}") from error
+        raise AskedError(f"preprocess {text!r} is not an expression: {ALLOWED}") from error
 
 
 def _check(node: ast.expr, text: str) -> float | None:
@@ -66,11 +66,11 @@ def _check(node: ast.expr, text: str) -> float | None:
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         left, right = _check(node.left, text), _check(node.right, text)
         if right == 0 and isinstance(node.op, ast.Div):
-            raise DataError(f"preprocess {text!r} divides by zero")
+            raise AskedError(f"preprocess {text!r} divides by zero")
         if left is None or right is None:
             return None
         return _constant(lambda: _OPERATORS[type(node.op)](left, right), node, text)
-    raise DataError(f"preprocess {text!r}: {_source(node, text)} is not understood; {ALLOWED}")
+    raise AskedError(f"preprocess {text!r}: {_source(node, text)} is not understood; {ALLOWED}")
 
 
 def _number(node: ast.Constant) -> float:
@@ -85,7 +85,7 @@ def _constant(compute: Callable[[], float], node: ast.expr, text: str) -> float:
         value = math.inf
     if abs(value) <= _LARGEST:
         return value
-    raise DataError(f"preprocess {text!r}: {_source(node, text)} is too large for float32")
+    raise AskedError(f"preprocess {text!r}: {_source(node, text)} is too large for float32")
 
 
 def _source(node: ast.expr, text: str) -> str:
