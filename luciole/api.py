@@ -15,7 +15,7 @@ from luciole.importers import from_bytes, load
 from luciole.interpreter.affine import as_input
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT
-from luciole.ir import Array, Model
+from luciole.ir import Array, Graph, Model
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer import Choice, Recipe, Result, Settings
 from luciole.lquantizer.auto_bits import for_drop, for_size
@@ -42,8 +42,8 @@ _WIDTHS = {"input_bits", "weight_bits", "weights_only"}
 class Interpreter(interpreter.Interpreter):
     """Runs a model, given as a path, as bytes (``model_content``) or as a Model.
 
-    The calls are LiteRT's; every intermediate tensor can be read. See
-    ``luciole.interpreter.Interpreter``.
+    The calls are LiteRT's; every intermediate tensor can be read. ``graph`` is another one of a
+    Model's than the main one. See ``luciole.interpreter.Interpreter``.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Interpreter(interpreter.Interpreter):
         keep_tensors: bool = False,
         num_threads: int = 1,
         loop_limit: int = DEFAULT_LOOP_LIMIT,
+        graph: Graph | None = None,
     ) -> None:
         if (model_path is None) == (model_content is None):
             raise TypeError("give either a model or its bytes as model_content")
@@ -70,6 +71,7 @@ class Interpreter(interpreter.Interpreter):
             keep_tensors=keep_tensors,
             num_threads=num_threads,
             loop_limit=loop_limit,
+            graph=graph,
         )
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import luciole
 from luciole.interpreter import InputError
-from luciole.ir import Array
+from luciole.ir import Array, Graph
+from luciole.ir.ops.elementwise_unary import Abs
 from tests.networks import network, random, two_inputs, value_named
 from tests.support import data_path
 
@@ -177,3 +178,12 @@ def test_the_interpreter_refuses_two_models_and_none() -> None:
     for arguments in ({}, {"model_path": network(), "model_content": b""}):
         with pytest.raises(TypeError, match="give either a model or its bytes as model_content"):
             luciole.Interpreter(**arguments)  # type: ignore[arg-type]  # that is the point
+
+
+def test_another_graph_of_a_model_runs() -> None:
+    model = network()
+    other = model.add_graph(Graph("other"))
+    other.append(Abs(other.add_input("x", (3,))), "y")
+    other.outputs = [other.ops[0].output]
+    found = luciole.Interpreter(model, graph=other).run(np.array([-1, 2, -3], np.float32))
+    assert found["y"].tolist() == [1, 2, 3]
