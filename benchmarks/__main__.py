@@ -1,4 +1,4 @@
-"""Every figure that README and docs state, by one command.
+"""The figures of README and docs by one command, but for those beside which another one stands.
 
     python3 -m benchmarks [--quick] [--only latency,cold_start] [--output FOLDER]
 
@@ -81,6 +81,7 @@ PARTS = (
     Part("networks", quick=("--rounds", "30"), needs=MODELS),
     Part("elementwise", quick=("--rounds", "30")),
     Part("cold_start", quick=("--quick",), writes=True),
+    Part("large_file", quick=("--gigabytes", "0.1")),
     Part(
         "accuracy",
         tuple(word for option, path in ACCURACY.items() for word in (option, str(path))),

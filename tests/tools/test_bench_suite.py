@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import luciole
 from benchmarks import __main__ as suite
-from benchmarks import cold_start, latency
+from benchmarks import cold_start, large_file, latency
 from luciole.tools.timing import Limits
 
 TEXT = """first
@@ -96,6 +97,21 @@ def test_the_latency_plot_is_a_file(tmp_path: Path) -> None:
 def test_nanoseconds_for_each_further_operator() -> None:
     overhead = cold_start.Overhead("luciole", 0.5, 0.5 + 0.003 * (cold_start.LENGTH - 1), 200)
     assert overhead.operator_ns == pytest.approx(3)
+
+
+def test_a_large_file_is_mapped(tmp_path: Path) -> None:
+    """It takes no place on disk, and none in memory either."""
+    path = tmp_path / "large.circle"
+    large_file.write_sparse(path, 400_000_000)
+    found = path.stat()
+    assert found.st_size > 399_000_000
+    assert 512 * found.st_blocks < 4_000_000
+    _, _, before, after = large_file.load(path)
+    assert after - before < 40_000_000
+    weights = luciole.load(path).graph.ops[0].operands[1]
+    assert weights is not None
+    assert weights.data is not None
+    assert weights.data.nbytes > 399_000_000
 
 
 def test_the_chain_runs(tmp_path: Path) -> None:
