@@ -7,13 +7,17 @@ After a change that adds an operator or a kernel:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import CUSTOM_OPS, OPS, Op, TensorType
 from luciole.kernels import registry
+from luciole.schema import opcodes
+from luciole.schema.dialect import TFLITE
 from luciole.schema.enums import BuiltinOperator
+from luciole.schema.errors import FormatError
 
 PAGE = Path(__file__).parent.parent / "docs" / "operators.md"
 
@@ -21,10 +25,11 @@ HEAD = """\
 # Operators
 
 Generated from the registry of operators and kernels; a test compares it. Every operator that is
-listed is read from and written to .circle and .tflite without loss, has its shapes and element
-types inferred (extents may be unknown), and has a NumPy kernel with exact semantics for the
-element types named; for some of them there is a compiled kernel too, which is used where shapes
-are known before the model runs. An element type that is not named is refused with a sentence.
+listed is read from and written to .circle without loss, and .tflite too but for those that are
+circle's own (below), has its shapes and element types inferred (extents may be unknown), and has a
+NumPy kernel with exact semantics for the element types named; for some of them there is a compiled
+kernel too, which is used where shapes are known before the model runs. An element type that is not
+named is refused with a sentence.
 
 Types are f32 (FLOAT32), i8 (INT8), u8 (UINT8) and so on; "f32 i8 f32" is one type for each
 operand with data, "any" every type that NumPy has. 8 and 16 bit integers are quantized tensors
@@ -38,6 +43,10 @@ TAIL = """\
 The results of IF and the inputs of WHILE keep their rank: graphs of an IF whose results differ in
 rank, and a body of a WHILE that changes one, are refused with a sentence. LiteRT runs them. Extents
 may change.
+
+## Circle's own
+
+TFLite has no such operators, so a model with one is written to .circle only: {circle}.
 
 ## Kept as they are
 
@@ -79,7 +88,8 @@ def page() -> str:
         lines.append(f"| {_name(cls)} | {reference} | {_types(found.get('native', set()))} |")
     missing = sorted(set(BuiltinOperator) - set(OPS), key=lambda code: code.name)
     names = ", ".join(code.name for code in missing if code != BuiltinOperator.CUSTOM)
-    return "\n".join(lines) + "\n" + TAIL.format(names=names)
+    circle = ", ".join(sorted(code.name for code in OPS if TFLITE.number(code) is None))
+    return "\n".join(lines) + "\n" + TAIL.format(names=names, circle=circle)
 
 
 def _kernels() -> dict[type[Op], dict[str, set[tuple[str, ...]]]]:
@@ -114,6 +124,29 @@ def _types(signatures: Iterable[tuple[str, ...]]) -> str:
 def test_the_page_is_what_the_registry_says() -> None:
     """A line that is missing or new here: see the head of this file."""
     assert PAGE.read_text() == page()
+
+
+def test_the_page_names_what_tflite_files_cannot_have() -> None:
+    (named,) = re.findall(r"is written to \.circle only: (.*)\.\n", page())
+    refused = set()
+    for code in set(OPS):
+        try:
+            opcodes.encode(int(code), 1, None, TFLITE)
+        except FormatError:
+            refused.add(code.name)
+    assert set(named.split(", ")) == refused
+
+
+def test_readme_names_the_kinds_of_operators_that_do_not_run() -> None:
+    text = (PAGE.parent.parent / "README.md").read_text()
+    kept = {code.name for code in set(BuiltinOperator) - set(OPS)}
+    for name, words in (
+        ("STABLEHLO_ABS", "StableHLO's operators"),
+        ("HASHTABLE_FIND", "hash tables"),
+        ("LSH_PROJECTION", "LSH_PROJECTION"),
+        ("SKIP_GRAM", "SKIP_GRAM"),
+    ):
+        assert (name in kept) == (words in text), name
 
 
 def test_every_operator_that_one_has_is_there() -> None:
