@@ -21,7 +21,7 @@ from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, Padding
 def fully_connected(op: FullyConnected, x: Array, weights: Array, bias: Array | None) -> Array:
     """One matrix product over all rows."""
     y = _sums(op, x, weights)
-    return _shaped(op, x, activate(y if bias is None else y + bias, op.activation))
+    return _shaped(op, x, activate(y if bias is None else y + bias.reshape(-1), op.activation))
 
 
 @reference(FullyConnected, *SIGNATURES)
@@ -46,7 +46,7 @@ def fully_connected_hybrid(
     quantized, scales = hybrid.of_rows(rows, asymmetric=op.asymmetric_quantize_inputs)
     sums = _sums(op, quantized, weights.astype(np.float64)).astype(np.float32)
     y = sums * (scales[:, None] * hybrid.weight_scales(op.weights, 0))
-    return _shaped(op, x, activate(y if bias is None else y + bias, op.activation))
+    return _shaped(op, x, activate(y if bias is None else y + bias.reshape(-1), op.activation))
 
 
 def _rescaling(op: FullyConnected) -> Rescaling:

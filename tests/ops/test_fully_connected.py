@@ -112,3 +112,16 @@ def test_fully_connected_refuses_integers_that_are_not_quantized() -> None:
     x, weights, bias = operands((2, 6), 6, 3)
     with pytest.raises(UnsupportedError, match="no kernel for FLOAT32 x INT32 x FLOAT32"):
         run_reference(FullyConnected, [x, weights.astype(np.int32), bias], (1, 2))
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (1, 3), (1, 1, 3)])
+def test_fully_connected_takes_a_bias_with_any_axes(shape: tuple[int, ...]) -> None:
+    """As many rows as outputs: nothing else would tell that it was added to the wrong axis."""
+    rng = np.random.default_rng(7)
+    x, weights = (rng.normal(size=(3, n)).astype(np.float32) for n in (5, 5))
+    arrays = [x, weights, np.array([1, 20, 300], np.float32).reshape(shape)]
+    (theirs,) = run_litert(FullyConnected, arrays, (1, 2))
+    ours = run_reference(FullyConnected, arrays, (1, 2))[0]
+    compiled = run_native(one_op(FullyConnected, arrays, (1, 2)), x)
+    for y in (ours, compiled):
+        np.testing.assert_allclose(y, theirs, rtol=1e-5)
