@@ -69,7 +69,7 @@ def test_quantize_refuses_a_model_that_is_quantized_already() -> None:
         ({}, InputError, "the inputs are ['x'], the data has []"),
         ({"x": X[:, :19]}, InputError, "a record of 'x' is [20], the data has [19]"),
         ({"x": X[:0]}, InputError, "at least one, found [0]"),
-        ({"x": X.astype(np.float64)}, InputError, "Got value of type float64 but expected"),
+        ({"x": X.astype(np.int64)}, InputError, "Got value of type int64 but expected"),
         (np.float32(3), InputError, "the first axis counts records"),
     ],
 )
