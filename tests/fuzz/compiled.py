@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from luciole.interpreter import Observer, Plan
@@ -10,6 +12,8 @@ from luciole.kernels import registry
 
 _RELATIVE = 1e-4
 """How far floats may be apart, of the largest finite one: sums have another order."""
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 _TINY = 1e-30
 """What does not count: products pass through numbers with fewer digits."""
@@ -46,16 +50,24 @@ class Compared(Observer):
     def _overflowed(self, op: Op, *results: Array) -> bool:
         """Whether finite numbers became others, which they do in one order of additions only.
 
-        Layers of basis vectors multiply sums, so that what is not finite meets in other ways.
+        Layers of basis vectors multiply sums, so that what is not finite meets in other ways. An
+        activation may hide that a sum became too large.
         """
         given = [a for a in self._operands if a is not None and a.dtype.kind in "fc"]
         usual = all(np.isfinite(a).all() for a in given) or op.kind.startswith(("LQ_", "BCQ_"))
-        return usual and not all(np.isfinite(a).all() for a in results)
+        hidden = hasattr(op, "activation") and _largest_sum(given) > _LARGEST
+        return usual and (hidden or not all(np.isfinite(a).all() for a in results))
 
     def _contents(self, value: Value) -> Array:
         array = self._plan.array(value)
         assert array is not None  # every tensor is kept
         return array
+
+
+def _largest_sum(given: list[Array]) -> float:
+    """A bound of any sum of products of the finite numbers."""
+    largest = (float(np.abs(a[np.isfinite(a)]).max(initial=1)) for a in given)
+    return prod(largest) * max((a.size for a in given), default=0)
 
 
 def alike(found: Array, wanted: Array) -> bool:
