@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -32,16 +34,30 @@ def looked_up(function: Function, x: Array, given: Value, result: Value) -> Arra
     Raises LucioleError where a scale is missing.
     """
     grids = per_tensor(given, "the input"), per_tensor(result, "the result")
+    table = _table(function, *grids, x.dtype)
     if x.dtype == np.int16:
-        return interpolated(pieces(function, *grids), x)
-    (scale, zero_point), (to, to_zero) = grids
-    limits = np.iinfo(x.dtype)
+        return interpolated(table, x)
+    return np.asarray(table[x.astype(np.int64) - np.iinfo(x.dtype).min])
+
+
+@lru_cache(64)
+def _table(
+    function: Function,
+    given: tuple[np.float32, int],
+    result: tuple[np.float32, int],
+    dtype: np.dtype[Any],
+) -> Array:
+    """The table of a function, made once: the C library is called number by number."""
+    if dtype == np.int16:
+        return pieces(function, given, result)
+    (scale, zero_point), (to, to_zero) = given, result
+    limits = np.iinfo(dtype)
     every = np.arange(limits.min, limits.max + 1)
     with np.errstate(all="ignore"):
         found = function(scale * (every - zero_point).astype(np.float32))
         steps = rounded(found * (np.float32(1) / to)) + np.float32(to_zero)
         cut = np.clip(np.where(np.isnan(steps), -np.inf, steps), limits.min, limits.max)
-    return np.asarray(cut.astype(x.dtype)[x.astype(np.int64) - limits.min])
+    return cut.astype(dtype)
 
 
 def pieces(
