@@ -31,6 +31,7 @@ from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.control_flow import MOST_ROUNDS, Call, CallOnce, If, While
 from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.expand_dims import ExpandDims
+from luciole.ir.ops.split import Split
 from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
 from luciole.ir.passes.infer_shapes import infer_op
 from luciole.ir.passes.remove_dead import remove_dead
@@ -423,3 +424,18 @@ def test_a_number_that_names_no_graph_is_kept_and_refused_when_run() -> None:
     again.graphs.pop()
     with pytest.raises(LucioleError, match="else_graph is no graph of the model"):
         to_bytes(again)
+
+
+def test_verify_refuses_a_call_of_a_graph_whose_operator_has_other_results() -> None:
+    model = Model()
+    main = model.add_graph(Graph("main"))
+    called = add_graph(model, "called", (2,))
+    axis = called.add_constant("axis", np.array(0, np.int32))
+    finish(called, Split, axis, *called.inputs, num_splits=2)
+    finish(main, Call, main.add_input("x", (2,)), graph_=called)
+    split = called.ops[0]
+    assert isinstance(split, Split)
+    split.num_splits = 1
+    found = {f.code: f.sentence for f in verify(model) if f.severity is Severity.ERROR}
+    assert found.keys() == {"SHAPE", "RESULTS"}
+    assert "Split 'called/y0': 1 results are computed, it has 2" in found["SHAPE"]

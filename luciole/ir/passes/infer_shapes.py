@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from luciole.ir.errors import ShapeError
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
 from luciole.ir.value import Shape, Value
@@ -18,10 +19,12 @@ def infer_shapes(graph: Graph) -> bool:
 
 def infer_op(op: Op, *, declared: bool) -> bool:
     """Infer one operator's shapes; ``declared`` lets known extents of the file stand where the rule
-    knows none.
+    knows none. Raises ShapeError as ``infer_shapes`` does, and for another number of results.
     """
-    before = [value.shape for value in op.results]
-    for value, shape in zip(op.results, op.result_shapes(), strict=True):
+    before, shapes = [value.shape for value in op.results], op.result_shapes()
+    if len(shapes) != len(before):
+        raise ShapeError(f"{op}: {len(shapes)} results are computed, it has {len(before)}")
+    for value, shape in zip(op.results, shapes, strict=True):
         refined = _refined(shape, value) if declared else shape
         if refined != value.shape:  # setting it anew would forget the file's extents of open axes
             value.shape = refined
