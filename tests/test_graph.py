@@ -340,3 +340,9 @@ def test_the_first_graph_is_the_main_one() -> None:
     assert model.graph is graph
     assert (second.model, model.graphs) == (model, [graph, second])
     assert repr(graph) == "<Graph 'main': 2 operators, 3 tensors>"
+
+
+def test_a_custom_code_stays_on_one_line() -> None:
+    op = UnknownOp(32, [Graph().add_input("x", (1,))], custom_code="A\nB\x1b")
+    assert op.kind == r"CUSTOM(A\nB\x1b)"
+    assert str(op) == r"CUSTOM(A\nB\x1b) ''"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 from luciole.ir.errors import DefinitionError, GraphError, ShapeError
 from luciole.ir.value import Shape, Use, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
+from luciole.schema.printable import printable
 from luciole.schema.table import Table
 
 if TYPE_CHECKING:
@@ -454,9 +455,11 @@ class UnknownOp(Op):
 
     @property
     def kind(self) -> str:
-        """Circle's name, ``CUSTOM(code)`` for a custom one, the number where there is no name."""
+        """Circle's name, ``CUSTOM(code)`` for a custom one, the number where there is no name: on
+        one line, whatever the code holds.
+        """
         if self.number == BuiltinOperator.CUSTOM:
-            return f"CUSTOM({self.custom})"
+            return f"CUSTOM({printable(str(self.custom))})"
         known = self.number in set(BuiltinOperator)
         return BuiltinOperator(self.number).name if known else str(self.number)
 
