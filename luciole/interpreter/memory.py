@@ -17,9 +17,8 @@ from luciole.interpreter.lifetimes import Lifetime
 from luciole.ir import Array, LucioleError, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import element_count, impossible, shape_text
-
-ALIGNMENT = 64
-"""Bytes: one cache line, one AVX-512 register."""
+from luciole.kernels import allocation
+from luciole.kernels.allocation import ALIGNMENT
 
 
 class MemoryLimitError(LucioleError, MemoryError):
@@ -51,9 +50,9 @@ def allocate(lives: Mapping[Value, Lifetime], limit: int) -> Memory:
         layout.place(i, sizes[i])
         _check_limit([values[i]], [int(layout.end[i])], limit)
     size = int(layout.end.max(initial=0))
-    block = np.zeros(size + ALIGNMENT, np.uint8)
-    start = -block.ctypes.data % ALIGNMENT
-    arrays = {v: _view(block, start + int(layout.begin[i]), v) for i, v in enumerate(values)}
+    places = [(int(at), int(at) + _bytes(v)) for at, v in zip(layout.begin, values, strict=True)]
+    rooms = zip(values, allocation.chosen().block(size, places), strict=True)
+    arrays = {v: room.view(NUMPY[v.dtype]).reshape(v.dims) for v, room in rooms}
     return Memory(arrays, size, frozenset(values[i] for i in layout.overwritten()))
 
 
@@ -101,9 +100,12 @@ class _Layout:
         ]
 
 
+def _bytes(value: Value) -> int:
+    return element_count(value.dims) * NUMPY[value.dtype].itemsize
+
+
 def _byte_count(value: Value) -> int:
-    bytes_ = element_count(value.dims) * NUMPY[value.dtype].itemsize
-    return -(-bytes_ // ALIGNMENT) * ALIGNMENT
+    return -(-_bytes(value) // ALIGNMENT) * ALIGNMENT
 
 
 def _hidden(value: Value) -> int:
@@ -119,9 +121,3 @@ def _check_limit(values: list[Value], ends: list[int], limit: int) -> None:
                 f"beyond the limit of {limit} bytes: "
                 "raise memory_limit if the model is to be trusted"
             )
-
-
-def _view(block: Array, at: int, value: Value) -> Array:
-    dtype = NUMPY[value.dtype]
-    end = at + element_count(value.dims) * dtype.itemsize
-    return block[at:end].view(dtype).reshape(value.dims)

@@ -22,10 +22,10 @@ from luciole.ir import Array, Buffer, Graph, GraphError, Op, UnsupportedError, V
 from luciole.ir.calls import reachable, remembered
 from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.passes.fold_constants import folded
-from luciole.ir.passes.infer_shapes import infer_op
+from luciole.ir.passes.infer_shapes import infer_op, shapes_given
 from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text
-from luciole.kernels import jit, registry
+from luciole.kernels import allocation, jit, registry
 from luciole.kernels.borders import padding_value
 from luciole.kernels.registry import Context, ExecutionError, NativeStep, Reference
 from luciole.kernels.sizes import afford, limited
@@ -155,7 +155,7 @@ class Plan:
         """Keep a constant's contents: in C order, as compiled kernels walk them."""
         data = value.data
         if data is not None:
-            self._constants[value] = data
+            self._constants[value] = allocation.chosen().given(data)
 
     def _may_make(self, size: int) -> bool:
         """Whether there is memory for a constant before anyone asked for it."""
@@ -189,13 +189,12 @@ class Plan:
         if shared and in_place:
             step.nothing_to_do = True
             return step
-        build = registry.find_native(op)
         known = all(value is None or value in self._contents for value in op.operands)
-        if build is not None and in_place and known:
+        if in_place and known:
             operands = tuple(None if v is None else self._contents[v] for v in op.operands)
             results = tuple(self._contents[v] for v in op.results)
             with limited(self._memory_limit):
-                step.native = build(op, Context(operands, results))
+                step.native = registry.build_native(op, Context(operands, results))
         return step
 
     def _reference(self, op: Op) -> Reference:
@@ -302,17 +301,12 @@ class Plan:
         late = [v for v in op.operands if v is not None and v not in self._placed]
         if not late:
             return
-        before = {v: v.shape for v in (*late, *op.results)}
-        try:
-            for value in late:
-                value.shape = self._contents[value].shape
+        shapes = {v: self._contents[v].shape for v in late}
+        with shapes_given(shapes | {v: v.shape for v in op.results}):  # the next run has others
             infer_op(op, declared=False)
             for result in op.results:
                 if None not in result.shape:
                     afford(result.dtype, result.dims)
-        finally:
-            for value, shape in before.items():  # in the next run it may be another one
-                value.shape = shape
 
     def _call(self, group: Run | Step) -> Callable[[], object]:
         return group.call if isinstance(group, Run) else partial(self._run_reference, group)

@@ -16,6 +16,7 @@ from luciole.kernels.integers.hybrid import of_rows, weight_scale
 from luciole.kernels.integers.int8_rescale import Rescaling, centred
 from luciole.kernels.jit import Record, floats, longs
 from luciole.kernels.layers.float_layer import WEIGHTS, Geometry, Layer, X, Y, fits
+from luciole.kernels.memory import reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
@@ -74,21 +75,20 @@ def _with_any_right(
     """Pack the right matrix of each batch when it is there, then multiply."""
     *batches, rows, columns = y.shape
     layer = Layer(Geometry.of_rows(rows, depth), NONE, left, y)
-    step = layer.convolution(np.zeros((1, columns, 1, depth), np.float32), None)
+    layer.convolution(np.zeros((1, columns, 1, depth), np.float32), None)
     memory, weights = layer.memory, min(int(part.record[WEIGHTS]) for part in layer.parts)
     turned = memory.scratch(rows, depth) if op.adjoint_lhs else 0
     across = _steps(depth, columns, turned=op.adjoint_rhs)
     packing = memory.record(weights, depth, columns, layer.lanes, *across)
     turning = memory.record(turned, rows, depth, depth, *_steps(rows, depth, turned=True))
-    moves = [int(part.record[Y]) - y.ctypes.data for part in layer.parts]
-    parts = [
-        (part.address, part.record.ctypes.data, move)
-        for part, move in zip(layer.parts, moves, strict=True)
-    ]
-    table = np.stack([_places(array, batches) for array in (left, right, y)], 1)
+    first = min(int(part.record[Y]) for part in layer.parts)
+    parts = [(p.address, memory.keep(p.record), int(p.record[Y]) - first) for p in layer.parts]
+    sizes = (rows * depth, depth * columns, rows * columns)
+    places = [_places(a, 4 * n, batches) for a, n in zip((left, right, y), sizes, strict=True)]
+    table = np.stack(places, 1)
     tables = (memory.keep(table), len(table), memory.keep(np.array(parts, np.int64)), len(parts))
     record = np.array([*tables, packing, turning if op.adjoint_lhs else 0, turned], np.int64)
-    return NativeStep(_multiply.address, record, (*step.owns, *memory.arrays))
+    return memory.step(_multiply.address, record)
 
 
 def _steps(rows: int, columns: int, *, turned: bool) -> tuple[int, int]:
@@ -96,11 +96,11 @@ def _steps(rows: int, columns: int, *, turned: bool) -> tuple[int, int]:
     return (4, 4 * rows) if turned else (4 * columns, 4)
 
 
-def _places(array: Array, batches: list[int]) -> NDArray[np.int64]:
-    """The address of each batch's matrix, stretched to all batches."""
+def _places(array: Array, size: int, batches: list[int]) -> NDArray[np.int64]:
+    """The address of each batch's matrix of so many bytes, stretched to all batches."""
     own = array.shape[:-2]
-    size = array.strides[-2] * array.shape[-2] if array.size else 0
-    places = array.ctypes.data + size * np.arange(int(np.prod(own))).reshape(own)
+    count = int(np.prod(own))
+    places = reach(array, size, turns(count, size)) + size * np.arange(count).reshape(own)
     return np.broadcast_to(places, batches).reshape(-1)
 
 

@@ -18,6 +18,7 @@ from luciole.ir.rules import agree
 from luciole.kernels import jit
 from luciole.kernels.activation import activate
 from luciole.kernels.jit import Pointer, Record, floats, words
+from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
@@ -74,7 +75,7 @@ def build(op: BCQFullyConnected, context: Context) -> NativeStep | None:
     if sum(c.size for c in groups) != len(y):  # the reference says what is wrong
         return None
     rows = matrix_rows(groups)
-    owned: tuple[Array, ...] = (
+    owned = (
         np.array(binary.T, np.int32, order="C"),
         np.array(scales, np.float32),
         rows.astype(np.int32),
@@ -83,11 +84,10 @@ def build(op: BCQFullyConnected, context: Context) -> NativeStep | None:
         np.zeros(len(binary), np.float32),
         np.zeros(len(y), np.float32),
     )
-    addresses = [a.ctypes.data for a in (x, y, *owned)]
-    sizes = (binary.shape[1], len(binary), *y.shape)
-    return NativeStep(
-        _look_up.address, np.array([*addresses, *sizes, int(op.activation)], np.int64), owned
-    )
+    memory, (planes, count), (outputs, batch) = Memory(), binary.shape, y.shape
+    tensors = reach(x, 4 * WORD * count * batch), reach(y, 4 * outputs * batch)
+    sizes = (count, planes, outputs, batch, int(op.activation))
+    return memory.step(_look_up.address, [*tensors, *map(memory.keep, owned), *sizes])
 
 
 @jit.inline

@@ -8,6 +8,7 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.ir.dtypes import NUMPY
+from luciole.kernels.allocation import placed
 from luciole.kernels.integers.fixed_point import is_affine, per_tensor
 
 AFFINE = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -44,6 +45,6 @@ def slabs(
         start, stop, _ = cut.indices(whole.shape[axis])
         for beside in (slice(0, start), slice(stop, None)):
             slab = whole[(*within[:axis], beside)]
-            owns.append(np.full(slab.shape[axis:], value))
+            owns.append(placed(np.full(slab.shape[axis:], value)))
             moved.append((slab, np.broadcast_to(owns[-1], slab.shape)))
     return moved, owns

@@ -12,6 +12,7 @@ from luciole.kernels.jit import Record, elementwise, floats
 from luciole.kernels.jit.conversions import Kind, integers_at
 from luciole.kernels.jit.rounding import DOUBT, quantize_64
 from luciole.kernels.maps import bits
+from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import NativeStep
 
 KINDS = {
@@ -31,7 +32,8 @@ STEPS = 2.0**20
 
 def to_floats(kind: Kind, x: Array, y: Array, scale: float = 1, zero_point: int = 0) -> NativeStep:
     """y = scale (x - zero point)."""
-    record = [y.ctypes.data, x.ctypes.data, 0, x.size, bits(scale), zero_point]
+    places = reach(y, 4 * x.size), reach(x, kind.size * x.size)
+    record = [*places, 0, x.size, bits(scale), zero_point]
     return loops.step(_to_floats(int(kind)), record, 2, x.size)
 
 
@@ -41,9 +43,8 @@ def to_nearest(kind: Kind, x: Array, y: Array, scale: float, zero_point: int) ->
     y has at most 16 bits.
     """
     table = _for_64(y, scale, zero_point)
-    return _from_floats(
-        _to_nearest(int(kind), int(table is not None)), x, y, scale, zero_point, table
-    )
+    kernel = _to_nearest(int(kind), int(table is not None))
+    return _from_floats(kernel, kind, x, y, scale, zero_point, table)
 
 
 def _for_64(y: Array, scale: float, zero_point: int) -> Array | None:
@@ -66,23 +67,24 @@ def _for_64(y: Array, scale: float, zero_point: int) -> Array | None:
 
 def toward_zero(kind: Kind, x: Array, y: Array) -> NativeStep:
     """y = x without its fraction, saturated; the largest for NaN."""
-    return _from_floats(_toward_zero(int(kind)), x, y, 1, 0)
+    return _from_floats(_toward_zero(int(kind)), kind, x, y, 1, 0)
 
 
 def _from_floats(
     kernel: jit.Kernel,
+    kind: Kind,
     x: Array,
     y: Array,
     scale: float,
     zero_point: int,
     table: Array | None = None,
 ) -> NativeStep:
-    limits = np.iinfo(y.dtype)
-    places = [y.ctypes.data, x.ctypes.data, 0, x.size]
-    record = [*places, bits(scale), zero_point, limits.min, limits.max]
-    if table is None:
-        return loops.step(kernel, record, 2, x.size)
-    return loops.step(kernel, [*record, table.ctypes.data], 2, x.size, (table,))
+    limits, memory = np.iinfo(y.dtype), Memory()
+    places = reach(y, kind.size * x.size), reach(x, 4 * x.size)
+    record = [*places, 0, x.size, bits(scale), zero_point, int(limits.min), int(limits.max)]
+    if table is not None:
+        record.append(memory.keep(table))
+    return loops.step(kernel, record, 2, x.size, memory)
 
 
 @cache

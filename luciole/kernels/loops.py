@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.jit import longs
+from luciole.kernels.memory import Memory, Moves, reach, turns
 from luciole.kernels.registry import NativeStep, shares
 
 LEAST_SHARE = 1 << 14
@@ -54,17 +55,21 @@ class Cut:
         inner, line, around = table[-1], np.array([1] + [0] * (table.shape[1] - 1)), table[:-1]
         if len(around):
             line, around = around[-1], around[:-1]
-        return cls(np.ascontiguousarray(around), tuple(line.tolist()), tuple(inner.tolist()))
+        return cls(around, tuple(line.tolist()), tuple(inner.tolist()))
 
-    @property
-    def described(self) -> tuple[int, int]:
+    def described(self, memory: Memory) -> tuple[int, int]:
         """Address and number of the loops around, as ``offset`` takes them."""
-        return int(self.around.ctypes.data), len(self.around)
+        return memory.keep(self.around), len(self.around)
 
 
 def count(table: Table) -> int:
     """How often the innermost body runs."""
     return int(table[:, 0].prod())
+
+
+def moves(table: Table, tensor: int) -> list[Moves]:
+    """What each loop of a table adds to a tensor's address."""
+    return [turns(row[0], row[1 + tensor]) for row in table.tolist()]
 
 
 def contiguous(shape: Sequence[int], item: int = 4) -> tuple[int, ...]:
@@ -82,18 +87,19 @@ def stretched(shape: Sequence[int], to: Sequence[int], item: int = 4) -> tuple[i
     return (0,) * (len(to) - len(shape)) + moves
 
 
-def walk(z: Array, x: Array, y: Array, item: int) -> tuple[list[int], Cut]:
+def walk(z: Array, x: Array, y: Array, item: int, memory: Memory) -> tuple[list[int], Cut]:
     """How a kernel goes over x and y, stretched to the result z, elements of ``item`` bytes: the
     beginning of its record, and the cut loops.
 
     Record: result, operands, elements of a line, lines, bytes from line to line in each of the
     three, groups of lines from and to, the loops over groups and their number; 12 numbers.
     """
-    moves = [stretched(t.shape, z.shape, item) for t in (x, y)]
-    cut = Cut.of(collapsed(z.shape, contiguous(z.shape, item), *moves))
-    addresses = (z.ctypes.data, x.ctypes.data, y.ctypes.data)
+    steps = [stretched(t.shape, z.shape, item) for t in (x, y)]
+    table = collapsed(z.shape, contiguous(z.shape, item), *steps)
+    cut = Cut.of(table)
+    addresses = [reach(t, item, *moves(table, i)) for i, t in enumerate((z, x, y))]
     groups = count(cut.around) if z.size else 0
-    return [*addresses, cut.inner[0], *cut.lines, 0, groups, *cut.described], cut
+    return [*addresses, cut.inner[0], *cut.lines, 0, groups, *cut.described(memory)], cut
 
 
 def step(
@@ -101,7 +107,7 @@ def step(
     record: Sequence[int],
     begin: int,
     elements: int,
-    owns: tuple[Array, ...] = (),
+    memory: Memory | None = None,
 ) -> NativeStep:
     """A kernel on a record whose pieces of work are ``record[begin]`` to ``record[begin + 1]``.
 
@@ -110,7 +116,8 @@ def step(
     numbers, pieces = np.array(record, np.int64), record[begin + 1]
     least = -(-LEAST_SHARE * pieces // max(elements, 1))
     split = partial(shares, numbers, begin, pieces, least=least)
-    return NativeStep(kernel.address, numbers, owns, split)
+    memory = Memory() if memory is None else memory
+    return memory.step(kernel.address, numbers, split)
 
 
 @jit.merged

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType, codes
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.activation import activate
+from luciole.kernels.allocation import placed
 from luciole.kernels.layers.spans import Axis, Spans, spans
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.learned import lq_rows, lq_tiles
 from luciole.kernels.learned.lq_encoding import Encoding
 from luciole.kernels.learned.lq_layer import ACTIVATIONS, ending, or_zero, without_padding
 from luciole.kernels.learned.lq_tiling import Tiling
-from luciole.kernels.memory import Memory
+from luciole.kernels.memory import Memory, reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, ranges, reference
 
 MAX_BORDER_CASES = 4096
@@ -165,7 +166,7 @@ class _Layer:
         def split(threads: int) -> list[Array]:
             return self._parts(x, y, threads, cut.pixels)
 
-        return NativeStep(kernel.address, record, tuple(self.memory.arrays), split)
+        return self.memory.step(kernel.address, record, split)
 
     def _parts(self, x: Array, y: Array, threads: int, pixels: int) -> list[Array]:
         """Records that share an image's lines, in tiles of so many pixels. Each encodes the input
@@ -176,7 +177,7 @@ class _Layer:
         line = g.images * g.results // g.lines * words * t.groups * t.vectors
         parts = [g.part(*share) for share in ranges(g.lines, threads, lq_rows.LEAST_WORK // line)]
         cuts = [spans(part.rows, part.columns, pixels, pixels) for part in parts]
-        return [self._record(x, y, *given) for given in zip(parts, cuts, strict=True)]
+        return [placed(self._record(x, y, *given)) for given in zip(parts, cuts, strict=True)]
 
     def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> Array:
         """The kernel's own record."""
@@ -185,10 +186,15 @@ class _Layer:
         encoding = self.encoding.kernel.address, self._encoding(g, planes)
         parts = *encoding, self._sums(g, planes, sums), self._counting(g, planes, sums)
         tables = [n for s in (cut.tiles, cut.single) for n in (self.memory.keep(s), len(s))]
-        images = (g.images, x.nbytes // g.images, y.nbytes // g.images)
-        begin = x.ctypes.data + 4 * g.met.start * g.channels
-        to = y.ctypes.data + 4 * g.first * len(self.aw)
-        return np.array([begin, to, *images, *parts, *tables], np.int64)
+        images, pixel, outputs = (
+            (x.nbytes // g.images, y.nbytes // g.images),
+            4 * g.channels,
+            4 * len(self.aw),
+        )
+        over = [turns(g.images, image) for image in images]
+        given = reach(x, pixel * len(g.met), over[0], begin=pixel * g.met.start)
+        to = reach(y, outputs * g.results, over[1], begin=outputs * g.first)
+        return np.array([given, to, g.images, *images, *parts, *tables], np.int64)
 
     def _encoding(self, g: _Geometry, planes: int) -> int:
         """The encoding's record: rows of floats fill whole words but for the last of a row, which

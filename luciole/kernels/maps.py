@@ -11,6 +11,7 @@ from luciole.ir import Array, Op, TensorType
 from luciole.kernels import jit, loops
 from luciole.kernels.jit import LANES, Record, elementwise
 from luciole.kernels.jit.elementwise import Unary
+from luciole.kernels.memory import reach
 from luciole.kernels.registry import Context, NativeStep, native
 
 
@@ -49,7 +50,8 @@ def bits(number: float) -> int:
 def step(function: Unary, x: Array | None, y: Array, a: float = 0, b: float = 0) -> NativeStep:
     """A function with parameters a and b, applied to the elements of x."""
     assert x is not None
-    record = [y.ctypes.data, x.ctypes.data, 0, y.size, bits(a), bits(b)]
+    places = [reach(t, 4 * y.size) for t in (y, x)]
+    record = [*places, 0, y.size, bits(a), bits(b)]
     return loops.step(kernel(int(function)), record, 2, x.size)
 
 

@@ -1,33 +1,81 @@
-"""Arrays that a compiled kernel's record points into."""
+"""Addresses in the records of compiled kernels: of tensors, and of arrays of their own.
+
+Kernels check nothing, so an address of a tensor is given only for so many bytes as the tensor has.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from luciole.ir import Array
+from luciole.kernels.allocation import placed
+from luciole.kernels.registry import ExecutionError, NativeStep
 from luciole.kernels.sizes import room
 
-ALIGNMENT = 64
-"""Bytes: a line of the cache, and the widest vector."""
+
+class Moves(NamedTuple):
+    """What a loop adds to an address: the least and the most, in bytes."""
+
+    least: int
+    most: int
+
+
+NEVER = Moves(1, 0)
+"""Those of a loop that does not run."""
+
+
+def turns(count: int, step: int) -> Moves:
+    """Those of a loop that goes on by ``step`` bytes from turn to turn."""
+    last = (count - 1) * step
+    return Moves(min(last, 0), max(last, 0)) if count > 0 else NEVER
+
+
+def among(offsets: Array) -> Moves:
+    """Those of a loop over a table of offsets."""
+    return Moves(int(offsets.min()), int(offsets.max())) if offsets.size else NEVER
+
+
+def reach(array: Array, size: int, *loops: Moves, begin: int = 0) -> int:
+    """The address of a tensor, or of a byte behind its beginning, for a kernel that touches
+    ``size`` bytes from there on, and as many in every turn of nested loops.
+
+    A view is touched from its lowest byte to its highest. Raises ExecutionError for bytes outside.
+    """
+    if size > 0 and NEVER not in loops:
+        first = begin + sum(moves.least for moves in loops)
+        end = begin + sum(moves.most for moves in loops) + size
+        _check_inside(array, first, end)
+    return int(array.ctypes.data) + begin
+
+
+def _check_inside(array: Array, first: int, end: int) -> None:
+    spans = [turns(n, step) for n, step in zip(array.shape, array.strides, strict=True)]
+    low, high = 0, 0
+    if NEVER not in spans:
+        low = sum(span.least for span in spans)
+        high = sum(span.most for span in spans) + array.itemsize
+    if first < low or end > high:
+        raise ExecutionError(
+            f"a compiled kernel would touch bytes {first} to {end} of a tensor, "
+            f"which has bytes {low} to {high}"
+        )
 
 
 @dataclass
 class Memory:
-    """Aligned copies of arrays, kept alive together."""
+    """Copies of arrays that a kernel touches besides tensors, kept alive together."""
 
     arrays: list[Array] = field(default_factory=list)
 
     def keep(self, array: Array) -> int:
-        """The address of a copy at a multiple of ALIGNMENT."""
-        room = np.zeros(array.nbytes + ALIGNMENT, np.uint8)
-        start = -room.ctypes.data % ALIGNMENT
-        place = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-        place[...] = array
-        self.arrays.append(place)
-        return int(place.ctypes.data)
+        """The address of a copy. What a kernel touches around an array is part of the array."""
+        self.arrays.append(placed(array))
+        return int(self.arrays[-1].ctypes.data)
 
     def record(self, *numbers: int) -> int:
         """The address of a record of numbers."""
@@ -40,3 +88,12 @@ class Memory:
         """
         room(4 * prod(shape), "what a compiled kernel writes for itself")
         return self.keep(np.zeros(shape, np.uint32))
+
+    def step(
+        self,
+        address: int,
+        record: Sequence[int] | Array,
+        split: Callable[[int], Sequence[Array]] | None = None,
+    ) -> NativeStep:
+        """A kernel on a record that points into tensors and into what is kept here."""
+        return NativeStep(address, placed(np.array(record, np.int64)), tuple(self.arrays), split)

@@ -8,10 +8,12 @@ from functools import cache
 import numpy as np
 
 from luciole.ir import Array
+from luciole.ir.value import shape_text
 from luciole.kernels import jit, loops
 from luciole.kernels.jit import LANES, Record, longs
 from luciole.kernels.jit.moves import copy, scatter, turn
-from luciole.kernels.registry import NativeStep
+from luciole.kernels.memory import Memory, reach
+from luciole.kernels.registry import ExecutionError, NativeStep
 
 JOB_FIELDS = 12
 ITEM_SIZES = (1, 2, 4, 8, 16)
@@ -23,34 +25,32 @@ def step(pairs: Iterable[tuple[Array, Array]], *owns: Array) -> NativeStep:
     """Copy each second view into its first one; both have the same shape and element type.
 
     Views are what NumPy's basic indexing and broadcasting give of operands, results or ``owns``.
+    Raises ExecutionError for views that do not fit each other.
     """
-    jobs: list[list[int]] = []
-    kept = list(owns)
+    memory = Memory(list(owns))
     moved = [(to, source) for to, source in pairs if to.size]
-    for to, source in moved:
-        job, around = _job(to, source)
-        jobs.append(job)
-        kept.append(around)
+    jobs = [_job(to, source, memory) for to, source in moved]
     table = np.array(jobs, np.int64).reshape(-1, JOB_FIELDS)
     elements = sum(to.size for to, _ in moved)
-    record = [table.ctypes.data, 0, len(table)]
-    return loops.step(_kernel(), record, 1, elements, (table, *kept))
+    return loops.step(_kernel(), [memory.keep(table), 0, len(table)], 1, elements, memory)
 
 
-def _job(to: Array, source: Array) -> tuple[list[int], loops.Table]:
-    """What ``_kernel`` reads of a job, and the loops around its innermost two."""
+def _job(to: Array, source: Array, memory: Memory) -> list[int]:
+    """What ``_kernel`` reads of a job."""
     item = to.itemsize
-    assert to.shape == source.shape
-    assert item in ITEM_SIZES
-    cut = loops.Cut.of(loops.collapsed(to.shape, to.strides, source.strides))
+    if to.shape != source.shape or source.itemsize != item or item not in ITEM_SIZES:
+        found = f"{shape_text(source.shape)} of {source.dtype}"
+        raise ExecutionError(f"{found} cannot move to {shape_text(to.shape)} of {to.dtype}")
+    table = loops.collapsed(to.shape, to.strides, source.strides)
+    cut = loops.Cut.of(table)
     (count, *moves), kind = cut.inner, SCATTERED
     if moves == [item, item]:
         kind, count = RUNS, count * item
     elif item == 4 and moves[0] == item == cut.lines[2] and min(count, cut.lines[0]) >= LANES:
         kind = TURNED
-    places = [to.ctypes.data, source.ctypes.data]
-    outer = [loops.count(cut.around), *cut.described]
-    return [*places, *outer, *cut.lines, count, *moves, kind * 32 + item], cut.around
+    places = [reach(t, item, *loops.moves(table, i)) for i, t in enumerate((to, source))]
+    outer = [loops.count(cut.around), *cut.described(memory)]
+    return [*places, *outer, *cut.lines, count, *moves, kind * 32 + item]
 
 
 @cache

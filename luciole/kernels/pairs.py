@@ -15,6 +15,7 @@ from luciole.kernels.activation import LIMITS
 from luciole.kernels.jit import LANES, Record, elementwise, floats
 from luciole.kernels.jit.elementwise import Binary, Unary
 from luciole.kernels.maps import bits
+from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, native
 from luciole.schema.enums import ActivationFunctionType
 
@@ -86,12 +87,13 @@ def step(
     is_tanh = activation == ActivationFunctionType.TANH
     if activation not in LIMITS and not is_tanh:
         return None
-    record, cut = loops.walk(z, x, y, 4)
+    memory = Memory()
+    record, cut = loops.walk(z, x, y, 4, memory)
     limits = LIMITS.get(activation, (0.0, 0.0))
     then = Unary.TANH if is_tanh else Unary.CLAMP
     left, right = (VECTOR if move else 0 for move in cut.inner[2:])
     found = kernel(int(function), left, right, int(then))
-    return loops.step(found, [*record, *map(bits, limits)], 8, z.size, (cut.around,))
+    return loops.step(found, [*record, *map(bits, limits)], 8, z.size, memory)
 
 
 def register(cls: type[Op], function: Binary) -> None:

@@ -16,6 +16,7 @@ from luciole.kernels.jit.elementwise import Binary, Unary
 from luciole.kernels.layers.spans import Axis
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.maps import bits
+from luciole.kernels.memory import Memory, reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
 
@@ -65,25 +66,28 @@ def _step(
     assert x is not None
     if op.activation not in LIMITS or not y.size:
         return None
-    record, inside = walk(op, x, y)
+    memory = Memory()
+    record = walk(op, x, y, memory)
     record += map(bits, [start, *LIMITS[op.activation], is_mean])
     size = (op.filter_height, op.filter_width)
     small = size if op.filter_height * op.filter_width <= MOST_UNROLLED else (0, 0)
     work = y.size * op.filter_height * op.filter_width
-    return loops.step(_kernel(int(function), *small), record, 2, work, inside)
+    return loops.step(_kernel(int(function), *small), record, 2, work, memory)
 
 
-def walk(op: Pool2D, x: Array, y: Array) -> tuple[list[int], tuple[Array, Array]]:
-    """How a kernel goes from window to window, see ``_kernel``, and the tables that tell it."""
+def walk(op: Pool2D, x: Array, y: Array, memory: Memory) -> list[int]:
+    """How a kernel goes from window to window, see ``_kernel``."""
     _, height, width, channels = x.shape
     rows = Axis.of(height, op.filter_height, op.stride_h, 1, op.padding)
     columns = Axis.of(width, op.filter_width, op.stride_w, 1, op.padding)
-    inside = (np.ascontiguousarray(rows.inside), np.ascontiguousarray(columns.inside))
-    pixel = x.itemsize * channels
+    tables = [n for axis in (rows, columns) for n in (axis.outputs, memory.keep(axis.inside))]
+    pixel, lines = x.itemsize * channels, y.shape[0] * y.shape[1]
     steps = (height * width * pixel, width * pixel, pixel)
-    tables = [n for axis in inside for n in (len(axis), axis.ctypes.data)]
-    lines = y.shape[0] * y.shape[1]
-    return [y.ctypes.data, x.ctypes.data, 0, lines, channels, *steps, *tables], inside
+    images = -(-lines // max(rows.outputs, 1))
+    extents = (images, rows.met.stop, columns.met.stop)
+    given = reach(x, pixel, *(turns(n, step) for n, step in zip(extents, steps, strict=True)))
+    to = reach(y, lines * columns.outputs * pixel)
+    return [to, given, 0, lines, channels, *steps, *tables]
 
 
 MOST_UNROLLED = 16

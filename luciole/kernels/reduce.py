@@ -25,6 +25,7 @@ from luciole.kernels.elementwise_binary import truncated_quotient
 from luciole.kernels.jit import LANES, Record, elementwise, floats, longs
 from luciole.kernels.jit.elementwise import Binary, Unary
 from luciole.kernels.maps import bits
+from luciole.kernels.memory import Memory, reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
@@ -137,8 +138,9 @@ def build_prod(op: ReduceProd, context: Context) -> NativeStep | None:
     if x is None or indices is None or not op.reduction_indices.is_constant:
         return None
     cut, _ = Cut.of_operator(op, x, indices, columns=True)
-    y = context.results[0]
-    return loops.step(_products(), cut.record(x, y), 2, x.size, cut.tables)
+    memory = Memory()
+    record = cut.record(x, context.results[0], memory)
+    return loops.step(_products(), record, 2, x.size, memory)
 
 
 def _step(
@@ -191,26 +193,30 @@ class Cut:
         around, inner = table[:-1], int(table[-1, 0])
         results, again = around[around[:, 2] != 0], around[around[:, 2] == 0]
         lines, distance = again[-1, :2] if len(again) else (1, 0)
-        parts = np.ascontiguousarray(results), np.ascontiguousarray(again[:-1])
-        return cls(*parts, int(lines), int(distance), inner, columns)
+        return cls(results, again[:-1], int(lines), int(distance), inner, columns)
 
-    @property
-    def tables(self) -> tuple[loops.Table, loops.Table]:
-        """The loops whose addresses stand in a record."""
-        return self.results, self.again
-
-    def record(self, x: Array, y: Array) -> list[int]:
+    def record(self, x: Array, y: Array, memory: Memory) -> list[int]:
         """How a kernel goes from result to result, see ``_rows``."""
-        described = [n for t in self.tables for n in (t.ctypes.data, len(t))]
+        described = [n for t in (self.results, self.again) for n in (memory.keep(t), len(t))]
         runs = loops.count(self.results) if y.size else 0
-        record = [y.ctypes.data, x.ctypes.data, 0, runs, *described, loops.count(self.again)]
+        record = [*self._places(x, y), 0, runs, *described, loops.count(self.again)]
         return [*record, self.lines, self.distance, self.inner]
+
+    def _places(self, x: Array, y: Array) -> tuple[int, int]:
+        """Addresses of result and operand: lines of the one become a line, or one element, of the
+        other.
+        """
+        item, line = x.itemsize, self.inner * x.itemsize
+        over = [*loops.moves(self.again, 0), turns(self.lines, self.distance)]
+        to = reach(y, line if self.columns else item, *loops.moves(self.results, 1))
+        return to, reach(x, line, *loops.moves(self.results, 0), *over)
 
     def step(self, function: Binary, x: Array, y: Array, start: float, share: float) -> NativeStep:
         """The kernel on its record."""
-        record = [*self.record(x, y), bits(start), bits(share)]
+        memory = Memory()
+        record = [*self.record(x, y, memory), bits(start), bits(share)]
         kernel = _columns(int(function)) if self.columns else _rows(int(function))
-        return loops.step(kernel, record, 2, x.size, self.tables)
+        return loops.step(kernel, record, 2, x.size, memory)
 
 
 SCALE, MUL = int(Unary.SCALE), int(Binary.MUL)

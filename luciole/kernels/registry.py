@@ -17,7 +17,8 @@ import luciole.kernels
 from luciole.ir import Array, LucioleError, Op, TensorType, UnknownOp, UnsupportedError, Value
 from luciole.ir.calls import Call
 from luciole.ir.dtypes import NUMPY
-from luciole.kernels import custom
+from luciole.kernels import custom, extents
+from luciole.kernels.allocation import placed
 
 Reference = Callable[..., Any]
 """``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic
@@ -78,7 +79,7 @@ def shares(record: Array, begin: int, count: int, threads: int, least: int = 1) 
     """
     records = []
     for share in ranges(count, threads, least):
-        copy = record.copy()
+        copy = placed(record)
         copy[begin : begin + 2] = share
         records.append(copy)
     return records
@@ -95,7 +96,10 @@ class Context:
 
 
 Build = Callable[[Any, Context], "NativeStep | None"]
-"""``build(op, context)``: configure once per model. None declines: the reference runs instead."""
+"""``build(op, context)``: configure once per model. None declines: the reference runs instead.
+
+It is called by ``build_native`` alone, so that extents were checked.
+"""
 
 _REFERENCE: dict[tuple[type[Op], Signature], Reference] = {}
 _NATIVE: dict[tuple[type[Op], Signature], Build] = {}
@@ -198,6 +202,23 @@ def find_native(op: Op) -> Build | None:
     """The builder of an operator's compiled kernel, None when there is none."""
     load_kernels()
     return _NATIVE.get((type(op), data_types(op)))
+
+
+def build_native(op: Op, context: Context) -> NativeStep | None:
+    """An operator's compiled step, None where there is none or its builder declines.
+
+    Whatever the graph says of extents, the operator's rules hold for the arrays: raises ShapeError
+    where they do not, and ExecutionError where a kernel would touch more than these. Both name the
+    operator.
+    """
+    build = find_native(op)
+    if build is None:
+        return None
+    extents.check(op, context.operands, context.results)
+    try:
+        return build(op, context)
+    except LucioleError as error:
+        raise type(error)(f"{op}: {error}") from None
 
 
 def missing(op: Op) -> str:

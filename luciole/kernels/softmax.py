@@ -11,6 +11,7 @@ from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.kernels import folds, jit, loops, maps
 from luciole.kernels.jit import LANES, Record, elementwise
 from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.memory import reach
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
 MAXIMUM, ADD = int(Binary.MAXIMUM), int(Binary.ADD)
@@ -57,8 +58,9 @@ def _step(context: Context, beta: float, kernel: jit.Kernel) -> NativeStep:
     x, y = context.operands[0], context.results[0]
     assert x is not None
     n = x.shape[-1]
-    record = [y.ctypes.data, x.ctypes.data, n, 0, x.size // max(n, 1), maps.bits(beta)]
-    return loops.step(kernel, record, 3, x.size)
+    rows = x.size // max(n, 1)
+    places = [reach(t, 4 * n * rows) for t in (y, x)]
+    return loops.step(kernel, [*places, n, 0, rows, maps.bits(beta)], 3, x.size)
 
 
 @cache

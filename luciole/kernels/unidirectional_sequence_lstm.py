@@ -13,6 +13,8 @@ from luciole.ir.recurrent import GATES
 from luciole.kernels import loops
 from luciole.kernels.integers.integer_lstm_cell import IntegerCell
 from luciole.kernels.maps import bits
+from luciole.kernels.memory import Memory as Places
+from luciole.kernels.memory import reach, turns
 from luciole.kernels.recurrent import lstm_steps
 from luciole.kernels.recurrent.lstm_cell import Cell, Settings, Step, run
 from luciole.kernels.recurrent.operands import Arrays, named, named_weights
@@ -114,13 +116,17 @@ def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep
     both = [np.hstack([given[i], given[r]]) for i, r in zip(PLAIN[:4], PLAIN[4:8], strict=True)]
     weights = lstm_steps.packed(both)
     biases = lstm_steps.packed([given[n][:, None] for n in PLAIN[8:]])
-    x, (hidden, cell) = given["input"], (given[n] for n in STATES)
-    places = [a.ctypes.data for a in (y, x, hidden, cell, weights, biases)]
+    x, states, memory = given["input"], [given[n] for n in STATES], Places()
     time, batch = (0, 1) if op.time_major else (1, 0)
-    steps = [array.strides[axis] for array in (x, y) for axis in (time, batch)]
-    sizes = [x.shape[time], x.shape[2], hidden.shape[1]]
+    times, batches, inputs, cells = x.shape[time], x.shape[batch], x.shape[2], states[0].shape[1]
+    given_steps, steps = ([array.strides[axis] for axis in (time, batch)] for array in (x, y))
+    places = [
+        reach(y, 4 * cells, turns(times, steps[0]), turns(batches, steps[1])),
+        reach(x, 4 * inputs, turns(times, given_steps[0]), turns(batches, given_steps[1])),
+        *(reach(state, 4 * cells * batches) for state in states),
+        *map(memory.keep, (weights, biases)),
+    ]
     limit = op.cell_clip if op.cell_clip > 0 else np.inf
-    record = [*places, 0, x.shape[batch], *sizes, *steps, bits(limit)]
-    return loops.step(
-        lstm_steps.kernel(), record, 6, weights.size * x.shape[time], (weights, biases)
-    )
+    sizes = (times, inputs, cells, *given_steps, *steps, bits(limit))
+    record = [*places, 0, batches, *sizes]
+    return loops.step(lstm_steps.kernel(), record, 6, weights.size * times, memory)

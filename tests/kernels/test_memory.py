@@ -7,7 +7,8 @@ import ctypes
 import numpy as np
 import pytest
 
-from luciole.kernels.memory import ALIGNMENT, Memory
+from luciole.kernels.allocation import ALIGNMENT
+from luciole.kernels.memory import Memory
 from luciole.kernels.registry import ExecutionError
 from luciole.kernels.sizes import limited
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
 from luciole.ir.errors import ShapeError
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
@@ -29,6 +32,19 @@ def infer_op(op: Op, *, declared: bool) -> bool:
         if refined != value.shape:  # setting it anew would forget the file's extents of open axes
             value.shape = refined
     return before != [value.shape for value in op.results]
+
+
+@contextmanager
+def shapes_given(shapes: Mapping[Value, Shape]) -> Iterator[None]:
+    """Let tensors have other shapes inside, whatever the graph says of theirs."""
+    before = {value: (value.dims, value.shape_signature) for value in shapes}
+    try:
+        for value, shape in shapes.items():
+            value.shape = shape
+        yield
+    finally:
+        for value, kept in before.items():
+            value.dims, value.shape_signature = kept
 
 
 def _refined(shape: Shape, value: Value) -> Shape:

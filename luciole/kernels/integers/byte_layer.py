@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.float_layer import by_lanes
 from luciole.kernels.layers.float_tiling import SMALL, Tiling
-from luciole.kernels.layers.pixel_tiles import Case, Table, cases, joined, tables
+from luciole.kernels.layers.pixel_tiles import Case, Table, cases, joined, result_moves, tables
 from luciole.kernels.layers.sequence import Part, in_sequence
 from luciole.kernels.layers.spans import Axis
-from luciole.kernels.memory import Memory
+from luciole.kernels.memory import Memory, reach, turns
 from luciole.kernels.registry import NativeStep
 from luciole.schema.enums import Padding
 
@@ -77,6 +77,14 @@ class Line:
     kernel: Kernel
 
 
+class Tiles(NamedTuple):
+    """A kernel, and the table of tiles that it runs on: its address and itself."""
+
+    kernel: Kernel
+    place: int
+    table: Table
+
+
 @dataclass
 class ByteLayer:
     """One layer on its way to a step. ``zero`` is the byte that stands for 0 in the copies."""
@@ -112,6 +120,12 @@ class ByteLayer:
         image = self.x.nbytes // images
         return (self.copies + first, images, image, self.image, rows, length, self.row)
 
+    def source(self) -> int:
+        """The address of the inputs, which are copied as ``lines`` says."""
+        _, images, image, _, rows, length, _ = self.lines()
+        line = length * self.x.itemsize
+        return reach(self.x, line, turns(images, image), turns(rows, line))
+
     def windows(
         self,
         first: Part,
@@ -135,40 +149,37 @@ class ByteLayer:
         tiling, runs = _tiling(found, outputs, depth), self._runs(weights, line)
         if line is not None:
             tiling = Tiling(line.pixels, 1)
-        kinds = [
-            (compiled, self.memory.keep(table), table)
-            for compiled, table in self._tables(found, tiling, groups * outputs, kernel, line)
-            if len(table)
-        ]
+        kinds = self._tiles(found, tiling, groups * outputs, kernel, line)
         walk, lanes, parts = self._walk(runs, tiling.lanes), tiling.lanes, []
         packed = np.moveaxis(by_lanes(runs, lanes), -2, -1)
         places = [self._by_block(array) for array in (packed, *blocks(lanes))]
         for number, (group, output) in enumerate(product(range(groups), range(0, outputs, lanes))):
             moves = (group * depth, self.y.itemsize * (group * outputs + output))
             block = [start + number * size for start, size in places]
-            rest = (*walk, min(lanes, outputs - output), last, *block)
-            for compiled, place, table in kinds:
-                record = self.record(moves, (place, len(table), limits), rest)
-                parts.append(Part(compiled.address, record, table.nbytes // len(table)))
+            count = min(lanes, outputs - output)
+            written = count if line is None else line.pixels * count
+            rest = (limits, *walk, count, last, *block)
+            parts += [self.part(tiles, moves, rest, written) for tiles in kinds]
         cycles = len(self.x) * groups * tiling.cycles(found, outputs, -(-depth // FOUR))
-        return in_sequence(parts, self.memory.arrays, cycles, first)
+        return in_sequence(parts, self.memory, cycles, first)
 
-    def _tables(
+    def _tiles(
         self,
         found: Sequence[Case],
         tiling: Tiling,
         outputs: int,
         kernel: Callable[[int, int], Kernel],
         line: Line | None,
-    ) -> list[tuple[Kernel, Table]]:
-        """Kernels and the tiles that they run on."""
+    ) -> list[Tiles]:
+        """Kernels and the tiles that they run on, where there are some."""
         steps = (self.x.shape[-1], outputs)
         if line is not None:
             starts = joined(self.rows.padded, self.columns.padded, line.pixels)
-            return [(line.kernel, tables([whole for whole, _ in starts], 1, steps)[0])]
-        cut = tables(found, tiling.pixels, steps, tiling.few, SMALL)
-        made = [kernel(pixels, tiling.vectors) for pixels in (tiling.pixels, SMALL)]
-        return list(zip(made, cut, strict=True))
+            made, cut = [line.kernel], tables([whole for whole, _ in starts], 1, steps)[:1]
+        else:
+            made = [kernel(pixels, tiling.vectors) for pixels in (tiling.pixels, SMALL)]
+            cut = tables(found, tiling.pixels, steps, tiling.few, SMALL)
+        return [Tiles(k, self.memory.keep(t), t) for k, t in zip(made, cut, strict=True) if len(t)]
 
     def _by_block(self, array: Array) -> tuple[int, int]:
         """Where an array [groups, blocks, ...] stands, and the bytes of a block."""
@@ -195,21 +206,26 @@ class ByteLayer:
         run = steps * FOUR * lanes
         return (*moves, across * run, run, across, steps, height)
 
-    def record(
-        self, moves: tuple[int, int], table: tuple[int, int, int], rest: tuple[int, ...]
-    ) -> Array:
-        """What ``dot_tiles`` and ``hybrid_tiles`` run on.
+    def part(
+        self, tiles: Tiles, moves: tuple[int, int], rest: tuple[int, ...], written: int
+    ) -> Part:
+        """What ``dot_tiles`` and ``hybrid_tiles`` run on, which write so many outputs from each
+        place of a tile on.
 
         0, 1: first input in the copies, first output. 2 to 4: images, bytes from one to the next
-        in both. 5 to 7: the table, its tiles, ``limits``. From 8 on the ``rest``: of ``windows``
+        in both. 5, 6: the table, its tiles. From 7 on the ``rest``: ``limits`` (7); of ``windows``
         what ``_walk`` says (8 to 14), the outputs of the block (15), ``last`` (16) and the block's
         arrays; of ``channel_rows`` the taps' distances and whole steps (8, 9), the channels of a
         piece (10), ``last`` where there is one, and the row's arrays.
         """
-        images = len(self.x)
-        places = (self.copies + moves[0], self.y.ctypes.data + moves[1])
-        sizes = (images, self.image, self.y.nbytes // images)
-        return np.array([*places, *sizes, *table, *rest], np.int64)
+        kernel, place, table = tiles
+        images, item = len(self.x), self.y.itemsize
+        image = self.y.nbytes // images
+        over = turns(images, image), result_moves(table, item)
+        to = reach(self.y, item * written, *over, begin=moves[1])
+        sizes = (images, self.image, image)
+        record = [self.copies + moves[0], to, *sizes, place, len(table), *rest]
+        return Part(kernel.address, np.array(record, np.int64), table.nbytes // len(table))
 
 
 def _tiling(found: Sequence[Case], outputs: int, depth: int) -> Tiling:

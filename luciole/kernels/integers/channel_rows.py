@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
-from luciole.kernels.integers.byte_layer import FOUR, ByteLayer, padded_to
+from luciole.kernels.integers.byte_layer import FOUR, ByteLayer, Tiles, padded_to
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.pixel_tiles import Case, joined, tables
@@ -79,16 +79,16 @@ class ChannelRows(ByteLayer):
         table, _ = tables(found, count * self.pieces, (self.pixel, channels))
         full = -(-taps // FOUR) - 1
         compiled = kernel(count, self.pieces, taps - full * FOUR)
-        place = (self.memory.keep(table), len(table), limits)
-        walk = (self._offsets(full + 1), full)
+        tiles = Tiles(compiled, self.memory.keep(table), table)
+        walk = (limits, self._offsets(full + 1), full)
         parts = []
         for channel, *block in self._blocks(weights, blocks, full + 1):
             moves = (channel, self.y.itemsize * channel)
-            rest = (*walk, min(LANES, channels - channel), *last, *block)
-            record = self.record(moves, place, rest)
-            parts.append(Part(compiled.address, record, table.nbytes // len(table)))
+            piece = min(LANES, channels - channel)
+            rest = (*walk, piece, *last, *block)
+            parts.append(self.part(tiles, moves, rest, ROW if self.pieces == 1 else piece))
         cycles = len(self.x) * len(table) * len(parts) * count * (taps * TAP_CYCLES + ROW_CYCLES)
-        return in_sequence(parts, self.memory.arrays, cycles, first)
+        return in_sequence(parts, self.memory, cycles, first)
 
     def _blocks(
         self, weights: Array, blocks: Callable[[Longs], Sequence[Array]], steps: int

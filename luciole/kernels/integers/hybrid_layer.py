@@ -70,7 +70,7 @@ class HybridLayer(ByteLayer):
     def _quantizing(self) -> tuple[Part, int]:
         """Quantize images, and where the scale and the zero byte of each will be."""
         factors, lines = self.memory.scratch(len(self.x), 2), self.lines()
-        given = [self.x.ctypes.data, *lines, factors]
+        given = [self.source(), *lines, factors]
         if not self.asymmetric:
             return Part(hybrid_tiles.quantize.address, np.array(given, np.int64), 0), factors
         _, _, width, channels = self.x.shape

@@ -221,7 +221,7 @@ class IntegerLayer(ByteLayer):
     def copying(self) -> Part:
         """Copy inputs, as unsigned bytes."""
         _, _, width, channels = self.x.shape
-        numbers = [self.x.ctypes.data, *self.lines(), self.turned]
+        numbers = [self.source(), *self.lines(), self.turned]
         if self.pixel == channels:
             return Part(dot_tiles.copy.address, np.array(numbers, np.int64), 0)
         record = np.array([*numbers, width, channels, self.pixel], np.int64)

@@ -15,6 +15,7 @@ from luciole.kernels import jit, loops
 from luciole.kernels.jit import Record
 from luciole.kernels.jit.byte_functions import look_up_64, looks_up_many
 from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import Context, NativeStep, accepted, computed, native
 
 BYTE = int(Kind.UINT8)
@@ -43,9 +44,9 @@ def step(op: Op, x: Array, y: Array) -> NativeStep | None:
     found = accepted(computed, op, [given])
     if found is None or found[0].itemsize != 1:
         return None
-    table = np.ascontiguousarray(found[0])
-    record = [y.ctypes.data, x.ctypes.data, 0, x.size, table.ctypes.data]
-    return loops.step(look_up, record, 2, x.size, (table,))
+    memory = Memory()
+    record = [*(reach(t, x.size) for t in (y, x)), 0, x.size, memory.keep(found[0])]
+    return loops.step(look_up, record, 2, x.size, memory)
 
 
 def register(cls: type[Op], *types: TensorType) -> None:

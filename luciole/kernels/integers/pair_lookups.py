@@ -16,6 +16,7 @@ from luciole.ir.ops.prelu import PRelu
 from luciole.kernels import jit, loops
 from luciole.kernels.jit import Record
 from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, accepted, computed, native
 
 BYTE = int(Kind.UINT8)
@@ -64,9 +65,10 @@ def register(cls: type[Op], *types: TensorType) -> None:
         table = table_of(op, x.dtype) if z.size >= LEAST_ELEMENTS else None
         if table is None:
             return None
-        record, cut = loops.walk(z, x, y, 1)
+        memory = Memory()
+        record, cut = loops.walk(z, x, y, 1, memory)
         found = kernel(*cut.inner[2:])
-        return loops.step(found, [*record, table.ctypes.data], 8, z.size, (cut.around, table))
+        return loops.step(found, [*record, memory.keep(table)], 8, z.size, memory)
 
 
 _BOTH: tuple[type[Op], ...] = (PRelu, *comparisons.COMPARISONS)

@@ -5,7 +5,7 @@ compute what the reference kernels compute.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
 from typing import TypeVar
@@ -29,6 +29,7 @@ from luciole.kernels.jit.bytes import (
     store_bytes,
 )
 from luciole.kernels.jit.conversions import integers_at
+from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, accepted, native
 
 O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
@@ -54,12 +55,12 @@ HALF = (1 << 30, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a kernel knows of an operator, the arrays behind it, and whether its operands change
+    """What a kernel knows of an operator, the memory behind it, and whether its operands change
     places.
     """
 
     numbers: Sequence[int] = ()
-    owns: tuple[Array, ...] = ()
+    memory: Memory = field(default_factory=Memory)
     swapped: bool = False
 
 
@@ -179,10 +180,10 @@ def step(function: Function, context: Context, kind: int, parameters: Parameters
     assert x is not None
     assert y is not None
     z = context.results[0]
-    record, cut = loops.walk(z, x, y, 1)
+    record, cut = loops.walk(z, x, y, 1, parameters.memory)
     found = kernel(int(function), kind, *cut.inner[2:])
     record += parameters.numbers
-    return loops.step(found, record, 8, z.size, (cut.around, *parameters.owns))
+    return loops.step(found, record, 8, z.size, parameters.memory)
 
 
 def rounding(factor: Factor) -> tuple[int, int, int, int]:
@@ -213,10 +214,9 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     constants = [step, upper, lower, 1024 - points[fine] * lower, -points[fine] * upper, *fine_rest]
     constants += [signs[1], (1 << 31) - points[coarse] * step]
     constants += [2 * multiplier, (1 << 31) - (multiplier << 32), *rest, grid.zero_point]
-    table, wide = np.array(constants, np.int64), _wide_constants(found, coarse, signs)
-    place = 0 if wide is None else wide.ctypes.data
-    owns = (table,) if wide is None else (table, wide)
-    return Parameters([*grid.limits, table.ctypes.data, place], owns, not is_first)
+    memory, wide = Memory(), _wide_constants(found, coarse, signs)
+    places = memory.record(*constants), 0 if wide is None else memory.keep(wide)
+    return Parameters([*grid.limits, *places], memory, not is_first)
 
 
 def _wide_constants(found: Sum, coarse: int, signs: tuple[int, int]) -> Array | None:

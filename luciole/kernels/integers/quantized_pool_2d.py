@@ -27,6 +27,7 @@ from luciole.kernels.jit.bytes import (
     store_all_bytes,
     store_bytes,
 )
+from luciole.kernels.memory import Memory
 from luciole.kernels.pool_2d import walk, windows
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.schema.enums import ActivationFunctionType
@@ -86,9 +87,10 @@ def _step(op: Pool2D, context: Context, is_mean: int) -> NativeStep | None:
     edges = accepted(limits, op, x)
     if not y.size or taps > MOST_TAPS or edges is None:
         return None
-    record, inside = walk(op, x, y)
+    memory = Memory()
+    record = [*walk(op, x, y, memory), *edges]
     found = _kernel(int(KINDS[op.value.dtype]), is_mean)
-    return loops.step(found, [*record, *edges], 2, y.size * taps, inside)
+    return loops.step(found, record, 2, y.size * taps, memory)
 
 
 @cache

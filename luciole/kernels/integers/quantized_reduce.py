@@ -32,6 +32,7 @@ from luciole.kernels.jit.bytes import (
     total_of_lanes,
 )
 from luciole.kernels.jit.conversions import integers_at
+from luciole.kernels.memory import Memory
 from luciole.kernels.reduce import Cut, where
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
@@ -151,8 +152,9 @@ def _step(op: Mean | Sum, context: Context, divided: bool) -> NativeStep | None:
     if numbers is None:
         return None
     found = _kernel(int(KINDS[op.input.dtype]), int(cut.columns))
-    record = [*cut.record(x, context.results[0]), *numbers]
-    return loops.step(found, record, 2, x.size, cut.tables)
+    memory = Memory()
+    record = [*cut.record(x, context.results[0], memory), *numbers]
+    return loops.step(found, record, 2, x.size, memory)
 
 
 def _numbers(op: Mean | Sum, x: Array, count: int, divided: bool) -> list[int] | None:

@@ -23,6 +23,7 @@ from luciole.kernels.integers.fixed_point_functions import exp, leading_zeros, l
 from luciole.kernels.integers.tables import interpolated, pieces
 from luciole.kernels.jit import Record
 from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 SMALL = (TensorType.INT8, TensorType.UINT8)
@@ -91,11 +92,12 @@ def build(op: Softmax, context: Context) -> NativeStep | None:
     tables = accepted(powers_of_differences, op) if y.itemsize == 1 else None
     if tables is None:
         return None
-    n = x.shape[-1]
-    record = [y.ctypes.data, x.ctypes.data, n, 0, x.size // max(n, 1)]
-    record += [table.ctypes.data for table in tables]
+    n, memory = x.shape[-1], Memory()
+    rows = x.size // max(n, 1)
+    places = [reach(t, n * rows) for t in (y, x)]
+    record = [*places, n, 0, rows, *map(memory.keep, tables)]
     kernel = _kernel(int(KINDS[op.logits.dtype]))
-    return loops.step(kernel, record, 3, x.size, tables)
+    return loops.step(kernel, record, 3, x.size, memory)
 
 
 @cache

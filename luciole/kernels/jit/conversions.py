@@ -18,6 +18,11 @@ class Kind(IntEnum):
     INT16 = 2
     INT32 = 3
 
+    @property
+    def size(self) -> int:
+        """Bytes of one integer."""
+        return _TYPES[self][1] // 8
+
 
 _TYPES = {
     Kind.INT8: (types.int8, 8),

@@ -17,10 +17,19 @@ from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers import float_tiles
 from luciole.kernels.layers.float_tiling import DEPTHWISE_PIXELS, SMALL, Tiling
-from luciole.kernels.layers.pixel_tiles import MAX_PLACE, Case, Table, cases, joined, tables
+from luciole.kernels.layers.pixel_tiles import (
+    MAX_PLACE,
+    Case,
+    Table,
+    cases,
+    input_moves,
+    joined,
+    result_moves,
+    tables,
+)
 from luciole.kernels.layers.sequence import Part, in_sequence
 from luciole.kernels.layers.spans import Axis
-from luciole.kernels.memory import Memory
+from luciole.kernels.memory import Memory, Moves, reach, turns
 from luciole.kernels.registry import Context, NativeStep
 from luciole.schema.enums import ActivationFunctionType, Padding
 
@@ -117,6 +126,17 @@ def starts(bias: Array | None, groups: int, outputs: int) -> Array:
     return given.reshape(groups, outputs)
 
 
+class Tiles(NamedTuple):
+    """A table of tiles: its address, how many there are, the bytes of one, and what they add to the
+    addresses of inputs and results.
+    """
+
+    place: int
+    count: int
+    row: int
+    moves: tuple[Moves, Moves]
+
+
 @dataclass
 class Layer:
     """One layer on its way to a step, in parts: one for each block of outputs and kind of tile.
@@ -155,8 +175,8 @@ class Layer:
         for group, first in product(range(groups), range(0, outputs, lanes)):
             moves = (4 * group * depth, 4 * (group * outputs + first))
             block = (weights_at, starts_at, min(lanes, outputs - first))
-            for kernel, table in kinds:
-                self._add(kernel, moves, table, walk, block)
+            for kernel, tiles in kinds:
+                self._add(kernel, moves, tiles, walk, block, (depth, block[-1]))
             weights_at += taps * size
             starts_at += 4 * lanes
         return self._step(groups * tiling.cycles(found, outputs, depth))
@@ -188,7 +208,9 @@ class Layer:
         packed = self._packed(weights[None, :channels, :, None], starts[:, :channels], tiling.lanes)
         walk = (*self._walk(size), 0, taps * size)
         kernel = float_tiles.channels(tiling.pixels, tiling.vectors, self._tanh)
-        self._add(kernel, (0, 0), self._tiles(table), walk, (*packed, channels // tiling.lanes))
+        blocks = channels // tiling.lanes
+        touched = (blocks * tiling.lanes,) * 2
+        self._add(kernel, (0, 0), self._tiles(table), walk, (*packed, blocks), touched)
 
     def _last_channels(self, found: Sequence[Case], weights: Array, starts: Array) -> None:
         """The channels that do not fill a vector."""
@@ -197,43 +219,57 @@ class Layer:
         table, _ = tables(found, pixels, (self.geometry.channels,) * 2)
         packed = self._packed(weights[None, done:, :, None], starts[:, done:], LANES)
         walk = (*self._walk(4 * LANES), 0, 0)
-        block = (*packed, len(weights) - done)
+        left = len(weights) - done
         kernel = float_tiles.last_channels(pixels, self._tanh)
-        self._add(kernel, (4 * done, 4 * done), self._tiles(table), walk, block)
+        moves = (4 * done, 4 * done)
+        self._add(kernel, moves, self._tiles(table), walk, (*packed, left), (left, left))
 
     def _packed(self, weights: Array, bias: Array | None, lanes: int) -> tuple[int, int]:
         """Where the weights [groups, o, taps, depth] and what sums begin with stand by blocks."""
         begin = starts(bias, *weights.shape[:2])
         return self.memory.keep(by_lanes(weights, lanes)), self.memory.keep(by_lanes(begin, lanes))
 
-    def _tiles(self, table: Table) -> tuple[int, int, int]:
-        """Where a table stands, its tiles, and the bytes of one."""
-        return self.memory.keep(table), len(table), table.itemsize * table.shape[1]
+    def _tiles(self, table: Table) -> Tiles:
+        row = table.itemsize * table.shape[1]
+        moves = input_moves(table, 4, self._steps), result_moves(table, 4)
+        return Tiles(self.memory.keep(table), len(table), row, moves)
+
+    @property
+    def _steps(self) -> tuple[int, int]:
+        """From tap to tap in the input, down and across."""
+        g = self.geometry
+        pixel = 4 * g.channels
+        return g.rows.dilation * g.columns.size * pixel, g.columns.dilation * pixel
 
     def _walk(self, tap: int) -> tuple[int, ...]:
         """From tap to tap: down and across in the input, then in weights of ``tap`` bytes each."""
-        g = self.geometry
-        pixel = 4 * g.channels
-        down, across = g.rows.dilation * g.columns.size * pixel, g.columns.dilation * pixel
-        return (down, across, g.columns.kernel * tap, tap)
+        return (*self._steps, self.geometry.columns.kernel * tap, tap)
 
     def _add(
         self,
         kernel: Kernel,
         moves: tuple[int, int],
-        tiles: tuple[int, int, int],
+        tiles: Tiles,
         walk: tuple[int, ...],
         block: tuple[int, int, int],
+        touched: tuple[int, int],
     ) -> None:
-        """One more part, if it has tiles and outputs: a kernel on its record."""
-        table, count, row = tiles
-        if not count or not block[-1]:
+        """One more part, if it has tiles and outputs: a kernel on its record. ``touched`` are the
+        floats that it reads at each tap and writes for each pixel.
+        """
+        if not tiles.count or not block[-1]:
             return
         images, arrays = self.geometry.images, (self.x, self.y)
-        places = [a.ctypes.data + move for a, move in zip(arrays, moves, strict=True)]
-        sizes = (images, *(a.nbytes // images for a in arrays))
-        record = np.array([*places, *sizes, table, count, self._limits, *walk, *block], np.int64)
-        self.parts.append(Part(kernel.address, record, row))
+        sizes = [array.nbytes // images for array in arrays]
+        places = [
+            reach(array, 4 * count, turns(images, size), moved, begin=begin)
+            for array, count, size, moved, begin in zip(
+                arrays, touched, sizes, tiles.moves, moves, strict=True
+            )
+        ]
+        table = (tiles.place, tiles.count, self._limits)
+        record = np.array([*places, images, *sizes, *table, *walk, *block], np.int64)
+        self.parts.append(Part(kernel.address, record, tiles.row))
 
     def _step(self, cycles: float) -> NativeStep:
-        return in_sequence(self.parts, self.memory.arrays, cycles * self.geometry.images)
+        return in_sequence(self.parts, self.memory, cycles * self.geometry.images)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.kernels.layers.spans import Axis
+from luciole.kernels.memory import NEVER, Moves, among
 
 Places = NDArray[np.int64]
 Table = NDArray[np.int32]
@@ -88,6 +89,28 @@ def tables(
         whole.append(_table(case, slice(0, cut), pixels, steps))
         rest.append(_table(case, slice(cut, None), small, steps))
     return np.concatenate(whole), np.concatenate(rest)
+
+
+def input_moves(table: Table, unit: int, steps: tuple[int, int]) -> Moves:
+    """What tiles add to an input's address, over all taps inside. Places are counted in units of so
+    many bytes; ``steps`` are the bytes from tap to tap, down and across, none of them backwards.
+    """
+    some = table[(table[:, -3] > 0) & (table[:, -2] > 0)].astype(np.int64)
+    if not len(some):
+        return NEVER
+    x = unit * some[:, : _pixels(table)]
+    last = (some[:, -3] - 1) * steps[0] + (some[:, -2] - 1) * steps[1]
+    return Moves(int(x.min()), int((x.max(1) + last).max()))
+
+
+def result_moves(table: Table, unit: int) -> Moves:
+    """What tiles add to a result's address, likewise."""
+    pixels = _pixels(table)
+    return among(unit * table[:, pixels : 2 * pixels].astype(np.int64))
+
+
+def _pixels(table: Table) -> int:
+    return (table.shape[1] - TAP_FIELDS) // 2
 
 
 def _empty(pixels: int) -> Table:

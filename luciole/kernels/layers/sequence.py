@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels import jit
+from luciole.kernels.allocation import placed
 from luciole.kernels.jit import Record
+from luciole.kernels.memory import Memory
 from luciole.kernels.registry import NativeStep
 
 TABLE, TILES = 5, 6
@@ -32,27 +34,26 @@ class Part(NamedTuple):
 
 
 def in_sequence(
-    parts: Sequence[Part], owns: Sequence[Array], cycles: float, first: Part | None = None
+    parts: Sequence[Part], memory: Memory, cycles: float, first: Part | None = None
 ) -> NativeStep:
-    """A step that does all parts, some ``cycles`` of work; ``owns`` is what they point into.
+    """A step that does all parts, some ``cycles`` of work; ``memory`` is what they point into.
 
     ``first`` is a small part that the others read from: every thread does all of it, writing what
     the others write.
     """
-    kept, begin = list(owns), [] if first is None else [first]
+    begin = [] if first is None else [first]
 
     def split(threads: int) -> list[Array]:
         useful = min(threads, int(cycles / (LEAST_CYCLES if first is None else LEAST_WITH_FIRST)))
         shares = [_share(parts, i, useful) for i in range(useful if useful > 1 else 0)]
-        return [_record([*begin, *share], kept) for share in shares]
+        return [placed(_record([*begin, *share], memory)) for share in shares]
 
-    record = _record([*begin, *parts], kept)
-    return NativeStep(_sequence.address, record, tuple(kept), split)
+    record = _record([*begin, *parts], memory)
+    return memory.step(_sequence.address, record, split)
 
 
-def _record(parts: Sequence[Part], kept: list[Array]) -> NDArray[np.int64]:
-    kept += [part.record for part in parts]
-    rows = [(part.address, part.record.ctypes.data) for part in parts]
+def _record(parts: Sequence[Part], memory: Memory) -> NDArray[np.int64]:
+    rows = [(part.address, memory.keep(part.record)) for part in parts]
     return np.array([len(rows), *(n for row in rows for n in row)], np.int64)
 
 

@@ -22,7 +22,7 @@ from luciole.kernels.learned.lq_sorting import FACTORS as SEGMENT_FACTORS
 from luciole.kernels.learned.lq_sorting import SEGMENTS, SLACK, SUMMARY, UNIT, most_segments
 from luciole.kernels.learned.lq_sorting import X as SORTED
 from luciole.kernels.learned.lq_sorting import kernel as sorting_kernel
-from luciole.kernels.memory import Memory
+from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import NativeStep
 
 X, Y, FIRST_ROW, LAST_ROW, FIRST_BLOCK, LAST_BLOCK = range(6)
@@ -94,22 +94,22 @@ def most_off(bits: int, rows: int) -> float:
 def step(layer: Layer, x: Array, y: Array) -> NativeStep:
     """The kernel on its record."""
     n, memory, planes = layer.inputs, Memory(), layer.weight_planes
-    vectors = VECTORS[planes]
+    vectors, count = VECTORS[planes], x.size // n
     blocks = -(-layer.outputs // (LANES * vectors))
     packed, totals = _packed(layer, blocks)
     offsets = layer.offsets
     fields = {
-        X: x.ctypes.data,
-        Y: y.ctypes.data,
+        X: reach(x, 4 * n * count),
+        Y: reach(y, 4 * layer.outputs * count),
         FIRST_ROW: 0,
-        LAST_ROW: x.size // n,
+        LAST_ROW: count,
         FIRST_BLOCK: 0,
         LAST_BLOCK: blocks,
         INPUTS: n,
         OUTPUTS: layer.outputs,
         SORT: sorting_kernel(1 << layer.encoding.bits).address,
         SORTING: 0,
-        TURNS: max(1, min(MOST_TURNS, x.size // n)),
+        TURNS: max(1, min(MOST_TURNS, count)),
         WEIGHTS: memory.keep(packed),
         AHEAD: packed.nbytes > FAR,
         COUNTS: 0,
@@ -121,7 +121,7 @@ def step(layer: Layer, x: Array, y: Array) -> NativeStep:
     record = np.array([fields[k] for k in range(len(fields))], np.int64)
     _give_room(record, layer, memory)
     compiled = kernel(planes, vectors, TOGETHER[planes], *layer.ending)
-    return NativeStep(compiled.address, record, tuple(memory.arrays))
+    return memory.step(compiled.address, record)
 
 
 def part(layer: Layer, step: NativeStep, share: tuple[int, int], memory: Memory) -> int:

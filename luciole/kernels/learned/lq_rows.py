@@ -23,7 +23,7 @@ from luciole.kernels.learned.lq_encoding import ROWS as ENCODED_ROWS
 from luciole.kernels.learned.lq_encoding import X as ENCODED
 from luciole.kernels.learned.lq_layer import Layer
 from luciole.kernels.learned.lq_tiling import Tiling
-from luciole.kernels.memory import Memory
+from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import NativeStep, shares
 
 X, Y, FIRST_ROW, LAST_ROW, FIRST_GROUP, LAST_GROUP = range(6)
@@ -65,19 +65,19 @@ def step(layer: Layer, x: Array, y: Array) -> NativeStep:
     tiling = Tiling.of(layer.encoding.bits, layer.weight_planes, layer.outputs, count)
     rows = min(tiling.most_pixels, max(1, count))
     record = _record(layer, tiling, rows, memory)
-    record[[X, Y, LAST_ROW]] = x.ctypes.data, y.ctypes.data, count
+    record[X], record[Y] = reach(x, 4 * layer.inputs * count), reach(y, 4 * layer.outputs * count)
+    record[LAST_ROW] = count
     by_level = lq_levels.step(layer, x, y) if lq_levels.suits(layer) else None
     if by_level is not None:
-        memory.arrays += [by_level.record, *by_level.owns]
-        record[[BY_LEVEL, BY_LEVEL_RECORD]] = by_level.address, by_level.record.ctypes.data
+        memory.arrays += by_level.owns
+        record[[BY_LEVEL, BY_LEVEL_RECORD]] = by_level.address, memory.keep(by_level.record)
         record[MOST_OFF] = int(lq_levels.most_off(layer.encoding.bits, count) * layer.inputs)
     compiled = kernel(rows, *tiling.shape, *layer.ending)
-    owns = tuple(memory.arrays)
 
     def split(threads: int) -> list[Array]:
         return _Parts(layer, tiling, rows, by_level, memory).records(record, threads)
 
-    return NativeStep(compiled.address, record, owns, split)
+    return memory.step(compiled.address, record, split)
 
 
 def _record(layer: Layer, tiling: Tiling, rows: int, memory: Memory) -> Integers:
