@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,26 +11,17 @@ from luciole.ir import Array, Op
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.rules import settled
 from luciole.kernels import jit, registry
+from luciole.kernels.allocation import chosen
 from luciole.kernels.registry import Context, NativeStep
+from tests.guard.memory import Guard
 from tests.support import one_op, run_reference
 
-PAGE = mmap.PAGESIZE
-_NOTHING = 0
-"""PROT_NONE."""
-
-
 def guarded(array: Array) -> Array:
-    """A copy that ends where a page of memory begins that nobody may read or write."""
-    pages = max(1, -(-array.nbytes // PAGE))
-    room = mmap.mmap(-1, (pages + 1) * PAGE)
-    flat = np.frombuffer(room, np.uint8)
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    protect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
-    assert protect(flat.ctypes.data + pages * PAGE, PAGE, _NOTHING) == 0
-    bytes_ = flat[pages * PAGE - array.nbytes : pages * PAGE]
-    copy = bytes_.view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
+    """A copy that ends where a page of memory begins that nobody may read or write, or at the end
+    that ``--guard`` says.
+    """
+    guard = chosen()
+    return (guard if isinstance(guard, Guard) else Guard("behind")).copy(array)
 
 
 def built(op: Op, operands: Sequence[Array | None]) -> tuple[NativeStep | None, Context]:

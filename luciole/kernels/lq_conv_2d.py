@@ -218,7 +218,7 @@ class _Layer:
         sizes = (g.pixels, g.words, g.channels)
         return self.memory.record(
             planes,
-            self.memory.keep(self.encoding.basis),
+            self.memory.keep(self.tiling.filled(self.encoding.basis)),
             *sizes,
             totals,
             sums,
