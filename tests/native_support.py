@@ -16,6 +16,7 @@ from luciole.kernels.registry import Context, NativeStep
 from tests.guard.memory import Guard
 from tests.support import one_op, run_reference
 
+
 def guarded(array: Array) -> Array:
     """A copy that ends where a page of memory begins that nobody may read or write, or at the end
     that ``--guard`` says.

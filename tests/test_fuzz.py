@@ -27,7 +27,7 @@ WITH_INDICES = sorted(
 
 
 def test_random_and_damaged_models_are_refused_or_run() -> None:
-    result = parent.fuzz(SEED, 0, CASES, workers=2)
+    result = parent.fuzz(parent.Work(SEED), 0, CASES, workers=2)
     assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
     assert sum(result.ends.values()) == CASES
     assert min(result.ends["ran"], result.ends["FormatError"], result.ends["ShapeError"]) > 100
@@ -105,6 +105,6 @@ def test_a_case_refuses_a_refusal_that_says_too_little(
 
 def test_a_worker_that_is_killed_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parent, "SECONDS", 1e-6)
-    result = parent.fuzz(SEED, 7, 8)
+    result = parent.fuzz(parent.Work(SEED), 7, 8)
     assert [(f["case"], f["said"]) for f in result.findings] == [(7, "it ran too long")]
-    assert parent._worker(SEED, 7, 8, 1, 1e-6, result) == (7, -signal.SIGALRM)
+    assert parent._worker(parent.Work(SEED), 7, 8, 1, 1e-6, result) == (7, -signal.SIGALRM)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz import cases, parent, worker
+from tests.guard.memory import ENDS, watch
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,13 +20,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="where they start from (default: 1)")
     parser.add_argument("--first", type=int, default=0, help="the first case (default: 0)")
     parser.add_argument("--workers", type=int, default=1, help="processes (default: 1)")
+    parser.add_argument(
+        "--guard", choices=ENDS, help="where the page lies that compiled kernels may not touch"
+    )
     parser.add_argument("--only", type=int, metavar="CASE", help="run one case, in this process")
     parser.add_argument("--save", metavar="FILE", help="with --only: write the case's file")
     given = parser.parse_args(argv)
     if given.only is not None:
+        if given.guard is not None:
+            watch(given.guard)
         return _once(given.seed, given.only, given.save)
     begin = time.perf_counter()
-    result = parent.fuzz(given.seed, given.first, given.first + given.cases, given.workers)
+    work = parent.Work(given.seed, guard=given.guard)
+    result = parent.fuzz(work, given.first, given.first + given.cases, given.workers)
     seconds = time.perf_counter() - begin
     _print_findings(result.findings, given.seed)
     ends = ", ".join(f"{count} {end}" for end, count in result.ends.most_common())

@@ -11,26 +11,24 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, Graph, LucioleError, Model, Op, ShapeError, TensorType, Value
-from luciole.ir.dtypes import NUMPY, integer_range
+from luciole.ir.dtypes import NUMPY, PACKED, integer_range
 from luciole.ir.op import REQUIRED, Field
 from luciole.ir.ops.variables import VarHandle
 from luciole.ir.verify import Severity, verify
 from luciole.kernels import registry
 from luciole.schema.tables import QuantizationParameters
 from tests.fuzz.graphs import called_graph
-from tests.fuzz.shapes import shapes_for
+from tests.fuzz.shapes import ALONE, EXTENTS, RANKS, Sizes, shapes_for
 
 Rng = np.random.Generator
 MOST_ELEMENTS = 1 << 20
 """Of a constant."""
 
 TRIALS = 120
-_RANKS = (0, 1, 2, 3, 4, 4, 4, 5)
-_EXTENTS = (1, 1, 2, 2, 3, 3, 4, 4, 5, 8, 17, 0)
 _NUMBERS = (0, 1, 1, 2, 3, 4, -1, 32)
 _SCALES = (1 / 256, 1 / 128, 1 / 16, 2**-15, 0.1, 0.1)
 """Some operators want a certain one of their result, others one of all tensors."""
-_AFFINE = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_AFFINE = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, *PACKED)
 
 
 @cache
@@ -45,19 +43,27 @@ def random_model(rng: Rng, cls: type[Op], signature: registry.Signature) -> tupl
 
     The last trial is taken where none was sound: damaged files are wanted, too.
     """
+    model, is_sound = alone(cls, signature, Sizes(rng))
+    if is_sound:
+        return _continued(rng, model), True
+    return (model if model.graphs and model.graph.ops else _unsound(rng, cls)), False
+
+
+def alone(cls: type[Op], signature: registry.Signature, sizes: Sizes) -> tuple[Model, bool]:
+    """The same of one operator, and whether ``verify`` has nothing against it."""
     model = Model()
     for _ in range(TRIALS):
         model = Model()
         model.add_graph(Graph("main"))
-        if _grown(rng, cls, signature, model):
-            return _continued(rng, model), True
-    return (model if model.graphs and model.graph.ops else _unsound(rng, cls)), False
+        if _grown(sizes, cls, signature, model):
+            return model, True
+    return model, False
 
 
-def _grown(rng: Rng, cls: type[Op], signature: registry.Signature, model: Model) -> bool:
+def _grown(sizes: Sizes, cls: type[Op], signature: registry.Signature, model: Model) -> bool:
     """Add an operator behind what there is; whether ``verify`` has nothing against it."""
     try:
-        _Attempt(rng, cls, signature, model).build()
+        _Attempt(sizes, cls, signature, model).build()
     except (LucioleError, TypeError, ValueError, IndexError, RecursionError):
         return False
     return not any(f.severity is Severity.ERROR for f in verify(model))
@@ -70,7 +76,7 @@ def _continued(rng: Rng, model: Model) -> Model:
         fitting = [(cls, s) for cls, s in kinds() if s and s[0] == dtype]
         if fitting:
             longer = model.clone()
-            if _grown(rng, *fitting[int(rng.integers(len(fitting)))], longer):
+            if _grown(Sizes(rng), *fitting[int(rng.integers(len(fitting)))], longer):
                 model = longer
     return model
 
@@ -82,16 +88,16 @@ class _Attempt:
     """
 
     def __init__(
-        self, rng: Rng, cls: type[Op], signature: registry.Signature, model: Model
+        self, sizes: Sizes, cls: type[Op], signature: registry.Signature, model: Model
     ) -> None:
-        self.rng, self.cls, self.model = rng, cls, model
-        self.signature = signature or (list(NUMPY)[int(rng.integers(len(NUMPY)))],)
+        self.sizes, self.rng, self.cls, self.model = sizes, sizes.rng, cls, model
+        self.signature = signature or (list(NUMPY)[int(self.rng.integers(len(NUMPY)))],)
         self.graph = model.graph
         self.place = len(self.graph.values)
         self.given = self.graph.outputs[0] if self.graph.outputs else None
-        self.base = random_shape(rng) if self.given is None else self.given.dims
-        self.hints = shapes_for(cls, rng) if self.given is None else {}
-        self.affine = rng.random() < 0.85
+        self.base = sizes.shape() if self.given is None else self.given.dims
+        self.hints = shapes_for(cls, sizes) if self.given is None else {}
+        self.affine = self.rng.random() < 0.85
 
     def build(self) -> None:
         """The operator, its operands and results."""
@@ -128,6 +134,8 @@ class _Attempt:
             gone = i in absent or (
                 field.dtypes and field.default is None and self.rng.random() < 0.5
             )
+            if ALONE in self.hints and field.default is None:
+                gone = field.name not in self.hints
             slots.append(None if gone else self._operand(field, i, field.dtypes or (next(types),)))
         while slots and slots[-1] is None:
             slots.pop()
@@ -139,10 +147,12 @@ class _Attempt:
     def _operand(self, field: Field, number: int, dtypes: Sequence[TensorType]) -> Value:
         dtype = dtypes[int(self.rng.integers(len(dtypes)))]
         name, given = f"{field.name}{number + self.place}", self.hints.get(field.name)
+        if isinstance(given, np.ndarray) and TensorType.FLOAT32 in dtypes:
+            dtype = TensorType.FLOAT32
         if self.given is not None and not field.dtypes and self.given.dtype == dtype:
             value, self.given = self.given, None
             return value
-        if dtype == TensorType.RESOURCE:
+        if dtype == TensorType.RESOURCE and self.sizes.has_handles():
             return self.graph.append(VarHandle(shared_name="state"), name).output
         if isinstance(given, np.ndarray):
             return self.graph.add_constant(name, given.astype(NUMPY[dtype]))
@@ -152,13 +162,16 @@ class _Attempt:
         value = self.graph.add_value(self._value(name, dtype, shape))
         if "state" in field.name:
             value.is_variable = True
-        elif number == 0 or self.rng.random() < 0.4 or dtype not in NUMPY:
+        elif number == 0 or self.rng.random() < 0.4 and dtype not in PACKED:
+            self.graph.inputs.append(value)
+        elif dtype not in NUMPY and dtype not in PACKED:
             self.graph.inputs.append(value)
         else:
             quantization = value.quantization
             if prod(shape) > MOST_ELEMENTS:
                 raise ValueError("a constant as large as that is no use")
-            value.set_data(contents(self.rng, shape, NUMPY[dtype]), dtype)
+            stored = PACKED[dtype][1] if dtype in PACKED else NUMPY[dtype]
+            value.set_data(contents(self.rng, shape, stored), dtype)
             value.quantization = quantization
         return value
 
@@ -195,8 +208,8 @@ class _Attempt:
         if kind < 0.65:
             return base[int(rng.integers(len(base) + 1)) :]
         if kind < 0.8:
-            return (int(rng.choice([*base, *_EXTENTS])),)
-        rank = len(base) if rng.random() < 0.7 else int(rng.choice(_RANKS))
+            return (int(rng.choice([*base, *EXTENTS])),)
+        rank = len(base) if rng.random() < 0.7 else int(rng.choice(RANKS))
         return tuple(int(rng.choice([*base, 1, 2, 3])) for _ in range(rank))
 
     def _indices(self, name: str, dtype: np.dtype[Any]) -> Value:
@@ -229,14 +242,6 @@ class _Attempt:
         if isinstance(default, tuple):
             return tuple(int(n) for n in _index_array(rng, self.base, np.dtype(np.int32)).ravel())
         return default
-
-
-def random_shape(rng: Rng) -> tuple[int, ...]:
-    """A small shape; no element in a few."""
-    rank = int(rng.choice(_RANKS))
-    return tuple(
-        int(n) for n in rng.choice(_EXTENTS[:-1] if rng.random() < 0.9 else _EXTENTS, rank)
-    )
 
 
 def _index_array(rng: Rng, base: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -278,7 +283,7 @@ def _unsound(rng: Rng, cls: type[Op]) -> Model:
     graph = model.add_graph(Graph("main"))
     slots: list[Value | None] = []
     for number, field in enumerate(cls.operand_fields()):
-        value = graph.add_input(f"{field.name}{number}", random_shape(rng))
+        value = graph.add_input(f"{field.name}{number}", Sizes(rng).shape())
         value.dtype = field.dtypes[0] if field.dtypes else TensorType.FLOAT32
         wanted = field.kind == "operands" or field.default is REQUIRED or rng.random() < 0.5
         slots.append(value if wanted else None)

@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.fuzz import cases
 
@@ -30,12 +30,34 @@ class Result:
     findings: list[dict[str, Any]] = field(default_factory=list)
 
 
-def fuzz(seed: int, first: int, end: int, workers: int = 1) -> Result:
+class Source(Protocol):
+    """A module that makes cases and runs them: the same by number whatever ran before."""
+
+    __name__: str
+    PER_MODEL: int
+
+    def make(self, seed: int, number: int, /) -> Any:
+        """The case of that number, with ``what`` it is about."""
+
+    def run(self, case: Any, seed: int, /) -> str:
+        """How a case ended; raises what must not be."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Whose cases workers run, from which seed, and at which end of arrays a guard stands."""
+
+    seed: int
+    source: Source = cases
+    guard: str | None = None
+
+
+def fuzz(work: Work, first: int, end: int, workers: int = 1) -> Result:
     """Run cases ``first`` to ``end`` - 1, shared by some processes."""
     results = [Result() for _ in range(workers)]
-    step = cases.PER_MODEL
+    step = work.source.PER_MODEL
     threads = [
-        threading.Thread(target=_share, args=(seed, first + i * step, end, workers, result))
+        threading.Thread(target=_share, args=(work, first + i * step, end, workers, result))
         for i, result in enumerate(results)
     ]
     for thread in threads:
@@ -49,47 +71,47 @@ def fuzz(seed: int, first: int, end: int, workers: int = 1) -> Result:
     return total
 
 
-def _share(seed: int, first: int, end: int, step: int, result: Result) -> None:
+def _share(work: Work, first: int, end: int, step: int, result: Result) -> None:
     """Go on behind the case that ended a worker."""
     while first < end:
-        died = _worker(seed, first, end, step, SECONDS, result)
+        died = _worker(work, first, end, step, SECONDS, result)
         if died is None:
             return
         case, why = died
-        if why == -signal.SIGALRM and _was_compiling(seed, case):
+        if why == -signal.SIGALRM and _was_compiling(work, case):
             first = case
             continue
         if why > 0:
             result.findings.append({"case": case, "what": "no case", "said": "no worker starts"})
             return
         said = "it ran too long" if why == -signal.SIGALRM else f"signal {-why} ended it"
-        result.findings.append({"case": case, "what": _what(seed, case), "said": said})
+        result.findings.append({"case": case, "what": _what(work, case), "said": said})
         result.ends["finding"] += 1
-        first = _behind(case, step)
+        first = _behind(case, step, work.source.PER_MODEL)
 
 
-def _behind(case: int, step: int) -> int:
-    """The next case of a share of every ``step``-th model."""
-    size = cases.PER_MODEL
+def _behind(case: int, step: int, size: int) -> int:
+    """The next case of a share of every ``step``-th model of so many."""
     return case + 1 if (case + 1) % size else case + 1 + (step - 1) * size
 
 
-def _was_compiling(seed: int, case: int) -> bool:
+def _was_compiling(work: Work, case: int) -> bool:
     """Whether the case is quick once everything is compiled."""
     ignored = Result()
-    slow = _worker(seed, case, case + 1, 1, _COMPILING, ignored)
-    return slow is None and _worker(seed, case, case + 1, 1, SECONDS, ignored) is None
+    slow = _worker(work, case, case + 1, 1, _COMPILING, ignored)
+    return slow is None and _worker(work, case, case + 1, 1, SECONDS, ignored) is None
 
 
 def _worker(
-    seed: int, first: int, end: int, step: int, seconds: float, result: Result
+    work: Work, first: int, end: int, step: int, seconds: float, result: Result
 ) -> tuple[int, int] | None:
     """Run a worker to its end; the case and the process's answer where it came too early."""
     with tempfile.NamedTemporaryFile() as place:
         place.write(struct.pack("<q", first))
         place.flush()
-        numbers = [str(n) for n in (seed, first, end, step, seconds)]
-        command = [sys.executable, "-m", "tests.fuzz.worker", *numbers, place.name]
+        numbers = [str(n) for n in (work.seed, first, end, step, seconds)]
+        source = [work.source.__name__, work.guard or ""]
+        command = [sys.executable, "-m", "tests.fuzz.worker", *source, *numbers, place.name]
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=_ROOT, text=True) as process:
             assert process.stdout is not None
             for line in process.stdout:
@@ -104,9 +126,9 @@ def _collect(said: dict[str, Any], result: Result) -> None:
         result.findings.append(said)
 
 
-def _what(seed: int, case: int) -> str:
+def _what(work: Work, case: int) -> str:
     try:
-        return cases.make(seed, case).what
+        return str(work.source.make(work.seed, case).what)
     except Exception as error:
         return f"cannot be made: {error}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import mmap
 import resource
@@ -13,34 +14,40 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.fuzz import cases
 from tests.fuzz.models import kinds
+from tests.fuzz.parent import Source
+from tests.guard.memory import watch
 
 ROOM = 2 << 30
 """Bytes of address space beyond what the process has when it begins."""
 
 
 def main() -> None:
-    """Arguments: seed, first case, end, step, seconds for a case, and the file that holds the
-    number of the case that runs. Prints a line of JSON for every case.
+    """Arguments: the module that cases are of, where a guard stands or nothing, seed, first case,
+    end, step, seconds for a case, and the file that holds the number of the case that runs. Prints
+    a line of JSON for every case.
     """
-    seed, first, end, step = map(int, sys.argv[1:5])
-    seconds, place = float(sys.argv[5]), Path(sys.argv[6])
+    source, end_of_arrays = sys.argv[1:3]
+    seed, first, end, step = map(int, sys.argv[3:7])
+    seconds, place = float(sys.argv[7]), Path(sys.argv[8])
+    cases: Source = importlib.import_module(source)
+    if end_of_arrays:
+        watch(end_of_arrays)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # also while compiled code runs
     kinds()
     prepare()
     with place.open("r+b") as file, mmap.mmap(file.fileno(), 8) as shared:
-        for number in _numbers(first, end, step):
+        for number in _numbers(first, end, step, cases.PER_MODEL):
             shared[:] = struct.pack("<q", number)
             signal.setitimer(signal.ITIMER_REAL, seconds)
-            print(json.dumps(_try(seed, number)), flush=True)
+            print(json.dumps(_try(cases, seed, number)), flush=True)
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _numbers(first: int, end: int, step: int) -> list[int]:
+def _numbers(first: int, end: int, step: int, per_model: int) -> list[int]:
     """Cases of every ``step``-th model, so that several workers share them."""
-    block = first // cases.PER_MODEL
-    return [n for n in range(first, end) if (n // cases.PER_MODEL - block) % step == 0]
+    block = first // per_model
+    return [n for n in range(first, end) if (n // per_model - block) % step == 0]
 
 
 def prepare() -> None:
@@ -52,17 +59,18 @@ def prepare() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
 
 
-def _try(seed: int, number: int) -> Mapping[str, str | int]:
+def _try(cases: Source, seed: int, number: int) -> Mapping[str, str | int]:
     """How a case ended, and where that is a finding, what was found."""
-    case = cases.Case(number, b"", "being made")
+    what = "being made"
     try:
         case = cases.make(seed, number)
+        what = case.what
         return {"end": cases.run(case, seed)}
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}:{last.lineno}"
         said = f"{type(error).__name__}: {str(error)[:300]}"
-        found = {"what": case.what, "where": where, "said": said}
+        found = {"what": what, "where": where, "said": said}
         return {"end": "finding", "case": number, **found}
 
 

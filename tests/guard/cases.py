@@ -1,0 +1,188 @@
+"""Cases of a guarded process: every compiled kernel in turn, on odd extents.
+
+Every other case goes past the first wall: the builder is given an array of another extent than the
+operator's rules ask for. It may refuse; what it builds must stay inside all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from luciole.interpreter import Interpreter, Plan
+from luciole.ir import Array, Model, Op
+from luciole.kernels import jit, loops, registry
+from luciole.kernels.allocation import placed
+from luciole.kernels.layers import sequence
+from luciole.kernels.learned import lq_rows
+from luciole.kernels.registry import Context, NativeStep, Signature
+from tests.fuzz.cases import BrokenPromiseError
+from tests.fuzz.compiled import Compared
+from tests.fuzz.models import alone
+from tests.guard.sizes import ODD, OddSizes
+
+PER_MODEL = 1
+TRIES = 100
+"""Sound models, one of which has a compiled kernel."""
+
+THREADS = 3
+"""Among which work is shared, where it can be."""
+
+Rng = np.random.Generator
+Kind = tuple[type[Op], Signature]
+
+
+@cache
+def kinds() -> list[Kind]:
+    """Every operator class and signature with a compiled kernel."""
+    found = [(cls, s) for kind, cls, s in registry.registered() if kind == "native"]
+    return sorted(found, key=lambda pair: (pair[0].__name__, [int(t) for t in pair[1]]))
+
+
+def name_of(kind: Kind) -> str:
+    """``Conv2D of INT8 x INT8 x INT32``."""
+    cls, signature = kind
+    return f"{cls.__name__} of {' x '.join(t.name for t in signature)}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model of one operator that runs compiled, and whether the builder is lied to."""
+
+    number: int
+    name: str
+    model: Model
+    is_cut: bool
+
+    @property
+    def what(self) -> str:
+        """The operator, its types, shapes and attributes."""
+        op = self.model.graph.ops[0]
+        values = [v for v in (*op.operands, *op.results) if v is not None]
+        shapes = ", ".join(f"{v.name} {v.dtype.name} {list(v.dims)}" for v in values)
+        return f"{'cut ' if self.is_cut else ''}{self.name}: {shapes}; {op.attributes()}"
+
+
+def make(seed: int, number: int) -> Case:
+    """The case of that number: kernels in turn, each once as it is and once cut."""
+    kind = kinds()[number // 2 % len(kinds())]
+    rng = np.random.default_rng([seed, 0, number])
+    for _ in range(TRIES):
+        model, is_sound = alone(*kind, OddSizes(rng))
+        if is_sound and _native(model) is not None:
+            return Case(number, name_of(kind), model, bool(number % 2))
+    raise BrokenPromiseError(f"no model of {name_of(kind)} runs compiled")
+
+
+def _plan(model: Model) -> Plan:
+    return Plan(model.graph, {v: v.dims for v in model.graph.inputs}, keep=True)
+
+
+def _native(model: Model) -> NativeStep | None:
+    """The step of a model's only operator, where it is compiled and has something to do."""
+    steps = _plan(model).steps
+    return steps[0].native if len(steps) == 1 else None
+
+
+def run(case: Case, seed: int) -> str:
+    """Run a case; returns how it ended: with a space and the kernel's name behind it."""
+    rng = np.random.default_rng([seed, 1, case.number])
+    with _sharing_everything() if rng.random() < 0.5 else nullcontext():
+        end = _run_cut(case.model, rng) if case.is_cut else _run(case.model, rng)
+    return f"{end} {case.name}"
+
+
+@contextmanager
+def _sharing_everything() -> Iterator[None]:
+    """Let threads share also what would not pay."""
+    names = ((loops, "LEAST_SHARE"), (sequence, "LEAST_CYCLES"), (sequence, "LEAST_WITH_FIRST"))
+    limits = [
+        (module, name, getattr(module, name)) for module, name in (*names, (lq_rows, "LEAST_WORK"))
+    ]
+    try:
+        for module, name, _ in limits:
+            setattr(module, name, 1)
+        yield
+    finally:
+        for module, name, before in limits:
+            setattr(module, name, before)
+
+
+def _run(model: Model, rng: Rng) -> str:
+    """Run the model, compare it with NumPy, then let the parts of several threads run."""
+    interpreter = Interpreter(model, keep_tensors=True)
+    interpreter.allocate_tensors()
+    for number, value in enumerate(interpreter.graph.values):
+        if value.is_input or value.is_variable:
+            place = interpreter.tensor(number)()
+            place[...] = anything(rng, place)
+    compared = Compared(interpreter.plan)
+    interpreter.attach_observer(compared)
+    interpreter.invoke()
+    if compared.differences:
+        raise BrokenPromiseError(compared.differences[0])
+    step = interpreter.plan.steps[0].native
+    if step is None:
+        raise BrokenPromiseError("it did not run compiled")
+    _run_parts(step)
+    return "compiled"
+
+
+def anything(rng: Rng, like: Array) -> Array:
+    """Numbers of every size for bytes and ordinary ones for others."""
+    if like.dtype.kind in "iu":
+        limits = np.iinfo(like.dtype)
+        return rng.integers(limits.min, limits.max, like.shape, like.dtype, endpoint=True)
+    if like.dtype.kind == "b":
+        return rng.random(like.shape) < 0.5
+    numbers = rng.normal(size=(2, *like.shape))
+    return (numbers[0] + 1j * numbers[1] if like.dtype.kind == "c" else numbers[0]).astype(
+        like.dtype
+    )
+
+
+def _run_cut(model: Model, rng: Rng) -> str:
+    """Let the builder have an array of another extent, and run what it builds."""
+    plan = _plan(model)
+    op = plan.steps[0].op
+    source = plan.steps[0].source
+    operands: list[Any] = [None if v is None else plan.array(v) for v in source.operands]
+    results: list[Any] = [plan.array(v) for v in source.results]
+    _cut_one(rng, operands, results)
+    build = registry.find_native(op)
+    assert build is not None
+    try:
+        step = build(op, Context(tuple(operands), tuple(results)))
+    except Exception:  # whatever it says, nothing was built
+        return "refused"
+    if step is None:
+        return "declined"
+    _run_steps(step, [step.record])
+    _run_parts(step)
+    return "inside"
+
+
+def _cut_one(rng: Rng, *given: list[Any]) -> None:
+    """Replace one array by one of another extent along an axis, or two."""
+    places = [(arrays, i) for arrays in given for i, a in enumerate(arrays) if a is not None]
+    places = [(arrays, i) for arrays, i in places if arrays[i].ndim] or places[:0]
+    for number in rng.permutation(len(places))[: int(rng.integers(1, 3))].tolist():
+        arrays, i = places[number]
+        shape = list(arrays[i].shape)
+        shape[int(rng.integers(len(shape)))] = int(rng.choice([0, 2, *ODD]))
+        arrays[i] = placed(anything(rng, np.zeros(shape, arrays[i].dtype)))
+
+
+def _run_parts(step: NativeStep) -> None:
+    if step.split is not None:
+        _run_steps(step, step.split(THREADS))
+
+
+def _run_steps(step: NativeStep, records: Sequence[Array]) -> None:
+    rows = [(step.address, record.ctypes.data) for record in records]
+    jit.caller(np.array(rows, np.int64).reshape(-1, 2))()
