@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from luciole.kernels.allocation import Allocator, use
 from tests.guard.memory import ENDS, watch
 
 
@@ -19,3 +22,11 @@ def pytest_configure(config: pytest.Config) -> None:
     end = config.getoption("--guard")
     if end is not None:
         watch(end)
+
+
+@pytest.fixture
+def without_guard() -> Iterator[None]:
+    """Memory as users have it, whatever the tests are run with."""
+    before = use(Allocator())
+    yield
+    use(before)

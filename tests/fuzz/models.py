@@ -28,6 +28,8 @@ TRIALS = 120
 _NUMBERS = (0, 1, 1, 2, 3, 4, -1, 32)
 _SCALES = (1 / 256, 1 / 128, 1 / 16, 2**-15, 0.1, 0.1)
 """Some operators want a certain one of their result, others one of all tensors."""
+STORED = NUMPY | {packed: stored for packed, (_, stored) in PACKED.items()}
+"""What arrays of all types that have some are."""
 _AFFINE = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, *PACKED)
 
 
@@ -162,18 +164,19 @@ class _Attempt:
         value = self.graph.add_value(self._value(name, dtype, shape))
         if "state" in field.name:
             value.is_variable = True
-        elif number == 0 or self.rng.random() < 0.4 and dtype not in PACKED:
-            self.graph.inputs.append(value)
-        elif dtype not in NUMPY and dtype not in PACKED:
+        elif number == 0 or not self._is_constant(dtype):
             self.graph.inputs.append(value)
         else:
             quantization = value.quantization
             if prod(shape) > MOST_ELEMENTS:
                 raise ValueError("a constant as large as that is no use")
-            stored = PACKED[dtype][1] if dtype in PACKED else NUMPY[dtype]
-            value.set_data(contents(self.rng, shape, stored), dtype)
+            value.set_data(contents(self.rng, shape, STORED[dtype]), dtype)
             value.quantization = quantization
         return value
+
+    def _is_constant(self, dtype: TensorType) -> bool:
+        """Whether an operand's contents are part of the model; nobody hands in packed integers."""
+        return dtype in PACKED or (self.rng.random() >= 0.4 and dtype in NUMPY)
 
     def _value(self, name: str, dtype: TensorType, shape: Sequence[int | None]) -> Value:
         value = Value(name, dtype, tuple(shape))

@@ -45,11 +45,14 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Work:
-    """Whose cases workers run, from which seed, and at which end of arrays a guard stands."""
+    """Whose cases workers run, from which seed, at which end of arrays a guard stands, and how many
+    seconds each may take.
+    """
 
     seed: int
     source: Source = cases
     guard: str | None = None
+    seconds: float = field(default_factory=lambda: SECONDS)
 
 
 def fuzz(work: Work, first: int, end: int, workers: int = 1) -> Result:
@@ -74,7 +77,7 @@ def fuzz(work: Work, first: int, end: int, workers: int = 1) -> Result:
 def _share(work: Work, first: int, end: int, step: int, result: Result) -> None:
     """Go on behind the case that ended a worker."""
     while first < end:
-        died = _worker(work, first, end, step, SECONDS, result)
+        died = _worker(work, first, end, step, work.seconds, result)
         if died is None:
             return
         case, why = died
@@ -99,7 +102,7 @@ def _was_compiling(work: Work, case: int) -> bool:
     """Whether the case is quick once everything is compiled."""
     ignored = Result()
     slow = _worker(work, case, case + 1, 1, _COMPILING, ignored)
-    return slow is None and _worker(work, case, case + 1, 1, SECONDS, ignored) is None
+    return slow is None and _worker(work, case, case + 1, 1, work.seconds, ignored) is None
 
 
 def _worker(

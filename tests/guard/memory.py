@@ -32,16 +32,16 @@ class Guard(Allocator):
     def __init__(self, end: str) -> None:
         if end not in ENDS:
             raise ValueError(f"a guard stands before or behind arrays, not {end!r}")
-        self._behind = end == "behind"
+        self.is_behind = end == "behind"
 
     def zeros(self, size: int) -> Bytes:
         """So many bytes at an end of their pages; they are given back with the last view."""
         room = -(-size // PAGE) * PAGE
         flat = np.frombuffer(mmap.mmap(-1, room + PAGE, mmap.MAP_PRIVATE), np.uint8)
-        address = flat.ctypes.data + (room if self._behind else 0)
+        address = flat.ctypes.data + (room if self.is_behind else 0)
         if _protect(address, PAGE, _NOTHING):
             raise OSError(ctypes.get_errno(), "a page cannot be protected")
-        begin = room - size if self._behind else PAGE
+        begin = room - size if self.is_behind else PAGE
         return flat[begin : begin + size]
 
     def block(self, size: int, places: Sequence[tuple[int, int]]) -> list[Bytes]:

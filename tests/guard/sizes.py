@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.fuzz.shapes import Hints, Sizes
 from luciole.schema.enums import Padding
+from tests.fuzz.shapes import Hints, Sizes
 
 ODD = (1, 3, 7, 15, 17, 31, 33, 63, 65, 127, 129)
 """Around the elements of vectors, bytes, words and lines of the cache."""
+
+LONG = (257, 513, 1025)
+"""Beyond what kernels add up in one go, or choose another way for."""
 
 MOST_BATCH = 5
 MOST_STEP = 3
@@ -29,8 +32,9 @@ class OddSizes(Sizes):
         self._left = ROOM
 
     def extent(self, most: int) -> int:
-        """Any of ``ODD``, whatever is usual."""
-        chosen = int(self.rng.choice([n for n in ODD if n <= self._left]))
+        """Any of ``ODD``, now and then of ``LONG``, whatever is usual."""
+        some = LONG if self.rng.random() < 0.1 and self._left >= LONG[0] else ODD
+        chosen = int(self.rng.choice([n for n in some if n <= self._left]))
         self._left //= chosen
         return chosen
 

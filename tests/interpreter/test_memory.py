@@ -35,6 +35,7 @@ def chain(length: int, count: int = BLOCK // 4) -> Model:
 
 
 # --------------------------------------------------------------------------------- placing
+@pytest.mark.usefixtures("without_guard")
 def test_tensors_lie_at_multiples_of_64_bytes_and_do_not_overlap() -> None:
     values = [tensor(f"v{n}", n) for n in (1, 0, 17, 3, 64)]
     arrays = allocate(dict.fromkeys(values, Lifetime(0, 1)), 10**6).arrays
@@ -46,6 +47,7 @@ def test_tensors_lie_at_multiples_of_64_bytes_and_do_not_overlap() -> None:
         assert (arrays[value] == number).all()
 
 
+@pytest.mark.usefixtures("without_guard")
 def test_what_lasts_for_good_lies_below_all_else() -> None:
     short, long = [tensor(f"s{n}", 16 * n) for n in (9, 8, 7)], [tensor(f"l{n}", 16) for n in "ab"]
     lives = {v: Lifetime(n, n + 1) for n, v in enumerate(short)}

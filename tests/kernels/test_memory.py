@@ -13,6 +13,7 @@ from luciole.kernels.registry import ExecutionError
 from luciole.kernels.sizes import limited
 
 
+@pytest.mark.usefixtures("without_guard")
 def test_copies_are_aligned_and_hold_what_they_copy() -> None:
     memory, array = Memory(), np.arange(7, dtype=np.int16)
     address = memory.keep(array)

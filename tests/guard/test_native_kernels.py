@@ -1,0 +1,67 @@
+"""Every compiled kernel on odd extents, at both ends of guarded memory, in processes of its own.
+
+``python -m tests.guard`` runs more of the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.fuzz import parent
+from tests.guard import cases, deliberate, hostile
+from tests.guard.memory import ENDS
+
+SEED = 1
+ROUNDS = 2
+"""How often each kernel runs, as it is and cut, at each end."""
+
+
+@pytest.fixture(scope="module", params=ENDS)
+def result(request: pytest.FixtureRequest) -> parent.Result:
+    """What every kernel did at one end."""
+    work = parent.Work(SEED, cases, request.param)
+    return parent.fuzz(work, 0, 2 * ROUNDS * len(cases.kinds()), workers=2)
+
+
+@pytest.mark.parametrize("kind", cases.kinds(), ids=cases.name_of)
+def test_a_compiled_kernel_stays_inside(result: parent.Result, kind: cases.Kind) -> None:
+    found = [f for f in result.findings if f["case"] // 2 % len(cases.kinds()) == place(kind)]
+    assert [f"{f['what']}: {f['said']}" for f in found] == []
+    assert result.ends[f"compiled {cases.name_of(kind)}"] == ROUNDS
+
+
+def place(kind: cases.Kind) -> int:
+    return cases.kinds().index(kind)
+
+
+def test_builders_that_get_past_the_first_wall_mostly_meet_the_second(
+    result: parent.Result,
+) -> None:
+    ends: Counter[str] = Counter()
+    for end, count in result.ends.items():
+        ends[end.split()[0]] += count
+    assert ends["refused"] > ends["inside"] > ends["declined"] > 0
+
+
+# ------------------------------------------------------------------------------ the guard itself
+@pytest.mark.parametrize("end", ENDS)
+def test_one_byte_too_many_is_a_finding(end: str) -> None:
+    result = parent.fuzz(parent.Work(SEED, deliberate, end), 0, 4)
+    found: list[dict[str, Any]] = [
+        {"case": 1, "what": "read outside", "said": "signal 11 ended it"},
+        {"case": 3, "what": "write outside", "said": "signal 11 ended it"},
+    ]
+    assert result.findings == found
+    assert result.ends == {"read inside": 1, "write inside": 1, "finding": 2}
+
+
+# --------------------------------------------------------------------------------- hostile files
+@pytest.mark.parametrize("end", ENDS)
+def test_hostile_files_touch_nothing_outside(end: str) -> None:
+    count = len(hostile.files())
+    result = parent.fuzz(parent.Work(SEED, hostile, end), 0, count)
+    assert [f["what"] for f in result.findings if "signal" in f["said"]] == []
+    assert sum(result.ends.values()) == count > 0
