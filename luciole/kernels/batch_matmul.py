@@ -82,12 +82,13 @@ def _with_any_right(
     packing = memory.record(weights, depth, columns, layer.lanes, *across)
     turning = memory.record(turned, rows, depth, depth, *_steps(rows, depth, turned=True))
     first = min(int(part.record[Y]) for part in layer.parts)
-    parts = [(p.address, memory.keep(p.record), int(p.record[Y]) - first) for p in layer.parts]
+    parts = [(p.address, memory.record(*p.record), int(p.record[Y]) - first) for p in layer.parts]
     sizes = (rows * depth, depth * columns, rows * columns)
     places = [_places(a, 4 * n, batches) for a, n in zip((left, right, y), sizes, strict=True)]
-    table = np.stack(places, 1)
-    tables = (memory.keep(table), len(table), memory.keep(np.array(parts, np.int64)), len(parts))
-    record = np.array([*tables, packing, turning if op.adjoint_lhs else 0, turned], np.int64)
+    count = math.prod(batches)
+    table = memory.keep(np.stack(places, 1), count, 3)
+    tables = (table, count, memory.keep(np.array(parts, np.int64), len(parts), 3), len(parts))
+    record = [*tables, packing, turning if op.adjoint_lhs else 0, turned]
     return memory.step(_multiply.address, record)
 
 

@@ -75,19 +75,20 @@ def build(op: BCQFullyConnected, context: Context) -> NativeStep | None:
     if sum(c.size for c in groups) != len(y):  # the reference says what is wrong
         return None
     rows = matrix_rows(groups)
-    owned = (
-        np.array(binary.T, np.int32, order="C"),
-        np.array(scales, np.float32),
-        rows.astype(np.int32),
-        np.zeros(len(y), np.float32) if bias is None else np.array(bias, np.float32),
-        np.zeros(WORD // 8 * _TABLE, np.float32),
-        np.zeros(len(binary), np.float32),
-        np.zeros(len(y), np.float32),
-    )
     memory, (planes, count), (outputs, batch) = Memory(), binary.shape, y.shape
-    tensors = reach(x, 4 * WORD * count * batch), reach(y, 4 * outputs * batch)
+    places = (
+        reach(x, 4 * WORD * count * batch),
+        reach(y, 4 * outputs * batch),
+        memory.keep(np.array(binary.T, np.int32), count, planes),
+        memory.keep(np.array(scales, np.float32), planes),
+        memory.keep(rows.astype(np.int32), planes),
+        memory.scratch(outputs) if bias is None else memory.keep(bias, outputs),
+        memory.scratch(WORD // 8 * _TABLE),
+        memory.scratch(planes),
+        memory.scratch(outputs),
+    )
     sizes = (count, planes, outputs, batch, int(op.activation))
-    return memory.step(_look_up.address, [*tensors, *map(memory.keep, owned), *sizes])
+    return memory.step(_look_up.address, [*places, *sizes])
 
 
 @jit.inline

@@ -47,6 +47,10 @@ def to_nearest(kind: Kind, x: Array, y: Array, scale: float, zero_point: int) ->
     return _from_floats(kernel, kind, x, y, scale, zero_point, table)
 
 
+NUMBERS_FOR_64 = 7
+"""What ``jit.rounding.quantize_64`` reads."""
+
+
 def _for_64(y: Array, scale: float, zero_point: int) -> Array | None:
     """What ``jit.rounding.quantize_64`` reads; None where its rounding is not certain to be right.
 
@@ -83,7 +87,7 @@ def _from_floats(
     places = reach(y, kind.size * x.size), reach(x, 4 * x.size)
     record = [*places, 0, x.size, bits(scale), zero_point, int(limits.min), int(limits.max)]
     if table is not None:
-        record.append(memory.keep(table))
+        record.append(memory.keep(table, NUMBERS_FOR_64))
     return loops.step(kernel, record, 2, x.size, memory)
 
 

@@ -59,7 +59,7 @@ class Cut:
 
     def described(self, memory: Memory) -> tuple[int, int]:
         """Address and number of the loops around, as ``offset`` takes them."""
-        return memory.keep(self.around), len(self.around)
+        return memory.keep(self.around, len(self.around), len(self.inner)), len(self.around)
 
 
 def count(table: Table) -> int:

@@ -17,7 +17,7 @@ from luciole.ir import Array, TensorType, codes
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.activation import activate
 from luciole.kernels.allocation import placed
-from luciole.kernels.layers.spans import Axis, Spans, spans
+from luciole.kernels.layers.spans import SPAN_FIELDS, Axis, Spans, spans
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.learned import lq_rows, lq_tiles
 from luciole.kernels.learned.lq_encoding import Encoding
@@ -185,7 +185,11 @@ class _Layer:
         sums = self.memory.scratch(g.results)
         encoding = self.encoding.kernel.address, self._encoding(g, planes)
         parts = *encoding, self._sums(g, planes, sums), self._counting(g, planes, sums)
-        tables = [n for s in (cut.tiles, cut.single) for n in (self.memory.keep(s), len(s))]
+        tables = [
+            n
+            for s in (cut.tiles, cut.single)
+            for n in (self.memory.keep(s, len(s), SPAN_FIELDS), len(s))
+        ]
         images, pixel, outputs = (
             (x.nbytes // g.images, y.nbytes // g.images),
             4 * g.channels,
@@ -211,18 +215,20 @@ class _Layer:
         if self.offsets is None:
             return 0
         totals = self.memory.scratch(g.pixels)
-        axes = [
-            n for axis in (g.rows, g.columns) for n in (self.memory.keep(axis.inside), axis.outputs)
-        ]
+        rows, columns = (
+            (self.memory.keep(axis.inside, axis.outputs, 2), axis.outputs)
+            for axis in (g.rows, g.columns)
+        )
         width, dilations = g.columns.size, (g.rows.dilation, g.columns.dilation)
         sizes = (g.pixels, g.words, g.channels)
         return self.memory.record(
             planes,
-            self.memory.keep(self.tiling.filled(self.encoding.basis)),
+            self.memory.keep(self.tiling.filled(self.encoding.basis), self.tiling.all_planes),
             *sizes,
             totals,
             sums,
-            *axes,
+            *rows,
+            *columns,
             width,
             *dilations,
         )
@@ -230,11 +236,17 @@ class _Layer:
     @cached_property
     def _constants(self) -> tuple[int, int, int]:
         """Addresses of what all threads read: weights, what counts are worth, weights' offsets."""
-        t = self.tiling
-        plain = without_padding(self.binary, self.geometry.channels).transpose(0, 2, 3, 4, 1)
-        offsets = 0 if self.offsets is None else self.memory.keep(t.by_group(self.offsets))
-        factors = self.memory.keep(t.factors(self.encoding.basis, self.aw))
-        return self.memory.keep(t.by_group(plain)), factors, offsets
+        t, g, keep = self.tiling, self.geometry, self.memory.keep
+        plain = t.by_group(without_padding(self.binary, g.channels).transpose(0, 2, 3, 4, 1))
+        block = (t.weight_planes, t.lanes)
+        weights = keep(plain, t.groups, g.rows.kernel, g.columns.kernel, g.words, *block)
+        factors = t.factors(self.encoding.basis, self.aw)
+        offsets = self.offsets
+        return (
+            weights,
+            keep(factors, t.groups, t.all_planes, *block),
+            0 if offsets is None else keep(t.by_group(offsets), t.groups, t.lanes),
+        )
 
     def _counting(self, g: _Geometry, planes: int, sums: int) -> int:
         """What windows need: where planes and weights are, and what counts are worth."""
@@ -242,10 +254,12 @@ class _Layer:
         pixel = 4 * g.words * t.all_planes
         taps = (g.rows.dilation * g.columns.size * pixel, g.columns.dilation * pixel)
         weights, factors, offsets = self._constants
+        cases = (len(g.rows.runs), len(g.columns.runs), t.groups * t.lanes)
+        starts = self.memory.keep(self._starts(g), *cases)
         return self.memory.record(
             *(planes, pixel, *taps, g.words, g.channels, g.columns.dilation == 1),
             *(weights, g.columns.kernel, g.rows.kernel * g.columns.kernel),
-            *(factors, self.memory.keep(self._starts(g)), offsets, sums, len(self.aw), t.groups),
+            *(factors, starts, offsets, sums, len(self.aw), t.groups),
             self.memory.scratch(t.most_pixels, t.lanes),
         )
 

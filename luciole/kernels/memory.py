@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from luciole.ir import Array
+from luciole.ir.value import shape_text
 from luciole.kernels.allocation import placed
 from luciole.kernels.registry import ExecutionError, NativeStep
 from luciole.kernels.sizes import room
@@ -72,14 +73,21 @@ class Memory:
 
     arrays: list[Array] = field(default_factory=list)
 
-    def keep(self, array: Array) -> int:
-        """The address of a copy. What a kernel touches around an array is part of the array."""
+    def keep(self, array: Array, *shape: int) -> int:
+        """The address of a copy of an array that a kernel walks as one of this shape. Room around
+        that it touches, too, is part of the array.
+
+        Raises ExecutionError where the array has another shape.
+        """
+        if array.shape != shape:
+            found, wanted = shape_text(array.shape), shape_text(shape)
+            raise ExecutionError(f"a compiled kernel would walk {wanted} of an array {found}")
         self.arrays.append(placed(array))
         return int(self.arrays[-1].ctypes.data)
 
     def record(self, *numbers: int) -> int:
         """The address of a record of numbers."""
-        return self.keep(np.array(numbers, np.int64))
+        return self.keep(np.array(numbers, np.int64), len(numbers))
 
     def scratch(self, *shape: int) -> int:
         """The address of words that a kernel writes and reads again, 0 at first.
@@ -87,7 +95,7 @@ class Memory:
         Raises ExecutionError when they take more than a kernel may.
         """
         room(4 * prod(shape), "what a compiled kernel writes for itself")
-        return self.keep(np.zeros(shape, np.uint32))
+        return self.keep(np.zeros(shape, np.uint32), *shape)
 
     def step(
         self,

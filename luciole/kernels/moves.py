@@ -32,7 +32,8 @@ def step(pairs: Iterable[tuple[Array, Array]], *owns: Array) -> NativeStep:
     jobs = [_job(to, source, memory) for to, source in moved]
     table = np.array(jobs, np.int64).reshape(-1, JOB_FIELDS)
     elements = sum(to.size for to, _ in moved)
-    return loops.step(_kernel(), [memory.keep(table), 0, len(table)], 1, elements, memory)
+    record = [memory.keep(table, len(jobs), JOB_FIELDS), 0, len(jobs)]
+    return loops.step(_kernel(), record, 1, elements, memory)
 
 
 def _job(to: Array, source: Array, memory: Memory) -> list[int]:

@@ -80,14 +80,14 @@ def walk(op: Pool2D, x: Array, y: Array, memory: Memory) -> list[int]:
     _, height, width, channels = x.shape
     rows = Axis.of(height, op.filter_height, op.stride_h, 1, op.padding)
     columns = Axis.of(width, op.filter_width, op.stride_w, 1, op.padding)
-    tables = [n for axis in (rows, columns) for n in (axis.outputs, memory.keep(axis.inside))]
+    axes = [(axis.outputs, memory.keep(axis.inside, axis.outputs, 2)) for axis in (rows, columns)]
     pixel, lines = x.itemsize * channels, y.shape[0] * y.shape[1]
     steps = (height * width * pixel, width * pixel, pixel)
     images = -(-lines // max(rows.outputs, 1))
     extents = (images, rows.met.stop, columns.met.stop)
     given = reach(x, pixel, *(turns(n, step) for n, step in zip(extents, steps, strict=True)))
     to = reach(y, lines * columns.outputs * pixel)
-    return [to, given, 0, lines, channels, *steps, *tables]
+    return [to, given, 0, lines, channels, *steps, *axes[0], *axes[1]]
 
 
 MOST_UNROLLED = 16

@@ -197,7 +197,9 @@ class Cut:
 
     def record(self, x: Array, y: Array, memory: Memory) -> list[int]:
         """How a kernel goes from result to result, see ``_rows``."""
-        described = [n for t in (self.results, self.again) for n in (memory.keep(t), len(t))]
+        described = [
+            n for t in (self.results, self.again) for n in (memory.keep(t, len(t), 3), len(t))
+        ]
         runs = loops.count(self.results) if y.size else 0
         record = [*self._places(x, y), 0, runs, *described, loops.count(self.again)]
         return [*record, self.lines, self.distance, self.inner]

@@ -12,6 +12,7 @@ from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, Memory, Unidirecti
 from luciole.ir.recurrent import GATES
 from luciole.kernels import loops
 from luciole.kernels.integers.integer_lstm_cell import IntegerCell
+from luciole.kernels.jit import LANES
 from luciole.kernels.maps import bits
 from luciole.kernels.memory import Memory as Places
 from luciole.kernels.memory import reach, turns
@@ -119,12 +120,14 @@ def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep
     x, states, memory = given["input"], [given[n] for n in STATES], Places()
     time, batch = (0, 1) if op.time_major else (1, 0)
     times, batches, inputs, cells = x.shape[time], x.shape[batch], x.shape[2], states[0].shape[1]
+    blocks, block = -(-cells // LANES), (lstm_steps.GATES, LANES)
     given_steps, steps = ([array.strides[axis] for axis in (time, batch)] for array in (x, y))
     places = [
         reach(y, 4 * cells, turns(times, steps[0]), turns(batches, steps[1])),
         reach(x, 4 * inputs, turns(times, given_steps[0]), turns(batches, given_steps[1])),
         *(reach(state, 4 * cells * batches) for state in states),
-        *map(memory.keep, (weights, biases)),
+        memory.keep(weights, blocks, inputs + cells, *block),
+        memory.keep(biases, blocks, 1, *block),
     ]
     limit = op.cell_clip if op.cell_clip > 0 else np.inf
     sizes = (times, inputs, cells, *given_steps, *steps, bits(limit))

@@ -56,7 +56,7 @@ def run(case: Case, seed: int) -> str:
     guard, memory = chosen(), Memory()
     assert isinstance(guard, Guard)
     inside, outside = (SIZE - 1, SIZE) if guard.is_behind else (0, -1)
-    address = memory.keep(np.zeros(SIZE, np.uint8))
+    address = memory.keep(np.zeros(SIZE, np.uint8), SIZE)
     kernel = write_byte if case.writes else read_byte
     record = (address, outside if case.is_too_far else inside, memory.scratch(1))
     step = memory.step(kernel.address, record)

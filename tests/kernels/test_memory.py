@@ -16,7 +16,7 @@ from luciole.kernels.sizes import limited
 @pytest.mark.usefixtures("without_guard")
 def test_copies_are_aligned_and_hold_what_they_copy() -> None:
     memory, array = Memory(), np.arange(7, dtype=np.int16)
-    address = memory.keep(array)
+    address = memory.keep(array, 7)
     assert address % ALIGNMENT == 0
     assert list((ctypes.c_int16 * 7).from_address(address)) == list(range(7))
     array[0] = 9
@@ -33,3 +33,14 @@ def test_scratch_refuses_more_than_a_kernel_may_take() -> None:
         Memory().scratch(250)
         with pytest.raises(ExecutionError, match="for itself would take 1004 bytes, 1000 are"):
             Memory().scratch(251)
+
+
+def test_copies_refuse_another_shape_than_the_kernel_walks() -> None:
+    memory, array = Memory(), np.zeros((3, 5), np.float32)
+    with pytest.raises(
+        ExecutionError, match=r"^a compiled kernel would walk \[3,6\] of an array \["
+    ):
+        memory.keep(array, 3, 6)
+    with pytest.raises(ExecutionError, match=r"would walk \[15\] of an array \[3,5\]$"):
+        memory.keep(array, 15)
+    assert memory.arrays == []

@@ -17,7 +17,15 @@ from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.float_layer import by_lanes
 from luciole.kernels.layers.float_tiling import SMALL, Tiling
-from luciole.kernels.layers.pixel_tiles import Case, Table, cases, joined, result_moves, tables
+from luciole.kernels.layers.pixel_tiles import (
+    Case,
+    Table,
+    cases,
+    joined,
+    kept,
+    result_moves,
+    tables,
+)
 from luciole.kernels.layers.sequence import Part, in_sequence
 from luciole.kernels.layers.spans import Axis
 from luciole.kernels.memory import Memory, reach, turns
@@ -101,7 +109,7 @@ class ByteLayer:
         self.row = self.columns.padded.size * self.pixel
         self.image = self.rows.padded.size * self.row
         copies = np.full(len(self.x) * self.image + FOUR, self.zero % 256, np.uint8)
-        self.copies = self.memory.keep(copies)
+        self.copies = self.memory.keep(copies, len(copies))
 
     @property
     def pixel(self) -> int:
@@ -152,7 +160,8 @@ class ByteLayer:
         kinds = self._tiles(found, tiling, groups * outputs, kernel, line)
         walk, lanes, parts = self._walk(runs, tiling.lanes), tiling.lanes, []
         packed = np.moveaxis(by_lanes(runs, lanes), -2, -1)
-        places = [self._by_block(array) for array in (packed, *blocks(lanes))]
+        shape = (groups, -(-outputs // lanes))
+        places = [self._by_block(array, *shape) for array in (packed, *blocks(lanes))]
         for number, (group, output) in enumerate(product(range(groups), range(0, outputs, lanes))):
             moves = (group * depth, self.y.itemsize * (group * outputs + output))
             block = [start + number * size for start, size in places]
@@ -175,15 +184,20 @@ class ByteLayer:
         steps = (self.x.shape[-1], outputs)
         if line is not None:
             starts = joined(self.rows.padded, self.columns.padded, line.pixels)
-            made, cut = [line.kernel], tables([whole for whole, _ in starts], 1, steps)[:1]
-        else:
-            made = [kernel(pixels, tiling.vectors) for pixels in (tiling.pixels, SMALL)]
-            cut = tables(found, tiling.pixels, steps, tiling.few, SMALL)
-        return [Tiles(k, self.memory.keep(t), t) for k, t in zip(made, cut, strict=True) if len(t)]
+            table, _ = tables([whole for whole, _ in starts], 1, steps)
+            return [self.tiles(line.kernel, 1, table)]
+        sizes = (tiling.pixels, SMALL)
+        cut = zip(sizes, tables(found, tiling.pixels, steps, tiling.few, SMALL), strict=True)
+        return [self.tiles(kernel(n, tiling.vectors), n, table) for n, table in cut if len(table)]
 
-    def _by_block(self, array: Array) -> tuple[int, int]:
+    def tiles(self, kernel: Kernel, pixels: int, table: Table) -> Tiles:
+        """A kernel for tiles of so many pixels, and their table."""
+        return Tiles(kernel, kept(table, pixels, self.memory), table)
+
+    def _by_block(self, array: Array, groups: int, blocks: int) -> tuple[int, int]:
         """Where an array [groups, blocks, ...] stands, and the bytes of a block."""
-        return self.memory.keep(array), array.nbytes // (array.shape[0] * array.shape[1])
+        place = self.memory.keep(array, groups, blocks, *array.shape[2:])
+        return place, array.nbytes // (groups * blocks)
 
     def _runs(self, weights: Array, line: Line | None) -> Array:
         """Weights whose inputs are neighbours in memory, in steps: [groups, o, kernel height, runs,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
-from luciole.kernels.integers.byte_layer import FOUR, ByteLayer, Tiles, padded_to
+from luciole.kernels.integers.byte_layer import FOUR, ByteLayer, padded_to
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.pixel_tiles import Case, joined, tables
@@ -79,7 +79,7 @@ class ChannelRows(ByteLayer):
         table, _ = tables(found, count * self.pieces, (self.pixel, channels))
         full = -(-taps // FOUR) - 1
         compiled = kernel(count, self.pieces, taps - full * FOUR)
-        tiles = Tiles(compiled, self.memory.keep(table), table)
+        tiles = self.tiles(compiled, count * self.pieces, table)
         walk = (limits, self._offsets(full + 1), full)
         parts = []
         for channel, *block in self._blocks(weights, blocks, full + 1):
@@ -102,7 +102,9 @@ class ChannelRows(ByteLayer):
             packed = np.zeros((steps * FOUR, ROW), np.int8)
             packed[:taps] = weights[order].T
             by_four = packed.reshape(steps, FOUR, ROW).transpose(0, 2, 1)
-            places.append((first, *map(self.memory.keep, (by_four, *blocks(order)))))
+            read = self.memory.keep(by_four, steps, ROW, FOUR)
+            rest = [self.memory.keep(array, *array.shape) for array in blocks(order)]
+            places.append((first, read, *rest))
         return places
 
     def _offsets(self, steps: int) -> int:
@@ -112,7 +114,7 @@ class ChannelRows(ByteLayer):
         across = np.arange(columns.kernel) * columns.dilation * self.pixel
         offsets = np.zeros(steps * FOUR, np.int32)
         offsets[: down.size * across.size] = (down + across).reshape(-1)
-        return self.memory.keep(offsets)
+        return self.memory.keep(offsets, steps * FOUR)
 
 
 def _pixels(found: Sequence[Case], pieces: int) -> int:

@@ -65,7 +65,7 @@ class HybridLayer(ByteLayer):
         return folded(weights, 1).astype(np.int32), scales, begin
 
     def _limits(self) -> int:
-        return self.memory.keep(np.array(ACTIVATIONS[self.activation], np.float32))
+        return self.memory.keep(np.array(ACTIVATIONS[self.activation], np.float32), 2)
 
     def _quantizing(self) -> tuple[Part, int]:
         """Quantize images, and where the scale and the zero byte of each will be."""

@@ -45,7 +45,7 @@ def step(op: Op, x: Array, y: Array) -> NativeStep | None:
     if found is None or found[0].itemsize != 1:
         return None
     memory = Memory()
-    record = [*(reach(t, x.size) for t in (y, x)), 0, x.size, memory.keep(found[0])]
+    record = [*(reach(t, x.size) for t in (y, x)), 0, x.size, memory.keep(found[0], 256)]
     return loops.step(look_up, record, 2, x.size, memory)
 
 

@@ -68,7 +68,7 @@ def register(cls: type[Op], *types: TensorType) -> None:
         memory = Memory()
         record, cut = loops.walk(z, x, y, 1, memory)
         found = kernel(*cut.inner[2:])
-        return loops.step(found, [*record, memory.keep(table)], 8, z.size, memory)
+        return loops.step(found, [*record, memory.keep(table, 1 << 16)], 8, z.size, memory)
 
 
 _BOTH: tuple[type[Op], ...] = (PRelu, *comparisons.COMPARISONS)

@@ -49,6 +49,9 @@ SUM, PRODUCT, LARGER = int(Function.SUM), int(Function.PRODUCT), int(Function.LA
 WIDE = 64
 """Bytes in one register of 512 bits."""
 
+WIDE_CONSTANTS = 4 * 256 // 8 + 8
+"""Longs that ``jit.byte_functions.sum_64`` reads."""
+
 HALF = (1 << 30, 0, 0, 0)
 """The factor 1/2 as ``rounding`` has it."""
 
@@ -215,7 +218,7 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     constants += [signs[1], (1 << 31) - points[coarse] * step]
     constants += [2 * multiplier, (1 << 31) - (multiplier << 32), *rest, grid.zero_point]
     memory, wide = Memory(), _wide_constants(found, coarse, signs)
-    places = memory.record(*constants), 0 if wide is None else memory.keep(wide)
+    places = memory.record(*constants), 0 if wide is None else memory.keep(wide, WIDE_CONSTANTS)
     return Parameters([*grid.limits, *places], memory, not is_first)
 
 

@@ -95,7 +95,7 @@ def build(op: Softmax, context: Context) -> NativeStep | None:
     n, memory = x.shape[-1], Memory()
     rows = x.size // max(n, 1)
     places = [reach(t, n * rows) for t in (y, x)]
-    record = [*places, n, 0, rows, *map(memory.keep, tables)]
+    record = [*places, n, 0, rows, *(memory.keep(table, 256) for table in tables)]
     kernel = _kernel(int(KINDS[op.logits.dtype]))
     return loops.step(kernel, record, 3, x.size, memory)
 

@@ -24,6 +24,7 @@ from luciole.kernels.layers.pixel_tiles import (
     cases,
     input_moves,
     joined,
+    kept,
     result_moves,
     tables,
 )
@@ -155,7 +156,7 @@ class Layer:
     def __post_init__(self) -> None:
         """What the activation does, for all parts."""
         self._tanh = int(self.activation == TANH)
-        self._limits = self.memory.keep(np.array(ACTIVATIONS[self.activation], np.float32))
+        self._limits = self.memory.keep(np.array(ACTIVATIONS[self.activation], np.float32), 2)
 
     def convolution(self, weights: Array, bias: Array | None) -> NativeStep:
         """Windows over groups of channels. ``weights`` are [groups, o, taps, depth]."""
@@ -165,7 +166,7 @@ class Layer:
         tiling = Tiling.of(found, outputs, depth)
         cut = tables(found, tiling.pixels, (g.channels, groups * outputs), tiling.few, SMALL)
         kinds = [
-            (float_tiles.windows(pixels, tiling.vectors, self._tanh), self._tiles(table))
+            (float_tiles.windows(pixels, tiling.vectors, self._tanh), self._tiles(table, pixels))
             for pixels, table in zip((tiling.pixels, SMALL), cut, strict=True)
         ]
         lanes, size = tiling.lanes, 4 * depth * tiling.lanes
@@ -210,7 +211,8 @@ class Layer:
         kernel = float_tiles.channels(tiling.pixels, tiling.vectors, self._tanh)
         blocks = channels // tiling.lanes
         touched = (blocks * tiling.lanes,) * 2
-        self._add(kernel, (0, 0), self._tiles(table), walk, (*packed, blocks), touched)
+        tiles = self._tiles(table, tiling.pixels)
+        self._add(kernel, (0, 0), tiles, walk, (*packed, blocks), touched)
 
     def _last_channels(self, found: Sequence[Case], weights: Array, starts: Array) -> None:
         """The channels that do not fill a vector."""
@@ -221,18 +223,22 @@ class Layer:
         walk = (*self._walk(4 * LANES), 0, 0)
         left = len(weights) - done
         kernel = float_tiles.last_channels(pixels, self._tanh)
-        moves = (4 * done, 4 * done)
-        self._add(kernel, moves, self._tiles(table), walk, (*packed, left), (left, left))
+        moves, tiles = (4 * done, 4 * done), self._tiles(table, pixels)
+        self._add(kernel, moves, tiles, walk, (*packed, left), (left, left))
 
     def _packed(self, weights: Array, bias: Array | None, lanes: int) -> tuple[int, int]:
         """Where the weights [groups, o, taps, depth] and what sums begin with stand by blocks."""
-        begin = starts(bias, *weights.shape[:2])
-        return self.memory.keep(by_lanes(weights, lanes)), self.memory.keep(by_lanes(begin, lanes))
+        groups, outputs, _, depth = weights.shape
+        begin, blocks = starts(bias, groups, outputs), -(-outputs // lanes)
+        taps = self.geometry.rows.kernel * self.geometry.columns.kernel
+        keep = self.memory.keep
+        packed = keep(by_lanes(weights, lanes), groups, blocks, taps, depth, lanes)
+        return packed, keep(by_lanes(begin, lanes), groups, blocks, lanes)
 
-    def _tiles(self, table: Table) -> Tiles:
+    def _tiles(self, table: Table, pixels: int) -> Tiles:
         row = table.itemsize * table.shape[1]
         moves = input_moves(table, 4, self._steps), result_moves(table, 4)
-        return Tiles(self.memory.keep(table), len(table), row, moves)
+        return Tiles(kept(table, pixels, self.memory), len(table), row, moves)
 
     @property
     def _steps(self) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.kernels.layers.spans import Axis
-from luciole.kernels.memory import NEVER, Moves, among
+from luciole.kernels.memory import NEVER, Memory, Moves, among
 
 Places = NDArray[np.int64]
 Table = NDArray[np.int32]
@@ -89,6 +89,11 @@ def tables(
         whole.append(_table(case, slice(0, cut), pixels, steps))
         rest.append(_table(case, slice(cut, None), small, steps))
     return np.concatenate(whole), np.concatenate(rest)
+
+
+def kept(table: Table, pixels: int, memory: Memory) -> int:
+    """The address of a table, for a kernel whose tiles have so many pixels."""
+    return memory.keep(table, len(table), 2 * pixels + TAP_FIELDS)
 
 
 def input_moves(table: Table, unit: int, steps: tuple[int, int]) -> Moves:

@@ -53,7 +53,7 @@ def in_sequence(
 
 
 def _record(parts: Sequence[Part], memory: Memory) -> NDArray[np.int64]:
-    rows = [(part.address, memory.keep(part.record)) for part in parts]
+    rows = [(part.address, memory.record(*part.record)) for part in parts]
     return np.array([len(rows), *(n for row in rows for n in row)], np.int64)
 
 

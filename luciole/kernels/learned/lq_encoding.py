@@ -68,7 +68,8 @@ class Encoding:
         """The address of a record for (number, length) of rows of floats; a word at ``to`` has room
         for this many planes. Whoever calls the kernel fills in X.
         """
-        tables = memory.keep(self.thresholds), memory.keep(self.codes)
+        levels = 1 << self.bits
+        tables = memory.keep(self.thresholds, levels - 1), memory.keep(self.codes, levels)
         return memory.record(0, *rows, to, *tables, self.bits, 4 * planes)
 
 

@@ -72,6 +72,11 @@ class Layer:
         return int(self.aw.shape[1])
 
     @property
+    def row(self) -> int:
+        """Words of one plane of a row of inputs."""
+        return -(-self.inputs // codes.WORD)
+
+    @property
     def words(self) -> NDArray[np.uint32]:
         """The weights' words without padding bits, [o, kw, ceil(n / 32)]."""
         return without_padding(self.binary, self.inputs)

@@ -97,7 +97,7 @@ def step(layer: Layer, x: Array, y: Array) -> NativeStep:
     vectors, count = VECTORS[planes], x.size // n
     blocks = -(-layer.outputs // (LANES * vectors))
     packed, totals = _packed(layer, blocks)
-    offsets = layer.offsets
+    offsets, total = layer.offsets, blocks * vectors
     fields = {
         X: reach(x, 4 * n * count),
         Y: reach(y, 4 * layer.outputs * count),
@@ -110,13 +110,13 @@ def step(layer: Layer, x: Array, y: Array) -> NativeStep:
         SORT: sorting_kernel(1 << layer.encoding.bits).address,
         SORTING: 0,
         TURNS: max(1, min(MOST_TURNS, count)),
-        WEIGHTS: memory.keep(packed),
+        WEIGHTS: memory.keep(packed, blocks, n + 1, bitsliced.ROW_BYTES),
         AHEAD: packed.nbytes > FAR,
         COUNTS: 0,
-        TOTALS: memory.keep(totals),
-        SCALES: memory.keep(_by_vector(layer.aw, blocks * vectors)),
-        STARTS: memory.keep(_by_vector(layer.starts, blocks * vectors)),
-        OFFSETS: 0 if offsets is None else memory.keep(_by_vector(offsets, blocks * vectors)),
+        TOTALS: memory.keep(totals, blocks, bitsliced.COUNTERS),
+        SCALES: memory.keep(_by_vector(layer.aw, total), total, planes, LANES),
+        STARTS: memory.keep(_by_vector(layer.starts, total), total, LANES),
+        OFFSETS: 0 if offsets is None else memory.keep(_by_vector(offsets, total), total, LANES),
     }
     record = np.array([fields[k] for k in range(len(fields))], np.int64)
     _give_room(record, layer, memory)
@@ -130,14 +130,14 @@ def part(layer: Layer, step: NativeStep, share: tuple[int, int], memory: Memory)
     blocks = int(record[LAST_BLOCK])
     record[[FIRST_BLOCK, LAST_BLOCK]] = blocks * place // parts, blocks * (place + 1) // parts
     _give_room(record, layer, memory)
-    return memory.keep(record)
+    return memory.record(*record)
 
 
 def _give_room(record: Array, layer: Layer, memory: Memory) -> None:
     """Let a record have places of its own for what the kernel writes besides results."""
     segments = most_segments(layer.inputs, 1 << layer.encoding.bits)
     record[SORTING] = _sorting(layer, memory, int(record[TURNS]), segments)
-    record[COUNTS] = memory.keep(np.zeros((segments, bitsliced.COUNTERS), np.int8))
+    record[COUNTS] = memory.scratch(segments, bitsliced.COUNTERS // 4)
 
 
 def _by_vector(array: Array, vectors: int) -> Array:
@@ -180,16 +180,17 @@ def _sorting(layer: Layer, memory: Memory, turns: int, segments: int) -> int:
     """The address of sorting records, one for each of so many rows."""
     encoding = layer.encoding
     levels = codes.levels(encoding.basis)[0].astype(np.float32)
-    tables = memory.keep(encoding.thresholds), memory.keep(levels)
+    count = 1 << encoding.bits
+    tables = memory.keep(encoding.thresholds, count - 1), memory.keep(levels, count)
     stride = 2 * (layer.inputs + SLACK)
     records = np.zeros((turns, SORTING_BYTES // 8), np.int64)
     for record in records:
-        factors = memory.keep(np.zeros(4 + segments, np.float32)) + 16
-        lists = memory.keep(np.zeros((len(levels), stride), np.uint8))
-        counts, plan = memory.scratch(2 * len(levels)), memory.scratch(8 * segments)
+        factors = memory.scratch(4 + segments) + 16
+        lists = memory.keep(np.zeros((count, stride), np.uint8), count, stride)
+        counts, plan = memory.scratch(2 * count), memory.scratch(8 * segments)
         fields = (0, layer.inputs, *tables, lists, stride, counts, plan, factors)
         record[: len(fields) + 1] = *fields, memory.scratch(2)
-    return memory.keep(records)
+    return memory.keep(records, turns, SORTING_BYTES // 8)
 
 
 @cache

@@ -70,7 +70,7 @@ def step(layer: Layer, x: Array, y: Array) -> NativeStep:
     by_level = lq_levels.step(layer, x, y) if lq_levels.suits(layer) else None
     if by_level is not None:
         memory.arrays += by_level.owns
-        record[[BY_LEVEL, BY_LEVEL_RECORD]] = by_level.address, memory.keep(by_level.record)
+        record[[BY_LEVEL, BY_LEVEL_RECORD]] = by_level.address, memory.record(*by_level.record)
         record[MOST_OFF] = int(lq_levels.most_off(layer.encoding.bits, count) * layer.inputs)
     compiled = kernel(rows, *tiling.shape, *layer.ending)
 
@@ -85,19 +85,21 @@ def _record(layer: Layer, tiling: Tiling, rows: int, memory: Memory) -> Integers
     basis, words = layer.encoding.basis, layer.words
     odd = basis.sum(dtype=np.float64) * layer.aw.sum(1, dtype=np.float64)
     starts = (layer.starts + layer.inputs % 2 * odd).astype(np.float32)
-    offsets = layer.offsets
-    room = rows * words.shape[2] * tiling.all_planes
+    factors = tiling.factors(basis, layer.aw)
+    offsets, block = layer.offsets, (tiling.weight_planes, tiling.lanes)
+    weights = tiling.by_group(words.transpose(0, 2, 1))
+    room, group = rows * layer.row * tiling.all_planes, (tiling.groups, tiling.lanes)
     fields = {
         LAST_GROUP: tiling.groups,
         INPUTS: layer.inputs,
         OUTPUTS: layer.outputs,
         BLOCK: rows * max(1, BLOCK_WORDS // room),
         ENCODE: layer.encoding.kernel.address,
-        WEIGHTS: memory.keep(tiling.by_group(words.transpose(0, 2, 1))),
-        FACTORS: memory.keep(tiling.factors(basis, layer.aw)),
-        STARTS: memory.keep(tiling.by_group(starts)),
-        OFFSETS: 0 if offsets is None else memory.keep(tiling.by_group(offsets)),
-        BASIS: memory.keep(tiling.filled(basis)),
+        WEIGHTS: memory.keep(weights, tiling.groups, layer.row, *block),
+        FACTORS: memory.keep(factors, tiling.groups, tiling.all_planes, *block),
+        STARTS: memory.keep(tiling.by_group(starts), *group),
+        OFFSETS: 0 if offsets is None else memory.keep(tiling.by_group(offsets), *group),
+        BASIS: memory.keep(tiling.filled(basis), tiling.all_planes),
     }
     record = np.zeros(FIELDS, np.int64)
     record[list(fields)] = list(fields.values())
@@ -108,7 +110,7 @@ def _record(layer: Layer, tiling: Tiling, rows: int, memory: Memory) -> Integers
 def _give_room(record: Integers, layer: Layer, tiling: Tiling, rows: int, memory: Memory) -> None:
     """Let a record have places of its own for what a kernel writes besides results."""
     block, planes = int(record[BLOCK]), tiling.all_planes
-    words = memory.scratch(block, layer.words.shape[2], planes)
+    words = memory.scratch(block, layer.row, planes)
     record[PLANES] = words
     record[ENCODING] = layer.encoding.record(memory, (block, layer.inputs), planes, words)
     record[PARTIAL] = memory.scratch(rows, tiling.lanes)
