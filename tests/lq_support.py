@@ -73,7 +73,7 @@ def packed(signs: Array) -> Array:
         [sum(1 << k for k in range(w, min(w + 32, n)) if row[k]) >> w for w in range(0, n, 32)]
         for row in signs.reshape(-1, n)
     ]
-    return np.array(words, np.uint32).view(np.int32).reshape(o, kw, -1)
+    return np.array(words, np.uint32).view(np.int32).reshape(o, kw, -(-n // 32))
 
 
 def input_signs(x: Array, scales: Array, offset: float) -> Array:

@@ -32,8 +32,11 @@ class OddSizes(Sizes):
         self._left = ROOM
 
     def extent(self, most: int) -> int:
-        """Any of ``ODD``, now and then of ``LONG``, whatever is usual."""
-        some = LONG if self.rng.random() < 0.1 and self._left >= LONG[0] else ODD
+        """Any of ``ODD``, now and then of ``LONG``, or none, whatever is usual."""
+        kind = self.rng.random()
+        if kind < 0.02:
+            return 0
+        some = LONG if kind < 0.1 and self._left >= LONG[0] else ODD
         chosen = int(self.rng.choice([n for n in some if n <= self._left]))
         self._left //= chosen
         return chosen

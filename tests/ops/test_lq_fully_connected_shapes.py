@@ -25,6 +25,13 @@ def test_the_result_has_the_inputs_leading_axes() -> None:
     assert model.graph.outputs[0].dtype == TensorType.FLOAT32
 
 
+@pytest.mark.parametrize("rows", [0, 1, 50])
+def test_a_layer_without_outputs_gives_nothing_to_any_number_of_threads(rows: int) -> None:
+    x = random_input((rows, 40))
+    model = random_layer(40, 0, 2, 3).model(x)
+    assert Interpreter(model, num_threads=3).run(x)["y0"].shape == (rows, 0)
+
+
 def changed(**arrays: Any) -> Layer:
     """A layer [o = 7, kw = 3, n = 40] with some arrays replaced."""
     return replace(random_layer(40, 7, 2, 3), **arrays)

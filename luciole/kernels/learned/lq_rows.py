@@ -130,10 +130,11 @@ class _Parts:
     def records(self, record: Integers, threads: int) -> list[Array]:
         """One for each thread, none where it does not pay."""
         count, groups = int(record[LAST_ROW]), int(record[LAST_GROUP])
-        vectors = self.layer.words[0].size * self.layer.encoding.bits * self.tiling.vectors
+        words = self.layer.row * self.layer.weight_planes
+        vectors = words * self.layer.encoding.bits * self.tiling.vectors
         by_rows = count >= 2 * threads * self.rows
         if by_rows:
-            least = max(self.rows, LEAST_WORK // (vectors * groups))
+            least = max(self.rows, LEAST_WORK // (vectors * max(groups, 1)))
             parts = shares(record, FIRST_ROW, count, threads, least)
         else:
             least = LEAST_WORK // (vectors * max(count, 1))
