@@ -13,8 +13,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from luciole.schema.errors import LucioleError
 from luciole.tools import console
-from luciole.tools.command import FINE, add_common, parser_for, run_program
+from luciole.tools.command import FAILED, FINE, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -37,28 +38,32 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.kernels import jit
 
     begun = time.perf_counter()
-    before = cached_kernels()[0]
+    cache = jit.kernel_cache()
+    if cache.fault:
+        raise LucioleError(cache.complaint)
+    before = cache.compiled
     models = [load(path) for path in arguments.models] or list(usual_models())
     with console.tracked(arguments.json) as track:
         advance = track("compiling", len(models))
         for model in models:
             compile_kernels(model)
             advance(1)
-    kernels, size = cached_kernels()
+    kernels, size = cache.contents()
     figures = {
-        "folder": str(jit.cache_folder()),
+        "folder": str(cache.folder),
         "kernels": kernels,
         "bytes": size,
-        "compiled": kernels - before,
+        "compiled": cache.compiled - before,
         "seconds": time.perf_counter() - begun,
         "models": len(models),
     }
+    ending = FAILED if cache.fault else FINE  # a disk that is full by now: that was said
     if arguments.json:
         console.print_json(figures)
-        return FINE
+        return ending
     console.show(f"compiled  {figures['compiled']} kernels in {figures['seconds']:.1f} s")
     console.show(f"cache     {kernels} kernels, {console.size_text(size)}, in {figures['folder']}")
-    return FINE
+    return ending
 
 
 def compile_kernels(model: Model) -> None:
@@ -85,11 +90,3 @@ def usual_models() -> Iterator[Model]:
         found = random_models.alone(cls, dtypes) if kind == "native" else None
         if found is not None:
             yield found
-
-
-def cached_kernels() -> tuple[int, int]:
-    """How many compiled functions the cache holds, and how large it is."""
-    from luciole.kernels import jit
-
-    files = [path for path in jit.cache_folder().rglob("*") if path.is_file()]
-    return sum(path.suffix == ".o" for path in files), sum(path.stat().st_size for path in files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels import registry
 from luciole.tools import random_models
 from luciole.tools.warmup import usual_models
-from tests.tools.running import call
+from tests.tools.running import call, spawn
 
 Capture = pytest.CaptureFixture[str]
 
@@ -104,3 +105,42 @@ def test_an_operator_alone() -> None:
 def test_warmup_refuses_a_missing_file(capsys: Capture, folder: Path) -> None:
     text = call(capsys, "warmup", "nowhere.circle").error(1)
     assert text == "nowhere.circle: No such file or directory"
+
+
+def test_warmup_refuses_to_compile_for_nobody(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LUCIOLE_CACHE", str(folder / "model.circle"))
+    assert spawn("warmup", "model.circle", "--json").error(1) == (
+        f"compiled kernels cannot be kept for later runs: '{folder}/model.circle' is not a folder; "
+        "LUCIOLE_CACHE may name another folder"
+    )
+
+
+def test_warmup_fails_where_the_disk_is_full(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = (
+        "import resource, sys\nfrom luciole.tools.main import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\nsys.exit(main(sys.argv[1:]))"
+    )
+    monkeypatch.setenv("LUCIOLE_CACHE", str(folder / "empty"))
+    outcome = spawn("warmup", "model.circle", "--json", program=["-c", program])
+    assert outcome.code == 1
+    assert json.loads(outcome.out)["kernels"] == 0
+    (line,) = outcome.err.splitlines()
+    assert line.startswith("luciole: compiled kernels cannot be kept for later runs: '")
+    assert "File too large" in line
+
+
+def test_a_benchmark_says_whether_kernels_are_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ["--num-runs=1", "--min-secs=0", "--warmup-runs=0", "--warmup-min-secs=0"]
+    for cache, said in (
+        ("model.circle", r"[1-9]\d* compiled, not kept"),
+        ("empty", r"[1-9]\d* compiled, cached from now on"),
+        ("empty", "all cached"),
+    ):
+        monkeypatch.setenv("LUCIOLE_CACHE", str(folder / cache))
+        outcome = spawn("bench", "model.circle", *few)
+        assert re.search(rf"^kernels   {said}$", outcome.out, re.MULTILINE), outcome
+        assert len(outcome.err.splitlines()) == ("not kept" in said), outcome.err

@@ -13,9 +13,10 @@ from luciole.kernels.jit.bits import (
     prefetch_words,
     weigh,
 )
+from luciole.kernels.jit.cache import kernel_cache
 from luciole.kernels.jit.calls import caller
 from luciole.kernels.jit.compiling import Kernel, inline, kernel, merged, run_timed
-from luciole.kernels.jit.objects import cache_folder, of_single
+from luciole.kernels.jit.objects import of_single
 from luciole.kernels.jit.products import add_products
 from luciole.kernels.jit.quantizing import (
     encode_word,
@@ -46,7 +47,6 @@ __all__ = [
     "Pointer",
     "Record",
     "add_products",
-    "cache_folder",
     "call",
     "caller",
     "count",
@@ -61,6 +61,7 @@ __all__ = [
     "inline",
     "is_empty",
     "kernel",
+    "kernel_cache",
     "longs",
     "looked_up",
     "lowest_levels",

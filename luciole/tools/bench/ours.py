@@ -9,9 +9,9 @@ from luciole.importers import load
 from luciole.interpreter import Interpreter
 from luciole.interpreter.plan import Plan
 from luciole.ir import Graph, Model
+from luciole.kernels.jit import kernel_cache
 from luciole.tools.bench.runtime import BenchError, Shape
 from luciole.tools.bench.tensors import LiteRTCalls, TensorRuntime
-from luciole.tools.warmup import cached_kernels
 
 
 class Luciole(TensorRuntime):
@@ -21,11 +21,13 @@ class Luciole(TensorRuntime):
         super().__init__(path)
         with self.phases.timed("load"):
             self.model: Model = load(path)
-        before, _ = cached_kernels()
+        cache = kernel_cache()
+        before = cache.compiled
         with self.phases.timed("compile"):
             self.interpreter = Interpreter(self.model, num_threads=threads)
             self.start(self.interpreter, shapes)
-        self.kernels_compiled = cached_kernels()[0] - before
+        self.kernels_compiled = cache.compiled - before
+        self.keeps_kernels = not cache.fault
 
     @property
     def graph(self) -> Graph:

@@ -39,14 +39,19 @@ def _print_facts(report: Report) -> None:
     show(f"{runtime.name}: {size_text(ours.bytes)}, {operators} operators, {_threads(report)}")
     names = ("import", "load", "compile", FIRST)
     start = ", ".join(f"{name} {time_text(1000 * report.milliseconds(name))}" for name in names)
-    built = runtime.kernels_compiled
     show(f"start     {start}")
-    show(f"kernels   {f'{built} compiled, cached from now on' if built else 'all cached'}")
+    show(f"kernels   {_kernels_text(runtime.kernels_compiled, runtime.keeps_kernels)}")
     arena = size_text(runtime.interpreter.arena_bytes)
     constants = size_text(runtime.interpreter.constant_bytes)
     peak = size_text(report.peak_rss_bytes)
     show(f"memory    arena {arena}, constants {constants}, whole process {peak} at most")
     show(f"checksum  {ours.checksum} (CRC-32 of the outputs of the first inputs)")
+
+
+def _kernels_text(compiled: int, kept: bool) -> str:
+    if not compiled:
+        return "all cached"
+    return f"{compiled} compiled, {'cached from now on' if kept else 'not kept'}"
 
 
 def _time_rows(ours: Contender) -> Rows:

@@ -1,0 +1,190 @@
+"""Where compiled functions are kept: in a folder for all of the user's processes, else in one for
+this process alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import logging
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import luciole.kernels
+from luciole.kernels.jit import trust
+
+VERSIONS = 8
+"""How many versions of luciole and its compiler keep their folders: those used last."""
+
+UNFINISHED = "unfinished-"
+"""What names of files begin with that are being written."""
+
+_DAY = 24 * 60 * 60
+_LOST = 10 * 60
+"""Seconds after which the writer of an unfinished file is no more."""
+
+
+@dataclass
+class KernelCache:
+    """Files in a folder that nobody else writes."""
+
+    folder: Path | None
+    """None where there is no place for one: nothing is kept."""
+
+    fault: str = ""
+    """Why later processes will not find what is written; empty where they will."""
+
+    compiled: int = 0
+    """How many functions this process had to compile."""
+
+    def read(self, name: str) -> bytes:
+        """The content of a file, empty where there is none or somebody else may have written it."""
+        with suppress(OSError):
+            return trust.read_file(self.folder / name) if self.folder else b""
+        return b""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file at once, so that another process never reads half of it. Where that fails
+        (a full disk, a folder that can only be read) the process goes on without, and people are
+        told once why kernels are compiled anew.
+        """
+        was_told = bool(self.fault and self.compiled)
+        if self.folder is not None:
+            self._write(self.folder, name, content)
+        self.compiled += 1
+        if self.fault and not was_told:
+            logging.getLogger("luciole").warning("luciole: %s", self.complaint)
+
+    def _write(self, folder: Path, name: str, content: bytes) -> None:
+        try:
+            _write(folder / name, content)
+        except OSError as error:
+            self.fault = self.fault or f"{str(folder)!r}: {error.strerror}"
+        if not self.compiled:
+            _remove_unfinished(folder)
+            _remove_versions(folder)
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong and what would be right, in a sentence."""
+        return (
+            f"compiled kernels cannot be kept for later runs: {self.fault}; "
+            "LUCIOLE_CACHE may name another folder"
+        )
+
+    def contents(self) -> tuple[int, int]:
+        """How many functions are kept, and how many bytes they take."""
+        files = list(self.folder.glob("*.o")) if self.folder else []
+        return len(files), sum(file.stat().st_size for file in files)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=UNFINISHED, delete=False) as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what writers that were killed left behind."""
+    for path in folder.glob(f"{UNFINISHED}*"):
+        with suppress(OSError):
+            if time.time() - path.lstat().st_mtime > _LOST:
+                path.unlink()
+
+
+def _remove_versions(folder: Path) -> None:
+    """Remove the folders of other versions that have not been used for longest."""
+    with suppress(OSError):
+        found = [p for p in folder.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", p.name)]
+        others = sorted((p for p in found if p != folder), key=lambda p: p.lstat().st_mtime)
+        for path in others[: -(VERSIONS - 1)]:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _mark_used(folder: Path) -> None:
+    """Let a folder's time tell when it was used, by the day."""
+    with suppress(OSError):
+        if time.time() - folder.stat().st_mtime > _DAY:
+            os.utime(folder)
+
+
+@functools.cache
+def cache_version() -> str:
+    """A digest of all kernels' source, of the compiler's version and of Python's binary interface,
+    part of the cache's path, so that code never outlives what it was made from.
+    """
+    versions = [metadata.version(package) for package in ("numba", "llvmlite")]
+    versions += [str(sys.implementation.cache_tag), *EXTENSION_SUFFIXES]
+    files = (p for folder in luciole.kernels.__path__ for p in Path(folder).rglob("*.py"))
+    return digest(" ".join(versions).encode() + b"".join(p.read_bytes() for p in sorted(files)))
+
+
+def digest(content: bytes) -> str:
+    """Sixteen letters that tell contents apart."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+@functools.cache
+def kernel_cache() -> KernelCache:
+    """The cache of this process: below ``LUCIOLE_CACHE``, else in the user's cache. What lies there
+    is executed: where somebody else could have put it there, a folder for this process alone takes
+    its place.
+    """
+    try:
+        folder = _wanted_root() / "kernels" / cache_version()
+        trust.make_folder(folder)
+    except (trust.UntrustedError, OSError) as error:
+        return KernelCache(_private_folder(), _text(error))
+    _mark_used(folder)
+    return KernelCache(folder)
+
+
+def _wanted_root() -> Path:
+    given, user = os.environ.get("LUCIOLE_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
+    if given:
+        return Path(os.path.abspath(given))
+    if os.path.isabs(user):  # any other says nothing, by its specification
+        return Path(os.path.normpath(user)) / "luciole"
+    home = trust.home()
+    if home is None:
+        raise trust.UntrustedError("there is no home")
+    return home / ".cache" / "luciole"
+
+
+def _text(error: trust.UntrustedError | OSError) -> str:
+    if isinstance(error, OSError):
+        return f"{str(error.filename)!r}: {error.strerror}"
+    return str(error)
+
+
+def _private_folder() -> Path | None:
+    """A new folder that goes when this process ends; None where no place is safe."""
+    try:
+        parent = os.path.realpath(tempfile.gettempdir())
+        folder = Path(parent, f"luciole-{os.urandom(8).hex()}")
+        trust.make_folder(folder)
+    except (trust.UntrustedError, OSError):
+        return None
+    atexit.register(_remove_private, folder, os.getpid())
+    return folder
+
+
+def _remove_private(folder: Path, owner: int) -> None:
+    """Remove a folder, in the process that made it: not in those that it forked."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,126 @@
+"""Kernels to put into caches, ones that compute something else, and processes of other users."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from luciole.kernels import jit
+from luciole.kernels.jit import Kernel, Record, objects
+from luciole.kernels.jit.cache import cache_version
+
+SOMEBODY, SOMEBODY_ELSE = 12345, 54321
+"""Users that are not root."""
+
+CLEAN = 4 + 3
+PLANTED = 4 + 1000
+
+Ids = tuple[int, int, int]
+"""Real, effective and saved."""
+
+needs_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root makes files of other users"
+)
+
+
+def adding(number: int) -> Kernel:
+    @jit.kernel
+    def add(r: Record) -> None:
+        r[0] += number
+
+    return add
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of ``adding``'s kernels somewhere below a folder."""
+    return [path for path in folder.rglob("*.o") if "add" in path.name]
+
+
+def run(kernel: Kernel, start: int) -> int:
+    record = np.array([start], np.int64)
+    table = np.array([[kernel.address, record.ctypes.data]], np.int64)
+    jit.caller(table)()
+    return int(record[0])
+
+
+def outcome() -> int:
+    """What the kernel that adds 3 to 4 computes: CLEAN, or PLANTED where planted code ran."""
+    return run(adding(3), 4)
+
+
+def plant(root: Path) -> Path:
+    """Put a whole and well-formed file below a cache's root that adds 1000 where 3 is wanted; the
+    path of the file.
+    """
+    folder = root / "kernels" / cache_version()
+    folder.mkdir(mode=0o700, parents=True)
+    file = folder / objects._file_name(adding(3)._name)
+    file.write_bytes(objects._packed(file.name, *adding(1000)._compile()))
+    file.chmod(0o600)
+    return file
+
+
+def give(path: Path, user: int) -> None:
+    """Let a folder with all that it holds, or a file, belong to a user."""
+    for inner in (path, *path.rglob("*")):
+        os.chown(inner, user, user, follow_symlinks=False)
+
+
+AS_USER = """
+import json, os, sys, tempfile
+sys.path.insert(0, sys.argv[1])
+from luciole.kernels.jit.cache import kernel_cache
+from tests.cache_support import outcome
+outcome()  # reads whatever modules another user may not
+environment, users, groups = json.loads(sys.argv[2])
+os.setgroups([])
+os.setresgid(*groups)
+os.setresuid(*users)
+for name, value in environment.items():
+    os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+tempfile.tempdir = None
+kernel_cache.cache_clear()
+print(json.dumps([outcome(), str(kernel_cache().folder or "")]))
+"""
+
+
+class Ran(NamedTuple):
+    """What a process computed, where it kept kernels, and what it printed on stderr."""
+
+    outcome: int
+    folder: Path
+    said: str
+
+
+def as_user(
+    environment: Mapping[str, Path | None],
+    users: Ids = (SOMEBODY,) * 3,
+    groups: Ids = (SOMEBODY,) * 3,
+) -> Ran:
+    """Run ``outcome`` in a process that becomes another user (real, effective and saved) after it
+    has imported everything. None unsets a variable.
+    """
+    texts = {name: value and str(value) for name, value in environment.items()}
+    variables = {"LUCIOLE_CACHE": None, "XDG_CACHE_HOME": None, **texts}
+    root = Path(__file__).parent.parent
+    with tempfile.TemporaryDirectory() as own:
+        done = subprocess.run(
+            [sys.executable, "-c", AS_USER, str(root), json.dumps([variables, users, groups])],
+            env={**os.environ, "LUCIOLE_CACHE": own},
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    found, folder = json.loads(done.stdout)
+    return Ran(found, Path(folder), done.stderr)
