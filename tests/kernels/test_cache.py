@@ -195,7 +195,11 @@ def test_a_cache_that_cannot_be_made_gives_way_to_a_folder_for_this_process(
 ) -> None:
     folder.touch()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    others = [tmp_path / f"{number:016x}" for number in range(20)]
+    for path in others:
+        path.mkdir()
     assert run(adding(3), 4) == 7
+    assert all(path.exists() for path in others), "only in a cache they are versions"
     (file,) = files(tmp_path)
     assert file.parent == version_folder()
     assert file.parent.stat().st_mode & 0o777 == 0o700

@@ -66,13 +66,13 @@ class KernelCache:
             logging.getLogger("luciole").warning("luciole: %s", self.complaint)
 
     def _write(self, folder: Path, name: str, content: bytes) -> None:
+        if not self.compiled and not self.fault:  # what stands beside a private folder is not ours
+            _remove_unfinished(folder)
+            _remove_versions(folder)
         try:
             _write(folder / name, content)
         except OSError as error:
             self.fault = self.fault or f"{str(folder)!r}: {error.strerror}"
-        if not self.compiled:
-            _remove_unfinished(folder)
-            _remove_versions(folder)
 
     @property
     def complaint(self) -> str:
