@@ -70,7 +70,7 @@ class KernelCache:
             _remove_unfinished(folder)
             _remove_versions(folder)
         try:
-            _write(folder / name, content)
+            _write_whole(folder / name, content)
         except OSError as error:
             self.fault = self.fault or f"{str(folder)!r}: {error.strerror}"
 
@@ -88,7 +88,7 @@ class KernelCache:
         return len(files), sum(file.stat().st_size for file in files)
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_whole(path: Path, content: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=UNFINISHED, delete=False) as file:
         try:
             file.write(content)

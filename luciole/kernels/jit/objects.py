@@ -45,6 +45,7 @@ def _unpacked(file: str, content: bytes) -> tuple[str, bytes] | None:
 
 
 def _seal(file: str, symbol: str, code: bytes) -> str:
+    """What tells damaged and misplaced files: anybody can compute it, and keeps nobody out."""
     return digest(f"{cache_version()}/{file} {symbol}\n".encode() + code)
 
 
