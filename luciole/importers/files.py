@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from luciole.importers.circle import from_bytes, import_model, sound
+from luciole.importers.fillers import CONSTANTS_LIMIT
 from luciole.importers.recipe import import_recipe, is_recipe
 from luciole.ir import LucioleError, Model
 from luciole.ir.errors import FormatError
@@ -49,14 +50,16 @@ def load_with_findings(path: str | os.PathLike[str]) -> tuple[Model, list[Findin
     return load_recipe(path) if _is_text(path) else (_load_keras(path), [])
 
 
-def load_recipe(path: Path, seed: int = 0) -> tuple[Model, list[Finding]]:
+def load_recipe(
+    path: Path, seed: int = 0, constants_limit: int = CONSTANTS_LIMIT
+) -> tuple[Model, list[Finding]]:
     """Cook one of ONE's model recipes (protobuf text), and say what is wrong with the model.
 
-    ``seed`` is what random constants start from.
+    ``seed`` is what random constants start from, ``constants_limit`` the bytes that all may take.
     """
     text = _read(path, _WHOLE).decode("utf-8", "surrogateescape")
     with _named(path):
-        model = import_recipe(text, seed)
+        model = import_recipe(text, seed, constants_limit)
     return model, verify(model)
 
 

@@ -5,7 +5,6 @@ ONE seeds its random numbers from the clock; here the same seed gives the same n
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,38 +13,78 @@ from numpy.typing import NDArray
 
 from luciole.ir.dtypes import NUMPY, PACKED, Array, pack
 from luciole.ir.errors import FormatError
-from luciole.ir.value import element_count
+from luciole.ir.value import MOST_AXES, element_count
 from luciole.schema.enums import TensorType
+from luciole.schema.printable import quoted, shorten
 
 Bytes = NDArray[np.uint8]
 Arguments = Sequence[str]
 
 _TRUE = ("1", "T", "TRUE", "True", "true")
 _FALSE = ("0", "F", "FALSE", "False", "false")
-_MOST_BYTES = 2**29
-"""A few words of a recipe must not take all memory."""
+CONSTANTS_LIMIT = 2**29
+"""Bytes: a few words of a recipe must not take all memory."""
+_LARGEST_BUFFER = 2**31 - 1
+_BLOCK = 2**20
+"""Elements that are made at once: what making them takes does not grow with a constant."""
 
 
 def fill(
-    tag: str, arguments: Arguments, dtype: TensorType, shape: Sequence[int], seed: Sequence[int]
+    tag: str,
+    arguments: Arguments,
+    dtype: TensorType,
+    shape: Sequence[int],
+    seed: Sequence[int],
+    limit: int = CONSTANTS_LIMIT,
 ) -> Bytes:
     """The buffer of a constant.
 
     ``seed`` are the numbers that a random filler starts from. Raises FormatError for a filler or
-    element type that there is none of, and for arguments that do not fit.
+    element type that there is none of, for arguments that do not fit, and for more bytes than
+    ``limit``.
     """
+    if len(shape) > MOST_AXES:
+        raise FormatError(f"{len(shape)} axes, at most {MOST_AXES} are possible")
+    if any(extent < 0 for extent in shape):
+        raise FormatError(f"shape {list(shape)} has a negative extent")
     count = element_count(tuple(shape))
     if dtype == TensorType.STRING:
-        return _texts(tag, arguments, count)
-    wide = _wide(dtype)
-    if count * wide.itemsize > _MOST_BYTES:
-        raise FormatError(f"{count} elements of {dtype.name} are more than {_MOST_BYTES} bytes")
+        return _texts(tag, arguments, count, limit)
+    check_size(f"{count} elements of {dtype.name}", _size(dtype, count), limit)
     if tag not in _FILLERS:
-        raise FormatError(f"filler {tag!r} is none of {', '.join(_FILLERS)}")
+        raise FormatError(f"filler {quoted(tag)} is none of {', '.join(_FILLERS)}")
+    whole = np.empty(_size(dtype, count), np.uint8)
+    with np.errstate(over="ignore"):  # a number that is too large for the type is infinite
+        filler = _FILLERS[tag](arguments, dtype, count, np.random.default_rng(list(seed)))
+        for start in range(0, count, _BLOCK):
+            part = _packed(filler(start, min(start + _BLOCK, count)), dtype)
+            first = _size(dtype, start)
+            whole[first : first + len(part)] = part
+    return whole
+
+
+def _packed(values: Array, dtype: TensorType) -> Bytes:
     try:
-        return pack(_FILLERS[tag](arguments, dtype, count, seed), dtype)
+        return pack(values, dtype)
     except ValueError as error:  # PACKED types refuse what their few bits do not hold
         raise FormatError(str(error)) from None
+
+
+def check_size(what: str, size: int, limit: int) -> None:
+    """Raise FormatError where something would take more bytes than constants may."""
+    most = min(limit, _LARGEST_BUFFER)
+    if size > most:
+        raise FormatError(
+            f"{what} take {size} bytes, a recipe's constants may take {most} more "
+            f"(luciole chef --constants-limit)"
+        )
+
+
+def _size(dtype: TensorType, count: int) -> int:
+    """Bytes of so many elements in a buffer."""
+    if dtype in PACKED:
+        return -(-count * PACKED[dtype][0] // 8)
+    return count * _wide(dtype).itemsize
 
 
 def _wide(dtype: TensorType) -> np.dtype[Any]:
@@ -57,23 +96,39 @@ def _wide(dtype: TensorType) -> np.dtype[Any]:
     return NUMPY[dtype]
 
 
-def _explicit(arguments: Arguments, dtype: TensorType, count: int, seed: Sequence[int]) -> Array:
+Filler = Callable[[int, int], Array]
+"""Makes the elements from one to before another; called for all of them in order."""
+
+
+def _explicit(
+    arguments: Arguments, dtype: TensorType, count: int, rng: np.random.Generator
+) -> Filler:
     """The given values, zeros after them."""
     if len(arguments) > count:
         raise FormatError(f"{len(arguments)} values for {count} elements")
-    values = np.zeros(count, _wide(dtype))
-    values[: len(arguments)] = [_parsed(text, dtype) for text in arguments]
-    return values
+
+    def make(start: int, end: int) -> Array:
+        values = np.zeros(end - start, _wide(dtype))
+        given = arguments[start:end]
+        values[: len(given)] = [_parsed(text, dtype) for text in given]
+        return values
+
+    return make
 
 
-def _constant(arguments: Arguments, dtype: TensorType, count: int, seed: Sequence[int]) -> Array:
+def _constant(
+    arguments: Arguments, dtype: TensorType, count: int, rng: np.random.Generator
+) -> Filler:
     """The first value everywhere, as ONE does it."""
     if not arguments:
         raise FormatError("filler 'constant' takes an argument, found none")
-    return np.full(count, _parsed(arguments[0], dtype), _wide(dtype))
+    value = _parsed(arguments[0], dtype)
+    return lambda start, end: np.full(end - start, value, _wide(dtype))
 
 
-def _gaussian(arguments: Arguments, dtype: TensorType, count: int, seed: Sequence[int]) -> Array:
+def _gaussian(
+    arguments: Arguments, dtype: TensorType, count: int, rng: np.random.Generator
+) -> Filler:
     """Normal numbers; integers are the nearest that the type holds."""
     if len(arguments) != 2:
         raise FormatError(
@@ -82,15 +137,18 @@ def _gaussian(arguments: Arguments, dtype: TensorType, count: int, seed: Sequenc
     mean, deviation = (_real(text) for text in arguments)
     if not (np.isfinite(mean) and 0 <= deviation < np.inf):
         raise FormatError(f"filler 'gaussian' cannot draw from mean {mean}, deviation {deviation}")
-    drawn = np.random.default_rng(list(seed)).normal(mean, deviation, count)
     wide = _wide(dtype)
-    if wide.kind not in "iu":
-        return drawn.astype(wide)
-    low, high = limits(dtype)
-    return np.clip(np.rint(drawn), low, high).astype(wide)
+
+    def make(start: int, end: int) -> Array:
+        drawn = rng.normal(mean, deviation, end - start)
+        if wide.kind not in "iu":
+            return drawn.astype(wide)
+        return np.clip(np.rint(drawn), *limits(dtype)).astype(wide)
+
+    return make
 
 
-_FILLERS: dict[str, Callable[[Arguments, TensorType, int, Sequence[int]], Array]] = {
+_FILLERS: dict[str, Callable[[Arguments, TensorType, int, np.random.Generator], Filler]] = {
     "explicit": _explicit,
     "constant": _constant,
     "gaussian": _gaussian,
@@ -124,44 +182,47 @@ def _integer(text: str, dtype: TensorType) -> int:
         number = _truncated(text)
     info = np.iinfo(_wide(dtype))
     if not info.min <= number <= info.max:
-        raise FormatError(f"{text} is not in the range of {dtype.name}")
+        raise FormatError(f"{shorten(text)} is not in the range of {dtype.name}")
     return number
 
 
 def _truncated(text: str) -> int:
     real = _real(text)
     if not np.isfinite(real):
-        raise FormatError(f"{text!r} is no integer")
+        raise FormatError(f"{quoted(text)} is no integer")
     return int(real)
 
 
 def _bool(text: str) -> bool:
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
-    raise FormatError(f"{text!r} is neither true nor false")
+    raise FormatError(f"{quoted(text)} is neither true nor false")
 
 
 def _complex(text: str) -> complex:
     try:
         return complex(text)
     except ValueError:
-        raise FormatError(f"{text!r} is no number") from None
+        raise FormatError(f"{quoted(text)} is no number") from None
 
 
 def _real(text: str) -> float:
     try:
         return float(text[:-1] if text[-1:] in ("f", "F") and text[-3:].lower() != "inf" else text)
     except ValueError:
-        raise FormatError(f"{text!r} is no number") from None
+        raise FormatError(f"{quoted(text)} is no number") from None
 
 
-def _texts(tag: str, arguments: Arguments, count: int) -> Bytes:
+def _texts(tag: str, arguments: Arguments, count: int, limit: int) -> Bytes:
     """A buffer of strings: their number, where each begins and the last ends, and the bytes."""
     if tag != "explicit" or len(arguments) > count:
         raise FormatError(f"{count} texts take filler 'explicit' with at most {count} arguments")
     texts = [text.encode("utf-8", "surrogateescape") for text in arguments]
-    texts += [b""] * (count - len(texts))
-    first = 4 * (count + 2)
-    ends = np.cumsum([first, *map(len, texts)])
-    head = struct.pack(f"<{count + 2}i", count, *ends)
-    return np.frombuffer(head + b"".join(texts), np.uint8)
+    first, lengths = 4 * (count + 2), list(map(len, texts))
+    check_size(f"{count} texts", first + sum(lengths), limit)
+    whole = np.empty(first + sum(lengths), np.uint8)
+    head = whole[:first].view(np.dtype("<i4"))
+    head[:2], head[2:] = (count, first), len(whole)
+    head[2 : 2 + len(texts)] = first + np.cumsum(lengths, dtype=np.int64)
+    whole[first:] = np.frombuffer(b"".join(texts), np.uint8)
+    return whole

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from luciole.importers import recipe_options
 from luciole.importers.circle import from_tables
-from luciole.importers.fillers import Bytes, fill
+from luciole.importers.fillers import CONSTANTS_LIMIT, Bytes, fill
 from luciole.importers.recipe_fields import (
     flag,
     integers,
@@ -30,12 +30,13 @@ from luciole.ir import Model
 from luciole.ir.errors import FormatError
 from luciole.schema import opcodes, tables
 from luciole.schema.enums import TensorType
-from luciole.schema.textproto import Message, parse
+from luciole.schema.printable import quoted, shorten
+from luciole.schema.textproto import Entry, Message, entries
 
 _START = re.compile(
     rb"(?:\s|#[^\n]*\n)*(?:operand|operation|graph|signature_def|input|output|name|version)\s*[:{<]"
 )
-_GRAPH = ("operand", "operation", "input", "output", "name")
+_GRAPH = ("operation", "input", "output", "name")
 _OPERAND = (
     "name", "type", "shape", "filler", "quant", "sparsity", "is_variable", "shape_signature",
     "make_sparse", "mx_quant",
@@ -48,33 +49,35 @@ def is_recipe(start: bytes) -> bool:
     return _START.match(start) is not None
 
 
-def import_recipe(source: str, seed: int = 0) -> Model:
+def import_recipe(source: str, seed: int = 0, constants_limit: int = CONSTANTS_LIMIT) -> Model:
     """Cook a recipe's text.
 
     Random constants depend on ``seed`` and on their places alone. Raises FormatError, with the line
-    or the operand that is wrong.
+    or the operand that is wrong, also where constants would take more than ``constants_limit``
+    bytes.
     """
-    return from_tables(_Cook(seed).model(parse(source)))
+    return from_tables(_Cook(seed, constants_limit).model(entries(source)))
 
 
 class _Cook:
     """One recipe being cooked; buffers and operator codes are shared by its graphs."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, constants_limit: int) -> None:
         self.seed = seed
+        self.room = constants_limit
         self.buffers = [tables.Buffer()]
         self.codes: dict[tuple[int, int, str | None], int] = {}
 
-    def model(self, recipe: Message) -> tables.Model:
+    def model(self, recipe: Iterable[Entry]) -> tables.Model:
         """Everything; the recipe itself is the main graph."""
-        found = members(
-            recipe, "recipe", *_GRAPH, "version", "graph", "signature_def", "ext_offset"
-        )
+        tensors, rest = self._tensors(recipe, 0)
+        found = members(rest, "recipe", *_GRAPH, "version", "graph", "signature_def", "ext_offset")
         version = integers(found, "version")
         if version and not 0 <= version[0] <= _NEWEST_VERSION:
             raise FormatError(f"recipe version {version[0]} is newer than {_NEWEST_VERSION}")
-        graphs = [recipe, *(message(entry) for entry in found["graph"])]
-        cooked = [self._graph(graph, index) for index, graph in enumerate(graphs)]
+        cooked = [self._graph(tensors, rest, 0)]
+        for index, entry in enumerate(found["graph"], 1):
+            cooked.append(self._graph(*self._tensors(message(entry), index), index))
         signatures = [_signature(message(e), cooked) for e in found["signature_def"]]
         codes = [opcodes.encode(number, v, custom) for number, v, custom in self.codes]
         return tables.Model(
@@ -84,11 +87,20 @@ class _Cook:
             signature_defs=signatures or None,
         )
 
-    def _graph(self, graph: Message, index: int) -> tables.SubGraph:
-        found = members(graph, "graph", *_GRAPH, *(() if index else _ROOT))
+    def _tensors(self, graph: Iterable[Entry], index: int) -> tuple[list[tables.Tensor], Message]:
+        """A graph's operands, each cooked before the next one is read, and its other fields."""
+        tensors: list[tables.Tensor] = []
+        rest = Message()
+        for entry in graph:
+            if entry.name == "operand":
+                tensors.append(self._tensor(message(entry), (index, len(tensors))))
+            else:
+                rest.entries.append(entry)
+        return tensors, rest
+
+    def _graph(self, tensors: list[tables.Tensor], rest: Message, index: int) -> tables.SubGraph:
+        found = members(rest, "graph", *_GRAPH, *(() if index else _ROOT))
         name = text(found, "name") or (f"sub_{index}" if index else "main")
-        operands = [message(entry) for entry in found["operand"]]
-        tensors = [self._tensor(o, (index, place)) for place, o in enumerate(operands)]
         names = _Names([tensor.name or "" for tensor in tensors], name)
         return tables.SubGraph(
             name=name,
@@ -114,7 +126,8 @@ class _Cook:
         if found["filler"]:
             content = self._content(message(found["filler"][0]), tensor, place)
             if flag(found, "make_sparse"):
-                content, tensor.sparsity = sparse_rows(content, dtype, shape, name)
+                content, tensor.sparsity = sparse_rows(content, dtype, shape, name, self.room)
+            self.room -= len(content)
             tensor.buffer = len(self.buffers)
             self.buffers.append(tables.Buffer(data=content))
         return tensor
@@ -126,9 +139,11 @@ class _Cook:
         if tensor.sparsity is not None and tag == "explicit":
             shape = [len(arguments)]  # only the elements that are there
         try:
-            return fill(tag, arguments, tensor.type, shape, (self.seed, *place))
+            return fill(tag, arguments, tensor.type, shape, (self.seed, *place), self.room)
         except FormatError as error:
-            raise FormatError(f"line {filler.line}: operand {tensor.name!r}: {error}") from None
+            raise FormatError(
+                f"line {filler.line}: operand {quoted(tensor.name)}: {error}"
+            ) from None
 
     def _operator(self, operation: Message, names: _Names) -> tables.Operator:
         kind = recipe_options.kind_of(operation)
@@ -155,13 +170,13 @@ class _Names:
         self.graph = graph
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise FormatError(f"graph {graph!r}: two operands are called {twice[0]!r}")
+            raise FormatError(f"graph {quoted(graph)}: two operands are called {quoted(twice[0])}")
         self.places = {name: index for index, name in enumerate(names)}
 
     def index(self, name: str) -> int:
         """A tensor's number; -1 for the empty name, which stands for an absent operand."""
         if name and name not in self.places:
-            raise FormatError(f"graph {self.graph!r}: there is no operand {name!r}")
+            raise FormatError(f"graph {quoted(self.graph)}: there is no operand {quoted(name)}")
         return self.places.get(name, -1)
 
     def indices(self, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int32]]:
@@ -171,7 +186,9 @@ class _Names:
 
 def _dtype(name: str | None, operand: str) -> TensorType:
     if name is None or name not in TensorType.__members__:
-        raise FormatError(f"operand {operand!r}: type {name} is no element type")
+        raise FormatError(
+            f"operand {quoted(operand)}: type {shorten(str(name))} is no element type"
+        )
     return TensorType[name]
 
 

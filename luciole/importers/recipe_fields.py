@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from enum import IntEnum
@@ -10,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from luciole.ir.errors import FormatError
+from luciole.schema.printable import quoted, shorten
 from luciole.schema.recipe import default_of
 from luciole.schema.table import SCALARS, Field, Table
 from luciole.schema.textproto import Entry, Message, Word
@@ -17,6 +20,7 @@ from luciole.schema.textproto import Entry, Message, Word
 Fields = Mapping[str, list[Entry]]
 T = TypeVar("T", bound=Table)
 
+_LARGEST = int(sys.float_info.max)
 _BOOLS = {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}
 
 
@@ -25,7 +29,7 @@ def members(message: Message, what: str, *known: str) -> dict[str, list[Entry]]:
     found: dict[str, list[Entry]] = defaultdict(list)
     for entry in message:
         if entry.name not in known:
-            raise FormatError(f"line {entry.line}: {what} has no field {entry.name!r}")
+            raise FormatError(f"line {entry.line}: {what} has no field {quoted(entry.name)}")
         found[entry.name].append(entry)
     return found
 
@@ -86,7 +90,9 @@ def table(cls: type[T], source: Message, aliases: Mapping[str, str]) -> T:
     for entry in source:
         name = entry.name if entry.name in known else aliases.get(entry.name, "")
         if name not in known:
-            raise FormatError(f"line {entry.line}: {cls.__name__} has no field {entry.name!r}")
+            raise FormatError(
+                f"line {entry.line}: {cls.__name__} has no field {quoted(entry.name)}"
+            )
         given[name].append(entry)
     for name, entries in given.items():
         setattr(result, name, _content(known[name], entries))
@@ -113,7 +119,8 @@ def scalar(field: Field, entry: Entry) -> float | IntEnum:
     if field.of == "bool":
         return truth(entry)
     if field.of == "float":
-        return float(np.float32(real(entry)))
+        with np.errstate(over="ignore"):  # what is too large is infinite
+            return float(np.float32(real(entry)))
     if field.of == "double":
         return real(entry)
     number = integer(entry, field.of)
@@ -133,6 +140,8 @@ def truth(entry: Entry) -> bool:
 def real(entry: Entry) -> float:
     """A number, infinities and NaN included."""
     value = entry.value
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return math.copysign(math.inf, value)
     if isinstance(value, int | float):
         return float(value)
     if isinstance(value, Word) and value.lower().lstrip("-") in ("inf", "infinity", "nan"):
@@ -147,5 +156,5 @@ def _text(entry: Entry) -> str:
 
 
 def _wrong(entry: Entry, wanted: str) -> FormatError:
-    found = "a message" if isinstance(entry.value, Message) else repr(entry.value)
-    return FormatError(f"line {entry.line}: {entry.name} takes {wanted}, found {found}")
+    found = "a message" if isinstance(entry.value, Message) else quoted(entry.value)
+    return FormatError(f"line {entry.line}: {shorten(entry.name)} takes {wanted}, found {found}")

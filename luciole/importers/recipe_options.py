@@ -12,6 +12,7 @@ from luciole.importers.recipe_fields import Fields, integer, members, message, r
 from luciole.ir.errors import FormatError
 from luciole.schema import recipe, tables
 from luciole.schema.enums import BuiltinOperator, BuiltinOptions, CustomOptionsFormat
+from luciole.schema.printable import quoted, shorten
 from luciole.schema.textproto import Entry, Message, Word
 
 OPERATION = ("type", "input", "output", "version", "custom_code", "custom_options")
@@ -42,7 +43,8 @@ def kind_of(operation: Message) -> Kind:
         name = _message_in(operation, recipe.custom_message_of(type_))
         return Kind(BuiltinOperator.CUSTOM, type_, name)
     raise FormatError(
-        f"line {operation.line}: operator {type_!r} is not known (a custom one needs a custom_code)"
+        f"line {operation.line}: operator {quoted(type_)} is not known "
+        f"(a custom one needs a custom_code)"
     )
 
 
@@ -86,7 +88,7 @@ def _map(custom: str, given: Message | None) -> bytes:
     options = dict(recipe.CUSTOM.get(custom, {}))
     for entry in given or Message(0):
         if custom in recipe.CUSTOM and entry.name not in options:
-            raise FormatError(f"line {entry.line}: {custom} has no option {entry.name!r}")
+            raise FormatError(f"line {entry.line}: {custom} has no option {quoted(entry.name)}")
         options[entry.name] = _option(entry, options)
     return recipe.custom_bytes(options)
 
@@ -96,7 +98,7 @@ def _option(entry: Entry, options: Mapping[str, object]) -> object:
     default, value = options.get(entry.name), entry.value
     if isinstance(default, IntEnum) and isinstance(value, Word):
         if value not in type(default).__members__:
-            raise FormatError(f"line {entry.line}: {entry.name} cannot be {value}")
+            raise FormatError(f"line {entry.line}: {entry.name} cannot be {shorten(value)}")
         return type(default)[value]
     if isinstance(default, bool) or (default is None and value in ("true", "false")):
         return truth(entry)

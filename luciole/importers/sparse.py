@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from luciole.importers.fillers import Bytes
+from luciole.importers.fillers import Bytes, check_size
 from luciole.importers.recipe_fields import Fields, integers, members, message, table, word
-from luciole.ir.dtypes import NUMPY, Array, unpack
+from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.errors import FormatError
+from luciole.ir.value import element_count
 from luciole.schema import tables
 from luciole.schema.enums import DimensionType, TensorType
+from luciole.schema.printable import quoted, shorten
 from luciole.schema.recipe import INDEX_VECTORS
 from luciole.schema.table import SCALARS, TABLES, Table
 from luciole.schema.textproto import Entry, Message
@@ -50,7 +52,7 @@ def _vector(entries: list[Entry]) -> Table | None:
     name = word(found, "type") or "SparseIdxVecType_NONE"
     if name not in INDEX_VECTORS:
         known = ", ".join(INDEX_VECTORS)
-        raise FormatError(f"line {entries[-1].line}: type {name} is none of {known}")
+        raise FormatError(f"line {entries[-1].line}: type {shorten(name)} is none of {known}")
     kind = INDEX_VECTORS[name]
     if kind is None:
         return None
@@ -59,26 +61,38 @@ def _vector(entries: list[Entry]) -> Table | None:
     return cls(values=np.array(integers(found, "dim", scalar), SCALARS[scalar]))
 
 
+_BLOCK = 2**20
+"""Elements that are looked at together: indices of all of them would be many times as large."""
+
+
 def sparse_rows(
-    content: Bytes, dtype: TensorType, shape: Array, name: str
+    content: Bytes, dtype: TensorType, shape: Array, name: str, limit: int
 ) -> tuple[Bytes, tables.SparsityParameters]:
-    """A dense constant with only the values of its last axis that are not 0 (``make_sparse``)."""
+    """A dense constant with only the values of its last axis that are not 0 (``make_sparse``).
+
+    Raises FormatError where this would take more than ``limit`` bytes.
+    """
     if not len(shape) or dtype not in NUMPY:
-        raise FormatError(f"operand {name!r}: make_sparse takes axes and numbers")
-    extents = tuple(shape.tolist())
-    dense = unpack(content, dtype, extents)
-    assert dense is not None
-    rows = dense.reshape(int(np.prod(extents[:-1])), extents[-1])
-    row, column = np.nonzero(rows)
-    segments = np.searchsorted(row, np.arange(len(rows) + 1))
+        raise FormatError(f"operand {quoted(name)}: make_sparse takes axes and numbers")
+    flat, extents = content.view(NUMPY[dtype]), tuple(shape.tolist())
+    rows, count = element_count(extents[:-1]), int(np.count_nonzero(flat))
+    check_size("rows and values", 4 * (rows + 1) + count * (flat.itemsize + 4), limit)
+    values, columns = np.empty(count, flat.dtype), np.empty(count, np.int32)
+    segments, filled = np.zeros(rows + 1, np.int32), 0
+    for start in range(0, len(flat), _BLOCK):
+        places = start + np.flatnonzero(flat[start : start + _BLOCK])
+        part = slice(filled, filled := filled + len(places))
+        values[part], columns[part] = flat[places], places % extents[-1]
+        np.add.at(segments, 1 + places // extents[-1], 1)
+    np.cumsum(segments, out=segments)
     last = tables.DimensionMetadata(
         format=DimensionType.SPARSE_CSR,
-        array_segments=tables.Int32Vector(values=segments.astype(np.int32)),
-        array_indices=tables.Int32Vector(values=column.astype(np.int32)),
+        array_segments=tables.Int32Vector(values=segments),
+        array_indices=tables.Int32Vector(values=columns),
     )
     dimensions = [tables.DimensionMetadata(dense_size=extent) for extent in extents[:-1]]
     order = np.arange(len(extents), dtype=np.int32)
     params = tables.SparsityParameters(
         traversal_order=order, block_map=np.zeros(0, np.int32), dim_metadata=[*dimensions, last]
     )
-    return rows[row, column].view(np.uint8), params
+    return values.view(np.uint8), params

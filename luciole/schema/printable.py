@@ -12,3 +12,13 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def shorten(text: str, most: int = 200) -> str:
+    """A text as a sentence may quote it: the beginning of one that is longer than ``most``."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def quoted(text: object) -> str:
+    """A text or a number of a file in quotes as Python writes them, shortened."""
+    return shorten(repr(text))

@@ -11,22 +11,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from luciole.schema.errors import FormatError
+from luciole.schema.printable import shorten
 
 _TOKEN = re.compile(
-    r"""(?P<blank>(?:\s|\#[^\n]*)+)
-    |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+    r"""\s*(?:(?P<comment>\#[^\n]*)
+    |(?P<text>"[^"\\\n]*"|'[^'\\\n]*')
+    |(?P<quote>["'])
     |(?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[fF]?)(?![\w.]))
     |(?P<name>[A-Za-z_]\w*)
-    |(?P<mark>[{}<>\[\]:;,-])""",
+    |(?P<mark>[{}<>\[\]:;,-])
+    |(?P<end>\Z))""",
     re.VERBOSE,
 )
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u(.{4})|U(.{8})|(.))", re.DOTALL)
+"""A token and the blanks before it; a text with escapes is only its opening ``quote``."""
+_PLAIN = re.compile(r"""\s*("[^"\\\n]*"|'[^'\\\n]*')""")
+_BLANKS = re.compile(r"\s*")
+_ESCAPE = re.compile(
+    r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([^uUxX\n]))"
+)
+_PIECES = {q: re.compile(rf"(?:[^{q}\\\n]|{_ESCAPE.pattern}){{1,4096}}") for q in "\"'"}
+"""Some of a text with escapes: the expression's memory grows with what it matches at once."""
 _ESCAPED = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _DEEPEST = 32
 _LONGEST_NUMBER = 1000
 """Characters: exact decimals of the smallest floats have some 770, and Python reads no integers of
 many thousands.
 """
+_SHOWN = 20
+"""Characters of what cannot be read."""
 
 
 class Word(str):
@@ -39,7 +51,7 @@ Scalar = str | int | float | Word
 """A text, a number or a Word. Bytes of a text that are no UTF-8 are surrogates, as in names."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Entry:
     """One field of a message, once for each value of a repeated one, and its line in the text."""
 
@@ -48,7 +60,7 @@ class Entry:
     line: int
 
 
-@dataclass
+@dataclass(slots=True)
 class Message:
     """The fields of a message in the order of the text."""
 
@@ -63,76 +75,89 @@ class Message:
         self.entries += [Entry(name, value, 0) for value in values]
 
 
-@dataclass
-class _Token:
-    kind: str
-    text: str
-    line: int
-
-
 def parse(text: str) -> Message:
     """The message that a text holds. Raises FormatError with the line where it is none."""
-    tokens = list(_tokens(text))
-    reader = _Reader(tokens)
-    return reader.message("", 1)
+    return Message(1, list(entries(text)))
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    position, line = 0, 1
-    while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None or found.lastgroup is None:
-            raise FormatError(f"line {line}: cannot read {text[position : position + 20]!r}")
-        if found.lastgroup != "blank":
-            yield _Token(found.lastgroup, found[0], line)
-        line += found[0].count("\n")
-        position = found.end()
-    yield _Token("end", "", line)
+def entries(text: str) -> Iterator[Entry]:
+    """The fields of the outermost message one by one, so that a reader need not keep them.
+
+    Raises FormatError with the line where the text is no message.
+    """
+    reader = _Reader(text)
+    while reader.kind != "end":
+        yield from reader.field("a field's name")
 
 
 class _Reader:
-    """One pass over the tokens."""
+    """One pass over the text; ``kind``, ``token`` and ``line`` are of the token that comes next."""
 
-    def __init__(self, tokens: list[_Token]) -> None:
-        self.tokens = tokens
-        self.place = 0
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.line = 1
         self.depth = 0
+        self._place = 0
+        self._words: dict[str, Word] = {}
+        """Words and fields' names, of which there are few different ones."""
+        self.advance()
 
-    @property
-    def token(self) -> _Token:
-        return self.tokens[self.place]
+    def advance(self) -> None:
+        """Go on to the next token."""
+        kind = "comment"
+        while kind == "comment":
+            found = _TOKEN.match(self.text, self._place)
+            if found is None or found.lastgroup is None:
+                raise self.unreadable(self._place)
+            kind = found.lastgroup
+            self.line += self.text.count("\n", self._place, found.start(kind))
+            self._place = found.end()
+        self.kind, self.token = kind, found[kind]
 
-    def take(self) -> _Token:
-        self.place += 1
-        return self.tokens[self.place - 1]
+    def unreadable(self, place: int) -> FormatError:
+        """A refusal of what stands at a place, or behind blanks there, and is no token."""
+        blanks = _BLANKS.match(self.text, place)
+        start = place if blanks is None else blanks.end()
+        line = self.line + self.text.count("\n", place, start)
+        return FormatError(f"line {line}: cannot read {self.text[start : start + _SHOWN]!r}")
+
+    def take(self) -> str:
+        """The token, which is passed."""
+        token = self.token
+        self.advance()
+        return token
 
     def skip(self, *marks: str) -> bool:
         """Whether one of these marks came; it is passed."""
-        found = self.token.kind == "mark" and self.token.text in marks
-        self.place += found
+        found = self.kind == "mark" and self.token in marks
+        if found:
+            self.advance()
         return found
 
     def wrong(self, wanted: str) -> FormatError:
-        shown = repr(self.token.text) if self.token.text else "the end of the text"
-        return FormatError(f"line {self.token.line}: expected {wanted}, found {shown}")
+        """A refusal of the token that comes next."""
+        shown = repr(self.token) if self.token else "the end of the text"
+        return FormatError(f"line {self.line}: expected {wanted}, found {shorten(shown)}")
 
     def message(self, closing: str, line: int) -> Message:
-        """Fields up to a closing brace, or to the end of the text where there is none."""
+        """Fields up to a closing brace."""
         message = Message(line)
         while not self.skip(closing):
-            if self.token.kind == "end" and not closing:
-                return message
-            if self.token.kind != "name":
-                raise self.wrong(f"a field's name or {closing!r}" if closing else "a field's name")
-            self._field(message)
+            message.entries += self.field(f"a field's name or {closing!r}")
         return message
 
-    def _field(self, message: Message) -> None:
-        name = self.take()
-        colon = self.skip(":")
-        for value in self._values(colon):
-            message.entries.append(Entry(name.text, value, name.line))
+    def field(self, wanted: str) -> Iterator[Entry]:
+        """A field's values. Raises FormatError, saying what is wanted, where none begins."""
+        if self.kind != "name":
+            raise self.wrong(wanted)
+        line = self.line
+        name = self._word(self.take())
+        for value in self._values(self.skip(":")):
+            yield Entry(name, value, line)
         self.skip(",", ";")
+
+    def _word(self, text: str) -> Word:
+        return self._words.setdefault(text, Word(text))
 
     def _values(self, colon: bool) -> Iterator[Scalar | Message]:
         if not self.skip("["):
@@ -147,13 +172,13 @@ class _Reader:
             raise self.wrong("',' or ']'")
 
     def _value(self, colon: bool) -> Scalar | Message:
-        line = self.token.line
+        line = self.line
         for opening, closing in (("{", "}"), ("<", ">")):
             if self.skip(opening):
                 return self._nested(closing, line)
         if not colon:
             raise self.wrong("':' or '{'")
-        if self.token.kind == "text":
+        if self.kind in ("text", "quote"):
             return self._text()
         return self._number()
 
@@ -167,23 +192,66 @@ class _Reader:
 
     def _text(self) -> str:
         """Texts that follow each other are one."""
-        parts = []
-        while self.token.kind == "text":
-            parts.append(_unescaped(self.take()))
-        return b"".join(parts).decode("utf-8", "surrogateescape")
+        joined = bytearray()
+        while self.kind in ("text", "quote"):
+            if self.kind == "quote":
+                self._read_escaped(joined)
+            else:
+                self._read_plain(joined)
+            self.advance()
+        return joined.decode("utf-8", "surrogateescape")
+
+    def _read_plain(self, joined: bytearray) -> None:
+        """Append a text without escapes, and those that follow it."""
+        joined += self.token[1:-1].encode("utf-8", "surrogateescape")
+        start = self._place
+        while found := _PLAIN.match(self.text, self._place):
+            joined += found[1][1:-1].encode("utf-8", "surrogateescape")
+            self._place = found.end()
+        self.line += self.text.count("\n", start, self._place)
+
+    def _read_escaped(self, joined: bytearray) -> None:
+        """Append a text whose opening quote was passed, and pass the closing one."""
+        start = self._place - 1
+        while found := _PIECES[self.token].match(self.text, self._place):
+            plain = _ESCAPE.sub(self._unescaped, found[0])
+            joined += plain.encode("utf-8", "surrogateescape")
+            self._place = found.end()
+        if not self.text.startswith(self.token, self._place):
+            escape = self.text.startswith("\\", self._place)
+            raise self.unreadable(self._place if escape else start)
+        self._place += 1
+
+    def _unescaped(self, found: re.Match[str]) -> str:
+        octal, hexadecimal, short, long, letter = found.groups()
+        if octal or hexadecimal:
+            return self._raw(int(octal, 8) if octal else int(hexadecimal, 16))
+        if letter:
+            return chr(_ESCAPED.get(letter, ord(letter)))
+        return self._character(short or long)
+
+    def _raw(self, byte: int) -> str:
+        if byte > 0xFF:
+            raise FormatError(f"line {self.line}: \\{byte:o} is no byte")
+        return bytes([byte]).decode("ascii", "surrogateescape")
+
+    def _character(self, digits: str) -> str:
+        try:
+            chr(int(digits, 16)).encode()
+        except (ValueError, OverflowError):
+            raise FormatError(f"line {self.line}: \\u{digits} is no character") from None
+        return chr(int(digits, 16))
 
     def _number(self) -> Scalar:
         minus = self.skip("-")
-        token = self.token
-        if token.kind == "name":
-            self.take()
-            return Word(f"-{token.text}" if minus else token.text)
-        if token.kind != "number":
+        if self.kind == "name":
+            word = self.take()
+            return self._word(f"-{word}" if minus else word)
+        if self.kind != "number":
             raise self.wrong("a value")
-        self.take()
-        if len(token.text) > _LONGEST_NUMBER:
-            raise FormatError(f"line {token.line}: a number has {len(token.text)} characters")
-        number = _number(token.text)
+        if len(self.token) > _LONGEST_NUMBER:
+            raise FormatError(f"line {self.line}: a number has {len(self.token)} characters")
+        number = _number(self.take())
         return -number if minus else number
 
 
@@ -193,30 +261,3 @@ def _number(text: str) -> int | float:
     if text.isdigit():
         return int(text, 8 if text.startswith("0") and not set(text) & set("89") else 10)
     return float(text.rstrip("fF"))
-
-
-def _unescaped(token: _Token) -> bytes:
-    def replace(found: re.Match[str]) -> str:
-        octal, hexadecimal, short, long, letter = found.groups()
-        if octal or hexadecimal:
-            return _raw(int(octal, 8) if octal else int(hexadecimal, 16), token.line)
-        if letter:
-            return chr(_ESCAPED.get(letter, ord(letter)))
-        return _character(short or long, token.line)
-
-    text = _ESCAPE.sub(replace, token.text[1:-1])
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _raw(byte: int, line: int) -> str:
-    if byte > 0xFF:
-        raise FormatError(f"line {line}: \\{byte:o} is no byte")
-    return bytes([byte]).decode("ascii", "surrogateescape")
-
-
-def _character(digits: str, line: int) -> str:
-    try:
-        chr(int(digits, 16)).encode()
-    except (ValueError, OverflowError):
-        raise FormatError(f"line {line}: \\u{digits} is no character") from None
-    return chr(int(digits, 16))

@@ -41,6 +41,12 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole chef") -> in
         "--seed", type=int, default=0, metavar="N", help="what random constants start from"
     )
     parser.add_argument(
+        "--constants-limit",
+        type=int,
+        metavar="BYTES",
+        help="what the constants of a recipe may take (default: 512 MiB)",
+    )
+    parser.add_argument(
         "--values",
         metavar="N",
         help="with --reverse: spell out constants of up to N elements (default 100), or all",
@@ -66,7 +72,7 @@ def _cook(arguments: argparse.Namespace) -> int:
     if arguments.seed < 0:
         raise UsageError(f"--seed takes a number from 0 on, found {arguments.seed}")
     check_output(arguments.output)
-    model, findings = _recipe(arguments.source, arguments.seed)
+    model, findings = _recipe(arguments)
     size = save(model, arguments.output)
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
     for finding in _faults(findings):
@@ -82,17 +88,19 @@ def _cook(arguments: argparse.Namespace) -> int:
     return FINE
 
 
-def _recipe(source: str, seed: int) -> tuple[Model, list[Finding]]:
+def _recipe(arguments: argparse.Namespace) -> tuple[Model, list[Finding]]:
     from pathlib import Path
 
     from luciole.importers.files import load_recipe
+    from luciole.importers.fillers import CONSTANTS_LIMIT
     from luciole.importers.recipe import import_recipe
     from luciole.ir.verify import verify
 
-    if source != "-":
-        return load_recipe(Path(source), seed)
+    limit = CONSTANTS_LIMIT if arguments.constants_limit is None else arguments.constants_limit
+    if arguments.source != "-":
+        return load_recipe(Path(arguments.source), arguments.seed, limit)
     text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
-    model = import_recipe(text, seed)
+    model = import_recipe(text, arguments.seed, limit)
     return model, verify(model)
 
 

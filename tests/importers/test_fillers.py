@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from luciole.importers import fillers
 from luciole.importers.fillers import fill
 from luciole.ir.dtypes import NUMPY, PACKED, Array, unpack
 from luciole.ir.errors import FormatError
@@ -99,6 +100,35 @@ def test_fill_refuses_what_does_not_fit(
         fill(tag, arguments, dtype, (5,), (0,))
 
 
-def test_fill_refuses_more_than_a_file_holds() -> None:
-    with pytest.raises(FormatError, match="4000000000 elements of FLOAT32 are more than"):
-        fill("gaussian", ["0", "1"], T.FLOAT32, (4_000_000_000,), (0,))
+LARGE = "take [0-9]+ bytes, a recipe's constants may take {} more .luciole chef --constants-limit"
+
+
+@pytest.mark.parametrize(("dtype", "tag"), [(T.FLOAT32, "gaussian"), (T.STRING, "explicit")])
+def test_fill_refuses_more_bytes_than_constants_may_take(dtype: TensorType, tag: str) -> None:
+    arguments = ["0", "1"]
+    with pytest.raises(FormatError, match=f"4000000000 .* {LARGE.format(2**29)}"):
+        fill(tag, arguments, dtype, (4_000_000_000,), (0,))
+    with pytest.raises(FormatError, match=LARGE.format(25)):
+        fill(tag, arguments, dtype, (7,), (0,), 25)
+
+
+def test_fill_refuses_shapes_that_no_array_has() -> None:
+    with pytest.raises(FormatError, match="100000 axes, at most 32 are possible"):
+        fill("constant", ["1"], T.INT8, (2**31 - 1,) * 100_000, (0,))
+    with pytest.raises(FormatError, match=r"shape \[2, -1\] has a negative extent"):
+        fill("constant", ["1"], T.INT8, (2, -1), (0,))
+
+
+@pytest.mark.parametrize("dtype", [T.FLOAT32, T.INT8, T.INT4, T.UINT4])
+def test_a_large_constant_is_made_in_parts_that_fit(
+    dtype: TensorType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [("gaussian", ["0", "3"]), ("explicit", ["1", "2", "3"] * 30), ("constant", ["5"])]
+    whole = [fill(tag, given, dtype, (101,), (3,)).tobytes() for tag, given in cases]
+    monkeypatch.setattr(fillers, "_BLOCK", 8)
+    assert [fill(tag, given, dtype, (101,), (3,)).tobytes() for tag, given in cases] == whole
+
+
+def test_numbers_that_are_too_large_for_their_type_are_infinite() -> None:
+    for tag, arguments in (("constant", ["1e300"]), ("gaussian", ["1e300", "0"])):
+        assert fill(tag, arguments, T.FLOAT32, (2,), (0,)).view(np.float32).tolist() == [np.inf] * 2
