@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,15 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.exporters.circle import to_tables
+from luciole.importers import sparse
 from luciole.importers.files import load_recipe
 from luciole.importers.recipe import import_recipe
+from luciole.importers.sparse import sparse_rows
 from luciole.ir import Model, UnknownOp
 from luciole.ir.errors import FormatError
 from luciole.ir.verify import Severity
 from luciole.schema import opcodes, recipe, tables
-from luciole.schema.enums import BuiltinOperator
+from luciole.schema.enums import BuiltinOperator, TensorType
 from tests.proto_support import message_class
 from tests.schema.test_textproto import recipes
 from tests.support import data_path
@@ -237,6 +240,59 @@ def test_make_sparse_keeps_what_is_not_zero() -> None:
     assert columns.array_indices.values is not None
     assert columns.array_segments.values.tolist() == [0, 1, 2, 2]
     assert columns.array_indices.values.tolist() == [1, 1]
+
+
+def sparse_of(values: Sequence[int], extents: tuple[int, ...], limit: int = 2**29) -> Any:
+    content = np.array(values, np.int16).view(np.uint8)
+    shape = np.array(extents, np.int32)
+    data, params = sparse_rows(content, TensorType.INT16, shape, "w", limit)
+    last = (params.dim_metadata or [])[-1]
+    found: list[Any] = [last.array_segments, last.array_indices]
+    return data.view(np.int16).tolist(), *(vector.values.tolist() for vector in found)
+
+
+def test_make_sparse_looks_at_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(4).integers(-1, 2, 60).tolist()
+    for extents in ((60,), (60, 1), (5, 12), (3, 4, 5), (1, 60)):
+        whole = sparse_of(values, extents)
+        rows = np.array(values).reshape(-1, extents[-1])
+        assert whole[0] == [v for v in values if v]
+        assert whole[1] == [0, *np.count_nonzero(rows, 1).cumsum()]
+        assert whole[2] == np.nonzero(rows)[1].tolist()
+        with monkeypatch.context() as patched:
+            patched.setattr(sparse, "_BLOCK", 7)
+            assert sparse_of(values, extents) == whole
+
+
+@pytest.mark.parametrize("extents", [(2**31 - 1, 2**31 - 1, 0), (3, 2)])
+def test_make_sparse_refuses_more_than_constants_may_take(extents: tuple[int, ...]) -> None:
+    values = [1] * 6 if extents == (3, 2) else []
+    with pytest.raises(FormatError, match=r"rows and values take [0-9]+ bytes, a recipe's constan"):
+        sparse_of(values, extents, 51)
+    assert sparse_of([1] * 6, (3, 2), 52)[1] == [0, 2, 4, 6]
+
+
+CONSTANT = (
+    'operand {{ name: "{}" type: INT8 shape {{ dim: 60 }} filler {{ tag: "constant" arg: "1" }} }}'
+)
+
+
+def test_recipes_refuse_constants_that_take_too_much_together() -> None:
+    text = "".join(map(CONSTANT.format, "abc"))
+    assert len(import_recipe(text, 0, 180).graph.values) == 3
+    with pytest.raises(FormatError) as caught:
+        import_recipe(text, 0, 179)
+    assert str(caught.value) == (
+        "line 1: operand 'c': 60 elements of INT8 take 60 bytes, a recipe's constants may take "
+        "59 more (luciole chef --constants-limit)"
+    )
+
+
+@pytest.mark.parametrize("field", ["name: q{}", 'type: "T{}"', 'input: "q{}" output: ""', "q{}: 1"])
+def test_recipes_refuse_long_names_in_a_sentence(field: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        cook(f"operation {{ {field.format('q' * 100_000)} }}")
+    assert 20 < len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from luciole.schema.errors import FormatError
-from luciole.schema.textproto import Entry, Message, Word, parse
+from luciole.schema.textproto import Entry, Message, Word, entries, parse
 from luciole.schema.textproto_writer import write_text
 from tests.proto_support import message_class
 from tests.support import data_path
@@ -130,6 +131,42 @@ def test_textproto_refuses_what_is_not_the_language(text: str, message: str) -> 
 
 def test_texts_that_follow_each_other_are_one_however_many_there_are() -> None:
     assert plain(parse("a: " + "'xy' " * 100_000)) == {"a": ["xy" * 100_000]}
+
+
+def test_long_texts_with_escapes_are_read_in_pieces_that_split_none() -> None:
+    for first in range(12):
+        text = 'a: "' + "x" * first + r"\x41\102\u00e9\n" * 4000 + '" b: 1'
+        wanted = "x" * first + "ABé\n" * 4000
+        assert plain(parse(text)) == {"a": [wanted], "b": [1]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: " + '""' * 300_000,
+        "a: " + '"x" \n' * 150_000,
+        'a: "' + r"\n" * 300_000 + '"',
+        'a: "' + "x" * 600_000 + '"',
+        "a: 1" + " \n" * 300_000,
+        "a: 1 " + "# comment\n" * 60_000,
+    ],
+    ids=["quotes", "texts", "escapes", "one text", "blanks", "comments"],
+)
+def test_what_is_held_is_the_message_not_its_tokens(text: str) -> None:
+    tracemalloc.start()
+    try:
+        parse(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * len(text)
+
+
+def test_fields_come_one_by_one() -> None:
+    found = entries('a: 1 b { c: "x" } d')
+    assert [next(found).name, next(found).name] == ["a", "b"]
+    with pytest.raises(FormatError, match=r"expected ':' or '\{'"):
+        next(found)
 
 
 def test_what_is_written_is_read_again() -> None:

@@ -57,6 +57,16 @@ def test_the_seed_makes_the_same_file(capsys: Capture, recipe: Path) -> None:
     assert contents[1] == contents[2] != contents[0]
 
 
+def test_constants_take_what_the_user_allows(capsys: Capture, recipe: Path) -> None:
+    command = ("chef", recipe, "-o", "net.circle", "--constants-limit")
+    assert call(capsys, *command, "48").code == 0
+    text = call(capsys, *command, "47").error(1)
+    assert text == (
+        "net.recipe: line 4: operand 'w': 12 elements of FLOAT32 take 48 bytes, a recipe's "
+        "constants may take 47 more (luciole chef --constants-limit)"
+    )
+
+
 def test_the_way_there_and_back(capsys: Capture, recipe: Path) -> None:
     call(capsys, "chef", recipe, "-o", "net.circle")
     text = call(capsys, "chef", "--reverse", "net.circle").out
