@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from luciole.schema.errors import LucioleError
+from luciole.schema.errors import FormatError, LucioleError
+from luciole.schema.printable import shorten
 from luciole.tools.command import UsageError
 
 
@@ -22,7 +23,7 @@ def about(path: str) -> Iterator[None]:
     """Begin every refusal with the file's name; the operating system's refusals become one, too."""
     try:
         yield
-    except DataError as error:
+    except (DataError, FormatError) as error:
         raise DataError(f"{path}: {error}") from error
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file or folder") from error
@@ -48,4 +49,4 @@ def _one_line(error: BaseException) -> str:
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
-    return " ".join(text.split()) or type(error).__name__
+    return shorten(" ".join(text.split()), 1000) or type(error).__name__

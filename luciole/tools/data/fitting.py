@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,21 +13,11 @@ from luciole.interpreter.affine import REAL, as_input, takes_real
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.graph import Graph
 from luciole.ir.value import Shape, Value, element_count, has_batch_axis, shape_text
+from luciole.schema.printable import shorten
 from luciole.tools.data.errors import DataError
 
 Transform = Callable[[Array], Array]
 """An elementwise function from float32 to float32."""
-
-Record = tuple[str, Sequence[Array]]
-"""One record of a source: what to call it in a refusal, and one array per input."""
-
-
-class Stored(NamedTuple):
-    """What a source gives: fitted records by input name, how many it holds in all, its labels."""
-
-    records: dict[str, Array]
-    total: int
-    labels: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -58,61 +48,78 @@ class InputSpec:
 
     def byte_count(self) -> int:
         """Bytes of one raw record. Raises DataError when an axis is unknown."""
+        return element_count(self.extents()) * self.dtype.itemsize
+
+    def extents(self) -> tuple[int, ...]:
+        """The per-record shape. Raises DataError when an axis is unknown."""
         known = tuple(n for n in self.shape if n is not None)
         if len(known) != len(self.shape):
             raise DataError(
                 f"input {self.name!r} has shape {shape_text(self.shape)} per record: raw bytes "
                 f"cannot tell the unknown axes, use .npy, .npz or typed HDF5"
             )
-        return element_count(known) * self.dtype.itemsize
+        return known
 
-    def from_bytes(self, raw: bytes) -> Array:
-        """One record from its bytes, little-endian, in the input's dtype and per-record shape."""
-        if len(raw) != self.byte_count():
+    def check_bytes(self, count: int) -> tuple[int, ...]:
+        """The per-record shape. Raises DataError unless a raw record has so many bytes."""
+        if count != self.byte_count():
             raise DataError(
                 f"input {self.name!r} takes {self.byte_count()} bytes per record "
-                f"({self.dtype} {shape_text(self.shape)}), found {len(raw)}"
+                f"({self.dtype} {shape_text(self.shape)}), found {count}"
             )
-        known = [n for n in self.shape if n is not None]
-        if self.dtype == np.bool_:
-            return np.asarray(np.frombuffer(raw, np.uint8) != 0).reshape(known)
-        return np.frombuffer(raw, self.dtype.newbyteorder("<")).reshape(known)
+        return self.extents()
 
-    def fit(self, stored: Array, source: str, *, numbered: bool = True) -> Array:
+    def from_bytes(self, raw: Array) -> Array:
+        """One record from its bytes (uint8), little-endian: in the input's dtype and per-record
+        shape.
+        """
+        shape = self.check_bytes(raw.size)
+        if self.dtype == np.bool_:
+            return np.asarray(raw != 0).reshape(shape)
+        return raw.reshape(-1).view(self.dtype.newbyteorder("<")).reshape(shape)
+
+    def fit(self, stored: Array, source: str, first: int | None = None) -> Array:
         """Records as the model takes them: ``[records, *per-record shape]`` of the input's dtype.
 
-        ``source`` names them in a refusal, with the record's number if ``numbered``. The result
-        shares memory with ``stored`` where nothing changes. Real numbers are preprocessed, and
-        quantized where the input is; integers of a quantized input's own type are what it stores,
-        unless they are uint8 that are preprocessed. Raises DataError for a shape or type that does
-        not fit, and for NaN or infinity before or after preprocessing.
+        ``source`` names them in a refusal, with the record's number if ``first``, the number of the
+        first of them, is given. The result shares memory with ``stored`` where nothing changes.
+        Real numbers are preprocessed, and quantized where the input is; integers of a quantized
+        input's own type are what it stores, unless they are uint8 that are preprocessed. Raises
+        DataError for a shape or type that does not fit, and for NaN or infinity before or after
+        preprocessing.
         """
-        shape = self._fit_shape(stored, source)
-        store = self._store(stored.dtype.newbyteorder("="), source)
+        shape = self.check(stored.shape, stored.dtype, source)
+        store = self._store(stored.dtype, source)
         stored = stored.reshape(len(stored), *shape)
         with np.errstate(all="ignore"):
             fed = stored.astype(self.dtype if store is None else np.float32, copy=False)
-            self._check_finite(fed, stored, source, numbered)
+            self._check_finite(fed, stored, source, first)
             if self.transform is not None:
                 fed = self.transform(fed)
-                self._check_finite(fed, stored, source, numbered)
+                self._check_finite(fed, stored, source, first)
         return np.ascontiguousarray(fed if store is None else store(fed))
 
-    def _fit_shape(self, stored: Array, source: str) -> tuple[int, ...]:
-        found = stored.shape[1:]
+    def check(self, stored: tuple[int, ...], dtype: np.dtype[Any], source: str) -> tuple[int, ...]:
+        """The per-record shape of records that are stored in such an array.
+
+        Raises DataError where the model does not take its shape or type.
+        """
+        self._store(dtype, source)
+        found = stored[1:]
         shape = fit_shape(found, self.shape)
         if shape is not None:
             return shape
         hint = ""
-        if fit_shape(stored.shape, self.shape) is not None:
+        if fit_shape(stored, self.shape) is not None:
             hint = " (the first axis counts records; store a single record with a first axis of 1)"
         raise DataError(
             f"input {self.name!r} takes records of shape {shape_text(self.shape)}, "
-            f"found {shape_text(found)} in {source}{hint}"
+            f"found {shorten(shape_text(found))} in {source}{hint}"
         )
 
     def _store(self, found: np.dtype[Any], source: str) -> Transform | None:
         """How numbers of a type get into the input, None where they are what it stores."""
+        found = found.newbyteorder("=")
         if found == self.dtype and self.transform is None:
             return None
         if self.store is not None and found in REAL:
@@ -124,16 +131,18 @@ class InputSpec:
             )
         also = set() if self.store is None else {str(dtype) for dtype in REAL - {self.dtype}}
         allowed = " or ".join([str(self.dtype), *sorted(also)])
-        raise DataError(f"input {self.name!r} takes {allowed}, found {found} in {source}")
+        raise DataError(
+            f"input {self.name!r} takes {allowed}, found {shorten(str(found))} in {source}"
+        )
 
-    def _check_finite(self, fed: Array, stored: Array, source: str, numbered: bool) -> None:
+    def _check_finite(self, fed: Array, stored: Array, source: str, first: int | None) -> None:
         if fed.dtype.kind not in "fc":
             return
         finite = np.isfinite(fed)
         if finite.all():
             return
         place = np.unravel_index(int(np.argmin(finite)), fed.shape)
-        record = f"record {place[0]} of {source}" if numbered else source
+        record = source if first is None else f"record {first + int(place[0])} of {source}"
         element = shape_text(tuple(int(i) for i in place[1:]))
         was, now = stored[place], fed[place]
         story = f"is {was}" if not np.isfinite(was) else f"is {was}, which becomes {now}"
@@ -190,45 +199,3 @@ def _agree(found: tuple[int, ...], wanted: Shape) -> bool:
     return len(found) == len(wanted) and all(
         w is None or n == w for n, w in zip(found, wanted, strict=True)
     )
-
-
-def collect(specs: Sequence[InputSpec], records: Iterable[Record], count: int) -> dict[str, Array]:
-    """Fit ``count`` records that come one by one, into one array per input."""
-    fed: dict[str, Array] = {}
-    for number, (source, arrays) in enumerate(records):
-        for spec, array in zip(specs, arrays, strict=True):
-            one = spec.fit(array[np.newaxis], source, numbered=False)
-            if number == 0:
-                fed[spec.name] = np.empty((count, *one.shape[1:]), one.dtype)
-            _check_same(one, fed[spec.name], f"input {spec.name!r}", source)
-            fed[spec.name][number] = one[0]
-    return fed
-
-
-def _check_same(one: Array, others: Array, who: str, source: str) -> None:
-    found, first = one.shape[1:], others.shape[1:]
-    if found != first:
-        raise DataError(
-            f"{who}: all records need one shape, "
-            f"found {shape_text(found)} in {source} after {shape_text(first)}"
-        )
-
-
-def check_count(count: int) -> int:
-    """The number of records itself. Raises DataError when there are none."""
-    if count < 1:
-        raise DataError("holds no records")
-    return count
-
-
-def check_labels(labels: Array, total: int) -> Array:
-    """The labels themselves. Raises DataError unless they are finite numbers, one per record."""
-    if labels.dtype.kind not in "biuf":
-        raise DataError(f"labels are numbers, found {labels.dtype}")
-    if labels.ndim == 0 or len(labels) != total:
-        found = shape_text(labels.shape)
-        raise DataError(f"{total} records need {total} labels, found an array of shape {found}")
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        first = np.argwhere(~np.isfinite(labels))[0]
-        raise DataError(f"label {first[0]} is {labels[tuple(first)]}: not finite")
-    return labels

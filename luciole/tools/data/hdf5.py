@@ -10,114 +10,107 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from luciole.importers.hdf5 import Hdf5File, open_hdf5
 from luciole.ir.dtypes import Array
-from luciole.tools.data.errors import DataError, about, damage_refused
-from luciole.tools.data.fitting import InputSpec, Record, Stored, check_count, collect
+from luciole.ir.value import element_count
+from luciole.schema.printable import quoted
+from luciole.tools.data.bounds import Room
+from luciole.tools.data.collecting import Rows, Stored, check_count, collect, read_labels
+from luciole.tools.data.errors import DataError, about
+from luciole.tools.data.fitting import InputSpec
+from luciole.tools.data.npy import PIECE
 
 _TYPED = ("float32", "int32", "int64", "bool")
 """The element types that ONE reads from typed datasets."""
 
 
-def read_hdf5(path: str, specs: Sequence[InputSpec], limit: int | None) -> Stored:
+def read_hdf5(
+    path: str, specs: Sequence[InputSpec], limit: int | None, room: Room, find_labels: bool = True
+) -> Stored:
     """The first ``limit`` records of a file in ONE's layout; labels from a dataset ``/labels``."""
-    with _open(path) as file:
-        value = _child(file, "value", "group")
-        total = check_count(len(_numbered(value, "records")))
+    with open_hdf5(path) as file:
+        total = check_count(len(_numbered(file, "/value", "records")))
         count = total if limit is None else min(limit, total)
-        with damage_refused("the attributes of /value"):
-            raw = "rawData" in value.attrs
-        records = collect(specs, _records(value, specs, count, raw), count)
-        labels = _array(file, "labels") if "labels" in _keys(file) else None
-    return Stored(records, total, labels)
+        raw = "rawData" in file.attributes("/value")
+        records = collect(specs, _records(file, specs, count, raw), count, room)
+        if not find_labels or not file.has("/labels"):
+            return Stored(records, total)
+        return Stored(records, total, read_labels(rows_of(file, "/labels"), total, limit, room))
 
 
-def read_dataset(path: str, name: str) -> Array:
-    """The contents of one dataset, say ``/labels``."""
-    with _open(path) as file:
-        return _array(file, name.strip("/"))
+def rows_of(file: Hdf5File, path: str, source: str = "") -> Rows:
+    """A dataset, of which nothing has been read but what it is."""
+    shape, dtype = file.dataset(path)
+
+    def blocks(count: int) -> Iterator[Array]:
+        step = max(1, PIECE // max(1, element_count(shape[1:]) * dtype.itemsize))
+        for first in range(0, count, step):
+            entries = min(step, count - first)
+            yield file.read(path, dtype, (entries, *shape[1:]), first)
+
+    return Rows(source, shape, dtype, blocks)
 
 
-def has_dataset(path: str, name: str) -> bool:
-    """Whether something is stored at a path inside the file."""
-    with _open(path) as file, damage_refused("the file"):
-        return name.strip("/") in file
-
-
-def _open(path: str) -> Any:
-    import h5py
-
-    with damage_refused("the file"):
-        return h5py.File(path, "r")
-
-
-def _keys(group: Any) -> list[str]:
-    with damage_refused(f"group {group.name!r}"):
-        return list(group)
-
-
-def _child(group: Any, name: str, kind: str) -> Any:
-    """A member that must be a ``group`` or a ``dataset``."""
-    import h5py
-
-    kinds = {"group": h5py.Group, "dataset": h5py.Dataset}
-    with damage_refused(f"{name!r} in {group.name!r}"):
-        if name not in group:
-            shown = ", ".join(map(repr, _keys(group)[:5])) or "nothing"
-            raise DataError(f"no {kind} {name!r} in {group.name!r}, found {shown}")
-        child = group[name]
-    if not isinstance(child, kinds[kind]):
-        raise DataError(f"{child.name!r} is no {kind}")
-    return child
-
-
-def _numbered(group: Any, what: str) -> list[str]:
+def _numbered(file: Hdf5File, group: str, what: str) -> list[str]:
     """The members' names, which must be 0, 1, ... up to their count."""
-    found = _keys(group)
+    found = file.members(group)
     wanted = [str(i) for i in range(len(found))]
     missing = sorted(set(wanted) - set(found), key=int)
     if missing:
-        strange = min(set(found) - set(wanted))
+        strange = min(set(found) - set(wanted), default="one of them twice")
         raise DataError(
-            f"{what} in {group.name!r} are named 0 to {len(found) - 1}: "
-            f"{missing[0]!r} is missing, {strange!r} is there"
+            f"{what} in {group!r} are named 0 to {len(found) - 1}: "
+            f"{missing[0]!r} is missing, {quoted(strange)} is there"
         )
     return wanted
 
 
-def _records(value: Any, specs: Sequence[InputSpec], count: int, raw: bool) -> Iterator[Record]:
+def _records(
+    file: Hdf5File, specs: Sequence[InputSpec], count: int, raw: bool
+) -> Iterator[Sequence[Rows]]:
     for number in range(count):
-        record = _child(value, str(number), "group")
-        names = _numbered(record, "inputs")
+        record = f"/value/{number}"
+        names = _numbered(file, record, "inputs")
         if len(names) != len(specs):
             raise DataError(
                 f"record {number} has {len(names)} inputs, the model {len(specs)}: "
                 + ", ".join(repr(spec.name) for spec in specs)
             )
-        arrays = [_array(record, name) for name in names]
-        if raw:
-            arrays = [_decode(spec, a, number) for spec, a in zip(specs, arrays, strict=True)]
-        yield f"record {number}", arrays
+        make = _decoded if raw else _typed
+        source = f"record {number}"
+        yield [
+            make(file, f"{record}/{name}", spec, source)
+            for name, spec in zip(names, specs, strict=True)
+        ]
 
 
-def _array(group: Any, name: str) -> Array:
-    dataset = _child(group, name, "dataset")
-    with damage_refused(f"{dataset.name!r}"):
-        if dataset.shape is None or dataset.dtype.kind not in "biufc":
-            raise DataError(f"{dataset.name!r} holds no array of numbers")
-        return np.asarray(dataset[()])
+def _typed(file: Hdf5File, path: str, spec: InputSpec, source: str) -> Rows:
+    """A record of its own type and shape."""
+    shape, dtype = file.dataset(path)
+
+    def blocks(_: int) -> Iterator[Array]:
+        yield file.read(path, dtype, shape, 0)[np.newaxis]
+
+    return Rows(source, (1, *shape), dtype, blocks)
 
 
-def _decode(spec: InputSpec, array: Array, number: int) -> Array:
-    if array.dtype != np.uint8:
-        raise DataError(f"raw data is stored as uint8, found {array.dtype} in record {number}")
+def _decoded(file: Hdf5File, path: str, spec: InputSpec, source: str) -> Rows:
+    """A record that is stored as bytes."""
+    shape, dtype = file.dataset(path)
+    if dtype != np.uint8:
+        raise DataError(f"raw data is stored as uint8, found {dtype} in {source}")
     try:
-        return spec.from_bytes(array.tobytes())
+        extents = spec.check_bytes(element_count(shape))
     except DataError as error:
-        raise DataError(f"record {number}: {error}") from error
+        raise DataError(f"{source}: {error}") from error
+
+    def blocks(_: int) -> Iterator[Array]:
+        yield spec.from_bytes(file.read(path, dtype, shape, 0))[np.newaxis]
+
+    return Rows(source, (1, *extents), spec.dtype, blocks)
 
 
 def write_hdf5(path: str, records: Mapping[str, Array] | Sequence[Array]) -> None:

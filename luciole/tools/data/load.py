@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
+from luciole.importers.hdf5 import open_hdf5
 from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph
 from luciole.ir.value import shape_text
 from luciole.tools.data import hdf5, npz, raw_files
+from luciole.tools.data.bounds import Bounds, Room, open_file
+from luciole.tools.data.collecting import Rows, Stored, read_labels
 from luciole.tools.data.errors import AskedError, DataError, about
-from luciole.tools.data.fitting import InputSpec, Stored, check_labels, input_specs
+from luciole.tools.data.fitting import InputSpec, input_specs
+from luciole.tools.data.npy import MAGIC
 from luciole.tools.data.preprocess import parse_preprocess
 
+DEFAULT_BOUNDS = Bounds()
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _HDF5_OFFSETS = (0, 512, 1024, 2048)
-_MAGIC = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", raw_files.NPY_MAGIC: "npy"}
+_MAGIC = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", MAGIC: "npy"}
 _EXTENSIONS = {".h5": "HDF5", ".hdf5": "HDF5", ".npz": ".npz", ".npy": ".npy"}
 
 
@@ -50,6 +57,7 @@ def load_data(
     preprocess: str | None = None,
     array: str | None = None,
     labels: str | None = None,
+    bounds: Bounds = DEFAULT_BOUNDS,
 ) -> Data:
     """Read the first ``limit`` records of a file or folder as a graph's inputs take them.
 
@@ -58,6 +66,8 @@ def load_data(
     ``preprocess``: arithmetic in ``x`` for real numbers, e.g. ``x/255``; ``none`` for nothing.
     ``labels``: an array of the same file, or ``FILE.npy``, ``FILE.npz:ARRAY`` or
     ``FILE.h5:/DATASET``; without it, what the file itself has beside the records.
+    ``bounds``: what records and labels may take in memory, and whether lists may name files that
+    are not below their folder. Of other records than the first ``limit`` nothing is kept.
 
     uint8 and float64 become float32 for a float32 input, and they and float32 are quantized for a
     quantized one, whose own type is taken as what it stores (uint8 unless it is preprocessed);
@@ -70,13 +80,13 @@ def load_data(
     file, named = _split_name(path)
     if named is not None and array not in (None, named):
         raise DataError(f"{path}: names array {named!r}, but array {array!r} is asked for")
+    room = Room(bounds.data_limit)
     with about(file):
-        stored = _read(file, specs, limit, named if array is None else array)
-    found = stored.labels if labels is None else _find_labels(file, labels)
-    if found is None:
-        return Data(stored.records)
-    with about(file if labels is None else labels):
-        return Data(stored.records, check_labels(found, stored.total)[:limit])
+        array = named if array is None else array
+        stored = _read(file, specs, limit, array, bounds, room, labels is None)
+    if labels is None:
+        return Data(stored.records, stored.labels)
+    return Data(stored.records, _named_labels(file, labels, stored.total, limit, room))
 
 
 def _summary_line(name: str, array: Array) -> str:
@@ -88,26 +98,34 @@ def _summary_line(name: str, array: Array) -> str:
     return f"{line}, min {numbers.min():.6g}, max {numbers.max():.6g}, mean {mean:.6g}"
 
 
-def _read(path: str, specs: list[InputSpec], limit: int | None, array: str | None) -> Stored:
+def _read(
+    path: str,
+    specs: list[InputSpec],
+    limit: int | None,
+    array: str | None,
+    bounds: Bounds,
+    room: Room,
+    find_labels: bool,
+) -> Stored:
     kind = _kind(path)
     if kind == "npz":
-        return npz.read_npz(path, specs, limit, array)
+        return npz.read_npz(path, specs, limit, room, array, find_labels)
     if array is not None:
         raise DataError(f"array {array!r} is asked for, but only .npz files have named arrays")
     if kind == "folder":
-        return raw_files.read_folder(path, specs, limit)
+        return raw_files.read_folder(path, specs, limit, bounds, room)
     if kind == "npy":
-        return npz.read_npy(path, specs, limit)
+        return npz.read_npy(path, specs, limit, room)
     if kind == "hdf5":
-        return hdf5.read_hdf5(path, specs, limit)
-    return raw_files.read_list(path, specs, limit)
+        return hdf5.read_hdf5(path, specs, limit, room, find_labels)
+    return raw_files.read_list(path, specs, limit, bounds, room)
 
 
 def _kind(path: str) -> str:
     """What a path holds, by its first bytes: folder, hdf5, npz, npy or list."""
     if os.path.isdir(path):
         return "folder"
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         head = file.read(4096)
     if not head:
         raise DataError("the file is empty")
@@ -132,38 +150,49 @@ def _split_name(path: str) -> tuple[str, str | None]:
     return file, name
 
 
-def _find_labels(path: str, labels: str) -> Array:
+def _named_labels(path: str, labels: str, total: int, limit: int | None, room: Room) -> Array:
     """The labels a caller names: in the data file itself, or else in a file of their own."""
-    with about(path):
-        own = _own_labels(path, labels)
-    if own is not None:
-        return own
+    with about(path), _own_labels(path, labels) as rows:
+        if rows is not None:
+            return read_labels(rows, total, limit, room)
     file, name = _split_name(labels)
-    if not os.path.isfile(file):
+    if not os.path.exists(file):
         raise DataError(f"{path}: labels {labels!r} are neither an array in it nor a file")
-    with about(file):
-        return _read_labels(file, name)
+    with about(file), _label_rows(file, name) as rows:
+        return read_labels(rows, total, limit, room)
 
 
-def _own_labels(path: str, labels: str) -> Array | None:
+@contextmanager
+def _own_labels(path: str, labels: str) -> Iterator[Rows | None]:
     kind = _kind(path)
-    if kind == "npz" and labels in npz.array_names(path):
-        return npz.load_member(path, labels)
-    if kind == "hdf5" and hdf5.has_dataset(path, labels):
-        return hdf5.read_dataset(path, labels)
-    return None
+    if kind == "npz":
+        with npz.opened_npz(path) as archive:
+            yield archive.rows(labels) if labels in archive.names() else None
+    elif kind == "hdf5":
+        with open_hdf5(path) as file:
+            yield hdf5.rows_of(file, labels) if file.has(labels) else None
+    else:
+        yield None
 
 
-def _read_labels(path: str, name: str | None) -> Array:
+@contextmanager
+def _label_rows(path: str, name: str | None) -> Iterator[Rows]:
     kind = _kind(path)
     if kind == "hdf5":
-        return hdf5.read_dataset(path, "labels" if name is None else name)
-    if kind == "npy" and name is None:
-        return npz.load_npy(path)
-    if kind != "npz":
+        with open_hdf5(path) as file:
+            yield hdf5.rows_of(file, "labels" if name is None else name)
+    elif kind == "npy" and name is None:
+        with npz.opened_npy(path) as rows:
+            yield rows
+    elif kind == "npz":
+        with npz.opened_npz(path) as archive:
+            yield archive.rows(_label_name(archive.names()) if name is None else name)
+    else:
         raise DataError("labels are read from FILE.npy, FILE.npz:ARRAY or FILE.h5:/DATASET")
-    names = npz.array_names(path)
+
+
+def _label_name(names: Sequence[str]) -> str:
     only = names[0] if len(names) == 1 else npz.label_array(names)
-    if name is None and only is None:
+    if only is None:
         raise DataError(f"several arrays could be the labels, say which: {', '.join(names)}")
-    return npz.load_member(path, name if name is not None else str(only))
+    return only

@@ -2,105 +2,130 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import numpy as np
-from numpy.lib.npyio import NpzFile
-
-from luciole.ir.dtypes import Array
+from luciole.schema.printable import quoted
+from luciole.tools.data.bounds import Room, open_file
+from luciole.tools.data.collecting import Rows, Stored, check_count, collect, read_labels
 from luciole.tools.data.errors import DataError, damage_refused
-from luciole.tools.data.fitting import InputSpec, Stored, check_count
+from luciole.tools.data.fitting import InputSpec
+from luciole.tools.data.npy import PIECE, NpyArray, read_header
 
 _LABEL = re.compile(r"(y|labels?|targets?)(_.*)?|.*_(labels?|targets?)|(train|test|val|valid)_y")
 _DATA = re.compile(r"(x|images?|data|inputs?)(_.*)?|input.*|.*_(x|images?|data|inputs?)")
 _SPLIT = re.compile(r"(?:^|_)(train|test|val|valid|validation)(?=_|$)")
 
 
-def read_npy(path: str, specs: Sequence[InputSpec], limit: int | None) -> Stored:
+def read_npy(path: str, specs: Sequence[InputSpec], limit: int | None, room: Room) -> Stored:
     """The first ``limit`` records of the one array in a .npy file, for a model with one input."""
     if len(specs) != 1:
         raise DataError(f"a .npy file holds one input, the model has {_listed(specs)}")
-    stored = _check_array(map_npy(path), "the array")
-    first = np.array(stored[:limit])
-    return Stored({specs[0].name: specs[0].fit(first, "the array")}, len(stored))
+    with opened_npy(path) as rows:
+        total = _record_count(rows)
+        return Stored(collect(specs, [[rows]], _first(total, limit), room), total)
 
 
-def load_npy(path: str) -> Array:
-    """The whole array of a .npy file."""
-    return np.array(map_npy(path))
-
-
-def map_npy(path: str) -> Array:
-    """The array of a .npy file, in the file: only what is used is read."""
-    with damage_refused("the file"):
-        try:
-            return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-        except ValueError:  # an array without elements cannot be mapped
-            return np.asarray(np.load(path, allow_pickle=False))
+@contextmanager
+def opened_npy(path: str) -> Iterator[Rows]:
+    """The array of a .npy file, of which nothing has been read but its header."""
+    with open_file(path) as file:
+        yield _rows(read_header(file, os.path.getsize(path), "the array"))
 
 
 def read_npz(
-    path: str, specs: Sequence[InputSpec], limit: int | None, array: str | None = None
+    path: str,
+    specs: Sequence[InputSpec],
+    limit: int | None,
+    room: Room,
+    array: str | None = None,
+    find_labels: bool = True,
 ) -> Stored:
     """The first ``limit`` records of the arrays that are the inputs, and their labels.
 
     ``array`` says which array is the input of a model with one input. Raises DataError when the
     arrays cannot be told apart.
     """
-    names = array_names(path)
-    chosen = _choose(names, specs, array)
-    arrays = {spec.name: _check_array(load_member(path, n), f"array {n!r}") for spec, n in chosen}
-    totals = {name: len(stored) for name, stored in arrays.items()}
-    if len(set(totals.values())) != 1:
-        raise DataError(f"every input needs the same number of records, found {totals}")
-    records = {
-        spec.name: spec.fit(_first(arrays.pop(spec.name), limit), f"array {n!r}")
-        for spec, n in chosen
-    }
-    label = label_array(names, [n for _, n in chosen])
-    labels = None if label is None else load_member(path, label)
-    return Stored(records, next(iter(totals.values())), labels)
+    with opened_npz(path) as archive:
+        names = archive.names()
+        chosen = [name for _, name in _choose(names, specs, array)]
+        rows = [archive.rows(name) for name in chosen]
+        totals = {spec.name: _record_count(r) for spec, r in zip(specs, rows, strict=True)}
+        if len(set(totals.values())) != 1:
+            raise DataError(f"every input needs the same number of records, found {totals}")
+        total = next(iter(totals.values()))
+        records = collect(specs, [rows], _first(total, limit), room)
+        label = label_array(names, chosen) if find_labels else None
+        if label is None:
+            return Stored(records, total)
+        return Stored(records, total, read_labels(archive.rows(label), total, limit, room))
+
+
+class Npz:
+    """The arrays in a .npz file: a zip archive, each member a .npy file."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._members = {i.filename.removesuffix(".npy"): i for i in archive.infolist()}
+
+    def names(self) -> list[str]:
+        """The arrays' names, in the order of the file."""
+        return list(self._members)
+
+    def rows(self, name: str) -> Rows:
+        """An array, of which nothing has been read but its header."""
+        if name not in self._members:
+            raise DataError(f"no array {name!r}, found {_quoted(self.names())}")
+        member, source = self._members[name], f"array {quoted(name)}"
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            kind = zipfile.compressor_names.get(member.compress_type, member.compress_type)
+            raise DataError(f"{source} is packed with {kind}, only deflate is read")
+        with damage_refused(source):
+            file = self._archive.open(member)
+        return _rows(read_header(file, member.file_size, source))
 
 
 @contextmanager
-def _open(path: str) -> Iterator[NpzFile]:
-    with open(path, "rb") as file:  # np.load leaves it open when the archive is damaged
+def opened_npz(path: str) -> Iterator[Npz]:
+    """A .npz file."""
+    with open_file(path, _Sparing) as file:
         with damage_refused("the file"):
-            arrays = np.load(file, allow_pickle=False)
-        with arrays:
-            yield arrays
+            archive = zipfile.ZipFile(file)
+        with archive:
+            yield Npz(archive)
 
 
-def array_names(path: str) -> list[str]:
-    """The names of the arrays in a .npz file."""
-    with _open(path) as file:
-        return list(file.files)
+class _Sparing(io.BufferedReader):
+    """A file of which nobody reads much at once: a zip archive's table of contents is read whole,
+    and takes many times its size.
+    """
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read bytes. Raises DataError where there are more than a piece of them."""
+        asked = PIECE + 1 if size is None or size < 0 else size
+        found = super().read(min(asked, PIECE + 1))
+        if len(found) > PIECE:
+            raise DataError(f"the archive's table of contents is longer than {PIECE} bytes")
+        return found
 
 
-def load_member(path: str, name: str) -> Array:
-    """One array of a .npz file."""
-    names = array_names(path)
-    if name not in names:
-        raise DataError(f"no array {name!r}, found {_quoted(names)}")
-    with _open(path) as file, damage_refused(f"array {name!r}"):
-        member = file[name]
-    if not isinstance(member, np.ndarray):
-        raise DataError(f"{name!r} is not an array")
-    return member
+def _rows(array: NpyArray) -> Rows:
+    return Rows(array.name, array.shape, array.dtype, array.blocks, numbered=True)
 
 
-def _first(array: Array, limit: int | None) -> Array:
-    """The first records; a copy, so that the others can be forgotten."""
-    return array if limit is None or limit >= len(array) else array[:limit].copy()
+def _first(total: int, limit: int | None) -> int:
+    return total if limit is None else min(limit, total)
 
 
-def _check_array(array: Array, what: str) -> Array:
-    if array.ndim == 0:
-        raise DataError(f"{what} is a single number; its first axis has to count records")
-    check_count(len(array))
-    return array
+def _record_count(rows: Rows) -> int:
+    """How many records there are. Raises DataError where there are none."""
+    if not rows.shape:
+        raise DataError(f"{rows.source} is a single number; its first axis has to count records")
+    return check_count(rows.shape[0])
 
 
 def _choose(

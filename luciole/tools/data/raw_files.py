@@ -2,38 +2,69 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from luciole.ir.dtypes import Array
+from luciole.tools.data.bounds import Bounds, Room, open_file
+from luciole.tools.data.collecting import Rows, Stored, check_count, collect
 from luciole.tools.data.errors import DataError, about
-from luciole.tools.data.fitting import InputSpec, Stored, check_count, collect
-from luciole.tools.data.npz import load_npy
+from luciole.tools.data.fitting import InputSpec
+from luciole.tools.data.npy import MAGIC, read_header
 
-NPY_MAGIC = b"\x93NUMPY"
+_LONGEST_LINE = 4096
+"""Characters; no path is longer."""
 
 
-def read_folder(path: str, specs: Sequence[InputSpec], limit: int | None) -> Stored:
+def read_folder(
+    path: str, specs: Sequence[InputSpec], limit: int | None, bounds: Bounds, room: Room
+) -> Stored:
     """The first ``limit`` files of a folder in natural order: 2.raw before 10.raw.
 
-    Sub-folders and files whose names begin with a dot are passed over.
+    Sub-folders, what is no file and files whose names begin with a dot are passed over.
     """
     files = [f for f in Path(path).iterdir() if f.is_file() and not f.name.startswith(".")]
     if not files:
         raise DataError("the folder has no files")
-    return _read_files(sorted(files, key=_natural), specs, limit)
+    first = sorted(files, key=_natural)[:limit]
+    records = _records(first, specs, None if bounds.allow_outside else path)
+    return Stored(collect(specs, records, len(first), room), len(files))
 
 
-def read_list(path: str, specs: Sequence[InputSpec], limit: int | None) -> Stored:
+def read_list(
+    path: str, specs: Sequence[InputSpec], limit: int | None, bounds: Bounds, room: Room
+) -> Stored:
     """The first ``limit`` files named in a list, one per line, relative to the list's folder."""
+    total = check_count(sum(1 for _ in _lines(path)))
+    count, folder = total if limit is None else min(limit, total), Path(path).parent
+    files = (folder / line for line in islice(_lines(path), count))
+    records = _records(files, specs, None if bounds.allow_outside else str(folder))
+    return Stored(collect(specs, records, count, room), total)
+
+
+def _lines(path: str) -> Iterator[str]:
+    """The lines that are not blank, without the blanks around them."""
+    with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="\n") as file:
+        number = 0
+        while line := _line(file):
+            number += 1
+            if len(line) > _LONGEST_LINE or "\0" in line:
+                raise DataError(f"line {number} is no path")
+            if line := line.strip():
+                yield line
+
+
+def _line(file: io.TextIOWrapper) -> str:
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        return file.readline(_LONGEST_LINE + 1)
     except UnicodeDecodeError as error:
         raise DataError("is neither HDF5, .npz, .npy nor a list of files") from error
-    lines = [line.strip() for line in text.split("\n")]
-    files = [Path(path).parent / line for line in lines if line]
-    return _read_files(files, specs, limit)
 
 
 def _natural(file: Path) -> list[str | int]:
@@ -42,30 +73,49 @@ def _natural(file: Path) -> list[str | int]:
     return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
 
-def _read_files(files: Sequence[Path], specs: Sequence[InputSpec], limit: int | None) -> Stored:
-    total = check_count(len(files))
-    first = files[:limit]
-    records = ((f"record {i} ({f.name})", _read_record(f, specs)) for i, f in enumerate(first))
-    return Stored(collect(specs, records, len(first)), total)
+def _records(
+    files: Iterable[Path], specs: Sequence[InputSpec], folder: str | None
+) -> Iterator[Sequence[Rows]]:
+    """Records from files, which must be below the folder unless that is None."""
+    for number, path in enumerate(files):
+        with about(str(path)):
+            _check_inside(path, folder)
+            with open_file(path) as file:
+                yield _record(file, specs, f"record {number} ({path.name})")
 
 
-def _read_record(file: Path, specs: Sequence[InputSpec]) -> Sequence[Array]:
-    with about(str(file)):
-        raw = file.read_bytes()
-        if not raw.startswith(NPY_MAGIC):
-            return _split(raw, specs)
-        if len(specs) != 1:
-            raise DataError(f"a .npy file holds one input, the model has {len(specs)}")
-        return [load_npy(str(file))]
+def _check_inside(path: Path, folder: str | None) -> None:
+    if folder is not None and not Path(os.path.realpath(path)).is_relative_to(
+        os.path.realpath(folder)
+    ):
+        raise DataError("is not below the folder that names it, and is read with --allow-outside")
 
 
-def _split(raw: bytes, specs: Sequence[InputSpec]) -> Sequence[Array]:
+def _record(file: io.BufferedReader, specs: Sequence[InputSpec], source: str) -> list[Rows]:
+    size = os.fstat(file.fileno()).st_size
+    start = file.read(len(MAGIC))
+    file.seek(0)
+    if not start.startswith(MAGIC):
+        return _raw(file, size, specs, source)
+    if len(specs) != 1:
+        raise DataError(f"a .npy file holds one input, the model has {len(specs)}")
+    array = read_header(file, size, source)
+    return [Rows(source, (1, *array.shape), array.dtype, lambda _: iter([array.whole()[None]]))]
+
+
+def _raw(file: io.BufferedReader, size: int, specs: Sequence[InputSpec], source: str) -> list[Rows]:
     sizes = [spec.byte_count() for spec in specs]
-    if len(raw) != sum(sizes):
+    if size != sum(sizes):
         wanted = " + ".join(f"{n} for {s.name!r}" for s, n in zip(specs, sizes, strict=True))
-        raise DataError(f"a raw record has {wanted} bytes, found {len(raw)}")
-    arrays = []
-    for spec, size in zip(specs, sizes, strict=True):
-        arrays.append(spec.from_bytes(raw[:size]))
-        raw = raw[size:]
-    return arrays
+        raise DataError(f"a raw record has {wanted} bytes, found {size}")
+    return [_part(file, spec, source) for spec in specs]
+
+
+def _part(file: io.BufferedReader, spec: InputSpec, source: str) -> Rows:
+    """The part of a raw record that is one input's; parts are read in their order."""
+
+    def blocks(_: int) -> Iterator[Array]:
+        raw = np.frombuffer(file.read(spec.byte_count()), np.uint8)
+        yield spec.from_bytes(raw)[np.newaxis]
+
+    return Rows(source, (1, *spec.extents()), spec.dtype, blocks)
