@@ -140,7 +140,7 @@ def _gaussian(
     wide = _wide(dtype)
 
     def make(start: int, end: int) -> Array:
-        drawn = rng.normal(mean, deviation, end - start)
+        drawn = rng.normal(mean, abs(deviation), end - start)  # -0.0 is refused
         if wide.kind not in "iu":
             return drawn.astype(wide)
         return np.clip(np.rint(drawn), *limits(dtype)).astype(wide)

@@ -141,7 +141,7 @@ def real(entry: Entry) -> float:
     """A number, infinities and NaN included."""
     value = entry.value
     if isinstance(value, int) and abs(value) > _LARGEST:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
     if isinstance(value, int | float):
         return float(value)
     if isinstance(value, Word) and value.lower().lstrip("-") in ("inf", "infinity", "nan"):

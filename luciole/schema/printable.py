@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def printable(text: str) -> str:
     """A text that stays on its line and does nothing to a terminal.
@@ -22,3 +24,8 @@ def shorten(text: str, most: int = 200) -> str:
 def quoted(text: object) -> str:
     """A text or a number of a file in quotes as Python writes them, shortened."""
     return shorten(repr(text))
+
+
+def all_quoted(names: Iterable[str]) -> str:
+    """Names as a sentence lists what was found."""
+    return shorten(", ".join(map(repr, names)), 1000) or "nothing"

@@ -9,13 +9,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz import cases, parent, worker
+from tests.fuzz import parent, subjects, worker
 from tests.guard.memory import ENDS, watch
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; 1 where something was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument(
+        "--subject",
+        choices=subjects.SUBJECTS,
+        default="models",
+        help="what is read: model files (default), data or recipes",
+    )
     parser.add_argument("--cases", type=int, default=5000, help="how many (default: 5000)")
     parser.add_argument("--seed", type=int, default=1, help="where they start from (default: 1)")
     parser.add_argument("--first", type=int, default=0, help="the first case (default: 0)")
@@ -29,12 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given.only is not None:
         if given.guard is not None:
             watch(given.guard)
-        return _once(given.seed, given.only, given.save)
+        return _once(given.subject, given.seed, given.only, given.save)
     begin = time.perf_counter()
-    work = parent.Work(given.seed, guard=given.guard)
+    work = parent.Work(given.seed, subjects.subject(given.subject), given.guard)
     result = parent.fuzz(work, given.first, given.first + given.cases, given.workers)
     seconds = time.perf_counter() - begin
-    _print_findings(result.findings, given.seed)
+    _print_findings(result.findings, f"--subject {given.subject} --seed {given.seed}")
     ends = ", ".join(f"{count} {end}" for end, count in result.ends.most_common())
     print(
         f"{given.cases} cases in {seconds:.0f} s ({given.cases / seconds:.0f} each second): {ends}"
@@ -43,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if result.findings else 0
 
 
-def _print_findings(findings: Sequence[dict[str, Any]], seed: int) -> None:
+def _print_findings(findings: Sequence[dict[str, Any]], options: str) -> None:
     """Those that say the same but for numbers and names together, the first of them whole."""
     alike: dict[str, list[dict[str, Any]]] = {}
     for found in sorted(findings, key=lambda f: int(f["case"])):
@@ -51,17 +57,18 @@ def _print_findings(findings: Sequence[dict[str, Any]], seed: int) -> None:
         alike.setdefault(f"{found.get('where')} {said}", []).append(found)
     for group in alike.values():
         first = group[0]
-        print(f"--seed {seed} --only {first['case']}: {first['what']} ({len(group)} alike)")
+        print(f"{options} --only {first['case']}: {first['what']} ({len(group)} alike)")
         print(f"    {first['said']}" + (f" ({first['where']})" if "where" in first else ""))
 
 
-def _once(seed: int, number: int, path: str | None) -> int:
+def _once(name: str, seed: int, number: int, path: str | None) -> int:
     worker.prepare()
-    case = cases.make(seed, number)
+    subject = subjects.subject(name)
+    case = subject.make(seed, number)
     print(f"case {number}: {case.what}, {len(case.content)} bytes", flush=True)
     if path is not None:
         Path(path).write_bytes(case.content)
-    print(cases.run(case, seed))
+    print(subject.run(case, seed))
     return 0
 
 

@@ -12,9 +12,10 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tests.fuzz import cases
+from tests.fuzz.subjects import Subject
 
 SECONDS = 5.0
 """For one case."""
@@ -30,19 +31,6 @@ class Result:
     findings: list[dict[str, Any]] = field(default_factory=list)
 
 
-class Source(Protocol):
-    """A module that makes cases and runs them: the same by number whatever ran before."""
-
-    __name__: str
-    PER_MODEL: int
-
-    def make(self, seed: int, number: int, /) -> Any:
-        """The case of that number, with ``what`` it is about."""
-
-    def run(self, case: Any, seed: int, /) -> str:
-        """How a case ended; raises what must not be."""
-
-
 @dataclass(frozen=True)
 class Work:
     """Whose cases workers run, from which seed, at which end of arrays a guard stands, and how many
@@ -50,7 +38,7 @@ class Work:
     """
 
     seed: int
-    source: Source = cases
+    source: Subject = cases
     guard: str | None = None
     seconds: float = field(default_factory=lambda: SECONDS)
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.fuzz.models import kinds
-from tests.fuzz.parent import Source
+from tests.fuzz.subjects import Subject
 from tests.guard.memory import watch
 
 ROOM = 2 << 30
@@ -30,7 +30,7 @@ def main() -> None:
     source, end_of_arrays = sys.argv[1:3]
     seed, first, end, step = map(int, sys.argv[3:7])
     seconds, place = float(sys.argv[7]), Path(sys.argv[8])
-    cases: Source = importlib.import_module(source)
+    cases: Subject = importlib.import_module(source)
     if end_of_arrays:
         watch(end_of_arrays)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # also while compiled code runs
@@ -59,7 +59,7 @@ def prepare() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
 
 
-def _try(cases: Source, seed: int, number: int) -> Mapping[str, str | int]:
+def _try(cases: Subject, seed: int, number: int) -> Mapping[str, str | int]:
     """How a case ended, and where that is a finding, what was found."""
     what = "being made"
     try:

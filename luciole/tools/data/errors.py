@@ -9,6 +9,9 @@ from luciole.schema.errors import FormatError, LucioleError
 from luciole.schema.printable import shorten
 from luciole.tools.command import UsageError
 
+_LONGEST = 1000
+"""Characters of a path or of a library's words in a refusal."""
+
 
 class DataError(LucioleError, ValueError):
     """Calibration or evaluation data cannot be read, or does not fit the model's inputs."""
@@ -21,14 +24,15 @@ class AskedError(DataError, UsageError):
 @contextmanager
 def about(path: str) -> Iterator[None]:
     """Begin every refusal with the file's name; the operating system's refusals become one, too."""
+    shown = shorten(path, _LONGEST)
     try:
         yield
     except (DataError, FormatError) as error:
-        raise DataError(f"{path}: {error}") from error
+        raise DataError(f"{shown}: {error}") from error
     except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file or folder") from error
+        raise DataError(f"{shown}: no such file or folder") from error
     except (OSError, MemoryError) as error:
-        raise DataError(f"{path}: {_one_line(error)}") from error
+        raise DataError(f"{shown}: {_one_line(error)}") from error
 
 
 @contextmanager
@@ -49,4 +53,4 @@ def _one_line(error: BaseException) -> str:
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
-    return shorten(" ".join(text.split()), 1000) or type(error).__name__
+    return shorten(" ".join(text.split()), _LONGEST) or type(error).__name__

@@ -13,6 +13,7 @@ from luciole.importers.hdf5 import open_hdf5
 from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph
 from luciole.ir.value import shape_text
+from luciole.schema.printable import all_quoted
 from luciole.tools.data import hdf5, npz, raw_files
 from luciole.tools.data.bounds import Bounds, Room, open_file
 from luciole.tools.data.collecting import Rows, Stored, read_labels
@@ -194,5 +195,5 @@ def _label_rows(path: str, name: str | None) -> Iterator[Rows]:
 def _label_name(names: Sequence[str]) -> str:
     only = names[0] if len(names) == 1 else npz.label_array(names)
     if only is None:
-        raise DataError(f"several arrays could be the labels, say which: {', '.join(names)}")
+        raise DataError(f"several arrays could be the labels, say which: {all_quoted(names)}")
     return only

@@ -104,7 +104,7 @@ def read_header(file: IO[bytes], size: int, name: str) -> NpyArray:
         shape, by_columns, dtype = _header(file, name)
     if dtype.hasobject:
         raise DataError(f"{name} holds Python objects (pickles), which are programs: not read")
-    if len(shape) > MOST_AXES or any(extent < 0 for extent in shape):
+    if len(shape) > MOST_AXES or any(not 0 <= extent < 2**63 for extent in shape):
         raise DataError(f"{name} is damaged: no array has the shape that its header says")
     wanted, found = element_count(shape) * dtype.itemsize, size - file.tell()
     if wanted > found:

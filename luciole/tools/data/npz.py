@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from luciole.schema.printable import quoted
+from luciole.schema.printable import all_quoted, printable, quoted, shorten
 from luciole.tools.data.bounds import Room, open_file
 from luciole.tools.data.collecting import Rows, Stored, check_count, collect, read_labels
 from luciole.tools.data.errors import DataError, damage_refused
@@ -79,7 +79,7 @@ class Npz:
     def rows(self, name: str) -> Rows:
         """An array, of which nothing has been read but its header."""
         if name not in self._members:
-            raise DataError(f"no array {name!r}, found {_quoted(self.names())}")
+            raise DataError(f"no array {quoted(name)}, found {all_quoted(self.names())}")
         member, source = self._members[name], f"array {quoted(name)}"
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             kind = zipfile.compressor_names.get(member.compress_type, member.compress_type)
@@ -139,7 +139,7 @@ def _choose(
     if not missing:
         return [(spec, spec.name) for spec in specs]
     if len(specs) > 1:
-        raise DataError(f"no array for input {missing[0]!r}, found {_quoted(names)}")
+        raise DataError(f"no array for input {missing[0]!r}, found {all_quoted(names)}")
     return [(specs[0], _only_data_array(names, specs[0].name))]
 
 
@@ -150,10 +150,11 @@ def _only_data_array(names: Sequence[str], wanted: str) -> str:
         if len(candidates) == 1:
             return candidates[0]
     if not data:
-        raise DataError(f"no array for input {wanted!r}, found {_quoted(names)}")
-    pick = (usual or data)[-1]
+        raise DataError(f"no array for input {wanted!r}, found {all_quoted(names)}")
+    shown = shorten(printable((usual or data)[-1]))
     raise DataError(
-        f"input {wanted!r} could be any of {_quoted(usual or data)}: say which, e.g. FILE:{pick}"
+        f"input {wanted!r} could be any of {all_quoted(usual or data)}: "
+        f"say which, e.g. FILE:{shown}"
     )
 
 
@@ -175,8 +176,4 @@ def label_array(names: Sequence[str], chosen: Sequence[str] = ()) -> str | None:
 
 
 def _listed(specs: Sequence[InputSpec]) -> str:
-    return f"{len(specs)} inputs: {_quoted([spec.name for spec in specs])}"
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names)) or "nothing"
+    return f"{len(specs)} inputs: {all_quoted([spec.name for spec in specs])}"

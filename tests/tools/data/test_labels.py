@@ -116,7 +116,7 @@ def test_load_data_refuses_a_label_dataset_that_is_not_there(tmp_path: Path) -> 
 
 def test_load_data_refuses_a_label_file_with_several_candidates(tmp_path: Path) -> None:
     np.savez(tmp_path / "l.npz", a=LABELS, b=LABELS)
-    with pytest.raises(DataError, match=r"several arrays could be the labels, say which: a, b$"):
+    with pytest.raises(DataError, match=r"several arrays could be the labels, say which: 'a', 'b'"):
         load_data(as_npy(tmp_path, IMAGES), graph_of((1, 28, 28)), labels=str(tmp_path / "l.npz"))
 
 
