@@ -136,7 +136,7 @@ class _Attempt:
             gone = i in absent or (
                 field.dtypes and field.default is None and self.rng.random() < 0.5
             )
-            if ALONE in self.hints and field.default is None:
+            if ALONE in self.hints and field.default is None and not several:
                 gone = field.name not in self.hints
             slots.append(None if gone else self._operand(field, i, field.dtypes or (next(types),)))
         while slots and slots[-1] is None:
