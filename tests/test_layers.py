@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,18 +23,26 @@ ENUMS = "luciole.schema.enums"
 
 MAY_IMPORT = {
     "schema": (),
+    "files": ("luciole.schema.errors",),
     "ir": ("luciole.schema",),
-    "importers": ("luciole.schema", "luciole.ir"),
-    "exporters": ("luciole.schema", "luciole.ir"),
+    "importers": ("luciole.schema", "luciole.files", "luciole.ir"),
+    "exporters": ("luciole.schema", "luciole.files", "luciole.ir"),
     "kernels": ("luciole.ir", ENUMS),
     "interpreter": ("luciole.ir", "luciole.kernels"),
-    "lquantizer": ("luciole.ir", "luciole.interpreter", "luciole.kernels", ENUMS),
+    "lquantizer": (
+        "luciole.files",
+        "luciole.ir",
+        "luciole.interpreter",
+        "luciole.kernels",
+        ENUMS,
+    ),
     "tools": ("luciole",),
 }
 """Prefixes of modules that a room may import besides its own. Enums are the schema's vocabulary."""
 
 OUTSIDE = {
     "schema": {"flatbuffers", "numpy"},
+    "files": set(),
     "ir": {"numpy"},
     "importers": {"flatbuffers", "numpy", "tensorflow"},
     "exporters": {"flatbuffers", "numpy"},
@@ -192,6 +201,41 @@ def test_tensorflow_is_imported_only_when_a_function_runs() -> None:
 
 def test_the_ir_knows_no_files() -> None:
     assert {i.package for i in all_imports() if i.room == "ir"} & FILES == set()
+
+
+WRITERS = ("luciole.files", "luciole.kernels.jit", "luciole.schema.derive")
+"""Who writes files: for all others, the cache of compiled kernels, and the schema's tables."""
+
+
+def writes(tree: ast.AST) -> Iterator[str]:
+    """What a module calls that writes, renames or makes files; the null device does not count."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called, given = ast.unparse(node.func), [ast.unparse(a) for a in node.args]
+        modes = [a.value for a in node.args if isinstance(a, ast.Constant)]
+        opens = called.endswith("open") and any(set(str(m)) & set("wax+") for m in modes[-1:])
+        makes = re.search(
+            r"(os\.(re(place|name)|open)|\.write_(text|bytes)|mkstemp|TemporaryFile)$", called
+        )
+        if (opens or makes) and "os.devnull" not in given:
+            yield called
+
+
+def test_the_scanner_sees_who_writes_files() -> None:
+    source = (
+        "os.replace(a, b)\nopen(a)\nopen(a, 'rb')\npath.write_text(a)\nopen(os.devnull, 'w')\n"
+        "with path.open('wb'): pass\ntempfile.mkstemp()\nname.replace('a', 'b')\nopen(a, 'r+')\n"
+    )
+    found = ["os.replace", "path.write_text", "tempfile.mkstemp", "open", "path.open"]
+    assert sorted(writes(ast.parse(source))) == sorted(found)
+
+
+def test_files_are_written_in_one_place() -> None:
+    found = {module_of(p): list(writes(ast.parse(p.read_text()))) for p in ROOT.rglob("*.py")}
+    assert found["luciole.files.writing"], "the scanner found the code"
+    others = {m: f for m, f in found.items() if f and not any(below(m, w) for w in WRITERS)}
+    assert others == {}
 
 
 def loaded_by(statement: str, *arguments: str) -> set[str]:

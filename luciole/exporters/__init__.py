@@ -1,5 +1,5 @@
 """Models to files."""
 
-from luciole.exporters.files import check_target, save, to_bytes, write_file
+from luciole.exporters.files import check_target, save, to_bytes
 
-__all__ = ["check_target", "save", "to_bytes", "write_file"]
+__all__ = ["check_target", "save", "to_bytes"]

@@ -1,13 +1,12 @@
-"""Write files so that a reader never sees half of one."""
+"""Models to the bytes of a file, and to files."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 from luciole.exporters.circle import export_model
+from luciole.files import check_writable, write_file
 from luciole.ir import LucioleError, Model
 from luciole.schema.dialect import CIRCLE, DIALECTS, Dialect
 
@@ -24,7 +23,7 @@ def to_bytes(model: Model, format: str = "circle", *, use_buffer_offset: bool = 
 
 def save(model: Model, path: str | os.PathLike[str], *, use_buffer_offset: bool = False) -> int:
     """Write a model: as TFLite where the name ends in .tflite, else as circle. Returns the file's
-    size in bytes.
+    size in bytes. The file appears whole or not at all, see ``luciole.files.replacing``.
 
     Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``.
     Raises UnsupportedError for operators that the format has not, FormatError that names what else
@@ -45,45 +44,5 @@ def check_target(path: str | os.PathLike[str]) -> None:
     """Refuse early what ``save`` would refuse after long work: another ending, a folder that cannot
     be written.
     """
-    path = Path(path)
-    format_of(path)
-    folder = path.parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        why = "it is a folder" if path.is_dir() else f"folder {folder} cannot be written"
-        raise LucioleError(
-            f"cannot write {path}: {why if folder.is_dir() else f'there is no folder {folder}'}"
-        )
-
-
-def write_file(path: str | os.PathLike[str], content: bytes | str | Iterable[memoryview]) -> int:
-    """Write a whole file or nothing: to a temporary file beside it, then renamed over it.
-
-    The content may come in parts. Returns the file's size in bytes.
-    """
-    path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    parts = [memoryview(data)] if isinstance(data, bytes) else data
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
-    except OSError as error:
-        raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            size = sum(file.write(part) for part in parts)
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
-    except BaseException as error:
-        os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
-        raise
-    return size
-
-
-def _mode(path: Path) -> int:
-    """The permissions of the file that is replaced, or what the process gives to new files."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+    format_of(Path(path))
+    check_writable(path)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from luciole.files import map_file
 from luciole.importers.circle import from_bytes, import_model, sound
 from luciole.importers.fillers import CONSTANTS_LIMIT
 from luciole.importers.recipe import import_recipe, is_recipe
 from luciole.ir import LucioleError, Model
 from luciole.ir.errors import FormatError
 from luciole.ir.verify import Finding, verify
-from luciole.schema.reader import Bytes, dialect_of
+from luciole.schema.reader import dialect_of
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZIP = b"PK\x03\x04"
@@ -100,12 +100,6 @@ def _read(path: Path, count: int) -> bytes:
             return file.read(count)
     except OSError as error:
         raise LucioleError(f"{path}: {error.strerror or error}") from None
-
-
-def map_file(path: Path) -> Bytes:
-    """A file's bytes, mapped and read-only."""
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _load_keras(path: Path) -> Model:

@@ -112,10 +112,12 @@ def _faults(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _reverse(arguments: argparse.Namespace) -> int:
-    from luciole.exporters import write_file
     from luciole.exporters.recipe import to_recipe
+    from luciole.files import check_writable, write_file
 
     most = _most_values(arguments.values)
+    if arguments.output is not None:
+        check_writable(arguments.output)
     model, dialect = _model(arguments.source)
     recipe = to_recipe(model, most, dialect)
     if recipe.notes:

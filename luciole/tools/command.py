@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from typing import NoReturn
 
 import luciole
@@ -15,6 +16,8 @@ from luciole.schema.printable import printable
 from luciole.tools import console
 
 FINE, FAILED, WRONG_USAGE, UNSUPPORTED, INTERRUPTED = 0, 1, 2, 3, 130
+
+_STANDARD_OUTPUT = 1
 
 
 class UsageError(LucioleError):
@@ -78,7 +81,8 @@ def run_program(
     try:
         if getattr(arguments, "custom", None):
             _load_custom(arguments.custom)
-        code = run(arguments)
+        with _results_aside(arguments):
+            code = run(arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -92,6 +96,18 @@ def run_program(
             raise
         console.say(f"luciole: error: {_one_line(error)}")
         return _exit_code(error)
+
+
+def _results_aside(arguments: argparse.Namespace) -> AbstractContextManager[object]:
+    """Let results go to standard error where the arguments say that standard output is to hold a
+    file.
+    """
+    from luciole.files import own_descriptor
+
+    words = [word for word in vars(arguments).values() if isinstance(word, str | os.PathLike)]
+    if any(own_descriptor(word) == _STANDARD_OUTPUT for word in words):
+        return redirect_stdout(sys.stderr)
+    return nullcontext()
 
 
 def with_dashes(argv: Sequence[str]) -> list[str]:

@@ -62,12 +62,15 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> in
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from luciole.files import check_writable
     from luciole.importers import load
     from luciole.interpreter.compare import compare
     from luciole.tools import diff_report
     from luciole.tools.data import load_data
 
     targets = {m: vars(arguments)[f"visq_{m}"] for m in VISQ if vars(arguments)[f"visq_{m}"]}
+    for path in targets.values():
+        check_writable(path)
     first, second = load(arguments.first), load(arguments.second)
     data = load_data(
         arguments.data, first.graph, limit=arguments.limit, preprocess=arguments.preprocess
@@ -85,7 +88,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _write(targets: dict[str, str], found: Comparison, first: str) -> None:
-    from luciole.exporters import write_file
+    from luciole.files import write_file
     from luciole.tools import diff_report
 
     for metric, path in targets.items():

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import re
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from luciole.exporters import write_file
+from luciole.files import replacing
 from luciole.ir import Array, LucioleError, Model, Value
 from luciole.ir.text_common import one_line, utf8
 from luciole.ir.text_json import jsonable
@@ -89,9 +87,9 @@ def write_tensor(value: Value, path: str) -> None:
     """Write a constant's values to a .npy file, or with its parameters to an HDF5 file."""
     suffix = Path(path).suffix.lower()
     if suffix == ".npy":
-        stream = io.BytesIO()
-        np.save(stream, contents(value))
-        write_file(path, stream.getvalue())
+        array = contents(value)
+        with replacing(path) as file:
+            np.save(file, array)
     elif suffix in _HDF5:
         contents(value)
         _write_groups(path, [value])
@@ -114,17 +112,9 @@ def _write_groups(path: str, values: list[Value]) -> None:
     """The file appears whole or not at all."""
     import h5py
 
-    target = Path(path)
-    temporary = target.with_name(f".{target.name[:64]}.{secrets.token_hex(4)}.tmp")
-    try:
-        with h5py.File(temporary, "w") as file:
-            for value in values:
-                _write_group(file, value)
-        temporary.replace(target)
-    except OSError as error:
-        raise LucioleError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as draft, h5py.File(draft, "w") as file:
+        for value in values:
+            _write_group(file, value)
 
 
 def _write_group(file: Any, value: Value) -> None:

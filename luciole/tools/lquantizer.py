@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from luciole.schema.errors import LucioleError
 from luciole.tools import console
 from luciole.tools.command import FINE, UsageError, add_common, add_custom, parser_for, run_program
 
@@ -132,6 +130,7 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole import api, exporters
+    from luciole.files import check_writable, write_file
     from luciole.lquantizer import Settings
     from luciole.tools.data import load_data
 
@@ -143,7 +142,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.method == "fit" and (arguments.update or arguments.initialisation):
         raise UsageError("--update and --initialisation go with --method published")
     _check_output(arguments.output_model)
-    _check_report(arguments.report)
+    for path in filter(None, (arguments.report, arguments.checkpoint)):
+        check_writable(path)
     model = api.load(arguments.input_model)
     data = load_data(
         arguments.input_data,
@@ -176,7 +176,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.finetune:
             _finetune(model, data, result, arguments, track)
     if arguments.report:
-        exporters.write_file(arguments.report, console.to_json(result.report.to_json()))
+        write_file(arguments.report, console.to_json(result.report.to_json()))
     exporters.save(result.model, arguments.output_model)
     _tell(result, arguments)
     return FINE
@@ -269,14 +269,6 @@ def _check_output(path: str) -> None:
 
     if check_output(path) is not CIRCLE:
         raise UsageError(f"{path}: only .circle holds layers with learned levels")
-
-
-def _check_report(path: str | None) -> None:
-    """Refuse early, before long work, where no report can be written."""
-    if path is None:
-        return
-    if os.path.isdir(path) or not os.access(os.path.dirname(path) or ".", os.W_OK):
-        raise LucioleError(f"cannot write {path}: it is a folder, or in none that can be written")
 
 
 def _tell(result: Result, arguments: argparse.Namespace) -> None:

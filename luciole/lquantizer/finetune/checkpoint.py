@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -13,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from luciole.files import replacing
 from luciole.ir import Array, LucioleError, Model
 from luciole.ir.json_text import parse_json
 from luciole.lquantizer.finetune.settings import Epoch
@@ -58,9 +57,8 @@ def fingerprint_of_data(arrays: Iterable[Array | None]) -> str:
 
 
 def save(path: Path, identity: dict[str, str], state: State) -> None:
-    """Write everything to a temporary file beside ``path``, then rename it.
-
-    Raises LucioleError when that is not possible.
+    """Write everything, see ``luciole.files.replacing``. Raises LucioleError when that is not
+    possible.
     """
     history = [asdict(epoch) for epoch in state.history]
     told = {"version": VERSION, "best_epoch": state.best_epoch, "history": history}
@@ -68,17 +66,8 @@ def save(path: Path, identity: dict[str, str], state: State) -> None:
     arrays = {_INFORMATION: np.array(text)}
     arrays.update({_NOW + name: array for name, array in state.now.items()})
     arrays.update({_BEST + name: array for name, array in state.best.items()})
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **arrays)  # type: ignore[arg-type]  # names are no options
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as error:
-        raise LucioleError(f"checkpoint {path}: {error.strerror or error}") from None
+    with replacing(path) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]  # names are no options
 
 
 def load(path: Path, identity: dict[str, str]) -> State:

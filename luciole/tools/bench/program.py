@@ -131,7 +131,9 @@ def _add_limits(made: argparse.ArgumentParser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Refuse before long work what does not go together. Raises UsageError."""
+    """Refuse before long work what does not go together, and what cannot be written."""
+    from luciole.files import check_writable
+
     if (arguments.model is None) == (arguments.graph is None):
         raise UsageError("give one model to measure, as MODEL or as --graph MODEL")
     for name, least in LEAST.items():
@@ -142,11 +144,10 @@ def check(arguments: argparse.Namespace) -> None:
     for name in ("labels", "preprocess", "limit"):
         if arguments.data is None and vars(arguments)[name] is not None:
             raise UsageError(f"--{name} goes with --data")
-    for path in (arguments.csv, arguments.trace):
-        if path is not None and not path.parent.is_dir():
-            raise UsageError(f"cannot write {path}: there is no folder {path.parent}")
     if arguments.csv and arguments.enable_op_profiling == "false":
         raise UsageError("--csv holds operators: it needs --enable-op-profiling=true")
+    for path in filter(None, (arguments.csv, arguments.trace)):
+        check_writable(path)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -166,7 +167,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _write(report: Report, arguments: argparse.Namespace) -> None:
-    from luciole.exporters.files import write_file
+    from luciole.files import write_file
     from luciole.tools.bench.report import chrome_trace, operators_csv
     from luciole.tools.bench.tables import print_report
 

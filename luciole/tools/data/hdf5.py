@@ -6,13 +6,12 @@ padding; an attribute ``rawData`` on ``/value`` says that the datasets hold byte
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
+from luciole.files import replacing
 from luciole.importers.hdf5 import Hdf5File, open_hdf5
 from luciole.ir.dtypes import Array
 from luciole.ir.value import element_count
@@ -117,19 +116,14 @@ def write_hdf5(path: str, records: Mapping[str, Array] | Sequence[Array]) -> Non
     """Write records as ONE reads them: typed datasets, each a batch of one, bool as an enumeration.
 
     ``records`` has one array per input in the model's input order, first axis the records. The file
-    appears whole or not at all. Raises DataError for counts that differ, for types that ONE does
-    not read, and where the file cannot be written.
+    appears whole or not at all. Raises DataError for counts that differ and for types that ONE does
+    not read, LucioleError where the file cannot be written.
     """
     arrays = list(records.values() if isinstance(records, Mapping) else records)
     with about(path):
         count = _check_writable(arrays)
-        target = Path(path)
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-        try:
-            _write(temporary, arrays, count)
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with replacing(path) as file:
+        _write(file, arrays, count)
 
 
 def _check_writable(arrays: Sequence[Array]) -> int:
@@ -144,10 +138,10 @@ def _check_writable(arrays: Sequence[Array]) -> int:
     return check_count(lengths[0])
 
 
-def _write(path: Path, arrays: Sequence[Array], count: int) -> None:
+def _write(draft: BinaryIO, arrays: Sequence[Array], count: int) -> None:
     import h5py
 
-    with h5py.File(path, "w") as file:
+    with h5py.File(draft, "w") as file:
         value = file.create_group("value")
         for number in range(count):
             record = value.create_group(str(number))

@@ -109,7 +109,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse early what does not go together."""
+    """Refuse early what does not go together, and what cannot be written."""
+    from luciole.files import check_writable
+
     if arguments.output and not arguments.output.lower().endswith((".html", ".svg")):
         raise UsageError(
             f"--output is {arguments.output}: a name ending in .html or .svg is needed"
@@ -120,6 +122,9 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--preprocess goes with --data")
     if not 0 <= arguments.port < 65536:
         raise UsageError(f"--port is {arguments.port}, 0 to 65535 are possible")
+    for path in (arguments.output, arguments.netron_attachment, arguments.model_explorer):
+        if path:
+            check_writable(path)
 
 
 def _document(arguments: argparse.Namespace, blobs: Blobs) -> dict[str, Any]:
@@ -206,7 +211,7 @@ def _measured(
 
 def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> bool:
     """Write what was asked for other viewers; whether there was anything."""
-    from luciole.exporters.files import write_file
+    from luciole.files import write_file
     from luciole.tools.view import foreign
 
     for path, make in (
@@ -220,7 +225,7 @@ def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> b
 
 
 def _write(path: str, document: dict[str, Any], blobs: Blobs) -> None:
-    from luciole.exporters.files import write_file
+    from luciole.files import write_file
     from luciole.tools.view.page import html
     from luciole.tools.view.svg import svg
 

@@ -87,5 +87,5 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_in_no_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LucioleError, match="No such file or directory"):
+    with pytest.raises(LucioleError, match="there is no folder"):
         tune(1, checkpoint=tmp_path / "nowhere" / "run.npz")

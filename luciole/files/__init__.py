@@ -1,0 +1,10 @@
+"""Files on disk: written so that a reader never sees half of one, and mapped.
+
+Links, devices and pipes stay what they are.
+"""
+
+from luciole.files.mapping import map_file
+from luciole.files.places import own_descriptor
+from luciole.files.writing import check_writable, replacing, write_file
+
+__all__ = ["check_writable", "map_file", "own_descriptor", "replacing", "write_file"]

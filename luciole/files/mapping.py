@@ -1,0 +1,32 @@
+"""Files whose bytes are mapped: they must stay as they are until nobody uses them."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+_mapped: WeakKeyDictionary[mmap.mmap, tuple[int, int]] = WeakKeyDictionary()
+"""What is mapped: device and number of each file."""
+
+
+def map_file(path: Path) -> mmap.mmap:
+    """Map a file's bytes, read-only."""
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        _mapped[mapped] = _identity(os.fstat(file.fileno()))
+    return mapped
+
+
+def is_mapped(handle: int) -> bool:
+    """Whether somebody in this process uses the bytes of an open file."""
+    identity = _identity(os.fstat(handle))
+    if identity in _mapped.values():
+        gc.collect()  # operators and tensors know each other: models wait for it to go
+    return identity in _mapped.values()
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino

@@ -1,0 +1,118 @@
+"""Write whole files or nothing, and to what is no file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from luciole.files.drafts import Draft, draft_for
+from luciole.files.mapping import is_mapped
+from luciole.files.places import Path_, Place, place_of, refusal
+
+_AT_ONCE = 1 << 20
+"""Bytes that are copied at a time."""
+
+
+def write_file(path: Path_, content: bytes | str | Iterable[memoryview]) -> int:
+    """Write a whole file or nothing, see ``replacing``. The content may come in parts.
+
+    Returns its size in bytes.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    parts = [memoryview(data)] if isinstance(data, bytes) else data
+    with replacing(path) as file:
+        return sum(file.write(part) for part in parts)
+
+
+@contextmanager
+def replacing(path: Path_) -> Iterator[BinaryIO]:
+    """Give a file to write and read in, whose contents become those of ``path`` at the end, unless
+    something was raised.
+
+    Links are followed. A file is replaced and keeps its permissions; it is written over where its
+    folder takes no new one. What is no file (a device, a pipe, ``/dev/stdout``) is written to.
+    Raises LucioleError where that is not possible.
+    """
+    with _refused(path):
+        place = place_of(path)
+        with draft_for(place) as draft:
+            yield draft.file
+            draft.file.flush()
+            _publish(draft, place)
+
+
+def check_writable(path: Path_) -> None:
+    """Refuse early what ``replacing`` would refuse after long work."""
+    with _refused(path):
+        place_of(path)
+
+
+@contextmanager
+def _refused(path: Path_) -> Iterator[None]:
+    """Say of what the system refuses which file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise refusal(path, error.strerror or str(error)) from None
+
+
+def _publish(draft: Draft, place: Place) -> None:
+    """Let the contents of a draft be those of its place."""
+    if place.stream:
+        _pour(draft.file, place)
+    elif draft.path is None or not _renamed(draft.path, place):
+        _write_over(draft.file, place)
+
+
+def _renamed(draft: str, place: Place) -> bool:
+    """Whether a draft has taken the place of a file. Raises OSError where it could not, and there
+    is no file that may be written to.
+    """
+    try:
+        os.replace(draft, place.path)
+    except OSError:  # something is mounted there, or the folder keeps everybody's files
+        if not place.is_writable:
+            raise
+        return False
+    return True
+
+
+def _pour(draft: BinaryIO, place: Place) -> None:
+    """Write a draft to what is no file."""
+    sys.stdout.flush()  # what was printed before comes before
+    own = place.descriptor
+    handle = os.open(place.path, os.O_WRONLY) if own is None else own
+    draft.seek(0)
+    with os.fdopen(handle, "wb", closefd=own is None) as stream:
+        shutil.copyfileobj(draft, stream, _AT_ONCE)
+
+
+def _write_over(draft: BinaryIO, place: Place) -> None:
+    """Write a draft over a file that cannot be replaced.
+
+    Raises LucioleError for one in use, and OSError before anything is lost where the disk is full.
+    """
+    size = draft.seek(0, os.SEEK_END)
+    draft.seek(0)
+    with os.fdopen(os.open(place.path, os.O_WRONLY), "wb") as file:
+        if is_mapped(file.fileno()):
+            raise refusal(place.path, "it cannot be replaced, and a model loaded from it is in use")
+        _take_room(file.fileno(), size)
+        shutil.copyfileobj(draft, file, _AT_ONCE)
+        file.truncate()
+
+
+def _take_room(handle: int, size: int) -> None:
+    """Let a file have room for as many bytes, or stay as long as it was."""
+    before = os.fstat(handle).st_size
+    if size <= before:
+        return
+    try:
+        os.posix_fallocate(handle, before, size - before)
+    except OSError:
+        os.ftruncate(handle, before)
+        raise

@@ -1,0 +1,101 @@
+"""Every program's output: links are followed, and what is no file is written to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.importers import from_bytes
+from tests.tools.running import call, left_behind
+
+Capture = pytest.CaptureFixture[str]
+
+DIFF = ("diff", "model.circle", "model.circle", "--data", "train.hdf5", "--limit", "2")
+BENCH = ("bench", "model.circle", "--num-runs", "1", "--min-secs", "0", "--warmup-min-secs", "0")
+QUANTIZE = ("quantize", "--input_model", "model.circle", "--input_data", "train.hdf5")
+VIEW = ("view", "model.circle")
+OUTPUTS = {
+    "net.circle": ("import", "model.circle", "-o"),
+    "net.tflite": ("import", "model.circle", "-o"),
+    "net.recipe": ("chef", "--reverse", "model.circle", "-o"),
+    "net.html": (*VIEW, "-o"),
+    "net.svg": (*VIEW, "-o"),
+    "netron.json": (*VIEW, "--no-browser", "--netron-attachment"),
+    "explorer.json": (*VIEW, "--no-browser", "--model-explorer"),
+    "tensor.npy": ("dump", "model.circle", "--tensor", "fc1/weights", "-o"),
+    "tensor.h5": ("dump", "model.circle", "--tensor", "fc1/weights", "-o"),
+    "tensors.h5": ("dump", "model.circle", "--tensors-to-hdf5"),
+    "visq.json": (*DIFF, "--visq"),
+    "times.csv": (*BENCH, "--csv"),
+    "trace.json": (*BENCH, "--trace"),
+    "small.circle": (*QUANTIZE, "--output_model"),
+    "report.json": (*QUANTIZE, "--output_model", "small.circle", "--report"),
+}
+"""By the name of what is written, the arguments before it."""
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_outputs_follow_links(capsys: Capture, folder: Path, name: str) -> None:
+    Path("elsewhere").mkdir()
+    Path("elsewhere", name).write_text("old")
+    Path("elsewhere", name).chmod(0o640)
+    Path(name).symlink_to(Path("elsewhere", name))
+    outcome = call(capsys, *OUTPUTS[name], name)
+    assert outcome.code == 0, outcome
+    assert Path(name).is_symlink()
+    written = Path("elsewhere", name)
+    assert written.read_bytes() != b"old"
+    assert written.stat().st_mode & 0o777 == 0o640
+    assert left_behind(Path("elsewhere")) == {name}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_programs_refuse_outputs_that_cannot_be_written(
+    capsys: Capture, folder: Path, name: str
+) -> None:
+    before = left_behind(folder)
+    line = call(capsys, *OUTPUTS[name], f"none/{name}").error(1)
+    assert line == f"cannot write none/{name}: there is no folder none"
+    assert left_behind(folder) == before
+
+
+def test_a_model_may_be_written_over_itself(capsys: Capture, folder: Path) -> None:
+    x = np.ones((1, 20), np.float32)
+    wanted = luciole.Interpreter("model.circle").run(x)["fc2"]
+    model = luciole.load("model.circle")
+    assert call(capsys, "import", "model.circle", "-o", "model.circle").code == 0
+    np.testing.assert_array_equal(luciole.Interpreter("model.circle").run(x)["fc2"], wanted)
+    luciole.save(model, "model.circle")
+    np.testing.assert_array_equal(luciole.Interpreter(model).run(x)["fc2"], wanted)
+    np.testing.assert_array_equal(luciole.Interpreter("model.circle").run(x)["fc2"], wanted)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs Linux's /proc")
+@pytest.mark.parametrize("to_file", [False, True])
+def test_standard_output_gets_the_model_and_nothing_else(folder: Path, to_file: bool) -> None:
+    command = [sys.executable, "-m", "luciole", "import", "model.circle", "-o", "/dev/stdout"]
+    with Path("out.circle").open("wb") as out:
+        stdout = out if to_file else subprocess.PIPE
+        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, check=True)
+    content = Path("out.circle").read_bytes() if to_file else done.stdout
+    assert content == to_bytes(from_bytes(content))
+    assert content == to_bytes(luciole.load("model.circle"))
+    assert done.stderr.startswith(b"/dev/stdout: ")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs Linux's /proc")
+def test_programs_refuse_a_pipe_that_nobody_reads(folder: Path) -> None:
+    command = [sys.executable, "-m", "luciole", "import", "model.circle", "-o", "/dev/stdout"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert done.returncode == 1
+    assert done.stderr == b"luciole: error: cannot write /dev/stdout: Broken pipe\n"
