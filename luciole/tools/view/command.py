@@ -249,7 +249,7 @@ def _serve(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs
     server = Server(html(document, {}), blobs, arguments.port)
     console.say(f"{document['title']}: {server.url} (Ctrl+C stops)")
     if not arguments.no_browser:
-        webbrowser.open(server.url)
+        webbrowser.open(server.url_for_once())
     try:
         server.serve_forever()
     except KeyboardInterrupt:

@@ -1,27 +1,64 @@
-"""Serves one page and its arrays, to this machine alone."""
+"""Serves one page and its arrays, to this machine alone, and to who knows the page's address."""
 
 from __future__ import annotations
 
+import hmac
+import math
+import secrets
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from luciole.ir import LucioleError
 from luciole.tools.view.blobs import Blobs
 
 ADDRESS = "127.0.0.1"
 
+MOST_CONNECTIONS = 32
+"""Connections at a time; a browser opens 6."""
+
+SECONDS_TO_ASK = 10.0
+"""From connecting to having asked with the token."""
+
+SECONDS_TO_TAKE = 60.0
+"""For each piece of an answer."""
+
+PIECE = 1 << 16
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""What is said with every answer. The page's own policy is in the page; who may frame it cannot
+be.
+"""
+
 
 class Server(ThreadingHTTPServer):
-    """Answers ``/`` with the page and ``/blob/N`` with an array; everything else is not there.
+    """Answers ``/TOKEN/`` with the page and ``/TOKEN/blob/N`` with an array.
 
-    A request whose Host is not this server's own address is refused: a page elsewhere that lets its
-    name point here cannot read a model. Raises LucioleError when the port is taken.
+    Who does not know the token learns nothing. A request whose Host is not this server's own
+    address is refused: a page elsewhere that lets its name point here cannot read a model. Raises
+    LucioleError when the port is taken.
     """
 
     daemon_threads = True
+    request_queue_size = 128  # of 5, the rest would wait for seconds
 
     def __init__(self, page: str, blobs: Blobs, port: int = 0) -> None:
         self.page, self.blobs = page.encode(), blobs
+        self._token, self._ticket = secrets.token_urlsafe(24), ""
+        self._lock = threading.Lock()
+        self._until: dict[socket.socket, float] = {}
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
@@ -31,7 +68,81 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """Where the page is."""
-        return f"http://{ADDRESS}:{self.server_port}/"
+        return f"http://{ADDRESS}:{self.server_port}{self.root}"
+
+    @property
+    def root(self) -> str:
+        """The path of the page."""
+        return f"/{self._token}/"
+
+    def url_for_once(self) -> str:
+        """An address that leads to the page once: for a command line, which all users can read."""
+        with self._lock:
+            self._ticket = secrets.token_urlsafe(24)
+            return f"http://{ADDRESS}:{self.server_port}/{self._ticket}"
+
+    def takes_ticket(self, path: str) -> bool:
+        """Whether a path is the one that leads to the page once; from then on it does not."""
+        with self._lock:
+            fits = bool(self._ticket) and _same(path, f"/{self._ticket}")
+            if fits:
+                self._ticket = ""
+            return fits
+
+    def inside(self, path: str) -> str | None:
+        """What of the page is asked for, ``""`` for itself; None for who does not know the
+        token.
+        """
+        begin = self.root
+        return path[len(begin) :] if _same(path[: len(begin)], begin) else None
+
+    # ------------------------------------------------------------------------ connections
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether there is room for a connection. Where there is none, the one that has taken
+        longest to ask makes room.
+        """
+        with self._lock:
+            if len(self._until) >= MOST_CONNECTIONS:
+                asking = [c for c, until in self._until.items() if until < math.inf]
+                if not asking:
+                    return False
+                self._hang_up(asking[0])
+            self._until[request] = time.monotonic() + SECONDS_TO_ASK
+        return True
+
+    def asked(self, connection: socket.socket) -> None:
+        """Note that who is at the other end knows the token."""
+        with self._lock:
+            if connection in self._until:
+                self._until[connection] = math.inf
+
+    def service_actions(self) -> None:
+        """Hang up on who has not asked in time."""
+        now = time.monotonic()
+        with self._lock:
+            for connection in [c for c, until in self._until.items() if until < now]:
+                self._hang_up(connection)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection."""
+        with self._lock:
+            self._until.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of connections that break."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+    def _hang_up(self, connection: socket.socket) -> None:
+        del self._until[connection]
+        with suppress(OSError):  # it may have ended
+            connection.shutdown(socket.SHUT_RDWR)  # its thread finds nothing more, and closes it
+
+
+def _same(found: str, wanted: str) -> bool:
+    """Whether texts are equal, in a time that does not tell how much of them is."""
+    return hmac.compare_digest(found.encode("latin-1", "replace"), wanted.encode())
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -40,32 +151,59 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
     server_version = "luciole"
     sys_version = ""
+    timeout = SECONDS_TO_TAKE
+    error_content_type = "text/plain; charset=utf-8"
+    error_message_format = "%(code)d %(message)s\n"
 
     def do_GET(self) -> None:
         """Answer with the page or an array."""
         port = self.server.server_port
-        if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
-            self.send_error(HTTPStatus.FORBIDDEN, "another host's name")
-            return
-        if self.path == "/":
-            self._answer("text/html; charset=utf-8", self.server.page)
-            return
-        prefix, _, number = self.path.rpartition("/")
-        known = {str(n) for n in range(len(self.server.blobs))}
-        if prefix != "/blob" or number not in known:
-            self.send_error(HTTPStatus.NOT_FOUND)
-            return
-        self._answer("application/octet-stream", self.server.blobs.content(int(number)))
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or hosts[0] not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
+            self.send_error(HTTPStatus.FORBIDDEN, "Another host's name")
+        elif self.server.takes_ticket(self.path):
+            self._lead_to_page()
+        else:
+            self._answer(self.server.inside(self.path))
 
-    def _answer(self, kind: str, content: bytes) -> None:
+    def do_HEAD(self) -> None:
+        """Answer with what there would be."""
+        self.do_GET()
+
+    def _lead_to_page(self) -> None:
+        self.send_response(HTTPStatus.SEE_OTHER)
+        self.send_header("Location", self.server.root)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _answer(self, asked: str | None) -> None:
+        if asked is None:
+            self.send_error(HTTPStatus.FORBIDDEN, "Not the address that circle-view printed")
+            return
+        self.server.asked(self.connection)
+        if asked == "":
+            self._send("text/html; charset=utf-8", self.server.page)
+            return
+        known = {f"blob/{n}": n for n in range(len(self.server.blobs))}
+        if asked in known:
+            self._send("application/octet-stream", self.server.blobs.content(known[asked]))
+        else:
+            self.send_error(HTTPStatus.NOT_FOUND)
+
+    def _send(self, kind: str, content: bytes) -> None:
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         self.end_headers()
-        self.wfile.write(content)
+        wanted = memoryview(content if self.command == "GET" else b"")
+        for start in range(0, len(wanted), PIECE):  # each within its time
+            self.wfile.write(wanted[start : start + PIECE])
+
+    def end_headers(self) -> None:
+        """Say with every answer what the browser must not do."""
+        for name, text in _HEADERS.items():
+            self.send_header(name, text)
+        super().end_headers()
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Say nothing."""

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import BrowserContext, expect
 
 import luciole
 from luciole.tools.view.blobs import Blobs
@@ -453,3 +453,20 @@ def test_a_served_page_fetches_arrays_from_its_server_alone(visit: Open, served:
     fetched = [r for r in here.requests if "/blob/" in r]
     assert fetched
     assert all(r.startswith(f"{served.url}blob/") for r in fetched)
+
+
+def test_a_served_page_refuses_to_be_framed(window: BrowserContext, served: Server) -> None:
+    page = window.new_page()
+    page.set_content(f'<iframe src="{served.url}"></iframe>')
+    frame = page.frames[-1]
+    frame.wait_for_url("chrome-error://**")
+    assert frame.query_selector("#bar") is None
+    page.close()
+
+
+def test_an_address_for_once_opens_the_page(window: BrowserContext, served: Server) -> None:
+    page = window.new_page()
+    page.goto(served.url_for_once())
+    page.wait_for_function("() => performance.getEntriesByName('drawn').length > 0")
+    assert page.url == served.url
+    page.close()
