@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy as shallow
 from dataclasses import dataclass, field
+from typing import Any
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError
+from luciole.ir.flat import FlatGraph, flat_graph, restore_graph
 from luciole.ir.members import Members
 from luciole.ir.op import Op
 from luciole.ir.value import Buffer, Producer, Shape, Value
@@ -22,6 +23,13 @@ class Signature:
     graph: Graph
     inputs: list[tuple[str, Value]] = field(default_factory=list)
     outputs: list[tuple[str, Value]] = field(default_factory=list)
+
+
+_FlatSignature = tuple[str, int, list[tuple[str, int]], list[tuple[str, int]]]
+"""A key, the number of its graph, and arguments and results with the numbers of their tensors."""
+
+_LINKS = frozenset({"model", "values", "_inputs", "_outputs", "ops"})
+"""Attributes of a graph that are what it holds and what is around it."""
 
 
 @dataclass(eq=False)
@@ -47,6 +55,25 @@ class Model:
         graph.model = self
         self.graphs.append(graph)
         return graph
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything, with the graphs as flat lists."""
+        graphs = {graph: number for number, graph in enumerate(self.graphs)}
+        flat = [flat_graph(graph, graphs) for graph in self.graphs]
+        signatures = [_flat_signature(s, graphs) for s in self.signatures]
+        return vars(self) | {"graphs": flat, "signatures": signatures}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.graphs = []
+        for _ in state["graphs"]:
+            self.add_graph(Graph())
+        for graph, flat in zip(self.graphs, state["graphs"], strict=True):
+            restore_graph(graph, flat, self.graphs)
+        self.signatures = [_restored_signature(s, self.graphs) for s in state["signatures"]]
+
+    def __copy__(self) -> Model:
+        return self.clone()
 
     def clone(self) -> Model:
         """A copy that can be edited without touching this one. Constants' bytes are shared."""
@@ -94,6 +121,22 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph {self.name!r}: {len(self.ops)} operators, {len(self.values)} tensors>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A graph of a model is pickled as its number there, with the model."""
+        if self.model is not None and self in self.model.graphs:
+            return _graph_of, (self.model, self.model.graphs.index(self))
+        return Graph, (), flat_graph(self, {self: 0})
+
+    def __setstate__(self, flat: FlatGraph) -> None:
+        restore_graph(self, flat, [self])
+
+    def __copy__(self) -> Graph:
+        return self.clone()[0]
+
+    def own_attributes(self) -> dict[str, Any]:
+        """What a graph is without what it holds and the model around it."""
+        return {name: held for name, held in vars(self).items() if name not in _LINKS}
 
     @property
     def inputs(self) -> list[Value]:
@@ -205,7 +248,7 @@ class Graph:
         """A copy, and the map from this graph's values to its own. Constants are shared."""
         copy = Graph(self.name)
         copy.debug_metadata_index = self.debug_metadata_index
-        values = {value: copy.add_value(_clone_value(value)) for value in self.values}
+        values = {value: copy.add_value(value.clone()) for value in self.values}
         copy.inputs = [values[v] for v in self.inputs]
         copy.outputs = [values[v] for v in self.outputs]
         for op in self.ops:
@@ -215,13 +258,26 @@ class Graph:
         return copy, values
 
 
-def _clone_value(value: Value) -> Value:
-    copy = Value(value.name, value.dtype, (), value.buffer)
-    copy.dims, copy.shape_signature = value.dims, value.shape_signature
-    copy.quantization, copy.sparsity = shallow(value.quantization), shallow(value.sparsity)
-    copy.is_variable, copy.has_rank = value.is_variable, value.has_rank
-    copy.variant_tensors, copy.compression_type = value.variant_tensors, value.compression_type
-    return copy
+def _graph_of(model: Model, number: int) -> Graph:
+    return model.graphs[number]
+
+
+def _flat_signature(signature: Signature, graphs: dict[Graph, int]) -> _FlatSignature:
+    if signature.graph not in graphs:
+        raise GraphError(f"signature {signature.key!r} is of a graph that is not in the model")
+    values = {value: number for number, value in enumerate(signature.graph.values)}
+    inputs, outputs = (
+        [(name, values[value]) for name, value in side]
+        for side in (signature.inputs, signature.outputs)
+    )
+    return signature.key, graphs[signature.graph], inputs, outputs
+
+
+def _restored_signature(flat: _FlatSignature, graphs: list[Graph]) -> Signature:
+    key, number, *sides = flat
+    values = graphs[number].values
+    inputs, outputs = ([(name, values[n]) for name, n in side] for side in sides)
+    return Signature(key, graphs[number], inputs, outputs)
 
 
 def all_ops(graphs: Iterable[Graph]) -> Iterator[Op]:

@@ -30,6 +30,9 @@ INDEX = (TensorType.INT32, TensorType.INT64)
 
 REQUIRED: Any = object()
 
+_LINKS = frozenset({"operands", "results", "intermediates", "graph"})
+"""Attributes that tie an operator to what is around it."""
+
 
 @dataclass(frozen=True)
 class Quant:
@@ -283,6 +286,16 @@ class Op:
     def __repr__(self) -> str:
         return f"<{self}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An operator of a graph is pickled as its number there, with the graph."""
+        if self.graph is None:
+            links = (self.operands, self.results, self.intermediates)
+            return _loose_op, (type(self), self.own_attributes(), *links)
+        return _op_of, (self.graph, self.graph.ops.index(self))
+
+    def __copy__(self) -> Op:
+        return self.clone(self.operands)
+
     def set_operand(self, slot: int, value: Value | None) -> None:
         """Let an operand be another value (None: absent); both values' users are kept current."""
         self.set_operands(
@@ -326,12 +339,21 @@ class Op:
 
     def clone(self, slots: Sequence[Value | None]) -> Op:
         """The same operator on other operands, in no graph yet."""
-        op = type(self).__new__(type(self))
-        op._setup()
-        op.__dict__.update(
-            {k: v for k, v in self.__dict__.items() if k not in ("operands", "results", "graph")}
-        )
+        op = self.restored(self.own_attributes())
+        op.intermediates = self.intermediates
         op.set_operands(slots)
+        return op
+
+    def own_attributes(self) -> dict[str, Any]:
+        """What an operator is without the tensors and the graph around it."""
+        return {name: held for name, held in vars(self).items() if name not in _LINKS}
+
+    @classmethod
+    def restored(cls, attributes: dict[str, Any]) -> Op:
+        """An operator on no tensors, of no graph, with the given attributes."""
+        op = cls.__new__(cls)
+        op._setup()
+        vars(op).update(attributes)
         return op
 
     # ------------------------------------------------------------- hooks, for subclasses to define
@@ -373,6 +395,23 @@ class Op:
         except ShapeError as error:
             raise ShapeError(f"{self}: {error}") from None
         return types if isinstance(types, tuple) else (types,) * len(self.result_shapes())
+
+
+def _op_of(graph: Graph, number: int) -> Op:
+    return graph.ops[number]
+
+
+def _loose_op(
+    cls: type[Op],
+    attributes: dict[str, Any],
+    operands: tuple[Value | None, ...],
+    results: tuple[Value, ...],
+    intermediates: tuple[Value, ...],
+) -> Op:
+    op = cls.restored(attributes)
+    op.set_operands(operands)
+    op.results, op.intermediates = results, intermediates
+    return op
 
 
 def _reserved() -> frozenset[str]:

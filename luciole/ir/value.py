@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,11 +43,24 @@ class Buffer:
     def __init__(self, data: NDArray[np.uint8] | None = None) -> None:
         self.data = data
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if self.data is not None:
+            self.data.flags.writeable = False  # as it was before it was pickled
+
+    def __deepcopy__(self, known: dict[int, Any]) -> Buffer:
+        """Another buffer with the same bytes: nobody writes to them."""
+        return Buffer(self.data)
+
     def __len__(self) -> int:
         return 0 if self.data is None else len(self.data)
 
     def __bool__(self) -> bool:
         return True
+
+
+_LINKS = frozenset({"graph", "producer", "users"})
+"""Attributes that tie a tensor to what is around it."""
 
 
 class Value:
@@ -77,6 +91,33 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<{self.dtype.name} {shape_text(self.shape)} {self.name!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A tensor of a graph is pickled as its number there, with the graph."""
+        if self.graph is None:
+            return Value.restored, (self.own_attributes(),)
+        return _value_of, (self.graph, self.graph.values.index(self))
+
+    def __copy__(self) -> Value:
+        return self.clone()
+
+    def clone(self) -> Value:
+        """The same tensor, of no graph yet. Its contents are shared."""
+        attributes = self.own_attributes()
+        tables = {name: copy(attributes[name]) for name in ("quantization", "sparsity")}
+        return Value.restored(attributes | tables)
+
+    def own_attributes(self) -> dict[str, Any]:
+        """What a tensor is without the graph around it."""
+        return {name: held for name, held in vars(self).items() if name not in _LINKS}
+
+    @classmethod
+    def restored(cls, attributes: dict[str, Any]) -> Value:
+        """A tensor of no graph with the given attributes."""
+        value = cls.__new__(cls)
+        vars(value).update(attributes)
+        value.graph, value.producer, value.users = None, None, []
+        return value
 
     @property
     def shape(self) -> Shape:
@@ -159,6 +200,10 @@ class Value:
         if self.graph is not None:
             self.graph.outputs = [other if v is self else v for v in self.graph.outputs]
             self.graph.rename_in_signatures(self, other)
+
+
+def _value_of(graph: Graph, number: int) -> Value:
+    return graph.values[number]
 
 
 def element_count(shape: tuple[int, ...]) -> int:
