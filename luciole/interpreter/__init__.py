@@ -1,9 +1,18 @@
 """Run models: plans, memory, observers and the interpreter that people call."""
 
-from luciole.interpreter.errors import InputError
+from luciole.interpreter.errors import BusyError, InputError, NotPickledError
 from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.observe import ActivationSaver, Observer
 from luciole.interpreter.plan import Plan
 from luciole.kernels.registry import ExecutionError
 
-__all__ = ["ActivationSaver", "ExecutionError", "InputError", "Interpreter", "Observer", "Plan"]
+__all__ = [
+    "ActivationSaver",
+    "BusyError",
+    "ExecutionError",
+    "InputError",
+    "Interpreter",
+    "NotPickledError",
+    "Observer",
+    "Plan",
+]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.kernels.jit import threads as shared
-from luciole.kernels.jit.threads import Loops, loops
+from luciole.interpreter import forks
+from luciole.interpreter.errors import InputError
+from luciole.kernels.jit.threads import Loops, loops, new_state
 
 Integers = NDArray[np.int64]
 
@@ -19,46 +22,50 @@ class Crew:
     between runs, then sleep.
 
     When another program takes a core that a thread spins on, a run can take milliseconds longer.
+    They begin anew in a process that was forked. Raises InputError where the system has no room for
+    as many.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._loops = loops()
-        self._state = shared.new_state(threads)
-        self._wake = [threading.Event() for _ in range(threads - 1)]
-        others = [
-            threading.Thread(target=_work, args=(self._loops, self._state, i + 1, e), daemon=True)
-            for i, e in enumerate(self._wake)
-        ]
-        for other in others:
-            other.start()
-        self.close = weakref.finalize(self, _stop, self._state, self._wake, others)
+        self._start()
+        forks.tell(self)
 
-    def run(self, table: Integers) -> None:
-        """Run a table of steps, see ``luciole.kernels.jit.threads``."""
-        state = self._state.ctypes.data
-        if self._loops.begin(state, table.ctypes.data, len(table)):
-            for event in self._wake:
-                event.set()
-        self._loops.lead(state)
+    def _start(self) -> None:
+        """Start the others."""
+        state, others = new_state(self.threads), list[threading.Thread]()
+        self._address: int | None = state.ctypes.data
+        self.close = weakref.finalize(self, _stop, self._loops, state, others)
+        for number in range(1, self.threads):
+            follow = partial(self._loops.follow, self._address, number)
+            others.append(threading.Thread(target=follow, daemon=True))
+            try:
+                others[-1].start()
+            except RuntimeError as error:
+                others.pop()
+                self.close()
+                raise InputError(
+                    f"num_threads is {self.threads}, the system starts {number}: {error}"
+                ) from None
+
+    def runner(self, table: Integers) -> Callable[[], object]:
+        """What runs a table of steps, see ``luciole.kernels.jit.threads``."""
+        met = int(np.flatnonzero(table[:, 0])[-1]) + 1
+        return partial(self._run, table, (table.ctypes.data, len(table), met))
+
+    def _run(self, table: Integers, round_: tuple[int, int, int]) -> None:
+        if self._address is None:
+            self._start()
+        self._loops.lead(self._address, *round_)
+
+    def after_fork(self) -> None:
+        """Forget threads that do not go on in this process."""
+        self.close.detach()
+        self._address = None
 
 
-def _work(run: Loops, state: Integers, thread: int, wake: threading.Event) -> None:
-    seen, at = 0, state.ctypes.data
-    while True:
-        seen = run.follow(at, thread, seen)
-        if seen < 0:
-            return
-        wake.clear()
-        if run.lie_down(at, seen) == 0:
-            wake.wait()
-        run.get_up(at)
-
-
-def _stop(state: Integers, wake: list[threading.Event], others: list[threading.Thread]) -> None:
-    state[shared.STOP] = 1
-    state[shared.ROUND] += 1
-    for event in wake:
-        event.set()
+def _stop(run: Loops, state: Integers, others: list[threading.Thread]) -> None:
+    run.end(state.ctypes.data)
     for other in others:
         other.join()

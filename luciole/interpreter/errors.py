@@ -5,3 +5,11 @@ from luciole.ir import LucioleError
 
 class InputError(LucioleError, ValueError):
     """A tensor was given something that does not fit it."""
+
+
+class BusyError(LucioleError, RuntimeError):
+    """An interpreter is asked for something while it runs."""
+
+
+class NotPickledError(LucioleError, TypeError):
+    """Something belongs to this process alone."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from copy import copy
-from typing import Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypedDict
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
 from luciole.interpreter.crew import Crew
-from luciole.interpreter.errors import InputError
+from luciole.interpreter.errors import InputError, NotPickledError
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT, Plan
 from luciole.interpreter.signature_runner import SignatureRunner
+from luciole.interpreter.turn import Turn
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.calls import reachable
 from luciole.ir.dtypes import NUMPY
@@ -56,6 +56,10 @@ class Interpreter:
 
     Signatures of other graphs of the model run with the same variables.
 
+    An interpreter runs for one caller at a time, whichever thread it is called from: another call
+    meanwhile is refused with a BusyError. Interpreters of one model know nothing of each other. See
+    docs/safety.md.
+
     Raises UnsupportedError, listing what is missing, when the model holds operators without a
     kernel, and MemoryLimitError when it asks for more than ``memory_limit`` bytes.
     """
@@ -77,6 +81,7 @@ class Interpreter:
         self._keep_always = keep_tensors
         self._crew = Crew(num_threads) if num_threads > 1 else None
         self._caller = Caller(loop_limit)
+        self._turn = Turn()
         self._begin(model.graph if graph is None else graph)
 
     def _begin(self, graph: Graph) -> None:
@@ -90,6 +95,13 @@ class Interpreter:
         self._plan: Plan | None = None
         self._places: dict[int, Array] = {}
         self._observers: list[Observer] = []
+
+    def __reduce__(self) -> NoReturn:
+        """Raise NotPickledError."""
+        raise NotPickledError(
+            "an interpreter can be neither pickled nor copied: pickle its model, and make another "
+            "interpreter of that"
+        )
 
     # ---------------------------------------------------------------------- observing
     def attach_observer(self, observer: Observer) -> None:
@@ -107,6 +119,11 @@ class Interpreter:
     # ------------------------------------------------------------------- LiteRT's calls
     def allocate_tensors(self) -> None:
         """Settle shapes, choose kernels and take memory. Needed once, and again after a resize."""
+        if self._plan is None:
+            with self._turn:
+                self._allocate()
+
+    def _allocate(self) -> None:
         if self._plan is None:
             plan = Plan(
                 self.graph, self._shapes, self._memory_limit, self._keep, self._crew, self._caller
@@ -136,6 +153,10 @@ class Interpreter:
         """Give an input another shape; ``strict`` allows it only for extents that the model leaves
         open.
         """
+        with self._turn:
+            self._resize(input_index, tensor_size, strict)
+
+    def _resize(self, input_index: int, tensor_size: Any, strict: bool) -> None:
         value = self._value(input_index)
         shape = tuple(int(n) for n in tensor_size)
         if value not in self._shapes:
@@ -153,6 +174,11 @@ class Interpreter:
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copy an array into a tensor. Raises InputError when type or shape differ."""
+        if self._turn.taken:
+            self._turn.check_inside()
+        self._set(tensor_index, value)
+
+    def _set(self, tensor_index: int, value: Any) -> None:
         place = self._places.get(tensor_index)
         array = np.asarray(value)
         if place is None or array.dtype != place.dtype or array.shape != place.shape:
@@ -190,21 +216,41 @@ class Interpreter:
         return target
 
     def invoke(self) -> None:
-        """Run the model on what the inputs hold."""
-        plan = self._plan
-        if plan is None or self._observers:
-            self.plan.run_observed(self._observers)
+        """Run the model on what the inputs hold. Raises BusyError while it runs already."""
+        turn = self._turn
+        if turn.taken:
+            raise turn.refusal()
+        turn.taken = True  # in all 20 ns, where ``with turn`` takes 250
+        try:
+            plan = self._plan
+            if plan is None or self._observers:
+                self._run()
+            else:
+                plan.run()
+                self._ran = True
+        finally:
+            turn.taken = False
+
+    def _run(self) -> None:
+        """Run the model for who has the turn."""
+        if self._observers:
+            with self._turn.watched():
+                self.plan.run_observed(tuple(self._observers))
         else:
-            plan.run()
+            self.plan.run()
         self._ran = True
 
     def get_tensor(self, tensor_index: int) -> Array:
         """A copy of any tensor's contents."""
+        if self._turn.taken:
+            self._turn.check_inside()
         place = self._places.get(tensor_index)
         return (self._array(self._value(tensor_index)) if place is None else place).copy()
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
-        """A function that gives a view of a tensor's contents, without a copy."""
+        """A function that gives a view of a tensor's contents, without a copy. Views show what runs
+        write, also those of other threads.
+        """
         value = self._value(tensor_index)
         return lambda: self._array(value)
 
@@ -225,6 +271,8 @@ class Interpreter:
 
         What ASSIGN_VARIABLE has written stays, as in LiteRT.
         """
+        if self._turn.taken:
+            self._turn.check_inside()
         self.plan.reset_variables()
         self._caller.reset_variables()
 
@@ -255,7 +303,8 @@ class Interpreter:
         if graph is self.graph:
             return self
         if graph not in self._siblings:
-            sibling = copy(self)  # with the same variables, threads and limits
+            sibling = object.__new__(type(self))
+            vars(sibling).update(vars(self))  # the same variables, threads, limits and turn
             sibling._begin(graph)
             self._siblings[graph] = sibling
         return self._siblings[graph]
@@ -265,8 +314,24 @@ class Interpreter:
         """Run the model on arrays by input name (one array alone for a model with one input).
 
         Inputs are resized where their shapes differ from the last run. Returns the outputs by name.
-        Raises InputError for names, types or shapes that the model does not take.
+        Raises InputError for names, types or shapes that the model does not take, and BusyError
+        while it runs already.
         """
+        outputs = self.graph.outputs
+        found = self.computed(inputs, outputs)
+        return {v.name: array for v, array in zip(outputs, found, strict=True)}
+
+    def computed(self, inputs: Mapping[str, Any] | Any, wanted: Sequence[Value]) -> list[Array]:
+        """Run the model as ``run`` does; gives copies of the tensors that are ``wanted``."""
+        with self._turn:
+            self._take(inputs)
+            self._run()
+            if any(self.plan.is_overwritten(value) for value in wanted):
+                self._keep_tensors()
+            return [self._array(value).copy() for value in wanted]
+
+    def _take(self, inputs: Mapping[str, Any] | Any) -> None:
+        """Let the inputs hold what is given."""
         given = inputs if isinstance(inputs, Mapping) else {self._only_input().name: inputs}
         names = {v.name: v for v in self.graph.inputs}
         if len(names) != len(self.graph.inputs):
@@ -276,12 +341,10 @@ class Interpreter:
         places = {v: i for i, v in enumerate(self.graph.values)}
         arrays = {value: np.asarray(given[name]) for name, value in names.items()}
         for value, array in arrays.items():
-            self.resize_tensor_input(places[value], array.shape)
-        self.allocate_tensors()
+            self._resize(places[value], array.shape, strict=False)
+        self._allocate()
         for value, array in arrays.items():
-            self.set_tensor(places[value], array)
-        self.invoke()
-        return {v.name: self._array(v).copy() for v in self.graph.outputs}
+            self._set(places[value], array)
 
     # ---------------------------------------------------------------------- privately
     def _only_input(self) -> Value:
@@ -299,17 +362,26 @@ class Interpreter:
 
     def _array(self, value: Value) -> Array:
         if self.plan.is_overwritten(value):
-            self._keep_tensors()
+            self._compute_again(value)
         array = self.plan.array(value)
         if array is None:
             raise InputError(f"tensor {value.name!r} has no contents: nothing computed it yet")
         return array
 
+    def _compute_again(self, value: Value) -> None:
+        if self._turn.taken:
+            raise InputError(
+                f"tensor {value.name!r} makes room for others during a run: read it afterwards, "
+                "or give keep_tensors"
+            )
+        with self._turn:
+            self._keep_tensors()
+
     def _keep_tensors(self) -> None:
         """Take memory in which every tensor has a place of its own, and compute them again."""
         before, ran = self.plan, self._ran
         self._keep, self._plan = True, None
-        self.allocate_tensors()
+        self._allocate()
         plan = self.plan
         for value in self.graph.inputs:
             given, place = before.array(value), plan.array(value)

@@ -59,7 +59,7 @@ class Run:
         self.table = np.array(rows, np.int64)
         self.call: Callable[[], object] = jit.caller(self.table)
         if crew is not None and any(self._parts):
-            self.call = partial(crew.run, self._shared_table(threads))
+            self.call = crew.runner(self._shared_table(threads))
 
     def _shared_table(self, threads: int) -> NDArray[np.int64]:
         """As ``luciole.kernels.jit.threads`` has it: all meet before and after a shared step."""

@@ -25,11 +25,10 @@ class SignatureRunner:
             raise InputError(
                 f"{self._signature.key} takes {sorted(names)}, given were {sorted(arguments)}"
             )
-        self._interpreter.run({names[name].name: array for name, array in arguments.items()})
-        return {
-            name: self._interpreter.get_tensor(self._index(value))
-            for name, value in self._signature.outputs
-        }
+        given = {names[name].name: array for name, array in arguments.items()}
+        outputs = self._signature.outputs
+        found = self._interpreter.computed(given, [value for _, value in outputs])
+        return {name: array for (name, _), array in zip(outputs, found, strict=True)}
 
     def get_input_details(self) -> dict[str, TensorDetails]:
         """LiteRT's dictionaries of the arguments, by name."""

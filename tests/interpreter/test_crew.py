@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,3 +94,30 @@ def test_shares_cover_the_work_once(count: int, threads: int, least: int) -> Non
 def test_the_interpreter_refuses_no_threads() -> None:
     with pytest.raises(InputError, match="num_threads is 0, it must be 1 or more"):
         Interpreter(network(), num_threads=0)
+
+
+NO_ROOM = """
+import resource, threading
+from luciole.interpreter.crew import Crew
+Crew(2).close()
+with open("/proc/self/statm") as file:
+    taken = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + (200 << 20),) * 2)
+threading.stack_size(64 << 20)
+try:
+    Crew(50)
+except Exception as error:
+    print(type(error).__name__, error)
+print(threading.active_count())
+"""
+
+
+def test_the_interpreter_refuses_threads_that_the_system_does_not_start() -> None:
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("needs Linux's /proc")
+    command = [sys.executable, "-c", NO_ROOM]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    refusal, left = done.stdout.splitlines()
+    found = r"InputError num_threads is 50, the system starts [1-4]?[0-9]: can't start new thread"
+    assert re.fullmatch(found, refusal), refusal
+    assert left == "1"

@@ -4,10 +4,14 @@ A table has one row per step: whether all threads meet after it, then (kernel, r
 thread, 0 where a thread has nothing to do. ``state`` is a block of int64 numbers, each alone in its
 cache line: the number of the present round, arrivals at meetings so far, threads asleep, and what
 the round is about.
+
+A round is one call, and what a thread does in its life is one too: Python is not needed to wake
+others, and no interrupt comes between the beginning of a round and its end.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,14 +30,35 @@ Integers = NDArray[np.int64]
 LINE = 8
 """Numbers in a cache line of 64 bytes."""
 
-ROUND, ARRIVED, ASLEEP, BEFORE, TABLE, ROWS, THREADS, STOP, YIELD = range(0, 9 * LINE, LINE)
-"""Where the state's numbers stand; ``BEFORE`` is what ``ARRIVED`` was when the round began."""
+ROUND, ARRIVED, ASLEEP, BEFORE, TABLE, MET, THREADS, STOP = range(0, 8 * LINE, LINE)
+"""Where the state's numbers stand: ``BEFORE`` is what ``ARRIVED`` was when the round began, ``MET``
+how many rows there are up to the last meeting. Behind it only the first thread is at work, and the
+table may go when it has come to the end.
+"""
+
+FUNCTIONS = 8 * LINE
+"""Where the addresses of the C library's functions begin."""
+
+YIELD, LOCK, UNLOCK, WAIT, WAKE = range(FUNCTIONS, FUNCTIONS + 5)
+MUTEX, CONDITION = 10 * LINE, 12 * LINE
+"""Where threads sleep: 128 bytes for each object, more than any system's takes."""
+
+SIZE = 14 * LINE
 
 POLITE = 1_000
 """Looks, while waiting for others, after which each leaves the core to whom it may concern."""
 
 PATIENCE = 100_000
 """Looks at the round's number, about a nanosecond each, before a thread goes to sleep."""
+
+_C_FUNCTIONS = (
+    "sched_yield",
+    "pthread_mutex_lock",
+    "pthread_mutex_unlock",
+    "pthread_cond_wait",
+    "pthread_cond_broadcast",
+)
+"""In the order of their addresses."""
 
 
 @intrinsic
@@ -58,15 +83,17 @@ def atomic_add(typing_context: Any, address: Any, number: Any) -> Any:
 
 
 @intrinsic
-def _call_nothing(typing_context: Any, address: Any) -> Any:
-    """Call the function at an address without arguments."""
+def _call_c(typing_context: Any, function: Any, first: Any, second: Any) -> Any:
+    """Call a function of the C library; one that takes fewer arguments does not look at the
+    others.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function = ir.FunctionType(ir.IntType(32), [])
-        builder.call(builder.inttoptr(args[0], function.as_pointer()), [])
+        kind = ir.FunctionType(ir.IntType(32), [I64, I64])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
         return context.get_dummy_value()
 
-    return types.void(types.int64), generate
+    return types.void(types.int64, types.int64, types.int64), generate
 
 
 @inline
@@ -75,14 +102,14 @@ def _wait(place: Any, wanted: Any, leave_core: Any) -> Any:
     while atomic_load(place) < wanted:
         looks += 1
         if looks > POLITE:
-            _call_nothing(leave_core)
+            _call_c(leave_core, 0, 0)
 
 
 @merged
-def _take_part(state: Any, thread: Any) -> Any:
+def _take_part(state: Any, thread: Any, rows: Any) -> Any:
     row, threads = number(state + 8 * TABLE), number(state + 8 * THREADS)
     arrived = number(state + 8 * BEFORE)
-    for _ in range(number(state + 8 * ROWS)):
+    for _ in range(rows):
         share = row + 8 + 16 * thread
         if number(share):
             call(number(share), number(share + 8))
@@ -93,48 +120,66 @@ def _take_part(state: Any, thread: Any) -> Any:
         row += 8 + 16 * threads
 
 
-def _begin(state: Any, table: Any, rows: Any) -> Any:
-    set_number(state + 8 * TABLE, table)
-    set_number(state + 8 * ROWS, rows)
-    set_number(state + 8 * BEFORE, atomic_load(state + 8 * ARRIVED))
+@inline
+def _begin(state: Any) -> Any:
+    """Begin a round, and wake who sleeps."""
     atomic_add(state + 8 * ROUND, 1)
-    return atomic_load(state + 8 * ASLEEP)
+    if atomic_load(state + 8 * ASLEEP):
+        _call_c(number(state + 8 * LOCK), state + 8 * MUTEX, 0)
+        _call_c(number(state + 8 * WAKE), state + 8 * CONDITION, 0)
+        _call_c(number(state + 8 * UNLOCK), state + 8 * MUTEX, 0)
 
 
-def _lead(state: Any) -> Any:
-    _take_part(state, 0)
+@inline
+def _sleep(state: Any, seen: Any) -> Any:
+    """Wait for a round after the one ``seen`` without taking a core."""
+    atomic_add(state + 8 * ASLEEP, 1)
+    _call_c(number(state + 8 * LOCK), state + 8 * MUTEX, 0)
+    while atomic_load(state + 8 * ROUND) == seen:
+        _call_c(number(state + 8 * WAIT), state + 8 * CONDITION, state + 8 * MUTEX)
+    _call_c(number(state + 8 * UNLOCK), state + 8 * MUTEX, 0)
+    atomic_add(state + 8 * ASLEEP, -1)
+
+
+def _lead(state: Any, table: Any, rows: Any, met: Any) -> Any:
+    set_number(state + 8 * TABLE, table)
+    set_number(state + 8 * MET, met)
+    set_number(state + 8 * BEFORE, atomic_load(state + 8 * ARRIVED))
+    _begin(state)
+    _take_part(state, 0, rows)
     return 0
 
 
-def _follow(state: Any, thread: Any, seen: Any) -> Any:
-    looks = 0
-    while looks < PATIENCE:
-        now = atomic_load(state + 8 * ROUND)
-        if now == seen:
+def _follow(state: Any, thread: Any) -> Any:
+    seen = 0
+    while True:
+        looks = 0
+        while atomic_load(state + 8 * ROUND) == seen and looks < PATIENCE:
             looks += 1
-            continue
+        if looks == PATIENCE:
+            _sleep(state, seen)
+        seen += 1  # none is left out: all rounds have a meeting, and the next one begins behind it
         if number(state + 8 * STOP):
-            return -1
-        _take_part(state, thread)
-        seen, looks = now, 0
-    return seen
+            return 0
+        _take_part(state, thread, number(state + 8 * MET))
 
 
-def _lie_down(state: Any, seen: Any) -> Any:
-    atomic_add(state + 8 * ASLEEP, 1)
-    return seen - atomic_load(state + 8 * ROUND)
-
-
-def _get_up(state: Any) -> Any:
-    return atomic_add(state + 8 * ASLEEP, -1)
+def _end(state: Any) -> Any:
+    set_number(state + 8 * STOP, 1)
+    _begin(state)
+    return 0
 
 
 def new_state(threads: int) -> Integers:
     """The state of a crew."""
-    block = np.zeros(10 * LINE, np.int64)
+    block = np.zeros(SIZE + LINE, np.int64)
     start = -block.ctypes.data % 64 // 8
-    state = block[start : start + 9 * LINE]
-    state[THREADS], state[YIELD] = threads, in_c_library("sched_yield")
+    state = block[start : start + SIZE]
+    state[THREADS] = threads
+    state[YIELD : WAKE + 1] = [in_c_library(name) for name in _C_FUNCTIONS]
+    for name, place in (("pthread_mutex_init", MUTEX), ("pthread_cond_init", CONDITION)):
+        init = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        init(in_c_library(name))(state[place:].ctypes.data, None)
     return state
 
 
@@ -142,26 +187,15 @@ def new_state(threads: int) -> Integers:
 class Loops:
     """The compiled loops; all take the address of the state first."""
 
-    begin: Callable[..., int]
-    """(state, table, rows): start a round; gives the number of threads that must be woken."""
     lead: Callable[..., int]
-    """(state): do the first thread's share, and wait for the others where they meet."""
+    """(state, table, rows, rows up to the last meeting): do a round, with all others."""
     follow: Callable[..., int]
-    """(state, thread, seen): take part in rounds until none comes for a while; gives the last one's
-    number, or -1 when told to stop."""
-    lie_down: Callable[..., int]
-    """(state, seen): count as asleep; gives 0 if there still is no new round."""
-    get_up: Callable[..., int]
-    """(state): count as awake again."""
+    """(state, thread): take part in rounds, until told to stop."""
+    end: Callable[..., int]
+    """(state): tell all others to stop."""
 
 
 @functools.cache
 def loops() -> Loops:
     """Compile the loops, or read them from the cache."""
-    return Loops(
-        compiled(_begin, 3),
-        compiled(_lead, 1),
-        compiled(_follow, 3),
-        compiled(_lie_down, 2),
-        compiled(_get_up, 1),
-    )
+    return Loops(compiled(_lead, 4), compiled(_follow, 2), compiled(_end, 1))

@@ -1,0 +1,325 @@
+"""Who may share an interpreter: nobody while it runs; models may be shared by anybody."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.interpreter import BusyError, InputError, Interpreter, NotPickledError, Observer
+from luciole.ir import (
+    Array,
+    Graph,
+    LucioleError,
+    Model,
+    Op,
+    Signature,
+    TensorType,
+    UnknownOp,
+    Value,
+)
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.elementwise_unary import Abs, Exp
+from luciole.kernels import custom
+from luciole.schema.enums import BuiltinOperator
+
+SIZE = 200_000
+"""Elements that two threads share, and that take long enough for others to run meanwhile."""
+IN_USE = "the interpreter is running already, in another thread or around this call: each thread, "
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is gone after it."""
+    monkeypatch.setattr(custom, "FUNCTIONS", {})
+
+
+def behind(graph: Graph, x: Value, code: str, name: str) -> Value:
+    """The result of a CUSTOM operator."""
+    op = UnknownOp(int(BuiltinOperator.CUSTOM), [x], custom_code=code)
+    result = graph.add_value(Value(name, TensorType.FLOAT32, x.shape))
+    graph.append(op, results=[result])
+    return result
+
+
+def model_with(code: str) -> Model:
+    """y = |f(|x|)| of four elements, f being a CUSTOM operator, and a second graph z = x + x."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    first = graph.append(Abs(graph.add_input("x", (4,))), "first").output
+    graph.append(Abs(behind(graph, first, code, "middle")), "y")
+    graph.outputs = [graph.values[-1]]
+    other = model.add_graph(Graph("other"))
+    x = other.add_input("x", (4,))
+    other.append(Add(x, x), "z")
+    other.outputs = [other.values[-1]]
+    for key, of in (("main", graph), ("other", other)):
+        ends = [("x", of.inputs[0])], [("y", of.outputs[0])]
+        model.signatures.append(Signature(key, of, *ends))
+    return model
+
+
+class Held:
+    """An interpreter that runs in another thread and waits inside a CUSTOM operator."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.begun, self.released = threading.Event(), threading.Event()
+        luciole.custom_operator("Hold")(self._hold)
+        self.interpreter = Interpreter(model_with("Hold"), **settings)
+        self.other = self.interpreter.get_signature_runner("other")
+        self.other(x=np.zeros(4, np.float32))
+        self.interpreter.allocate_tensors()
+        self.interpreter.set_tensor(0, np.array([1, -2, 3, -4], np.float32))
+        self.thread = threading.Thread(target=self.interpreter.invoke)
+        self.thread.start()
+        self.begun.wait()
+
+    def _hold(self, x: Array) -> Array:
+        self.begun.set()
+        self.released.wait()
+        return x + 1
+
+    def release(self) -> list[float]:
+        """Let it end; gives the result."""
+        self.released.set()
+        self.thread.join()
+        found: list[float] = self.interpreter.get_tensor(3).tolist()
+        return found
+
+
+@pytest.fixture(params=[1, 2])
+def held(request: pytest.FixtureRequest) -> Iterator[Held]:
+    made = Held(num_threads=request.param)
+    yield made
+    made.release()
+
+
+CALLS: dict[str, Callable[[Held], object]] = {
+    "invoke": lambda h: h.interpreter.invoke(),
+    "run": lambda h: h.interpreter.run(np.zeros(4, np.float32)),
+    "set_tensor": lambda h: h.interpreter.set_tensor(0, np.zeros(4, np.float32)),
+    "get_tensor": lambda h: h.interpreter.get_tensor(3),
+    "get_tensor of one between": lambda h: h.interpreter.get_tensor(1),
+    "resize": lambda h: h.interpreter.resize_tensor_input(0, (5,)),
+    "reset": lambda h: h.interpreter.reset_all_variables(),
+    "reset before": lambda h: h.interpreter.reset_before_run(),
+    "signature": lambda h: h.interpreter.get_signature_runner("main")(x=np.zeros(4, np.float32)),
+    "other graph": lambda h: h.other(x=np.zeros(4, np.float32)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_interpreter_refuses_other_threads_while_it_runs(held: Held, call: str) -> None:
+    with pytest.raises(BusyError, match=f"^{IN_USE}observer and custom operator needs one of"):
+        CALLS[call](held)
+    held.interpreter.allocate_tensors()  # nothing is to be done
+    assert held.release() == [2, 3, 4, 5]
+    CALLS[call](held)
+
+
+def test_the_end_of_a_run_that_failed_is_an_end() -> None:
+    @luciole.custom_operator("Fail")
+    def fail(x: Array) -> Array:
+        raise ValueError("no")
+
+    interpreter = Interpreter(model_with("Fail"))
+    for _ in range(2):
+        with pytest.raises(LucioleError, match="raised ValueError: no"):
+            interpreter.run(np.zeros(4, np.float32))
+        with pytest.raises(LucioleError, match="raised ValueError: no"):
+            interpreter.invoke()
+
+
+def test_a_custom_operator_s_function_is_refused_the_interpreter_it_runs_in() -> None:
+    @luciole.custom_operator("Again")
+    def again(x: Array) -> Array:
+        interpreter.invoke()
+        return x
+
+    interpreter = Interpreter(model_with("Again"))
+    with pytest.raises(LucioleError, match=f"raised BusyError: {IN_USE}"):
+        interpreter.run(np.zeros(4, np.float32))
+
+
+class Meddler(Observer):
+    """Calls something while it watches."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._call = call
+        self.found: list[object] = []
+
+    def after_operator(self, op: Op) -> None:
+        self.found.append(self._call())
+
+
+def exponentials(count: int = 3, size: int = 8) -> Model:
+    """exp(exp(...x)): later ones take the memory of earlier ones."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    value = graph.add_input("x", (size,))
+    for number in range(count):
+        value = graph.append(Exp(value), f"y{number}").output
+    graph.outputs = [value]
+    return model
+
+
+def test_observers_may_read_and_write_but_not_run() -> None:
+    interpreter = Interpreter(exponentials(), keep_tensors=True)
+    x = np.zeros(8, np.float32)
+    reader = Meddler(lambda: interpreter.get_tensor(1).tolist())
+    interpreter.attach_observer(reader)
+    interpreter.attach_observer(Meddler(lambda: interpreter.set_tensor(0, x + 1)))
+    interpreter.run(x)
+    assert reader.found == [[1.0] * 8] * 3
+    assert interpreter.get_tensor(0).tolist() == [1.0] * 8
+
+
+def test_observers_are_refused_another_run() -> None:
+    interpreter = Interpreter(exponentials())
+    x = np.zeros(8, np.float32)
+    calls = (interpreter.invoke, lambda: interpreter.run(x))
+    for watcher in map(Meddler, calls):
+        interpreter.attach_observer(watcher)
+        with pytest.raises(BusyError, match=IN_USE):
+            interpreter.run(x)
+        interpreter.detach_observer(watcher)
+    interpreter.run(x)
+
+
+def test_observers_are_refused_tensors_that_made_room() -> None:
+    interpreter = Interpreter(exponentials(5))
+    interpreter.attach_observer(Meddler(lambda: interpreter.get_tensor(1)))
+    wanted = "tensor 'y0' makes room for others during a run: read it afterwards, or give keep_"
+    with pytest.raises(InputError, match=wanted):
+        interpreter.run(np.zeros(8, np.float32))
+
+
+def test_an_observer_may_leave_while_it_watches() -> None:
+    interpreter = Interpreter(exponentials())
+    second = Meddler(lambda: None)
+    first = Meddler(lambda: interpreter.detach_observer(first) if len(first.found) == 1 else None)
+    interpreter.attach_observer(first)
+    interpreter.attach_observer(second)
+    interpreter.run(np.zeros(8, np.float32))
+    assert (len(first.found), len(second.found)) == (3, 3)
+
+
+def test_every_thread_sees_its_own_results_or_a_refusal() -> None:
+    interpreter = Interpreter(exponentials(1, SIZE), num_threads=2)
+    wrong: list[str] = []
+    done = [0, 0]
+
+    def work(number: int) -> None:
+        x = np.full(SIZE, number, np.float32)
+        wanted = np.exp(np.float32(number))
+        while done[number] < 30:
+            try:
+                found = interpreter.run(x)["y0"]
+            except BusyError:
+                continue
+            done[number] += 1
+            if not np.allclose(found, wanted, rtol=1e-6):
+                wrong.append(f"{number}: {np.unique(found)}")
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        in_threads(work)
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []
+
+
+def in_threads(work: Callable[[int], None]) -> None:
+    """Run something with 0 and 1 at once, and raise what it raises."""
+    errors: list[BaseException] = []
+
+    def guarded(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:  # for the thread that waits
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for error in errors:
+        raise error
+
+
+def test_threads_may_share_a_model(tmp_path: Any) -> None:
+    """Each makes an interpreter of its own, in a process that has compiled nothing yet."""
+    program = (
+        "import threading, numpy as np, luciole\n"
+        "from tests.interpreter.test_sharing import exponentials, in_threads\n"
+        "model = exponentials(3)\n"
+        "def work(number):\n"
+        "    for _ in range(5):\n"
+        "        x = np.full(8, -number, np.float32)\n"
+        "        found = luciole.Interpreter(model, num_threads=2).run(x)['y2']\n"
+        "        np.testing.assert_allclose(found, np.exp(np.exp(np.exp(x))), rtol=1e-5)\n"
+        "in_threads(work)\n"
+    )
+    environment = {"LUCIOLE_CACHE": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": "."}
+    command = [sys.executable, "-c", program]
+    subprocess.run(command, env=environment, check=True, timeout=300)
+
+
+def test_an_interpreter_may_be_handed_over() -> None:
+    interpreter = Interpreter(exponentials(1, SIZE), num_threads=2)
+    x = np.zeros(SIZE, np.float32)
+    interpreter.run(x)
+    found: list[Array] = []
+    thread = threading.Thread(target=lambda: found.append(interpreter.run(x)["y0"]))
+    thread.start()
+    thread.join()
+    assert found[0].tolist() == [1.0] * SIZE
+
+
+INTERRUPTED = """
+import signal, sys, numpy as np
+from tests.interpreter.test_sharing import SIZE, exponentials
+from luciole.interpreter import Interpreter
+class Interrupt(Exception): pass
+def interrupt(*_): raise Interrupt
+interpreter = Interpreter(exponentials(2, SIZE // 20), num_threads=int(sys.argv[1]))
+x = np.zeros(SIZE // 20, np.float32)
+wanted = interpreter.run(x)["y1"].tolist()
+signal.signal(signal.SIGALRM, interrupt)
+caught = 0
+while caught < 300:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-4 * (1 + caught % 7))
+        while True:
+            interpreter.invoke()
+    except Interrupt:
+        caught += 1
+assert interpreter.run(x)["y1"].tolist() == wanted
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interrupts_leave_an_interpreter_that_runs(threads: int) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, str(threads)]
+    subprocess.run(command, check=True, timeout=300)
+
+
+def test_an_interpreter_refuses_to_be_pickled_or_copied() -> None:
+    interpreter = Interpreter(model_with("Nobody"), graph=None)
+    runner = interpreter.get_signature_runner("other")
+    for whom in (interpreter, runner):
+        for way in (pickle.dumps, copy.copy, copy.deepcopy):
+            if way is copy.copy and whom is runner:
+                continue  # the same interpreter under another name
+            with pytest.raises(NotPickledError, match="neither pickled nor copied: pickle its mo"):
+                way(whom)
