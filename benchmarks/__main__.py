@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.networks import NETWORKS
-from luciole.exporters.files import write_file
+from luciole.files import write_file
 from luciole.ir import LucioleError
 from luciole.tools.command import UsageError
 from luciole.tools.console import say, to_json

@@ -25,7 +25,7 @@ from statistics import median
 from benchmarks.accuracy_table import markdown
 from benchmarks.machine import machine
 from luciole.exporters import save
-from luciole.exporters.files import write_file
+from luciole.files import write_file
 from luciole.ir import Graph, Model
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.tools.bench.compare import contenders

@@ -20,7 +20,7 @@ from benchmarks.accuracy_table import figure_type, markdown
 from benchmarks.machine import machine
 from benchmarks.tflite_models import FORMS, convert, dense_network
 from luciole.exporters import save
-from luciole.exporters.files import write_file
+from luciole.files import write_file
 from luciole.tools.bench.compare import contenders
 from luciole.tools.bench.inputs import random_inputs
 from luciole.tools.bench.ours import Luciole

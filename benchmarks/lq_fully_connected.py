@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks import limits
 from benchmarks.machine import machine
 from benchmarks.tflite_models import FORMS, convert, dense_network
-from luciole.exporters.files import write_file
+from luciole.files import write_file
 from luciole.interpreter import Interpreter
 from luciole.ir import Array
 from luciole.tools.console import to_json

@@ -230,7 +230,8 @@ def test_a_deep_copy_shares_the_bytes_of_constants() -> None:
     model = from_bytes(to_bytes(network()))
     buffers = [value_named(m, "fc1/weights").buffer for m in (model, copy.deepcopy(model))]
     assert buffers[0] is not buffers[1]
-    assert np.shares_memory(*[b.data for b in buffers if b is not None and b.data is not None])
+    first, second = (b.data for b in buffers if b is not None and b.data is not None)
+    assert np.shares_memory(first, second)
 
 
 def test_a_shallow_copy_is_a_clone() -> None:

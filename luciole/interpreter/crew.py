@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from luciole.interpreter import forks
 from luciole.interpreter.errors import InputError
+from luciole.interpreter.uncopied import Uncopied
 from luciole.kernels.jit.threads import Loops, loops, new_state
 
 Integers = NDArray[np.int64]
 
 
-class Crew:
+class Crew(Uncopied):
     """The caller's thread and ``threads - 1`` others, which spin between steps and for a moment
     between runs, then sleep.
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
 from luciole.interpreter.crew import Crew
-from luciole.interpreter.errors import InputError, NotPickledError
+from luciole.interpreter.errors import InputError
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT, Plan
 from luciole.interpreter.signature_runner import SignatureRunner
 from luciole.interpreter.turn import Turn
+from luciole.interpreter.uncopied import Uncopied
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.calls import reachable
 from luciole.ir.dtypes import NUMPY
@@ -43,7 +44,7 @@ class TensorDetails(TypedDict):
     sparsity_parameters: dict[str, Any]
 
 
-class Interpreter:
+class Interpreter(Uncopied):
     """Runs the main graph of a model, or another ``graph`` of it.
 
     Every tensor can be read after a run: when one is asked for that made room for others, the model
@@ -95,13 +96,6 @@ class Interpreter:
         self._plan: Plan | None = None
         self._places: dict[int, Array] = {}
         self._observers: list[Observer] = []
-
-    def __reduce__(self) -> NoReturn:
-        """Raise NotPickledError."""
-        raise NotPickledError(
-            "an interpreter can be neither pickled nor copied: pickle its model, and make another "
-            "interpreter of that"
-        )
 
     # ---------------------------------------------------------------------- observing
     def attach_observer(self, observer: Observer) -> None:

@@ -18,6 +18,7 @@ from luciole.interpreter.crew import Crew
 from luciole.interpreter.lifetimes import lifetimes, shared_places
 from luciole.interpreter.memory import MemoryLimitError, allocate
 from luciole.interpreter.observe import Observer
+from luciole.interpreter.uncopied import Uncopied
 from luciole.ir import Array, Buffer, Graph, GraphError, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable, remembered
 from luciole.ir.dtypes import array_bytes, pack
@@ -72,7 +73,7 @@ class Run:
         return table
 
 
-class Plan:
+class Plan(Uncopied):
     """A graph with settled input shapes, ready to run any number of times.
 
     The plan works on a copy of the graph and owns every array that its steps point into. Tensors

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from luciole.files import map_file
 from luciole.importers import files, import_model
 from luciole.importers.recipe import import_recipe, is_recipe
 from luciole.ir import Model
@@ -19,7 +20,7 @@ def read_model(path: str) -> tuple[Model, Dialect]:
     if path == "-":
         return _read_bytes(sys.stdin.buffer.read())
     model, _ = files.load_with_findings(path)
-    known = dialect_of(files.map_file(Path(path))) if files.is_flatbuffer(Path(path)) else None
+    known = dialect_of(map_file(Path(path))) if files.is_flatbuffer(Path(path)) else None
     return model, known or CIRCLE
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import luciole
 from luciole.interpreter import BusyError, InputError, Interpreter, NotPickledError, Observer
+from luciole.interpreter.signature_runner import SignatureRunner
 from luciole.ir import (
     Array,
     Graph,
@@ -315,11 +316,22 @@ def test_interrupts_leave_an_interpreter_that_runs(threads: int) -> None:
 
 
 def test_an_interpreter_refuses_to_be_pickled_or_copied() -> None:
-    interpreter = Interpreter(model_with("Nobody"), graph=None)
-    runner = interpreter.get_signature_runner("other")
-    for whom in (interpreter, runner):
-        for way in (pickle.dumps, copy.copy, copy.deepcopy):
-            if way is copy.copy and whom is runner:
-                continue  # the same interpreter under another name
-            with pytest.raises(NotPickledError, match="neither pickled nor copied: pickle its mo"):
-                way(whom)
+    interpreter = luciole.Interpreter(exponentials(), num_threads=2)
+    interpreter.allocate_tensors()
+    for what, ways in {
+        interpreter: (pickle.dumps, copy.copy, copy.deepcopy),
+        interpreter.plan: (pickle.dumps, copy.copy, copy.deepcopy),
+        runner(interpreter): (pickle.dumps, copy.deepcopy),
+    }.items():
+        for way in ways:
+            wanted = "(Interpreter|Plan) can be neither pickled nor copied: pickle the model, and"
+            with pytest.raises(NotPickledError, match=wanted):
+                way(what)
+
+
+def runner(interpreter: Interpreter) -> SignatureRunner:
+    """What calls an interpreter by names."""
+    graph = interpreter.graph
+    ends = [("x", graph.inputs[0])], [("y", graph.outputs[0])]
+    interpreter.model.signatures.append(Signature("serve", graph, *ends))
+    return interpreter.get_signature_runner("serve")
