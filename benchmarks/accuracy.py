@@ -29,6 +29,7 @@ from benchmarks.affine import quantize_affine
 from benchmarks.machine import machine
 from luciole.api import finetune, quantize
 from luciole.exporters import to_bytes
+from luciole.files import write_file
 from luciole.ir import Array, LucioleError, Model
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.passes.remove_dead import remove_dead
@@ -201,7 +202,7 @@ def run(arguments: argparse.Namespace) -> None:
         for row in measured(_subject(name, arguments), arguments):
             rows.append(row)
             content = {**settings, "rows": [asdict(r) for r in rows]}
-            arguments.output.write_text(to_json(content))
+            write_file(arguments.output, to_json(content))
             say(
                 f"{row.network} {row.method} {row.width or ''} seed {row.seed}: {row.score:.2f} %, "
                 f"{row.seconds:.1f} s"

@@ -21,6 +21,7 @@ import numpy as np
 
 from benchmarks.machine import machine
 from luciole.exporters import to_bytes
+from luciole.files import write_file
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.ops import activations, elementwise_binary, elementwise_unary, pool_2d, reduce
@@ -185,7 +186,7 @@ def main() -> None:
         print(f"{row['operator']} | {row['elements']} | {times} |", flush=True)
     print(f"\n{machine(PACKAGES)}")
     if options.json is not None:
-        options.json.write_text(json.dumps({"machine": machine(PACKAGES), "rows": rows}, indent=1))
+        write_file(options.json, json.dumps({"machine": machine(PACKAGES), "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

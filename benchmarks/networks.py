@@ -22,6 +22,7 @@ import numpy as np
 
 import luciole
 from benchmarks.machine import machine
+from luciole.files import write_file
 from luciole.interpreter import Interpreter, Plan
 from luciole.ir import Array, Model, Value
 from luciole.ir.dtypes import NUMPY
@@ -134,7 +135,7 @@ def main() -> None:
     print(f"\n{machine(PACKAGES)}")
     if arguments.json:
         found = {"machine": machine(PACKAGES), "networks": [asdict(row) for row in rows]}
-        arguments.json.write_text(json.dumps(found, indent=2) + "\n")
+        write_file(arguments.json, json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ from luciole.interpreter.errors import BusyError
 class Turn:
     """Whether one of the interpreters runs that share variables and threads.
 
-    ``taken`` is looked at and set without a call in between: that is where Python lets other
-    threads run and handles interrupts, so nothing comes between. A lock would take 90 ns.
+    ``taken`` is looked at and set without a call or a loop in between: there alone Python (since
+    3.11) lets other threads run and handles interrupts, so that nothing comes between. A lock would
+    take 90 ns.
     """
 
     def __init__(self) -> None:
