@@ -37,20 +37,21 @@ class Draft:
 @contextmanager
 def draft_for(place: Place) -> Iterator[Draft]:
     """An empty draft that is gone in the end, unless it was renamed."""
-    draft = _beside(place)
-    if draft is None:
+    made = _beside(place)
+    if made is None:
         with tempfile.TemporaryFile() as file:
             yield Draft(file)
         return
+    handle, path = made
     try:
-        with draft.file:
-            yield draft
+        with os.fdopen(handle, "w+b") as file:
+            yield Draft(file, path)
     finally:
-        with suppress(FileNotFoundError):
-            os.unlink(draft.path or "")
+        with suppress(FileNotFoundError):  # it was renamed
+            os.unlink(path)
 
 
-def _beside(place: Place) -> Draft | None:
+def _beside(place: Place) -> tuple[int, str] | None:
     """A draft beside a file, with its owner and permissions. None where something is written to,
     because it is no file or its folder takes no new one.
     """
@@ -59,16 +60,17 @@ def _beside(place: Place) -> Draft | None:
     _remove_left_behind(place.path)
     mode = 0o666 if place.before is None else stat.S_IMODE(place.before.st_mode) & 0o777
     try:
-        handle, path = _new_draft(place.path, mode)
+        made = _new_draft(place.path, mode)
     except OSError:
         if not place.is_writable:
             raise
         return None
     if place.before is not None:
         with suppress(OSError):  # only root gives files away
-            os.fchown(handle, place.before.st_uid, place.before.st_gid)
-        os.fchmod(handle, mode)
-    return Draft(os.fdopen(handle, "w+b"), path)
+            os.fchown(made[0], place.before.st_uid, place.before.st_gid)
+        with suppress(OSError):  # there are disks without permissions
+            os.fchmod(made[0], mode)
+    return made
 
 
 def _new_draft(place: Path, mode: int) -> tuple[int, str]:

@@ -83,8 +83,9 @@ def _renamed(draft: str, place: Place) -> bool:
 
 def _pour(draft: BinaryIO, place: Place) -> None:
     """Write a draft to what is no file."""
-    sys.stdout.flush()  # what was printed before comes before
     own = place.descriptor
+    if own is not None:
+        sys.stdout.flush()  # what was printed before comes before
     handle = os.open(place.path, os.O_WRONLY) if own is None else own
     draft.seek(0)
     with os.fdopen(handle, "wb", closefd=own is None) as stream:
@@ -109,7 +110,7 @@ def _write_over(draft: BinaryIO, place: Place) -> None:
 def _take_room(handle: int, size: int) -> None:
     """Let a file have room for as many bytes, or stay as long as it was."""
     before = os.fstat(handle).st_size
-    if size <= before:
+    if size <= before or not hasattr(os, "posix_fallocate"):
         return
     try:
         os.posix_fallocate(handle, before, size - before)
