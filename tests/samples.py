@@ -78,7 +78,7 @@ def _quantized(**details: Any) -> t.QuantizationParameters:
 
 def _sparse() -> t.SparsityParameters:
     return t.SparsityParameters(
-        traversal_order=ints(0, 1),
+        traversal_order=ints(0, 1, 2),
         block_map=ints(1),
         dim_metadata=[
             t.DimensionMetadata(dense_size=2),
@@ -87,6 +87,7 @@ def _sparse() -> t.SparsityParameters:
                 array_segments=t.Int32Vector(values=ints(0, 1, 2)),
                 array_indices=t.Uint8Vector(values=octets(1, 0)),
             ),
+            t.DimensionMetadata(dense_size=1),
         ],
     )
 

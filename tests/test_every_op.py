@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from flatbuffers import flexbuffers
 import luciole.ir.ops  # registers every operator class
 from luciole.exporters import to_bytes
 from luciole.importers import import_model
-from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, TensorType, Value
+from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, Shape, ShapeError, TensorType, Value
 from luciole.ir.errors import DefinitionError
 from luciole.ir.op import REQUIRED, Field, attr, dtype_of, like, operand, operands
 from luciole.ir.text import show
@@ -337,3 +338,29 @@ def test_a_definition_refuses_two_variadic_operands() -> None:
 def test_refused_definitions_leave_nothing_behind() -> None:
     assert not {"Bad", "Worse"} & {cls.__name__ for cls in [*OPS.values(), *CUSTOM_OPS.values()]}
     assert all(cls.__module__.startswith(luciole.ir.ops.__name__) for cls in OPS.values())
+
+
+class Careless(Op):
+    """An operator whose rules do not look at what they are given."""
+
+    input: Value = operand()
+
+    def verify(self, /) -> Iterator[str]:
+        yield "the first rule is broken"
+        yield str({}["axis"])
+
+    def infer_shape(self, /) -> Shape:
+        return (self.input.shape[7],)
+
+    def infer_dtype(self, /) -> TensorType:
+        return TensorType(int(self.input.name))
+
+
+def test_an_operator_refuses_what_its_rules_did_not_think_of() -> None:
+    op = Careless(Value("x", TensorType.FLOAT32, (1,)))
+    begin = "its rule does not take these operands"
+    with pytest.raises(ShapeError, match=rf"^Careless '': {begin} \(IndexError: tuple index"):
+        op.result_shapes()
+    with pytest.raises(ShapeError, match=rf"^Careless '': {begin} \(ValueError: invalid literal"):
+        op.result_dtypes()
+    assert list(op.broken_rules()) == ["the first rule is broken", f"{begin} (KeyError: 'axis')"]

@@ -206,6 +206,15 @@ def test_insertion_refuses_operands_of_another_graph() -> None:
     assert len(graph.ops) == 2
 
 
+def test_insertion_refuses_a_result_that_is_computed_already() -> None:
+    graph = Graph()
+    x = graph.add_input("x", (1,))
+    y = graph.append(Abs(x), "y").output
+    with pytest.raises(GraphError, match="Abs '': Abs 'y' computes 'y' already"):
+        graph.append(Abs(x), results=[y])
+    assert len(graph.ops) == 1
+
+
 def test_insertion_refuses_another_number_of_names() -> None:
     _, graph = chain()
     with pytest.raises(GraphError, match="NEG has 1 results, 2 names were given"):

@@ -43,6 +43,40 @@ def test_open_axes_keep_the_extents_of_the_file() -> None:
         assert value.shape == shape
 
 
+@pytest.mark.parametrize(
+    ("signature", "shape"),
+    [((-1, 7), (None, 4)), ((-9, -1), (None, None)), ((-1,), (5, 4)), ((5, 4, 3), (5, 4))],
+)
+def test_a_signature_that_contradicts_gives_no_extent(signature: Shape, shape: Shape) -> None:
+    value = Value("x", TensorType.FLOAT32, (5, 4))
+    value.shape_signature = tuple(n or 0 for n in signature)
+    assert value.shape == shape
+
+
+def test_contents_have_their_extents_whatever_the_signature_says() -> None:
+    graph = Graph()
+    constant, variable, empty, sparse, x = (
+        graph.add_value(Value(name, TensorType.INT8, (2, 3))) for name in "cvesx"
+    )
+    constant.buffer = x.buffer = Buffer(octets(*range(6)))
+    variable.is_variable, empty.dims, sparse.sparsity = True, (0, 3), SparsityParameters()
+    graph.inputs.append(x)
+    for value in graph.values:
+        value.shape_signature = (-1, -1)
+    assert [v.shape for v in graph.values] == [(2, 3), (2, 3), (0, 3), (2, 3), (None, None)]
+    assert [v.is_constant for v in graph.values] == [True, False, True, True, False]
+    assert [v.shape for v in graph.clone()[0].values] == [v.shape for v in graph.values]
+
+
+def test_a_signature_is_written_as_it_was_read() -> None:
+    model = Model()
+    graph = model.add_graph(Graph())
+    graph.outputs = [graph.add_constant("c", np.arange(4))]
+    graph.outputs[0].shape_signature = (-1,)
+    again = from_bytes(to_bytes(model)).graph.outputs[0]
+    assert (again.dims, again.shape_signature, again.shape) == ((4,), (-1,), (4,))
+
+
 def test_open_axes_survive_a_file() -> None:
     model = Model()
     graph = model.add_graph(Graph())

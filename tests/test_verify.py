@@ -18,17 +18,25 @@ from luciole.ir import verify as verify_module
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.control_flow import Call
 from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.split import Split
 from luciole.ir.ops.transpose import Transpose
+from luciole.ir.value import shape_text
 from luciole.ir.verify import Finding, Severity, verify
 from luciole.schema.dialect import CIRCLE
+from luciole.schema.enums import DimensionType
 from luciole.schema.reader import read
-from luciole.schema.tables import QuantizationParameters, SparsityParameters
+from luciole.schema.tables import (
+    DimensionMetadata,
+    Int32Vector,
+    QuantizationParameters,
+    SparsityParameters,
+)
 from luciole.schema.writer import write
-from tests.samples import floats, octets
+from tests.samples import floats, ints, octets
 
 
 def empty() -> tuple[Model, Graph, Value]:
@@ -104,8 +112,81 @@ def test_buffer_size__a_constant_of_the_wrong_length() -> None:
 def test_buffer_size__only_constants_may_be_sparse(variable: bool, codes: list[str]) -> None:
     model, graph, _ = sound()
     value = graph.add_constant("c", np.zeros(3, np.float32))
-    value.shape, value.sparsity, value.is_variable = (4,), SparsityParameters(), variable
+    value.shape, value.sparsity, value.is_variable = (4,), three_of_four(), variable
     assert [f.code for f in verify(model)] == codes
+
+
+def three_of_four() -> SparsityParameters:
+    """What a vector of 4 with 3 elements in the file says."""
+    dimension = DimensionMetadata(
+        format=DimensionType.SPARSE_CSR,
+        array_segments=Int32Vector(values=ints(0, 3)),
+        array_indices=Int32Vector(values=ints(0, 2, 3)),
+    )
+    return SparsityParameters(traversal_order=ints(0), block_map=ints(), dim_metadata=[dimension])
+
+
+@pytest.mark.parametrize(
+    ("shape", "sentence"),
+    [
+        ((5,), None),
+        ((3,), "an index of axis 0 is none of 0 to 2"),
+        ((), "a tensor without axes has no zeros to leave out"),
+        ((2, 2), "traversal_order is [0], with 1 dimensions of 2"),
+    ],
+)
+def test_sparsity__elements_that_do_not_make_up_the_tensor(
+    shape: tuple[int, ...], sentence: str | None
+) -> None:
+    model, graph, _ = sound()
+    value = graph.add_constant("c", np.zeros(3, np.float32))
+    value.shape, value.sparsity = shape, three_of_four()
+    path = "subgraphs[0].tensors[2] 'c'"
+    wanted = [] if sentence is None else [("SPARSITY", path, sentence)]
+    assert [(f.code, f.path, f.sentence) for f in verify(model)] == wanted
+
+
+@pytest.mark.parametrize("signature", [(-1,), (4, 4), (1, 5), (-2, 4), ()])
+@pytest.mark.parametrize("computed", [False, True])
+def test_shape_signature__one_that_contradicts(signature: tuple[int, ...], computed: bool) -> None:
+    model, graph, op = sound()
+    value = op.output if computed else graph.inputs[0]
+    value.shape_signature = signature
+    path = f"subgraphs[0].tensors[{int(computed)}] {value.name!r}"
+    sentence = f"shape signature {shape_text(signature)} contradicts shape [1,4]"
+    assert found(model) == ("error", "SHAPE_SIGNATURE", path, sentence)
+    assert value.shape in ((1, 4), (None, 4)), "extents are known as memory has them, or not known"
+
+
+@pytest.mark.parametrize("variable", [False, True])
+def test_shape_signature__one_that_leaves_open_what_contents_have(variable: bool) -> None:
+    model, graph, _ = sound()
+    value = graph.add_constant("c", np.zeros((2, 3), np.float32))
+    value.shape_signature, value.is_variable = (-1, 3), variable
+    assert value.shape == (2, 3)
+    sentence = (
+        "shape signature [-1,3] leaves extents open that its contents have: shape [2,3] counts"
+    )
+    path = "subgraphs[0].tensors[2] 'c'"
+    assert found(model) == ("warning", "SHAPE_SIGNATURE", path, sentence)
+
+
+def test_shape_signature__none_where_extents_are_open_or_the_same() -> None:
+    model, graph, op = sound()
+    graph.inputs[0].shape_signature, op.output.shape_signature = (-1, 4), (1, -1)
+    graph.add_constant("c", np.zeros(3, np.float32)).shape_signature = (3,)
+    assert verify(model) == []
+
+
+@pytest.mark.parametrize("variable", [False, True])
+def test_shape__contents_under_an_open_signature_do_not_fit(variable: bool) -> None:
+    """Compiled kernels take the real extents, so the shape rule must."""
+    model, graph, x = empty()
+    c = graph.add_constant("c", np.zeros(3, np.float32))
+    c.shape_signature, c.is_variable = (-1,), variable
+    append(graph, Add(x, c), result("y", 1, 4))
+    errors = [f.sentence for f in verify(model) if f.severity is Severity.ERROR]
+    assert errors == ["Add 'y': shapes [1,4] and [3] do not broadcast"]
 
 
 @pytest.mark.parametrize("dtype", [TensorType.STRING, TensorType.GGML_Q4_0])
@@ -197,6 +278,7 @@ def test_zero_point__one_that_the_type_does_not_hold(
     ("shape", "why"),
     [
         ((1,) * 33, "33 axes, at most 32 are possible"),
+        ((-3, 0), "an extent of -3, 0 is the least"),
         ((0, 2**31), "an extent of 2147483648, at most 2147483647 are possible"),
         ((0, 2**31 - 1, 2**31 - 1), f"more than {2**62} bytes along the axes that are not 0"),
     ],

@@ -168,6 +168,7 @@ class Plan(Uncopied):
         """
         remaining = []
         for op in self.graph.ops:
+            _refuse_given(op)
             infer_op(op, declared=False)
             for value, dtype in zip(op.results, op.result_dtypes(), strict=True):
                 value.dtype = dtype  # what kernels write, whatever the file says
@@ -326,6 +327,14 @@ class Plan(Uncopied):
 def _result_bytes(op: Op) -> int:
     """Bytes of an operator's results, with 1 for every extent that is not known."""
     return sum(array_bytes(v.dtype, element_count(v.dims)) or 0 for v in op.results)
+
+
+def _refuse_given(op: Op) -> None:
+    """Raise GraphError for a result whose place and extents somebody else gives."""
+    for value in op.results:
+        if value.is_input or value.is_variable:
+            what = "an input" if value.is_input else "a variable"
+            raise GraphError(f"{op} computes {value.name!r}, which is {what} and no result")
 
 
 def _reset(value: Value, array: Array) -> None:

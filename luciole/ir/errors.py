@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from luciole.schema.errors import FormatError, LucioleError
 
 __all__ = [
+    "SLIPS",
     "DefinitionError",
     "FormatError",
     "GraphError",
@@ -14,6 +15,10 @@ __all__ = [
     "ShapeError",
     "UnsupportedError",
 ]
+
+
+SLIPS = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What Python and NumPy raise where a rule meets operands that its author did not think of."""
 
 
 class DefinitionError(TypeError):

@@ -200,6 +200,9 @@ class Graph:
         for value in op.operands:
             if value is not None and value.graph is not self:
                 raise GraphError(f"{op}: operand {value.name!r} is not of this graph")
+        for value in results or ():
+            if value.producer is not None:
+                raise GraphError(f"{op}: {value.producer.op} computes {value.name!r} already")
         op.results = tuple(self._new_results(op, names) if results is None else results)
         for index, value in enumerate(op.results):
             value.producer = Producer(op, index)

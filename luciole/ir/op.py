@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
-from luciole.ir.errors import DefinitionError, GraphError, ShapeError
+from luciole.ir.errors import SLIPS, DefinitionError, GraphError, LucioleError, ShapeError
 from luciole.ir.value import Shape, Use, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 from luciole.schema.printable import printable
@@ -381,20 +381,40 @@ class Op:
     # ------------------------------------------------------------- the hooks' answers, made uniform
     def result_shapes(self) -> tuple[Shape, ...]:
         """One shape per result. Raises ShapeError that names the operator."""
-        try:
-            shapes: Any = self.infer_shape()
-        except ShapeError as error:
-            raise ShapeError(f"{self}: {error}") from None
+        shapes: Any = self._answer(self.infer_shape)
         several = bool(shapes) and isinstance(shapes[0], tuple)
         return shapes if several or self.variadic_results else (shapes,)
 
     def result_dtypes(self) -> tuple[TensorType, ...]:
         """One element type per result: a single answer holds for all of them."""
+        types: Any = self._answer(self.infer_dtype)
+        return types if isinstance(types, tuple) else (types,) * len(self.result_shapes())
+
+    def broken_rules(self) -> Iterator[str]:
+        """What the class's own ``verify`` says, and where that fails, so."""
         try:
-            types = self.infer_dtype()
+            yield from self.verify()
+        except SLIPS as error:
+            yield _slip(error)
+
+    def _answer(self, rule: Callable[[], Any]) -> Any:
+        """What a rule says. Raises ShapeError that names the operator, whatever the rule raised:
+        operands come from files of strangers.
+        """
+        try:
+            return rule()
         except ShapeError as error:
             raise ShapeError(f"{self}: {error}") from None
-        return types if isinstance(types, tuple) else (types,) * len(self.result_shapes())
+        except LucioleError:
+            raise
+        except SLIPS as error:
+            raise ShapeError(f"{self}: {_slip(error)}") from error
+
+
+def _slip(error: Exception) -> str:
+    """An error of Python's own in words, on one line."""
+    text = " ".join(str(error).split())
+    return f"its rule does not take these operands ({type(error).__name__}: {text})"
 
 
 def _op_of(graph: Graph, number: int) -> Op:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from luciole.ir import dtypes
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError
-from luciole.ir.value import Value, element_count, shape_text
+from luciole.ir.value import Value, element_count, impossible, shape_text
 from luciole.schema.enums import DimensionType
 from luciole.schema.table import Table
 from luciole.schema.tables import (
@@ -53,22 +53,12 @@ def dense(value: Value) -> Array:
     The format is TFLite's (TACO's): the tensor's dimensions, then those of blocks in them, each in
     the order in which they are traversed. Raises GraphError for what does not make up the tensor.
     """
-    found = value.sparsity
-    assert found is not None
-    raw = value.buffer.data if value.buffer is not None else None
-    raw = np.empty(0, np.uint8) if raw is None else raw
     try:
-        levels = _levels(found, value.dims)
-        count = _count(levels) if element_count(value.dims) else 0
         _check_size(value)
-        wanted = dtypes.byte_count(value.dtype, count)
-        if wanted is None:
-            raise _FaultError(f"values of {value.dtype.name} have no array form")
-        if wanted != len(raw):
-            raise _FaultError(f"{count} values are listed, the buffer has {len(raw)} bytes")
+        levels, count = _layout(value)
     except _FaultError as fault:
         raise GraphError(f"sparse tensor {value.name!r}: {fault}") from None
-    values = dtypes.unpack(raw, value.dtype, (count,))
+    values = dtypes.unpack(_raw(value), value.dtype, (count,))
     assert values is not None  # else there is no byte count
     result = np.zeros(value.dims, values.dtype)
     if count:
@@ -76,8 +66,38 @@ def dense(value: Value) -> Array:
     return result
 
 
+def fault(value: Value) -> str | None:
+    """Why a sparse constant's elements do not make up the tensor, None where they do."""
+    try:
+        _layout(value)
+    except _FaultError as found:
+        return str(found)
+    return None
+
+
 class _FaultError(Exception):
     """What is wrong with a table."""
+
+
+def _raw(value: Value) -> NDArray[np.uint8]:
+    raw = value.buffer.data if value.buffer is not None else None
+    return np.empty(0, np.uint8) if raw is None else raw
+
+
+def _layout(value: Value) -> tuple[list[Level], int]:
+    """The dimensions as they are traversed, and how many values the buffer holds."""
+    assert value.sparsity is not None
+    reason = impossible(value.dims)
+    if reason is not None:
+        raise _FaultError(f"it has {reason}")
+    levels = _levels(value.sparsity, value.dims)
+    count = _count(levels) if element_count(value.dims) else 0
+    wanted, found = dtypes.byte_count(value.dtype, count), len(_raw(value))
+    if wanted is None:
+        raise _FaultError(f"values of {value.dtype.name} have no array form")
+    if wanted != found:
+        raise _FaultError(f"{count} values are listed, the buffer has {found} bytes")
+    return levels, count
 
 
 def _check_size(value: Value) -> None:
@@ -90,6 +110,8 @@ def _levels(found: SparsityParameters, shape: tuple[int, ...]) -> list[Level]:
     """The dimensions as they are traversed, each of which fits the tensor."""
     order, blocks = (_listed(a) for a in (found.traversal_order, found.block_map))
     metadata, rank = found.dim_metadata or [], len(shape)
+    if not rank:
+        raise _FaultError("a tensor without axes has no zeros to leave out")
     wanted = [*range(rank), *range(rank, rank + len(blocks))]
     if sorted(order[:rank]) + sorted(order[rank:]) != wanted or len(metadata) != len(wanted):
         raise _FaultError(

@@ -67,7 +67,8 @@ class Value:
     """One tensor.
 
     ``dims`` are the extents to allocate when nothing else is known (1 for an unknown axis, as files
-    have it) and ``shape_signature`` marks the unknown ones with -1; ``shape`` shows both as one.
+    have it) and ``shape_signature``, kept as it was read, marks the unknown ones with -1; ``shape``
+    shows both as one. What has contents has the extents that they have, whatever a signature says.
     """
 
     def __init__(
@@ -121,10 +122,13 @@ class Value:
 
     @property
     def shape(self) -> Shape:
-        """The extent of each axis, None where unknown."""
-        if self.shape_signature is None:
-            return self.dims
-        return tuple(None if n < 0 else n for n in self.shape_signature)
+        """The extent of each axis, None where unknown. A known one is that of ``dims``: memory has
+        it, so a signature that contradicts (``verify`` says so) must not count.
+        """
+        signature, dims = self.shape_signature, self.dims
+        if signature is None or len(signature) != len(dims) or self.has_contents:
+            return dims
+        return tuple(None if s < 0 else n for s, n in zip(signature, dims, strict=True))
 
     @shape.setter
     def shape(self, shape: Shape) -> None:
@@ -133,14 +137,21 @@ class Value:
         self.shape_signature = None if known else tuple(-1 if n is None else int(n) for n in shape)
 
     @property
+    def has_contents(self) -> bool:
+        """Whether the model keeps contents of these extents: a constant's, or a variable's state.
+        Nothing needs to be stored of a sparse constant that is 0, and where an extent is.
+        """
+        if self.producer is not None or self.is_input:
+            return False
+        stored = self.buffer is not None and len(self.buffer) > 0
+        return stored or self.is_variable or self.sparsity is not None or 0 in self.dims
+
+    @property
     def is_constant(self) -> bool:
         """Whether the contents are part of the model (also when there are none: an axis of extent
         0).
         """
-        if self.producer is not None or self.is_variable:
-            return False
-        has_contents = (self.buffer is not None and len(self.buffer) > 0) or 0 in self.shape
-        return has_contents and not self.is_input
+        return not self.is_variable and self.has_contents
 
     @property
     def is_input(self) -> bool:
@@ -166,7 +177,7 @@ class Value:
         wanted = dtypes.byte_count(self.dtype, element_count(self.dims))
         if wanted is not None and wanted != len(raw):
             raise GraphError(
-                f"tensor {self.name!r}: {shape_text(self.shape)} of {self.dtype.name} "
+                f"tensor {self.name!r}: {shape_text(self.dims)} of {self.dtype.name} "
                 f"takes {wanted} bytes, "
                 f"its buffer has {len(raw)}"
             )
@@ -228,6 +239,8 @@ def impossible(dims: Sequence[int], itemsize: int = _WIDEST) -> str | None:
     """Why no array has these extents, None where one may. An extent of 0 hides no absurd one."""
     if len(dims) > MOST_AXES:
         return f"{len(dims)} axes, at most {MOST_AXES} are possible"
+    if min(dims, default=0) < 0:
+        return f"an extent of {min(dims)}, 0 is the least"
     if max(dims, default=0) > _LARGEST_EXTENT:
         return f"an extent of {max(dims)}, at most {_LARGEST_EXTENT} are possible"
     if element_count(tuple(max(n, 1) for n in dims)) * itemsize > _LARGEST_ARRAY:

@@ -13,6 +13,7 @@ from luciole.ir.dtypes import byte_count, integer_range
 from luciole.ir.errors import GraphError, LucioleError
 from luciole.ir.graph import Graph, Model
 from luciole.ir.op import Op, UnknownOp
+from luciole.ir.sparsity import fault
 from luciole.ir.value import Value, compatible, element_count, impossible, shape_text
 
 
@@ -69,7 +70,9 @@ def _tensors(graph: Graph, path: str) -> Iterator[Finding]:
     for index, value in enumerate(graph.values):
         here = f"{path}.tensors[{index}] {value.name!r}"
         yield from _extents(value, here)
+        yield from _shape_signature(value, here)
         yield from _buffer(value, here)
+        yield from _sparsity(value, here)
         yield from _quantization(value, here)
         yield from _parameters(value, here)
         if value.producer is not None and value.buffer is not None and len(value.buffer):
@@ -88,7 +91,22 @@ def _tensors(graph: Graph, path: str) -> Iterator[Finding]:
 def _extents(value: Value, path: str) -> Iterator[Finding]:
     reason = impossible(value.dims)
     if reason is not None:
-        yield Finding(Severity.ERROR, "EXTENTS", path, f"{shape_text(value.shape)} has {reason}")
+        yield Finding(Severity.ERROR, "EXTENTS", path, f"{shape_text(value.dims)} has {reason}")
+
+
+def _shape_signature(value: Value, path: str) -> Iterator[Finding]:
+    """A signature has the shape's extents, or -1 for what is unknown until the model runs."""
+    signature, dims = value.shape_signature, value.dims
+    if signature is None:
+        return
+    both = f"shape signature {shape_text(signature)}", f"shape {shape_text(dims)}"
+    pairs = zip(signature, dims, strict=False)
+    if len(signature) != len(dims) or any(s not in (-1, n) for s, n in pairs):
+        sentence = f"{both[0]} contradicts {both[1]}"
+        yield Finding(Severity.ERROR, "SHAPE_SIGNATURE", path, sentence)
+    elif value.has_contents and signature != dims:
+        sentence = f"{both[0]} leaves extents open that its contents have: {both[1]} counts"
+        yield Finding(Severity.WARNING, "SHAPE_SIGNATURE", path, sentence)
 
 
 def _buffer(value: Value, path: str) -> Iterator[Finding]:
@@ -99,10 +117,16 @@ def _buffer(value: Value, path: str) -> Iterator[Finding]:
     wanted = byte_count(value.dtype, element_count(value.dims))
     if wanted is not None and wanted != len(value.buffer):
         sentence = (
-            f"{shape_text(value.shape)} of {value.dtype.name} takes {wanted} bytes, "
+            f"{shape_text(value.dims)} of {value.dtype.name} takes {wanted} bytes, "
             f"its buffer has {len(value.buffer)}"
         )
         yield Finding(Severity.ERROR, "BUFFER_SIZE", path, sentence)
+
+
+def _sparsity(value: Value, path: str) -> Iterator[Finding]:
+    reason = fault(value) if value.sparsity is not None and value.is_constant else None
+    if reason is not None:
+        yield Finding(Severity.ERROR, "SPARSITY", path, reason)
 
 
 def _quantization(value: Value, path: str) -> Iterator[Finding]:
@@ -186,7 +210,7 @@ def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
     """What is wrong with an operator. ``doubtful``: the file's shape of an operand is not what is
     computed, so that a shape rule that is broken here need not be when the model runs.
     """
-    for sentence in op.verify():
+    for sentence in op.broken_rules():
         yield Finding(Severity.ERROR, "ATTRIBUTE", path, f"{op}: {sentence}")
     yield from _operand_types(op, path)
     if not op.variadic_results and len(op.results) != len(op.result_names):

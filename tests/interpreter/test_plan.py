@@ -10,7 +10,17 @@ from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter, Plan
 from luciole.interpreter.memory import MemoryLimitError
-from luciole.ir import Array, Graph, Model, TensorType, UnknownOp, UnsupportedError, Value
+from luciole.ir import (
+    Array,
+    Graph,
+    GraphError,
+    Model,
+    ShapeError,
+    TensorType,
+    UnknownOp,
+    UnsupportedError,
+    Value,
+)
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.complex_parts import ComplexAbs
 from luciole.ir.ops.elementwise_binary import Add
@@ -227,3 +237,35 @@ def test_a_folded_number_without_axes_feeds_a_compiled_kernel() -> None:
     size = graph.append(ComplexAbs(graph.add_constant("z", np.array(3 + 4j, np.complex64))), "size")
     graph.outputs = [graph.append(Add(graph.add_input("x", ()), size.output), "y").output]
     assert Interpreter(model).run(np.float32(1))["y"] == 6
+
+
+@pytest.mark.parametrize("variable", [False, True])
+@pytest.mark.parametrize("extent", [4096, None])
+def test_the_interpreter_refuses_contents_that_do_not_fit_under_an_open_signature(
+    variable: bool, extent: int | None
+) -> None:
+    """A compiled kernel would read behind the contents."""
+    graph = graph_of((extent,))
+    given = graph.add_constant("c", np.ones(4, np.float32))
+    given.shape_signature, given.is_variable = (-1,), variable
+    graph.append(Tanh(graph.inputs[0]), "x1")
+    op = Add(graph.values[-1], given)
+    graph.append(op, results=[graph.add_value(Value("y", TensorType.FLOAT32, (None,)))])
+    interpreter = Interpreter(model_of(graph))
+    interpreter.resize_tensor_input(0, (4096,))
+    with pytest.raises(ShapeError, match=r"Add 'y': shapes \[4096\] and \[4\] do not broadcast"):
+        interpreter.allocate_tensors()
+    interpreter.resize_tensor_input(0, (4,))
+    interpreter.allocate_tensors()
+    assert interpreter.plan.shape(op.output) == (4,)
+
+
+@pytest.mark.parametrize("what", ["an input", "a variable"])
+def test_the_interpreter_refuses_an_operator_that_computes_what_is_given(what: str) -> None:
+    graph = graph_of()
+    result = graph.append(Tanh(graph.inputs[0]), "y").output
+    result.is_variable = what == "a variable"
+    if what == "an input":
+        graph.inputs.append(result)
+    with pytest.raises(GraphError, match=f"Tanh 'y' computes 'y', which is {what} and no result"):
+        Interpreter(model_of(graph)).allocate_tensors()

@@ -16,4 +16,5 @@ class Densify(Op, code=BuiltinOperator.DENSIFY, options="DensifyOptions"):
     infer_shape = like("input")
 
     def fold(self, /) -> Array | None:
-        return None if self.input.sparsity is None else dense(self.input)
+        sparse = self.input.sparsity is not None and self.input.is_constant
+        return dense(self.input) if sparse else None
