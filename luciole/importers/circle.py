@@ -13,56 +13,73 @@ import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.importers.operators import import_operator
 from luciole.ir import Buffer, Graph, Model, Signature, Value
 from luciole.ir.errors import FormatError
-from luciole.ir.verify import Finding, Severity, verify
+from luciole.ir.findings import Finding, Severity, refusal
+from luciole.ir.verify import verify
 from luciole.schema import opcodes, tables
 from luciole.schema.enums import TensorType
-from luciole.schema.reader import Bytes, read
+from luciole.schema.reader import Bytes, read_damaged
 
 _INLINE = 1
 """An offset above this says that a buffer's or an operator's data lies behind the tables."""
+
+_ABSENT = -1
+_NO_CODE = -1
+"""The number of an operator whose code does not exist: no operator has it."""
+
+_UNKNOWN_TYPE = TensorType.VARIANT
+"""What stands for an element type that is not known: its elements have no size."""
 
 T = TypeVar("T")
 
 
 def import_model(data: Bytes) -> tuple[Model, list[Finding]]:
-    """A model from the bytes of a .circle or .tflite file, and what ``verify`` found.
+    """A model from the bytes of a .circle or .tflite file, and everything that is wrong with it:
+    where its bytes do not hold, where tables speak of what is not there, and what ``verify`` found.
 
-    Constants stay views of ``data``. Raises FormatError where the file cannot be a graph at all.
+    What is damaged is left out. Constants stay views of ``data``. Raises FormatError where the
+    bytes are no such file at all.
     """
-    root, unknown = read(data)
-    importer = _Importer(root, np.frombuffer(data, np.uint8))
+    found = read_damaged(data)
+    importer = _Importer(found.root, np.frombuffer(data, np.uint8))
     model = importer.model()
-    lost = [
-        Finding(Severity.WARNING, "UNKNOWN_FIELD", "model", line) for line in dict.fromkeys(unknown)
+    damaged = [
+        Finding(Severity.ERROR, "BYTES", fault.place or "model", fault.sentence)
+        for fault in found.faults
     ]
-    return model, lost + verify(model)
+    lost = [Finding(Severity.WARNING, "UNKNOWN_FIELD", "model", line) for line in found.unknown]
+    return model, damaged + importer.findings + lost + verify(model)
 
 
 def from_bytes(data: Bytes) -> Model:
-    """A model from bytes, refused with the first error when ``verify`` finds one."""
+    """A model from bytes, refused with the first error when one was found."""
     return sound(*import_model(data))
 
 
 def sound(model: Model, findings: Sequence[Finding]) -> Model:
     """The model itself. Raises FormatError with the first error among what was found."""
-    errors = [f for f in findings if f.severity is Severity.ERROR]
-    if errors:
-        more = f" (and {len(errors) - 1} more: see luciole verify)" if len(errors) > 1 else ""
-        raise FormatError(f"{errors[0]}{more}")
+    reason = refusal(findings)
+    if reason is not None:
+        raise FormatError(reason)
     return model
 
 
 def from_tables(root: tables.Model) -> Model:
-    """A model from the tables of a file that has nothing behind them."""
-    return _Importer(root, np.zeros(0, np.uint8)).model()
+    """A model from the tables of a file that has nothing behind them. Raises FormatError where they
+    speak of what is not there.
+    """
+    importer = _Importer(root, np.zeros(0, np.uint8))
+    return sound(importer.model(), importer.findings)
 
 
 class _Importer:
-    """One file being turned into a model."""
+    """One file being turned into a model. What cannot be part of one becomes a finding and is left
+    out; everything else keeps its number.
+    """
 
     def __init__(self, root: tables.Model, raw: NDArray[np.uint8]) -> None:
         self.root = root
         self.raw = raw
+        self.findings: list[Finding] = []
         self.codes = root.operator_codes or []
         self.numbers = [opcodes.resolve(code) for code in self.codes]
 
@@ -71,61 +88,77 @@ class _Importer:
         root = self.root
         self.buffers = [self._buffer(i, b) for i, b in enumerate(root.buffers or [])]
         model = Model([], root.description, self.buffers)
-        if not root.subgraphs:
-            raise FormatError("the file has no graph")
-        self.graphs = [model.add_graph(Graph(subgraph.name)) for subgraph in root.subgraphs]
-        for index, (graph, subgraph) in enumerate(zip(self.graphs, root.subgraphs, strict=True)):
-            self._graph(graph, subgraph, f"subgraph {index}")
-        for entry in root.metadata or []:
-            model.metadata.append(
-                (entry.name or "", self._pick(self.buffers, entry.buffer, "metadata", "buffer"))
-            )
-        for number in _ints(root.metadata_buffer):
-            model.metadata_buffers.append(
-                self._pick(self.buffers, number, "metadata_buffer", "buffer")
-            )
-        model.signatures = [self._signature(model, s) for s in root.signature_defs or []]
+        subgraphs = root.subgraphs or []
+        self.graphs = [model.add_graph(Graph(subgraph.name)) for subgraph in subgraphs]
+        for index, (graph, subgraph) in enumerate(zip(self.graphs, subgraphs, strict=True)):
+            self._graph(graph, subgraph, f"subgraphs[{index}]")
+        for index, entry in enumerate(root.metadata or []):
+            buffer = self._pick(self.buffers, entry.buffer, f"metadata[{index}]", "buffer")
+            if buffer is not None:
+                model.metadata.append((entry.name or "", buffer))
+        model.metadata_buffers = self._picked(
+            self.buffers, root.metadata_buffer, "metadata_buffer", "buffer"
+        )
+        signatures = (self._signature(i, s) for i, s in enumerate(root.signature_defs or []))
+        model.signatures = [signature for signature in signatures if signature is not None]
         return model
+
+    def _error(self, code: str, path: str, sentence: str) -> None:
+        self.findings.append(Finding(Severity.ERROR, code, path, sentence))
 
     def _buffer(self, index: int, buffer: tables.Buffer) -> Buffer:
         if buffer.offset <= _INLINE or (buffer.data is not None and len(buffer.data)):
             return Buffer(buffer.data)
-        return Buffer(self._behind_tables(buffer.offset, buffer.size, f"buffer {index}"))
+        return Buffer(self._behind_tables(buffer.offset, buffer.size, f"buffers[{index}]"))
 
-    def _behind_tables(self, offset: int, size: int, what: str) -> NDArray[np.uint8]:
+    def _behind_tables(self, offset: int, size: int, path: str) -> NDArray[np.uint8] | None:
         """Bytes that lie in the file, but outside of the tables."""
         if offset + size > len(self.raw):
-            raise FormatError(f"{what} ends at byte {offset + size}, the file has {len(self.raw)}")
+            sentence = f"its bytes end at byte {offset + size}, the file has {len(self.raw)}"
+            self._error("BYTES", path, sentence)
+            return None
         return self.raw[offset : offset + size]
 
-    @staticmethod
-    def _pick(items: Sequence[T], index: int, where: str, what: str) -> T:
-        if not 0 <= index < len(items):
-            raise FormatError(f"{where}: {what} {index} does not exist, there are {len(items)}")
-        return items[index]
+    def _pick(self, items: Sequence[T], index: int, path: str, what: str) -> T | None:
+        """What a number of the file speaks of, None where there is no such thing."""
+        found = self._pick_all(items, [index], path, what)
+        return found[0]
 
-    def _graph(self, graph: Graph, table: tables.SubGraph, where: str) -> None:
+    def _picked(
+        self, items: Sequence[T], numbers: NDArray[np.int32] | None, path: str, what: str
+    ) -> list[T]:
+        """What several numbers speak of, without those that speak of nothing."""
+        return [x for x in self._pick_all(items, _ints(numbers), path, what) if x is not None]
+
+    def _pick_all(
+        self, items: Sequence[T], numbers: Sequence[int], path: str, what: str
+    ) -> list[T | None]:
+        wrong = [n for n in numbers if not 0 <= n < len(items)]
+        if wrong:
+            more = f", nor do {len(wrong) - 1} more" if len(wrong) > 1 else ""
+            sentence = f"{what} {wrong[0]} does not exist{more}: there are {len(items)}"
+            self._error("REFERENCE", path, sentence)
+        return [items[n] if 0 <= n < len(items) else None for n in numbers]
+
+    def _graph(self, graph: Graph, table: tables.SubGraph, path: str) -> None:
         for index, tensor in enumerate(table.tensors or []):
-            graph.add_value(self._value(tensor, f"{where}, tensor {index}"))
+            graph.add_value(self._value(tensor, f"{path}.tensors[{index}] {tensor.name or ''!r}"))
         graph.debug_metadata_index = table.debug_metadata_index
-        graph.inputs = self._values(graph, table.inputs, f"{where}, inputs")
-        graph.outputs = self._values(graph, table.outputs, f"{where}, outputs")
+        graph.inputs = self._picked(graph.values, table.inputs, f"{path}.inputs", "tensor")
+        graph.outputs = self._picked(graph.values, table.outputs, f"{path}.outputs", "tensor")
         for index, operator in enumerate(table.operators or []):
-            self._operator(graph, operator, f"{where}, operator {index}")
+            self._operator(graph, operator, f"{path}.operators[{index}]")
 
-    def _values(self, graph: Graph, numbers: NDArray[np.int32] | None, where: str) -> list[Value]:
-        return [self._pick(graph.values, n, where, "tensor") for n in _ints(numbers)]
-
-    def _value(self, tensor: tables.Tensor, where: str) -> Value:
+    def _value(self, tensor: tables.Tensor, path: str) -> Value:
         dtype = tensor.type
         if not isinstance(dtype, IntEnum):
-            raise FormatError(f"{where}: element type {dtype} is not known")
-        value = Value(tensor.name or "", TensorType(dtype), self._extents(tensor, where))
-        value.buffer = (
-            self._pick(self.buffers, tensor.buffer, where, "buffer") if tensor.buffer else None
-        )
+            self._error("ELEMENT_TYPE", path, f"element type {dtype} is not known")
+            dtype = _UNKNOWN_TYPE
+        value = Value(tensor.name or "", TensorType(dtype), tuple(_ints(tensor.shape)))
+        if tensor.buffer:
+            value.buffer = self._pick(self.buffers, tensor.buffer, path, "buffer")
         if tensor.shape_signature is not None and len(tensor.shape_signature):
-            value.shape_signature = self._signature_shape(tensor, where)
+            value.shape_signature = tuple(_ints(tensor.shape_signature))
         value.quantization, value.sparsity = tensor.quantization, tensor.sparsity
         value.is_variable, value.has_rank = tensor.is_variable, tensor.has_rank
         value.variant_tensors, value.compression_type = (
@@ -134,65 +167,56 @@ class _Importer:
         )
         return value
 
-    @staticmethod
-    def _extents(tensor: tables.Tensor, where: str) -> tuple[int, ...]:
-        extents = tuple(_ints(tensor.shape))
-        if any(n < 0 for n in extents):
-            raise FormatError(
-                f"{where} {tensor.name!r}: shape {list(extents)} has a negative extent"
-            )
-        return extents
-
-    @staticmethod
-    def _signature_shape(tensor: tables.Tensor, where: str) -> tuple[int, ...]:
-        signature, extents = tuple(_ints(tensor.shape_signature)), tuple(_ints(tensor.shape))
-        fits = len(signature) == len(extents)
-        if not fits or any(
-            s < -1 or (s >= 0 and s != n) for s, n in zip(signature, extents, strict=False)
-        ):
-            raise FormatError(
-                f"{where} {tensor.name!r}: shape signature {list(signature)} "
-                f"contradicts shape {list(extents)}"
-            )
-        return signature
-
-    def _operator(self, graph: Graph, operator: tables.Operator, where: str) -> None:
-        code = self._pick(self.codes, operator.opcode_index, where, "operator code")
-        inputs = [
-            None if n == -1 else self._pick(graph.values, n, where, "tensor")
-            for n in _ints(operator.inputs)
-        ]
-        results = self._values(graph, operator.outputs, where)
-        seen: set[Value] = set()
-        for value in results:
-            if value.producer is not None or value in seen:
-                raise FormatError(f"{where}: tensor {value.name!r} is computed twice")
-            seen.add(value)
+    def _operator(self, graph: Graph, operator: tables.Operator, path: str) -> None:
+        code = self._pick(self.codes, operator.opcode_index, path, "operator code")
+        number = _NO_CODE if code is None else self.numbers[operator.opcode_index]
         if operator.large_custom_options_offset > _INLINE:
             operator.custom_options = self._behind_tables(
                 operator.large_custom_options_offset,
                 operator.large_custom_options_size,
-                f"{where}: custom options",
+                f"{path}.custom_options",
             )
-        number = self.numbers[operator.opcode_index]
-        op = import_operator(operator, number, code, inputs, self.graphs)
-        op.version = code.version
+        inputs = self._operands(graph, operator, path)
+        op = import_operator(operator, number, code or tables.OperatorCode(), inputs, self.graphs)
+        op.version = 1 if code is None else code.version
         op.has_options = (
             operator.builtin_options is not None or operator.builtin_options_2 is not None
         )
-        op.intermediates = tuple(self._values(graph, operator.intermediates, where))
+        op.intermediates = tuple(
+            self._picked(graph.values, operator.intermediates, path, "intermediate tensor")
+        )
         if operator.mutating_variable_inputs is not None:
             op.mutating_variable_inputs = tuple(bool(b) for b in operator.mutating_variable_inputs)
         op.debug_metadata_index = operator.debug_metadata_index
-        graph.append(op, results=results)
+        graph.append(op, results=self._results(graph, operator, path))
 
-    def _signature(self, model: Model, table: tables.SignatureDef) -> Signature:
-        where = f"signature {table.signature_key!r}"
-        graph = self._pick(model.graphs, table.subgraph_index, where, "subgraph")
+    def _operands(self, graph: Graph, operator: tables.Operator, path: str) -> list[Value | None]:
+        """An operator's operands; -1 says that one is absent."""
+        numbers = _ints(operator.inputs)
+        given = [n for n in numbers if n != _ABSENT]
+        found = iter(self._pick_all(graph.values, given, path, "tensor"))
+        return [None if n == _ABSENT else next(found) for n in numbers]
+
+    def _results(self, graph: Graph, operator: tables.Operator, path: str) -> list[Value]:
+        """An operator's results without those that another one computes."""
+        found: dict[Value, None] = {}
+        for value in self._picked(graph.values, operator.outputs, path, "tensor"):
+            if value.producer is not None or value in found:
+                self._error("COMPUTED_TWICE", path, f"tensor {value.name!r} is computed twice")
+                continue
+            found[value] = None
+        return list(found)
+
+    def _signature(self, index: int, table: tables.SignatureDef) -> Signature | None:
+        path = f"signature_defs[{index}] {table.signature_key!r}"
+        graph = self._pick(self.graphs, table.subgraph_index, path, "subgraph")
+        if graph is None:
+            return None
         sides = [
             [
-                (m.name or "", self._pick(graph.values, m.tensor_index, where, "tensor"))
+                (m.name or "", value)
                 for m in side or []
+                if (value := self._pick(graph.values, m.tensor_index, path, "tensor")) is not None
             ]
             for side in (table.inputs, table.outputs)
         ]
@@ -200,4 +224,4 @@ class _Importer:
 
 
 def _ints(numbers: NDArray[np.int32] | None) -> list[int]:
-    return [] if numbers is None else [int(n) for n in numbers]
+    return [] if numbers is None else numbers.tolist()

@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from luciole.ir.calls import Extent, check_calls, remembered
 from luciole.ir.dtypes import byte_count, integer_range
 from luciole.ir.errors import GraphError, LucioleError
+from luciole.ir.findings import Finding, Severity
 from luciole.ir.graph import Graph, Model
 from luciole.ir.op import Op, UnknownOp
 from luciole.ir.sparsity import fault
 from luciole.ir.value import Value, compatible, element_count, impossible, shape_text
 
-
-class Severity(Enum):
-    """How bad a finding is: an ERROR stops a model from being loaded."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that ``verify`` found; ``code`` is stable, ``path`` says where, ``sentence`` says
-    what.
-    """
-
-    severity: Severity
-    code: str
-    path: str
-    sentence: str
-
-    def __str__(self) -> str:
-        return f"{self.severity.value} [{self.code}] {self.path}: {self.sentence}"
-
+__all__ = ["Finding", "Severity", "verify"]
 
 Check = Callable[[Graph, str], Iterator[Finding]]
 

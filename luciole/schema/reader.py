@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import mmap
 import struct
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +26,42 @@ _SCALAR = {name: struct.Struct(f"<{letter}") for name, letter in _LETTERS.items(
 _HEADER = 8
 _MOST_ENTRIES = 1 << 24
 """Tables and texts: far more than any model has, far fewer than a file of zeros could claim."""
-_SLOT = 2
+_SLOT, _FEW_SLOTS = 2, 16
 _MOST_SHARED, _FEW_NUMBERS = 4, 1 << 20
 """How often lists of numbers may take the bytes of the whole file, because writers share some of
 them, and bytes of lists that are no burden in the smallest file.
 """
+MOST_FAULTS = 100
+"""Faults after which lists are cut off."""
+
+
+class Fault(NamedTuple):
+    """What does not hold in a file: the field's place in the tables, and a sentence."""
+
+    place: str
+    sentence: str
+
+
+@dataclass
+class Reading:
+    """What could be read of a file. ``unknown`` has a line for everything that it holds and this
+    schema does not know, ``faults`` what was left out, or is empty, because its bytes do not hold.
+    """
+
+    root: Model
+    unknown: list[str]
+    faults: list[Fault]
+
+
+class _Noted:
+    """A fault whose place is still being found: its parts, the innermost first."""
+
+    def __init__(self, sentence: str) -> None:
+        self.sentence = sentence
+        self.parts: list[str] = []
+
+    def told(self) -> Fault:
+        return Fault("".join(reversed(self.parts)).lstrip("."), self.sentence)
 
 
 def dialect_of(data: Bytes) -> Dialect | None:
@@ -46,12 +78,26 @@ def read(data: Bytes, dialect: Dialect | None = None) -> tuple[Model, list[str]]
     schema does not know. Raises FormatError when the bytes are no such file or point outside
     themselves.
     """
+    found = read_damaged(data, dialect)
+    for fault in found.faults:
+        raise FormatError(f"damaged file: {fault.sentence}")
+    return found.root, found.unknown
+
+
+def read_damaged(data: Bytes, dialect: Dialect | None = None) -> Reading:
+    """Decode what holds of a model file, as ``read`` does.
+
+    Raises FormatError when the bytes are no such file, or when there is no root table.
+    """
     dialect = dialect or dialect_of(data)
     if dialect is None:
         raise FormatError(_no_identifier(data))
     reader = Reader(data, dialect)
-    root = reader.table(Model, reader.offset(0))
-    return root, reader.unknown
+    try:
+        root = reader.table(Model, reader.offset(0))
+    except _DamageError as error:
+        raise FormatError(f"damaged file: {error}") from None
+    return Reading(root, reader.unknown, [fault.told() for fault in reader.faults])
 
 
 def _octets(data: Bytes) -> NDArray[np.uint8]:
@@ -66,8 +112,21 @@ def _no_identifier(data: Bytes) -> str:
     return f"not a model file: identifier is {found!r}, expected {known}"
 
 
+class _Layout(NamedTuple):
+    """A vtable: each slot's distance from the table's start, and the table's bytes."""
+
+    slots: tuple[int, ...]
+    size: int
+
+
+class _DamageError(Exception):
+    """Bytes that do not hold: what they belong to is left out."""
+
+
 class Reader:
-    """One pass over one file."""
+    """One pass over one file. What does not hold is noted under ``faults`` and left out; an entry
+    of a list becomes an empty one, so that the others keep their numbers.
+    """
 
     def __init__(self, data: Bytes, dialect: Dialect) -> None:
         self.bytes = _octets(data)
@@ -75,7 +134,9 @@ class Reader:
         self.view = self.bytes.data
         self.size = len(self.bytes)
         self.dialect = dialect
-        self.unknown: list[str] = []
+        self._unknown: dict[str, None] = {}
+        self.layouts: dict[tuple[type[Table], int], _Layout] = {}
+        self.faults: list[_Noted] = []
         # A table takes 4 bytes at least, so more of them means that offsets were shared to blow the
         # file up.
         self.budget = min(self.size // 4, _MOST_ENTRIES)
@@ -84,9 +145,8 @@ class Reader:
     def need(self, position: int, size: int, what: str) -> None:
         """Refuse a stretch of bytes that is not inside the file."""
         if position < 0 or size < 0 or position + size > self.size:
-            raise FormatError(
-                f"damaged file: {what} wants bytes {position} to {position + size}, "
-                f"the file has {self.size}"
+            raise _DamageError(
+                f"{what} wants bytes {position} to {position + size}, the file has {self.size}"
             )
 
     def offset(self, position: int) -> int:
@@ -100,51 +160,78 @@ class Reader:
         given: dict[str, Any] = {}
         for field in cls.fields:
             at = self._at(cls, field, slots)
-            if at:
+            if not at:
+                continue
+            before = len(self.faults)
+            try:
                 value = self._field(cls, field, position + at, slots, position)
-                if value is not None:
-                    given[field.name] = value
+            except _DamageError as error:
+                value = None
+                self._note(error)
+            if len(self.faults) > before:
+                self._locate(before, f".{field.name}")
+            if value is not None:
+                given[field.name] = value
         return cls(**given)
+
+    def _note(self, error: _DamageError) -> None:
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(_Noted(str(error)))
+        elif len(self.faults) == MOST_FAULTS:
+            self.faults.append(_Noted("more is damaged: lists from here on are cut off"))
+
+    def _locate(self, before: int, part: str) -> None:
+        """Say where the faults are that were noted since there were ``before``."""
+        for fault in self.faults[before:]:
+            fault.parts.append(part)
 
     def _spend(self, what: str, count: int = 1) -> None:
         self.budget -= count
         if self.budget < 0:
-            raise FormatError(f"damaged file: more {what} entries than {self.size} bytes can hold")
+            raise _DamageError(f"more {what} entries than {self.size} bytes can hold")
 
     def _spend_numbers(self, size: int) -> None:
         self.numbers -= size
         if self.numbers < 0:
-            raise FormatError(
-                f"damaged file: more numbers in lists than {self.size} bytes can hold, "
-                f"{_MOST_SHARED} times over"
+            raise _DamageError(
+                f"more numbers in lists than {self.size} bytes can hold, {_MOST_SHARED} times over"
             )
 
     def _slots(self, cls: type[Table], position: int) -> tuple[int, ...]:
         """The vtable: for each slot the field's distance from the table's start, 0 when absent."""
         self.need(position, 4, f"table {cls.__name__}")
         start = position - int(_I32.unpack_from(self.view, position)[0])
+        layout = self.layouts.get((cls, start))
+        if layout is None:  # tables share few of them
+            layout = self.layouts[cls, start] = self._layout(cls, start)
+        self.need(position, layout.size, f"table {cls.__name__}")
+        return layout.slots
+
+    def _layout(self, cls: type[Table], start: int) -> _Layout:
         self.need(start, 4, f"the layout of table {cls.__name__}")
         size, table_size = struct.unpack_from("<HH", self.view, start)
         self.need(start, max(size, 4), f"the layout of table {cls.__name__}")
-        self.need(position, table_size, f"table {cls.__name__}")
-        slots = (
-            struct.unpack_from(f"<{(size - 4) // _SLOT}H", self.view, start + 4) if size > 4 else ()
-        )
+        count = max(size - 4, 0) // _SLOT
+        self._spend("layout", count // _FEW_SLOTS)
+        slots = struct.unpack_from(f"<{count}H", self.view, start + 4)
         if any(at >= table_size for at in slots if at):
-            raise FormatError(
-                f"damaged file: a field of table {cls.__name__} lies outside the table"
-            )
+            raise _DamageError(f"a field of table {cls.__name__} lies outside the table")
         self._note_unknown(cls, slots)
-        return slots
+        return _Layout(slots, table_size)
 
     def _note_unknown(self, cls: type[Table], slots: tuple[int, ...]) -> None:
         known = {self.dialect.slot(cls.__name__, f.name, f.id) for f in cls.fields}
         known |= {f.id - 1 for f in cls.fields if f.kind == "union"}
         for slot, at in enumerate(slots):
             if at and slot not in known:
-                self.unknown.append(
+                self._unknown[
                     f"field {slot} of table {cls.__name__} is not known and is left out"
-                )
+                ] = None
+
+    @property
+    def unknown(self) -> list[str]:
+        """A line for everything that the schema does not know."""
+        return list(self._unknown)
 
     def _at(self, cls: type[Table], field: Field, slots: tuple[int, ...]) -> int:
         slot = self.dialect.slot(cls.__name__, field.name, field.id)
@@ -190,9 +277,9 @@ class Reader:
         tag = self.bytes[tag_at] if tag_at is not None else 0
         member = self.dialect.member(UNIONS[field.of], int(tag))
         if member is None:
-            self.unknown.append(
+            self._unknown[
                 f"{cls.__name__}.{field.name} has the unknown kind {tag} and is left out"
-            )
+            ] = None
             return None
         return None if member == 0 else self.table(TABLES[member.name], self.offset(position))
 
@@ -220,8 +307,22 @@ class Reader:
     def _list(self, field: Field, position: int) -> list[Any]:
         length = self._length(position, 4, f"list {field.name}")
         self._spend(field.name, length)
-        items = [self.offset(position + 4 + 4 * i) for i in range(length)]
-        if field.kind == "strings":
-            return [self._string(item) for item in items]
-        cls = TABLES[field.of]
-        return [self.table(cls, item) for item in items]
+        items: list[Any] = []
+        for i in range(length):
+            before = len(self.faults)
+            items.append(self._item(field, position + 4 + 4 * i))
+            if len(self.faults) > before:
+                self._locate(before, f"[{i}]")
+            if len(self.faults) > MOST_FAULTS:
+                break
+        return items
+
+    def _item(self, field: Field, position: int) -> Any:
+        """A text or a table of a list, an empty one where it does not hold."""
+        cls = None if field.kind == "strings" else TABLES[field.of]
+        try:
+            target = self.offset(position)
+            return self._string(target) if cls is None else self.table(cls, target)
+        except _DamageError as error:
+            self._note(error)
+            return "" if cls is None else cls()

@@ -14,6 +14,7 @@ from luciole.ir import Graph, Model, Op, TensorType, UnknownOp
 from luciole.ir.errors import FormatError
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.elementwise_unary import Abs
+from luciole.ir.text import dump_lines
 from luciole.ir.verify import Finding, Severity, verify
 from luciole.schema import tables as t
 from luciole.schema.dialect import CIRCLE, TFLITE
@@ -113,6 +114,18 @@ def no_operand(root: t.Model) -> None:
     operator(root, 1).inputs = ints(-2)
 
 
+def no_operands(root: t.Model) -> None:
+    operator(root, 1).inputs = ints(20, 0, 21, -1, -5)
+
+
+def no_type(root: t.Model) -> None:
+    tensor(root, 0).type = 77  # type: ignore[assignment]  # as a file may have it
+
+
+def data_outside(root: t.Model) -> None:
+    (root.buffers or [])[3] = t.Buffer(offset=2**32 - 4, size=4)
+
+
 def no_code(root: t.Model) -> None:
     operator(root, 2).opcode_index = 3
 
@@ -145,40 +158,82 @@ def no_signature_tensor(root: t.Model) -> None:
     (signature(root).outputs or [])[0].tensor_index = 11
 
 
-REFUSED: dict[Callable[[t.Model], None], str] = {
-    no_graph: "the file has no graph",
-    no_buffer: "subgraph 0, tensor 1: buffer 8 does not exist, there are 8",
-    negative_extent: "subgraph 0, tensor 2 'out': shape [1, -4] has a negative extent",
+FOUND: dict[Callable[[t.Model], None], str] = {
+    no_graph: "[NO_GRAPH] model: there is no graph",
+    no_buffer: "[REFERENCE] subgraphs[0].tensors[1] 'filter': buffer 8 does not exist: there are 8",
+    negative_extent: (
+        "[EXTENTS] subgraphs[0].tensors[2] 'out': [1,-4] has an extent of -4, 0 is the least"
+    ),
     another_rank: (
-        "subgraph 0, tensor 0 'in': shape signature [-1, 4] contradicts shape [1, 4, 4, 2]"
+        "[SHAPE_SIGNATURE] subgraphs[0].tensors[0] 'in': "
+        "shape signature [-1,4] contradicts shape [1,4,4,2]"
     ),
     another_extent: (
-        "subgraph 0, tensor 0 'in': shape signature [-1, 4, 4, 3] contradicts shape [1, 4, 4, 2]"
+        "[SHAPE_SIGNATURE] subgraphs[0].tensors[0] 'in': "
+        "shape signature [-1,4,4,3] contradicts shape [1,4,4,2]"
     ),
     below_minus_1: (
-        "subgraph 0, tensor 0 'in': shape signature [-2, 4, 4, 2] contradicts shape [1, 4, 4, 2]"
+        "[SHAPE_SIGNATURE] subgraphs[0].tensors[0] 'in': "
+        "shape signature [-2,4,4,2] contradicts shape [1,4,4,2]"
     ),
-    no_input: "subgraph 0, inputs: tensor 11 does not exist, there are 11",
-    no_output: "subgraph 0, outputs: tensor -1 does not exist, there are 11",
-    no_operand: "subgraph 0, operator 1: tensor -2 does not exist, there are 11",
-    no_code: "subgraph 0, operator 2: operator code 3 does not exist, there are 3",
-    twice: "subgraph 0, operator 1: tensor 'out' is computed twice",
-    twice_at_once: "subgraph 0, operator 1: tensor 'custom out' is computed twice",
-    no_intermediate: "subgraph 0, operator 0: tensor 99 does not exist, there are 11",
-    no_metadata: "metadata: buffer 8 does not exist, there are 8",
-    no_metadata_buffer: "metadata_buffer: buffer -1 does not exist, there are 8",
-    no_signature_graph: "signature 'serve': subgraph 2 does not exist, there are 2",
-    no_signature_tensor: "signature 'serve': tensor 11 does not exist, there are 11",
+    no_input: "[REFERENCE] subgraphs[0].inputs: tensor 11 does not exist: there are 11",
+    no_output: "[REFERENCE] subgraphs[0].outputs: tensor -1 does not exist: there are 11",
+    no_operand: "[REFERENCE] subgraphs[0].operators[1]: tensor -2 does not exist: there are 11",
+    no_operands: (
+        "[REFERENCE] subgraphs[0].operators[1]: "
+        "tensor 20 does not exist, nor do 2 more: there are 11"
+    ),
+    no_code: "[REFERENCE] subgraphs[0].operators[2]: operator code 3 does not exist: there are 3",
+    twice: "[COMPUTED_TWICE] subgraphs[0].operators[1]: tensor 'out' is computed twice",
+    twice_at_once: (
+        "[COMPUTED_TWICE] subgraphs[0].operators[1]: tensor 'custom out' is computed twice"
+    ),
+    no_intermediate: (
+        "[REFERENCE] subgraphs[0].operators[0]: intermediate tensor 99 does not exist: there are 11"
+    ),
+    no_metadata: "[REFERENCE] metadata[0]: buffer 8 does not exist: there are 8",
+    no_metadata_buffer: "[REFERENCE] metadata_buffer: buffer -1 does not exist: there are 8",
+    no_signature_graph: (
+        "[REFERENCE] signature_defs[0] 'serve': subgraph 2 does not exist: there are 2"
+    ),
+    no_signature_tensor: (
+        "[REFERENCE] signature_defs[0] 'serve': tensor 11 does not exist: there are 11"
+    ),
+    no_type: "[ELEMENT_TYPE] subgraphs[0].tensors[0] 'in': element type 77 is not known",
+    data_outside: "[BYTES] buffers[3]: its bytes end at byte 4294967296, the file has ",
 }
 
 
-@pytest.mark.parametrize("damage", REFUSED, ids=lambda damage: damage.__name__)
-def test_importing_refuses_what_is_no_graph(damage: Callable[[t.Model], None]) -> None:
+@pytest.mark.parametrize("damage", FOUND, ids=lambda damage: damage.__name__)
+def test_loading_refuses_what_is_no_graph_and_importing_shows_it(
+    damage: Callable[[t.Model], None],
+) -> None:
     root = whole_model()
     damage(root)
+    content = write(root, CIRCLE)
+    model, findings = import_model(content)
+    errors = [str(f) for f in findings if f.severity is Severity.ERROR]
+    assert any(error.startswith(f"error {FOUND[damage]}") for error in errors)
+    assert len(list(dump_lines(model, "damaged"))) > 10
+    more = f" (and {len(errors) - 1} more: see luciole verify)" if len(errors) > 1 else ""
     with pytest.raises(FormatError) as caught:
-        import_model(write(root, CIRCLE))
-    assert str(caught.value) == REFUSED[damage]
+        from_bytes(content)
+    assert str(caught.value) == errors[0] + more
+
+
+def test_what_is_left_out_leaves_everything_else_in_its_place() -> None:
+    root = whole_model()
+    for damage in (no_output, no_operand, no_code, no_signature_graph, no_metadata):
+        damage(root)
+    model, _ = import_model(write(root, CIRCLE))
+    custom = model.graph.ops[1]
+    assert [v.name for v in model.graph.values] == [
+        t.name for t in main(whole_model()).tensors or []
+    ]
+    assert (len(model.graph.ops), custom.operands, custom.name) == (3, (None,), "custom out")
+    assert isinstance(model.graph.ops[2], UnknownOp)
+    assert (model.graph.outputs, model.metadata) == ([], [])
+    assert [s.key for s in model.signatures] == ["other"]
 
 
 # --------------------------------------------------------- operators that their class cannot hold

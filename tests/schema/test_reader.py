@@ -17,7 +17,7 @@ from luciole.schema import tables
 from luciole.schema.dialect import CIRCLE, TFLITE
 from luciole.schema.enums import TensorType
 from luciole.schema.errors import FormatError
-from luciole.schema.reader import Reader, read
+from luciole.schema.reader import Reader, read, read_damaged
 from luciole.schema.table import SCALARS, TABLES
 from luciole.schema.writer import write
 from tests.samples import floats, octets, whole_model
@@ -187,6 +187,50 @@ def test_numbers_have_all_their_bytes(kind: str) -> None:
         np.testing.assert_equal(found, number.item())
 
 
+# ------------------------------------------------------------------------- what holds is read
+def test_what_does_not_hold_is_left_out_and_its_place_is_told() -> None:
+    content = bytearray(write(whole_model(), CIRCLE))
+    name = content.index(b"filter")
+    content[name - 4 : name] = struct.pack("<I", 2**32 - 1)
+    found = read_damaged(bytes(content))
+    assert [fault.place for fault in found.faults] == ["subgraphs[0].tensors[1].name"]
+    assert found.faults[0].sentence.startswith(f"a text wants bytes {name} to ")
+    expected = whole_model()
+    tensor = (expected.subgraphs or [])[0].tensors[1]  # type: ignore[index]  # there is one
+    tensor.name = None
+    assert found.root == expected
+
+
+def test_entries_that_do_not_hold_keep_their_numbers() -> None:
+    tensor = struct.pack("<i", -4) + struct.pack("<HH", 4, 4)
+    entries = struct.pack("<IIII", 3, 12, 2**31, 4) + tensor
+    graph = bare_table(0, 16) + entries
+    found = read_damaged(handmade(SUBGRAPHS, shared(1, graph)))
+    assert found.root.subgraphs == [tables.SubGraph(tensors=[tables.Tensor()] * 3)]
+    assert [fault.place for fault in found.faults] == ["subgraphs[0].tensors[1]"]
+    codes = handmade(CODES, struct.pack("<II", 1, 2**31))
+    assert [fault.place for fault in read_damaged(codes).faults] == ["operator_codes[0]"]
+
+
+def test_very_many_faults_end_with_a_sentence_that_says_so() -> None:
+    found = read_damaged(handmade(BUFFERS, struct.pack("<5001I", 5000, *[2**31] * 5000)))
+    assert [fault.place for fault in found.faults] == [f"buffers[{i}]" for i in range(101)]
+    assert found.faults[-1].sentence == "more is damaged: lists from here on are cut off"
+    assert len(found.root.buffers or []) == 101
+
+
+def test_reading_refuses_layouts_that_blow_up() -> None:
+    """Each table has a layout of its own, and all of them lie in the same bytes."""
+    count, slots = 60, 30000
+    layouts = struct.pack(f"<{count + slots + 2}H", *[2 * slots] * (count + slots + 2))
+    given = b"".join(struct.pack("<i", 2 * i - 4 * count) for i in range(count))
+    behind = struct.pack(f"<I{count}I", count, *[4 * count] * count)
+    found = read_damaged(handmade(BUFFERS, behind + given + layouts))
+    said = [fault.sentence for fault in found.faults]
+    assert said[0] == "a field of table Buffer lies outside the table"
+    assert said[-1].startswith("more layout entries than ")
+
+
 KINDS: dict[str, Callable[[bytes], Any]] = {
     "bytes": bytes,
     "bytearray": bytearray,
@@ -279,7 +323,10 @@ def test_loading_refuses_an_element_type_that_names_no_member() -> None:
     tensor = tables.Tensor(type=77, name="odd")  # type: ignore[arg-type]  # what this test is about
     graph = tables.SubGraph(tensors=[tensor])
     content = write(tables.Model(subgraphs=[graph], buffers=[tables.Buffer()]), CIRCLE)
-    with pytest.raises(FormatError, match="subgraph 0, tensor 0: element type 77 is not known"):
+    message = (
+        r"error \[ELEMENT_TYPE\] subgraphs\[0\].tensors\[0\] 'odd': element type 77 is not known"
+    )
+    with pytest.raises(FormatError, match=message):
         from_bytes(content)
 
 
@@ -288,7 +335,9 @@ def test_data_behind_the_tables_is_read() -> None:
         subgraphs=[tables.SubGraph()],
         buffers=[tables.Buffer(), tables.Buffer(offset=2**33, size=4)],
     )
-    with pytest.raises(FormatError, match=rf"buffer 1 ends at byte {2**33 + 4}, the file has"):
+    with pytest.raises(
+        FormatError, match=rf"buffers\[1\]: its bytes end at byte {2**33 + 4}, the file has"
+    ):
         from_bytes(write(model, TFLITE))
     end = -(-len(write(model, TFLITE)) // 16) * 16
     (model.buffers or [])[1].offset = end

@@ -1,0 +1,39 @@
+"""What is wrong with a file or a model, in words that people and programs read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(Enum):
+    """How bad a finding is: an ERROR stops a model from being loaded."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that ``verify`` found; ``code`` is stable, ``path`` says where, ``sentence`` says
+    what.
+    """
+
+    severity: Severity
+    code: str
+    path: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.severity.value} [{self.code}] {self.path}: {self.sentence}"
+
+
+def refusal(findings: Sequence[Finding]) -> str | None:
+    """The first error and how many more there are, on one line; None where there is none."""
+    errors = [f for f in findings if f.severity is Severity.ERROR]
+    if not errors:
+        return None
+    more = f" (and {len(errors) - 1} more: see luciole verify)" if len(errors) > 1 else ""
+    return f"{errors[0]}{more}"
