@@ -45,6 +45,7 @@ def test_describe_says_everything_about_a_small_model() -> None:
                 "outputs": [{"name": "out", "tensor": 2}],
             }
         ],
+        "findings": None,
     }
     assert {k: graph[k] for k in ("name", "inputs", "outputs")} == {
         "name": "main",

@@ -26,6 +26,15 @@ class Finding:
     path: str
     sentence: str
 
+    def as_json(self) -> dict[str, str]:
+        """The same for programs."""
+        return {
+            "severity": self.severity.value,
+            "code": self.code,
+            "path": self.path,
+            "sentence": self.sentence,
+        }
+
     def __str__(self) -> str:
         return f"{self.severity.value} [{self.code}] {self.path}: {self.sentence}"
 

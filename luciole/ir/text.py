@@ -7,8 +7,9 @@ tests of passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from luciole.ir.findings import Finding, refusal
 from luciole.ir.graph import Graph, Model, Signature
 from luciole.ir.op import Op
 from luciole.ir.text_common import (
@@ -58,8 +59,12 @@ def dump(model: Model, path: str, dialect: Dialect = CIRCLE) -> str:
     return "\n".join(dump_lines(model, path, dialect)) + "\n"
 
 
-def dump_lines(model: Model, path: str, dialect: Dialect = CIRCLE) -> Iterator[str]:
-    """The lines of ``dump`` without their ends. ``dialect`` gives the model version."""
+def dump_lines(
+    model: Model, path: str, dialect: Dialect = CIRCLE, findings: Sequence[Finding] = ()
+) -> Iterator[str]:
+    """The lines of ``dump`` without their ends. ``dialect`` gives the model version. ``findings``
+    come last where one is an error: ONE has nothing like them.
+    """
     numbers = Numbering(model)
     yield from (f"Dump: {one_line(path)}", "", _DOUBLE_RULE)
     yield from (
@@ -75,7 +80,15 @@ def dump_lines(model: Model, path: str, dialect: Dialect = CIRCLE) -> Iterator[s
         yield from _signatures(model, numbers)
     for graph in model.graphs:
         yield from _graph(graph, numbers)
+    if refusal(findings) is not None:
+        yield from _findings(findings)
     yield from (_DOUBLE_RULE, "")
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[str]:
+    yield from (_RULE, "Findings: severity [code] place: sentence")
+    yield from (one_line(str(finding)) for finding in findings)
+    yield ""
 
 
 def _codes(numbers: Numbering) -> Iterator[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
 from luciole.ir.errors import GraphError
+from luciole.ir.findings import Finding
 from luciole.ir.graph import Graph, Model, Signature
 from luciole.ir.op import Op
 from luciole.ir.text_common import (
@@ -37,8 +39,14 @@ MOST_BYTES = 64
 """Bytes of unreadable custom options that are given."""
 
 
-def describe(model: Model, path: str | None = None, dialect: Dialect = CIRCLE) -> dict[str, Any]:
-    """Everything that ``dump`` says, as data for JSON.
+def describe(
+    model: Model,
+    path: str | None = None,
+    dialect: Dialect = CIRCLE,
+    findings: Sequence[Finding] | None = None,
+) -> dict[str, Any]:
+    """Everything that ``dump`` says, as data for JSON. ``findings`` are what is wrong with the
+    model; None where nobody looked.
 
     ``json.dumps(..., allow_nan=False)`` takes it: numbers that are not finite are the texts "NaN",
     "Infinity" and "-Infinity", bytes are hexadecimal, enum members are names, complex numbers are
@@ -62,6 +70,7 @@ def describe(model: Model, path: str | None = None, dialect: Dialect = CIRCLE) -
         ],
         "signatures": [_signature(signature, numbers) for signature in model.signatures],
         "subgraphs": [_graph(graph, numbers) for graph in model.graphs],
+        "findings": None if findings is None else [jsonable(f.as_json()) for f in findings],
     }
 
 

@@ -19,7 +19,6 @@ from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_
 if TYPE_CHECKING:
     from luciole.ir import Model
     from luciole.ir.verify import Finding
-    from luciole.schema.dialect import Dialect
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole chef") -> int:
@@ -114,11 +113,13 @@ def _faults(findings: Sequence[Finding]) -> list[Finding]:
 def _reverse(arguments: argparse.Namespace) -> int:
     from luciole.exporters.recipe import to_recipe
     from luciole.files import check_writable, write_file
+    from luciole.tools.reading import judged, read_model
 
     most = _most_values(arguments.values)
     if arguments.output is not None:
         check_writable(arguments.output)
-    model, dialect = _model(arguments.source)
+    model, dialect, findings = read_model(arguments.source)
+    _refuse_left_out(model, findings)
     recipe = to_recipe(model, most, dialect)
     if recipe.notes:
         console.say(f"luciole: note: not in the recipe: {'; '.join(recipe.notes)}")
@@ -127,14 +128,22 @@ def _reverse(arguments: argparse.Namespace) -> int:
     if arguments.json:
         text = recipe.text if arguments.output is None else None
         console.print_json({"output": arguments.output, "recipe": text, "notes": recipe.notes})
-        return FINE
-    if arguments.output is None:
+    elif arguments.output is None:
         sys.stdout.write(recipe.text)  # its texts are escaped
-        return FINE
-    operands = sum(len(graph.values) for graph in model.graphs)
-    operations = sum(len(graph.ops) for graph in model.graphs)
-    console.show(f"{arguments.output}: {operands} operands, {operations} operations")
-    return FINE
+    else:
+        operands = sum(len(graph.values) for graph in model.graphs)
+        operations = sum(len(graph.ops) for graph in model.graphs)
+        console.show(f"{arguments.output}: {operands} operands, {operations} operations")
+    return judged(arguments.source, findings)
+
+
+def _refuse_left_out(model: Model, findings: Sequence[Finding]) -> None:
+    """Raise FormatError where a file holds more than the model: what ``verify`` does not see."""
+    from luciole.importers.circle import sound
+    from luciole.ir.verify import verify
+
+    seen = set(verify(model))
+    sound(model, [finding for finding in findings if finding not in seen])
 
 
 def _most_values(given: str | None) -> int:
@@ -147,9 +156,3 @@ def _most_values(given: str | None) -> int:
     if not given.isdecimal():
         raise UsageError(f"--values takes a number or all, found {given}")
     return int(given)
-
-
-def _model(source: str) -> tuple[Model, Dialect]:
-    from luciole.tools.reading import read_model
-
-    return read_model(source)

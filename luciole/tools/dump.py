@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools import console
-from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
+from luciole.tools.command import UsageError, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.ir import Model
+    from luciole.tools.reading import Looked
 
 VIEWS = {
     "summary": "operators by kind, parameters, bytes by type, MACs and bits of each layer",
@@ -58,25 +59,32 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-dump") -> int
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole.ir import text
-    from luciole.tools.reading import read_model
+    from luciole.tools.reading import judged, read_model
 
     if arguments.output is not None and arguments.tensor is None:
         raise UsageError("-o goes with --tensor: its values are written")
-    model, dialect = read_model(arguments.model)
+    looked = read_model(arguments.model)
     if arguments.view is not None:
-        return _view(model, arguments)
-    if arguments.tensor is not None or arguments.tensors_to_hdf5 is not None:
-        return _tensors(model, arguments)
+        _view(looked.model, arguments)
+    elif arguments.tensor is not None or arguments.tensors_to_hdf5 is not None:
+        _tensors(looked.model, arguments)
+    else:
+        _everything(looked, arguments)
+    return judged(arguments.model, looked.findings)
+
+
+def _everything(looked: Looked, arguments: argparse.Namespace) -> None:
+    from luciole.ir import text
+
+    model, dialect, findings = looked
     if arguments.json:
-        console.print_json(text.describe(model, arguments.model, dialect))
-        return FINE
-    for line in text.dump_lines(model, arguments.model, dialect):
+        console.print_json(text.describe(model, arguments.model, dialect, findings))
+        return
+    for line in text.dump_lines(model, arguments.model, dialect, findings):
         console.show(line)
-    return FINE
 
 
-def _view(model: Model, arguments: argparse.Namespace) -> int:
+def _view(model: Model, arguments: argparse.Namespace) -> None:
     from luciole.tools import dump_summary, dump_views
 
     if arguments.view == "summary":
@@ -85,7 +93,7 @@ def _view(model: Model, arguments: argparse.Namespace) -> int:
             console.print_json(found.as_json())
         else:
             dump_summary.print_summary(found)
-        return FINE
+        return
     rows = dump_views.VIEWS[arguments.view](model)
     if arguments.json:
         console.print_json(rows.content)
@@ -94,10 +102,9 @@ def _view(model: Model, arguments: argparse.Namespace) -> int:
     else:
         for line in rows.lines:
             console.show(line)
-    return FINE
 
 
-def _tensors(model: Model, arguments: argparse.Namespace) -> int:
+def _tensors(model: Model, arguments: argparse.Namespace) -> None:
     from luciole.tools import dump_tensors
 
     if arguments.tensors_to_hdf5 is not None:
@@ -117,4 +124,3 @@ def _tensors(model: Model, arguments: argparse.Namespace) -> int:
     else:
         for part in line.split("\n"):
             console.show(part)
-    return FINE

@@ -65,6 +65,7 @@ class Summary:
 
 def summary(model: Model, path: str) -> Summary:
     """The figures of a model read from a path. An unknown extent counts as 1."""
+    main = model.graphs[:1]
     constants = {id(v.buffer): v for g in model.graphs for v in g.values if v.is_constant}
     by_type: Counter[str] = Counter()
     for value in constants.values():
@@ -75,8 +76,8 @@ def summary(model: Model, path: str) -> Summary:
         os.path.getsize(path) if os.path.isfile(path) else None,
         sum(by_type.values()),
         sum(counts.values()),
-        [_typed(v) for v in model.graph.inputs],
-        [_typed(v) for v in model.graph.outputs],
+        [_typed(v) for graph in main for v in graph.inputs],
+        [_typed(v) for graph in main for v in graph.outputs],
         _kinds(model),
         dict(by_type.most_common()),
         [layer for op in all_ops(model.graphs) if (layer := _layer(op)) is not None],

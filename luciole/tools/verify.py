@@ -19,15 +19,12 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole verify") -> 
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load_with_findings
-    from luciole.ir.verify import Severity
+    from luciole.ir.findings import refusal
 
     model, findings = load_with_findings(arguments.model)
-    failed = any(f.severity is Severity.ERROR for f in findings)
+    failed = refusal(findings) is not None
     if arguments.json:
-        listed = [
-            {"severity": f.severity.value, "code": f.code, "path": f.path, "sentence": f.sentence}
-            for f in findings
-        ]
+        listed = [finding.as_json() for finding in findings]
         console.print_json({"model": arguments.model, "valid": not failed, "findings": listed})
         return FAILED if failed else FINE
     for finding in findings:

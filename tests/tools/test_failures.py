@@ -83,7 +83,7 @@ def test_lquantizer_refuses_data_and_writes_nothing(
 
 
 @pytest.mark.parametrize("share", [0, 3, 8, 40, 300, 1000, 2500])
-@pytest.mark.parametrize("program", ["quantize", "eval", "import", "dump", "verify"])
+@pytest.mark.parametrize("program", ["quantize", "eval", "import"])
 def test_programs_refuse_a_model_that_is_cut_short(
     capsys: Capture, folder: Path, program: str, share: int
 ) -> None:
@@ -93,10 +93,39 @@ def test_programs_refuse_a_model_that_is_cut_short(
         "quantize": argv(input_model="short.circle"),
         "eval": ["short.circle", "--data", "train.hdf5"],
         "import": ["short.circle", "-o", "answer.circle"],
-    }.get(program, ["short.circle"])
+    }[program]
     text = call(capsys, program, *words).error(1)
-    assert text.startswith(("short.circle: not a .circle", "short.circle: damaged file: ")), text
+    starts = ("not a .circle", "damaged file: ", "error [BYTES] ")
+    assert text.startswith(tuple(f"short.circle: {start}" for start in starts)), text
     assert left_behind(folder) == before
+
+
+@pytest.mark.parametrize("share", [0, 3, 8, 40])
+@pytest.mark.parametrize("program", ["dump", "verify", "view"])
+def test_programs_that_look_refuse_what_gives_no_model(
+    capsys: Capture, folder: Path, program: str, share: int
+) -> None:
+    Path("short.circle").write_bytes(Path("model.circle").read_bytes()[:share])
+    words = ["-o", "short.html"] if program == "view" else []
+    text = call(capsys, program, "short.circle", *words).error(1)
+    assert text.startswith(("short.circle: not a .circle", "short.circle: damaged file: ")), text
+    assert not Path("short.html").exists()
+
+
+@pytest.mark.parametrize("share", [300, 1000, 2500])
+def test_programs_that_look_show_what_is_left_of_a_model(
+    capsys: Capture, folder: Path, share: int
+) -> None:
+    Path("short.circle").write_bytes(Path("model.circle").read_bytes()[:share])
+    listed = call(capsys, "verify", "short.circle")
+    assert (listed.code, listed.err) == (1, "")
+    assert listed.out.startswith("error [BYTES] ")
+    shown = call(capsys, "dump", "short.circle")
+    assert shown.code == 1
+    assert listed.out.splitlines()[0] in shown.out
+    assert shown.err.startswith(f"luciole: error: short.circle: {listed.out.splitlines()[0]}")
+    drawn = call(capsys, "view", "short.circle", "-o", "short.html")
+    assert (drawn.code, drawn.err) == (1, shown.err)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def test_circle_dump_is_luciole_dump(capsys: Capture, folder: Path) -> None:
 def test_dump_as_json(capsys: Capture, folder: Path) -> None:
     content = json.loads(call(capsys, "dump", "model.circle", "--json").out)
     assert (content["file"], content["format"]) == ("model.circle", "circle")
+    assert content["findings"] == []
     assert content["description"] == "a small network"
 
 
@@ -79,7 +80,13 @@ def test_dump_shows_what_verify_refuses(capsys: Capture, folder: Path) -> None:
     damaged = network()
     damaged.graph.ops.reverse()
     Path("damaged.circle").write_bytes(to_bytes(damaged))
-    assert call(capsys, "dump", "damaged.circle").code == 0
+    shown = call(capsys, "dump", "damaged.circle")
+    assert "O(0:2) FULLY_CONNECTED" in shown.out
+    assert "Findings: severity [code] place: sentence\nerror [" in shown.out
+    assert shown.code == 1
+    assert shown.err.startswith("luciole: error: damaged.circle: error [")
+    as_json = call(capsys, "dump", "damaged.circle", "--json")
+    assert (as_json.code, as_json.err) == (1, shown.err)
     outcome = call(capsys, "verify", "damaged.circle")
     assert outcome.code == 1
     assert "damaged.circle has errors: 1 graphs, 3 operators" in outcome.out
@@ -89,6 +96,7 @@ def test_dump_shows_what_verify_refuses(capsys: Capture, folder: Path) -> None:
     assert found["valid"] is False
     assert {f["severity"] for f in found["findings"]} >= {"error"}
     assert found["findings"][0].keys() == {"severity", "code", "path", "sentence"}
+    assert json.loads(as_json.out)["findings"] == found["findings"]
 
 
 def test_running_refuses_what_verify_refuses(capsys: Capture, folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from luciole.schema.errors import LucioleError
 from luciole.tools import console
-from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
+from luciole.tools.command import UsageError, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -95,17 +95,17 @@ def _run(arguments: argparse.Namespace) -> int:
 
     _check(arguments)
     blobs = Blobs()
-    document = _document(arguments, blobs)
+    subjects = _subjects(arguments)
+    document = _document(arguments, subjects, blobs)
     written = _write_foreign(arguments, document)
     if arguments.json:
         console.print_json(document)
-        return FINE
-    if arguments.output:
+    elif arguments.output:
         _write(arguments.output, document, blobs)
-        return FINE
-    if written and arguments.no_browser:
-        return FINE
-    return _serve(arguments, document, blobs)
+    code = _judged(arguments, subjects)
+    if not (arguments.json or arguments.output or (written and arguments.no_browser)):
+        _serve(arguments, document, blobs)
+    return code
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -127,13 +127,35 @@ def _check(arguments: argparse.Namespace) -> None:
             check_writable(path)
 
 
-def _document(arguments: argparse.Namespace, blobs: Blobs) -> dict[str, Any]:
+def _paths(arguments: argparse.Namespace) -> list[str]:
+    return [arguments.model, *([arguments.other] if arguments.other else [])]
+
+
+def _subjects(arguments: argparse.Namespace) -> list[Subject]:
+    """The one or two models. Raises FormatError where one that has errors is to run."""
+    from luciole.importers.circle import sound
+
+    subjects = [_subject(path) for path in _paths(arguments)]
+    for subject in subjects if arguments.data else ():
+        sound(subject.model, subject.findings)
+    return subjects
+
+
+def _judged(arguments: argparse.Namespace, subjects: list[Subject]) -> int:
+    """Say the first error of each model; the exit code that they make."""
+    from luciole.tools.reading import judged
+
+    pairs = zip(_paths(arguments), subjects, strict=True)
+    return max([judged(path, subject.findings) for path, subject in pairs])
+
+
+def _document(
+    arguments: argparse.Namespace, subjects: list[Subject], blobs: Blobs
+) -> dict[str, Any]:
     """The document of the one or two models, with every figure that was given."""
     from luciole.tools.view import compare, measures
     from luciole.tools.view.document import document
 
-    paths = [arguments.model, *([arguments.other] if arguments.other else [])]
-    subjects = [_subject(path) for path in paths]
     models = [subject.model for subject in subjects]
     report = measures.read_json(arguments.report) if arguments.report else None
     figures, subjects[-1].histograms = _figures(arguments, models, report)
@@ -154,14 +176,16 @@ def _document(arguments: argparse.Namespace, blobs: Blobs) -> dict[str, Any]:
 
 def _subject(path: str) -> Subject:
     """A model, also where ``verify`` would refuse it: looking is how people find out why."""
+    from luciole.ir.findings import refusal
     from luciole.tools.reading import read_model
     from luciole.tools.view.document import Subject
 
-    model, dialect = read_model(path)
+    model, dialect, findings = read_model(path)
+    name = os.path.basename(path)
     if not model.graphs:
-        raise LucioleError(f"{path}: holds no graph, there is nothing to draw")
+        raise LucioleError(f"{name}: {refusal(findings)}")
     size = os.path.getsize(path) if os.path.isfile(path) else None
-    return Subject(model, os.path.basename(path), dialect.name, size)
+    return Subject(model, name, dialect.name, size, findings)
 
 
 def _figures(
@@ -230,15 +254,16 @@ def _write(path: str, document: dict[str, Any], blobs: Blobs) -> None:
     from luciole.tools.view.svg import svg
 
     if path.lower().endswith(".svg"):
-        graph = document["models"][0]["graphs"][0]
-        content = svg(graph, document["direction"], document["title"], document["mode"])
+        model, title = document["models"][0], document["title"]
+        graph, direction, by = model["graphs"][0], document["direction"], document["mode"]
+        content = svg(graph, direction, title, by, model["wrong"])
     else:
         content = html(document, blobs.embedded())
     write_file(path, content)
     console.show(f"{path}: {console.size_text(len(content.encode()))}")
 
 
-def _serve(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs) -> int:
+def _serve(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs) -> None:
     """Serve the page until the user stops it."""
     import webbrowser
 
@@ -256,4 +281,3 @@ def _serve(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs
         console.say("stopped")
     finally:
         server.server_close()
-    return FINE

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import luciole
 from luciole.ir import Graph, Model, Op, UnknownOp, Value
+from luciole.ir.findings import Finding, refusal
 from luciole.ir.text_common import Numbering, one_line, utf8
 from luciole.ir.text_options import options_by_name
 from luciole.tools.view import palette
@@ -34,17 +35,21 @@ Json = dict[str, Any]
 FEWEST, COLLAPSE_ABOVE = 24, 400
 """Operators from which on a graph has groups, and above which they are closed at first."""
 
+MOST_FINDINGS = 200
+"""Findings that the page lists."""
+
 
 @dataclass
 class Subject:
-    """A model to show, with what is known of it: the float operators that its own replaced, and
-    histograms of layers' inputs by operator name.
+    """A model to show, with what is known of it: what is wrong with its file, the float operators
+    that its own replaced, and histograms of layers' inputs by operator name.
     """
 
     model: Model
     title: str
     format: str = "circle"
     file_bytes: int | None = None
+    findings: Sequence[Finding] = ()
     originals: Mapping[Op, Op] = field(default_factory=dict)
     histograms: Mapping[str, InputHistogram] = field(default_factory=dict)
 
@@ -79,11 +84,15 @@ def document(subjects: list[Subject], blobs: Blobs) -> Json:
 def model_json(subject: Subject, identity: str, blobs: Blobs) -> Json:
     """A model's own facts and its graphs."""
     model, numbers = subject.model, Numbering(subject.model)
+    wrong = refusal(subject.findings)
     return {
         "title": one_line(subject.title, 200),
         "format": subject.format,
         "bytes": subject.file_bytes,
         "description": one_line(model.description or "", 2000),
+        "wrong": None if wrong is None else one_line(wrong, 1000),
+        "findings": [_finding_json(finding) for finding in subject.findings[:MOST_FINDINGS]],
+        "more_findings": max(len(subject.findings) - MOST_FINDINGS, 0),
         "metadata": [[shown_name(name), len(buffer)] for name, buffer in model.metadata],
         "signatures": [
             {
@@ -99,6 +108,10 @@ def model_json(subject: Subject, identity: str, blobs: Blobs) -> Json:
             for g, graph in enumerate(model.graphs)
         ],
     }
+
+
+def _finding_json(finding: Finding) -> Json:
+    return {key: one_line(text, 1000) for key, text in finding.as_json().items()}
 
 
 class _GraphWriter:

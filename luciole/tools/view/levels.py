@@ -9,18 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, Op, ShapeError, codes
+from luciole.ir import Array, LucioleError, Op, codes
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, clusters_of, matrix_rows
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LearnedLevels, LQFullyConnected
+from luciole.ir.widths import bits_of
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.text import rounded
 
 Json = dict[str, Any]
 FEWEST_BINS, BINS = 20, 80
 """Bins of a channel's histogram: about twice the root of the number of weights."""
+
+MOST_BITS = 8
+"""Bits of weights that are drawn: there are as many levels as codes."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +74,18 @@ def layer_name(op: Op) -> str:
 
 
 def learned_weights(op: Op) -> Learned | None:
-    """The weights of a layer with learned levels, None for another one or a damaged one."""
+    """The weights of a layer with learned levels, None for another one, a damaged one, or one of
+    more bits than can be drawn.
+    """
+    bits = bits_of(op)
+    if bits is None or bits.weights > MOST_BITS:
+        return None
     try:
+        op.result_shapes()  # the operator's own rule: operands that it takes fit together
         if isinstance(op, LQFullyConnected | LQConv2D):
             return _of_levels(op)
         return _of_planes(op) if isinstance(op, BCQFullyConnected) else None
-    except (ShapeError, ValueError, IndexError):
+    except LucioleError:
         return None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from luciole.tools.view.nodes import BAND, HEADER, LABEL, MARGIN, PADDING, ROW
 from luciole.tools.view.palette import CATEGORIES, PLAIN, bits_colour
+from luciole.tools.view.text import fitted
 
 Json = dict[str, Any]
 
@@ -16,13 +17,14 @@ EDGE = 40
 
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 _INK, _PAPER, _LINE, _FAINT = "#1c2530", "#ffffff", "#8b95a3", "#5a6575"
+_WRONG = "#b3261e"
 
 
-def svg(graph: Json, direction: str, title: str, by: str = "bits") -> str:
+def svg(graph: Json, direction: str, title: str, by: str = "bits", wrong: str | None = None) -> str:
     """A graph of a document as one SVG file, ``direction`` vertical or horizontal.
 
     Colours are by weight bits, or by what operators are for (``by`` is "kind"). Groups that the
-    page would show closed are closed.
+    page would show closed are closed. ``wrong`` is what a damaged file is refused for.
     """
     level = (graph["groups"]["root"] if graph["closed"] else graph["flat"])[direction]
     width, height = (round(n + 2 * EDGE) for n in level["size"])
@@ -33,6 +35,7 @@ def svg(graph: Json, direction: str, title: str, by: str = "bits") -> str:
     )
     lines = [head, f"<title>{escape(title)}</title>"]
     lines.append(f'<rect x="{-EDGE}" y="{-EDGE}" width="100%" height="100%" fill="#f6f7f9"/>')
+    lines += _wrong(wrong, width) if wrong is not None else ()
     lines += _edges(graph, level, direction)
     for reference, x, y in level["items"]:
         if isinstance(reference, int):
@@ -40,6 +43,12 @@ def svg(graph: Json, direction: str, title: str, by: str = "bits") -> str:
         else:
             lines += _group(graph["groups"][reference], x, y)
     return "\n".join([*lines, "</svg>", ""])
+
+
+def _wrong(wrong: str, width: float) -> Iterator[str]:
+    """One line above the drawing, as much of it as fits, and all of it for whom it is read to."""
+    yield f"<desc>{escape(wrong)}</desc>"
+    yield _text(MARGIN - EDGE, MARGIN - EDGE / 2, fitted(wrong, width - 2 * MARGIN), _WRONG)
 
 
 def _edges(graph: Json, level: Json, direction: str) -> Iterator[str]:

@@ -40,8 +40,9 @@ def _other(char: str) -> int:
 
 def fitted(text: str, width: float, size: float = SIZE) -> str:
     """A text cut off, with an ellipsis, where it would become wider."""
-    if width_of(text, size) <= width:
+    if len(text) <= width and width_of(text, size) <= width:
         return text
+    text = text[: max(int(width), 0)]  # no character is narrower than a pixel
     while text and width_of(f"{text}…", size) > width:
         text = text[:-1]
     return f"{text}…"

@@ -9,7 +9,7 @@ import numpy as np
 
 from luciole.ir import Graph, Model, Op, UnknownOp, Value
 from luciole.ir.ops.activations import Relu
-from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.add_n import AddN
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
@@ -80,7 +80,7 @@ def network(nodes: int, edges: list[Edge], name: Callable[[int], str]) -> Model:
 def _operator(i: int, given: list[Value], weights: Value) -> Op:
     if len(given) == 1:
         return FullyConnected(given[0], weights, None) if i % 3 == 0 else Relu(given[0])
-    return Add(given[0], given[1]) if len(given) == 2 else Concatenation(tuple(given), axis=1)
+    return Add(given[0], given[1]) if len(given) == 2 else AddN(tuple(given))
 
 
 def nested(nodes: int = 120) -> Model:

@@ -348,9 +348,7 @@ def test_the_drawing_is_saved_as_svg_and_png(groups: Visit) -> None:
     root = ElementTree.fromstring(saved.value.path().read_bytes())
     svg = "{http://www.w3.org/2000/svg}"
     words = texts(root)
-    assert words.count("Concatenation") == sum(
-        type(op).__name__ == "Concatenation" for op in nested().graph.ops
-    )
+    assert words.count("AddN") == sum(type(op).__name__ == "AddN" for op in nested().graph.ops)
     assert "var(--paper)" not in (root.findtext(f"{svg}style") or "").split("}")[0]
     with page.expect_download() as saved:
         page.keyboard.press("Control+Shift+e")

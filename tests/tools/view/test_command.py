@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,29 @@ def test_a_model_that_verify_refuses_is_shown(capsys: Capture, tmp_path: Path) -
     model.graph.ops[3].output.dtype = luciole.ir.TensorType.INT8
     (tmp_path / "odd.circle").write_bytes(luciole.exporters.to_bytes(model))
     assert call(capsys, "verify", tmp_path / "odd.circle").code == 1
-    assert call(capsys, "view", tmp_path / "odd.circle", "-o", tmp_path / "odd.html").code == 0
+    sentence = (
+        "error [DTYPE] subgraphs[0].operators[3]: FullyConnected 'net/stage0/block0/op3': "
+        "result 'net/stage0/block0/op3' is INT8, FLOAT32 is computed"
+    )
+    for name in ("odd.html", "odd.svg"):
+        outcome = call(capsys, "view", tmp_path / "odd.circle", "-o", tmp_path / name)
+        assert outcome.code == 1
+        assert outcome.err.startswith(f"luciole: error: odd.circle: {sentence} (and ")
+        assert escape(sentence) in (tmp_path / name).read_text() or name == "odd.html"
+    document = json.loads(call(capsys, "view", tmp_path / "odd.circle", "--json").out)
+    (shown,) = document["models"]
+    assert shown["wrong"].startswith(sentence)
+    errors = [f for f in shown["findings"] if f["severity"] == "error"]
+    assert (len(errors) > 1, errors[0]["code"]) == (True, "DTYPE")
+
+
+def test_view_refuses_to_run_a_model_that_verify_refuses(capsys: Capture, tmp_path: Path) -> None:
+    model = nested(20)
+    model.graph.ops[3].output.dtype = luciole.ir.TensorType.INT8
+    odd = tmp_path / "odd.circle"
+    odd.write_bytes(luciole.exporters.to_bytes(model))
+    text = call(capsys, "view", odd, "-o", tmp_path / "x.html", "--data", "none.npz").error(1)
+    assert text.startswith("error [DTYPE] subgraphs[0].operators[3]")
 
 
 @pytest.mark.parametrize(

@@ -72,10 +72,10 @@ def test_another_operator_type_or_attribute_is_said() -> None:
     op = second.graph.ops[1]
     relu = Relu(op.operands[0])  # type: ignore[arg-type]  # it has one
     graph = second.graph
-    results = op.results
-    graph.ops.remove(op)
-    op.set_operands([])
-    graph._insert(1, relu, (), results)
+    op.output.name = "tanh"
+    graph.insert_after(op, relu, "act1")
+    op.output.replace_with(relu.output)
+    graph.remove(op)
     graph.ops[2].output.dtype = TensorType.FLOAT16
     found = said(compared(first, second))
     assert found["replaced"] == ["TANH became RELU"]

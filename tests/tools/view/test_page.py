@@ -101,9 +101,7 @@ def test_the_picture_has_every_operator_and_edge() -> None:
     for direction in ("vertical", "horizontal"):
         root = picture(nested(60), direction)
         words = [t.text for t in root.iter(f"{SVG}text")]
-        assert (
-            words.count("Relu") + words.count("FullyConnected") + words.count("Concatenation") == 60
-        )
+        assert words.count("Relu") + words.count("FullyConnected") + words.count("AddN") == 60
         (edges,) = [g for g in root.iter(f"{SVG}g") if g.get("fill") == "none"]
         assert len(edges) == len(nested_edges(60))
 
@@ -120,4 +118,4 @@ def test_the_picture_of_a_large_model_has_its_groups_closed() -> None:
     words = [t.text for t in root.iter(f"{SVG}text")]
     assert "stage3" in words
     assert "40 operators" in words
-    assert "Concatenation" not in words
+    assert "AddN" not in words

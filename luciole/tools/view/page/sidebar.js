@@ -315,6 +315,7 @@ export function modelPanel(app) {
       h("p", { class: "faint" }, modelFacts(model)),
     ),
     model.description ? h("p", {}, h("bdi", {}, model.description)) : null,
+    findingsPart(app, model, m),
     bitsPart(app.doc, operatorsOf({ models: [model] })),
     kindsPart(operatorsOf({ models: [model] })),
     endsPart(app, model, m),
@@ -345,6 +346,42 @@ export function modelPanel(app) {
         )
       : null,
   ]);
+}
+
+// What luciole verify says, worst first; where it speaks of an operator, a link to it.
+function findingsPart(app, model, m) {
+  if (!model.findings.length) return null;
+  const order = ["error", "warning", "note"];
+  const sorted = [...model.findings].sort(
+    (a, b) => order.indexOf(a.severity) - order.indexOf(b.severity),
+  );
+  return h(
+    "section",
+    { class: "part findings" },
+    h("h3", {}, "What is wrong"),
+    sorted.map((f) =>
+      h(
+        "p",
+        {},
+        h("span", { class: `tag ${f.severity}` }, f.severity),
+        findingPlace(app, model, m, f.path),
+        h("bdi", {}, ` ${f.sentence}`),
+      ),
+    ),
+    model.more_findings
+      ? h("p", { class: "hint" }, `and ${model.more_findings} more: luciole verify lists them`)
+      : null,
+  );
+}
+
+function findingPlace(app, model, m, path) {
+  const [, g, i] = path.match(/^subgraphs\[(\d+)\]\.operators\[(\d+)\]/) ?? [];
+  const nodes = model.graphs[g]?.nodes ?? [];
+  const node = nodes.findIndex((n) => n.what === "op" && n.index === Number(i));
+  if (node < 0) return h("bdi", { class: "faint" }, path);
+  return button(path, "Select this operator", () => app.select(m, Number(g), node), {
+    class: "link",
+  });
 }
 
 function modelFacts(model) {
