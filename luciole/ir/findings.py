@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+LONGEST = 2000
+"""Characters of a place or a sentence."""
+
 
 class Severity(Enum):
     """How bad a finding is: an ERROR stops a model from being loaded."""
@@ -25,6 +28,13 @@ class Finding:
     code: str
     path: str
     sentence: str
+
+    def __post_init__(self) -> None:
+        """Cut off what no person reads: names of a damaged file may be as long as the file."""
+        for part in ("path", "sentence"):
+            text: str = vars(self)[part]
+            if len(text) > LONGEST:
+                object.__setattr__(self, part, f"{text[:LONGEST]}... ({len(text)} characters)")
 
     def as_json(self) -> dict[str, str]:
         """The same for programs."""

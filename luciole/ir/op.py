@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 from luciole.ir.errors import SLIPS, DefinitionError, GraphError, LucioleError, ShapeError
 from luciole.ir.value import Shape, Use, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
-from luciole.schema.printable import printable
+from luciole.schema.printable import printable, shorten
 from luciole.schema.table import Table
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ REQUIRED: Any = object()
 
 _LINKS = frozenset({"operands", "results", "intermediates", "graph"})
 """Attributes that tie an operator to what is around it."""
+
+MOST_QUOTED = 1000
+"""Characters of a name in a sentence: files may have names as long as themselves."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +284,7 @@ class Op:
         return self.results[0]
 
     def __str__(self) -> str:
-        return f"{type(self).__name__} {self.name!r}"
+        return f"{type(self).__name__} {shorten(self.name, MOST_QUOTED)!r}"
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -414,7 +417,11 @@ class Op:
 def _slip(error: Exception) -> str:
     """An error of Python's own in words, on one line."""
     text = " ".join(str(error).split())
-    return f"its rule does not take these operands ({type(error).__name__}: {text})"
+    return f"{SLIP} ({type(error).__name__}: {text})"
+
+
+SLIP = "its rule does not take these operands"
+"""What is said where a rule's author did not think of operands: no case of the fuzzer's may."""
 
 
 def _op_of(graph: Graph, number: int) -> Op:
@@ -518,12 +525,12 @@ class UnknownOp(Op):
         one line, whatever the code holds.
         """
         if self.number == BuiltinOperator.CUSTOM:
-            return f"CUSTOM({printable(str(self.custom))})"
+            return f"CUSTOM({printable(shorten(str(self.custom), MOST_QUOTED))})"
         known = self.number in set(BuiltinOperator)
         return BuiltinOperator(self.number).name if known else str(self.number)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name!r}"
+        return f"{self.kind} {shorten(self.name, MOST_QUOTED)!r}"
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
         """The shapes that the file gives: nothing better is known."""

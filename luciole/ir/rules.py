@@ -9,7 +9,7 @@ import numpy as np
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
-from luciole.ir.value import MOST_AXES, Shape, Value, shape_text
+from luciole.ir.value import MOST_AXES, Shape, Value, element_count, shape_text
 from luciole.schema.enums import Padding
 
 if TYPE_CHECKING:
@@ -191,9 +191,6 @@ def settled(shape: Shape) -> tuple[int, ...]:
 
 def product(extents: Iterable[int | None]) -> int | None:
     """Number of elements, None when an extent is unknown."""
-    count = 1
-    for n in extents:
-        if n is None:
-            return None
-        count *= n
-    return count
+    counted = tuple(extents)
+    known = tuple(n for n in counted if n is not None)
+    return element_count(known) if len(known) == len(counted) else None

@@ -108,9 +108,12 @@ def _buffers(numbers: Numbering) -> Iterator[str]:
 
 def _metadata(model: Model, numbers: Numbering) -> Iterator[str]:
     yield "metadata : B(index) name"
+    shown: set[int] = set()
     for name, buffer in model.metadata:
         yield f"B({numbers.buffer(buffer)}) {one_line(name)}"
-        yield from table_lines(name, buffer)
+        if id(buffer) not in shown:  # entries that share a buffer say the same
+            yield from table_lines(name, buffer)
+        shown.add(id(buffer))
     yield ""
 
 

@@ -218,11 +218,20 @@ def _value_of(graph: Graph, number: int) -> Value:
 
 
 def element_count(shape: tuple[int, ...]) -> int:
-    """Number of elements, exact however large."""
+    """Number of elements, exact for all that tensors may have, and for others as long as it does
+    not need thousands of digits.
+    """
+    if 0 in shape:
+        return 0
     count = 1
     for n in shape:
         count *= n
+        if abs(count) > _ABSURD_COUNT:
+            break
     return count
+
+
+_ABSURD_COUNT = 2 ** (31 * 32)
 
 
 MOST_AXES = 32
@@ -249,7 +258,9 @@ def impossible(dims: Sequence[int], itemsize: int = _WIDEST) -> str | None:
 
 
 def shape_text(shape: Shape) -> str:
-    """``[1,?,3]``."""
+    """``[1,?,3]``, of a tensor that cannot be only how many axes it has."""
+    if len(shape) > MOST_AXES:
+        return f"[{len(shape)} axes]"
     return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"
 
 

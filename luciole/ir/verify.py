@@ -13,7 +13,7 @@ from luciole.ir.findings import Finding, Severity
 from luciole.ir.graph import Graph, Model
 from luciole.ir.op import Op, UnknownOp
 from luciole.ir.sparsity import fault
-from luciole.ir.value import Value, compatible, element_count, impossible, shape_text
+from luciole.ir.value import MOST_AXES, Value, compatible, element_count, impossible, shape_text
 
 __all__ = ["Finding", "Severity", "verify"]
 
@@ -161,6 +161,8 @@ def _operators(graph: Graph, path: str) -> Iterator[Finding]:
         if isinstance(op, UnknownOp):
             yield from _unknown(op, here)
             continue
+        if any(v is not None and len(v.dims) > MOST_AXES for v in op.operands):
+            continue  # no rule speaks of such tensors, and any of them would take its time
         findings = list(_known(op, here, not doubtful.isdisjoint(op.operands)))
         if any(f.code in ("SHAPE", "SHAPE_DIFFERS") for f in findings):
             doubtful.update(op.results)

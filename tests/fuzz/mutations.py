@@ -14,6 +14,7 @@ from luciole.schema.enums import BuiltinOperator, TensorType
 from luciole.schema.reader import read
 from luciole.schema.table import SCALARS, TABLES, UNIONS, Field, Table
 from luciole.schema.writer import write
+from tests.fuzz.lies import LIES
 from tests.samples import content
 
 Rng = np.random.Generator
@@ -317,11 +318,6 @@ def _other_quantization(rng: Rng, root: t.Model) -> None:
     tensor.quantization = found
 
 
-def _variable(rng: Rng, root: t.Model) -> None:
-    tensor = _tensor(rng, root)
-    tensor.is_variable = not tensor.is_variable
-
-
 def _data_behind_the_tables(rng: Rng, root: t.Model) -> None:
     buffers = root.buffers or []
     if buffers:
@@ -333,5 +329,5 @@ def _data_behind_the_tables(rng: Rng, root: t.Model) -> None:
 _AIMED: tuple[Callable[[Rng, t.Model], None], ...] = (
     *(_another_shape, _another_shape, _open_shape, _another_type, _other_contents),
     *(_other_contents, _constant_to_input, _input_to_constant, _other_operands),
-    *(_another_operator, _other_quantization, _variable, _data_behind_the_tables),
+    *(_another_operator, _other_quantization, _data_behind_the_tables, *LIES),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ MOST_TOTAL = 24_000_000
 _KINDS = {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"}
 
 
+T = TypeVar("T")
+
+
 class _Blob(NamedTuple):
     """An array to be: how large it is, and who makes it."""
 
@@ -32,6 +35,14 @@ class Blobs:
 
     def __init__(self) -> None:
         self._blobs: list[_Blob] = []
+        self._made: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What is made of a constant's bytes, only once however many tensors share them."""
+        if key not in self._made:
+            self._made[key] = make()
+        found: T = self._made[key]
+        return found
 
     def add(self, array: Array) -> dict[str, Any] | None:
         """Keep an array; how the page speaks of it: number, type, shape. None for a type that pages
@@ -54,7 +65,8 @@ class Blobs:
         """The bytes of an array. Raises IndexError for a number that there is not."""
         if not 0 <= number < len(self._blobs):
             raise IndexError(f"there is no array {number}")
-        array = self._blobs[number].make()
+        with np.errstate(all="ignore"):
+            array = self._blobs[number].make()
         return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
 
     def embedded(self) -> dict[str, str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 import luciole
 from luciole.ir import Graph, Model, Op, UnknownOp, Value
 from luciole.ir.findings import Finding, refusal
@@ -56,10 +58,12 @@ class Subject:
 
 def document(subjects: list[Subject], blobs: Blobs) -> Json:
     """One model, or two to compare: graphs, tensors, drawings, colours. Arrays go to ``blobs``."""
+    with np.errstate(all="ignore"):  # constants of a file may hold anything
+        models = [model_json(s, f"{m}", blobs) for m, s in enumerate(subjects)]
     return {
         "luciole": luciole.__version__,
         "title": " and ".join(one_line(s.title, 200) for s in subjects),
-        "models": [model_json(s, f"{m}", blobs) for m, s in enumerate(subjects)],
+        "models": models,
         "measures": [],
         "differences": [],
         "served": False,
@@ -123,6 +127,11 @@ class _GraphWriter:
         self.first = len(graph.inputs)
         self.after = self.first + len(graph.ops)
         self.numbers = {id(op): self.first + i for i, op in enumerate(graph.ops)}
+        self.graphs = {id(g): i for i, g in enumerate(subject.model.graphs)}
+        self.given = {value: i for i, value in reversed([*enumerate(graph.inputs)])}
+        self.returned: dict[Value, list[int]] = {}
+        for i, value in enumerate(graph.outputs):
+            self.returned.setdefault(value, []).append(self.after + i)
 
     def json(self) -> Json:
         """Everything of the graph."""
@@ -177,7 +186,7 @@ class _GraphWriter:
 
     def _called(self, op: Op) -> list[int]:
         """The numbers of the graphs that an operator runs (IF, WHILE, CALL)."""
-        known = {id(g): i for i, g in enumerate(self.subject.model.graphs)}
+        known = self.graphs
         given = [v for v in op.attributes().values() if isinstance(v, Graph)]
         numbers = [known[id(g)] for g in given if id(g) in known]
         if isinstance(op, UnknownOp):
@@ -194,10 +203,10 @@ class _GraphWriter:
     def _place(self, value: Value) -> Json:
         """Who makes a tensor and who uses it, as numbers of nodes."""
         producer = None if value.producer is None else self.numbers.get(id(value.producer.op))
-        if value in self.graph.inputs:
-            producer = self.graph.inputs.index(value)
+        if value in self.given:
+            producer = self.given[value]
         users = [self.numbers[id(u.op)] for u in value.users if id(u.op) in self.numbers]
-        users += [self.after + i for i, v in enumerate(self.graph.outputs) if v is value]
+        users += self.returned.get(value, [])
         return {"producer": producer, "users": list(dict.fromkeys(users))}
 
     def _label(self, node: Json, tensors: list[Json]) -> str:

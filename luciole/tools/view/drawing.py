@@ -36,19 +36,28 @@ class Level:
 
     items: list[Item]
     edges: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    points: dict[str, int] = field(default_factory=dict)
+    known: set[Flow] = field(default_factory=set)
 
-    def place(self, item: Item) -> int:
-        """The position of an item; a point of the group is added when it is first used."""
-        if item in ("in", "out") and item not in self.items:
-            self.items.append(item)
-        return self.items.index(item)
+    def point(self, name: str) -> int:
+        """The position of a point of the group, which is added when it is first used."""
+        if name not in self.points:
+            self.points[name] = len(self.items)
+            self.items.append(name)
+        return self.points[name]
+
+    def add(self, a: int, b: int, tensor: int) -> None:
+        """Let a tensor go from one item to another."""
+        if Flow(a, b, tensor) not in self.known:
+            self.known.add(Flow(a, b, tensor))
+            self.edges.setdefault((a, b), []).append(tensor)
 
 
 def flat(nodes: int, flows: Sequence[Flow]) -> Level:
     """A drawing of all nodes without groups."""
     level = Level(list(range(nodes)))
     for flow in flows:
-        _add(level, flow.source, flow.target, flow.tensor)
+        level.add(*flow)
     return level
 
 
@@ -96,19 +105,13 @@ def _route(
     source: list[Item] = [*above[common:], flow.source]
     target: list[Item] = [*below[common:], flow.target]
     here = above[common - 1]
-    _add(levels[here], places[here][source[0]], places[here][target[0]], flow.tensor)
+    levels[here].add(places[here][source[0]], places[here][target[0]], flow.tensor)
     for group, item in zip(above[common:], source[1:], strict=True):
         level = levels[group]
-        _add(level, places[group][item], level.place("out"), flow.tensor)
+        level.add(places[group][item], level.point("out"), flow.tensor)
     for group, item in zip(below[common:], target[1:], strict=True):
         level = levels[group]
-        _add(level, level.place("in"), places[group][item], flow.tensor)
-
-
-def _add(level: Level, a: int, b: int, tensor: int) -> None:
-    tensors = level.edges.setdefault((a, b), [])
-    if tensor not in tensors:
-        tensors.append(tensor)
+        level.add(level.point("in"), places[group][item], flow.tensor)
 
 
 def group_box(group: Group) -> tuple[Box, str, str]:

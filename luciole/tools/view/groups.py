@@ -13,6 +13,9 @@ from itertools import groupby
 MOST = 0.67
 """Share of the operators around it that a group may hold."""
 
+DEEPEST = 16
+"""Groups in groups: of longer paths, the last folders do not count."""
+
 
 @dataclass(eq=False)
 class Group:
@@ -62,7 +65,8 @@ def _dissolved(members: list[int | Group]) -> list[int | Group]:
 
 def _path(name: str) -> tuple[str, ...]:
     """The folders of a name; of a fused operator's several names, the first counts."""
-    return tuple(part for part in name.split(";")[0].split("/")[:-1] if part)
+    folders = name.partition(";")[0].split("/")[:-1]
+    return tuple([part for part in folders if part][:DEEPEST])
 
 
 def _members(run: list[int], paths: Sequence[tuple[str, ...]], depth: int) -> list[int | Group]:

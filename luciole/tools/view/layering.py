@@ -13,6 +13,11 @@ from dataclasses import dataclass
 Edge = tuple[int, int]
 SWEEPS = 6
 
+MOST_DUMMIES = 100_000
+"""Dummies of a drawing. Where edges skip more layers together, the longest run straight, over
+whatever lies there: thousands of operators that all use one tensor must not take a day.
+"""
+
 
 @dataclass
 class Layering:
@@ -71,9 +76,13 @@ def _with_dummies(nodes: int, edges: Sequence[Edge], ranks: list[int]) -> Layeri
         layers[rank].append(node)
     above: list[list[int]] = [[] for _ in range(nodes)]
     below: list[list[int]] = [[] for _ in range(nodes)]
-    chains = []
-    for a, b in edges:
-        chain, last = [], a
+    chains: list[list[int]] = []
+    for (a, b), is_short in zip(edges, _short(edges, ranks), strict=True):
+        chain: list[int] = []
+        if not is_short:
+            chains.append(chain)
+            continue
+        last = a
         for rank in range(ranks[a] + 1, ranks[b]):
             dummy = len(above)
             above.append([last])
@@ -86,6 +95,18 @@ def _with_dummies(nodes: int, edges: Sequence[Edge], ranks: list[int]) -> Layeri
         above[b].append(last)
         chains.append(chain)
     return Layering(nodes, layers, above, below, chains)
+
+
+def _short(edges: Sequence[Edge], ranks: list[int]) -> list[bool]:
+    """Whether each edge gets dummies: all do unless they are too many together."""
+    skipped = [ranks[b] - ranks[a] - 1 for a, b in edges]
+    found, total = [True] * len(edges), sum(skipped)
+    for i in sorted(range(len(edges)), key=lambda i: -skipped[i]):
+        if total <= MOST_DUMMIES:
+            break
+        found[i] = False
+        total -= skipped[i]
+    return found
 
 
 def _reduce_crossings(made: Layering) -> None:

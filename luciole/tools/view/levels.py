@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +81,9 @@ def learned_weights(op: Op) -> Learned | None:
     if bits is None or bits.weights > MOST_BITS:
         return None
     try:
-        op.result_shapes()  # the operator's own rule: operands that it takes fit together
+        op.result_shapes()  # the operator's own rules: operands that they take fit together
+        if any(op.broken_rules()):
+            return None
         if isinstance(op, LQFullyConnected | LQConv2D):
             return _of_levels(op)
         return _of_planes(op) if isinstance(op, BCQFullyConnected) else None
@@ -137,19 +139,29 @@ def levels_json(
     """Everything that the page draws of a layer with learned levels; None where they are damaged or
     not finite.
     """
-    learned = learned_weights(op)
-    if learned is None or not np.isfinite([*learned.basis.flat, *learned.offsets]).all():
+    weights = blobs.once(_constants_of(op, original), lambda: _weights_json(op, original, blobs))
+    if weights is None:
         return None
-    facts: Json = {"weights": _weights_json(learned, float_weights(original), blobs)}
+    facts: Json = {"weights": weights}
     if isinstance(op, LearnedLevels) and np.isfinite(input_levels(op)[0]).all():
         facts["input"] = _input_json(op, histograms.get(op.name))
     return facts
 
 
-def _weights_json(learned: Learned, original: Array | None, blobs: Blobs) -> Json:
+def _constants_of(op: Op, original: Op | None) -> Hashable:
+    """What layers have in common whose weights are the same."""
+    held = [(id(v.buffer), v.dtype, v.dims) for v in op.operands if v is not None and v.is_constant]
+    return "levels", type(op), *held, tuple(op.attributes().values()), id(original)
+
+
+def _weights_json(op: Op, replaced: Op | None, blobs: Blobs) -> Json | None:
     """Per channel: basis, levels in rising order with the code behind each, how many weights have
     it, and a histogram of the original weights.
     """
+    learned = learned_weights(op)
+    if learned is None or not np.isfinite([*learned.basis.flat, *learned.offsets]).all():
+        return None
+    original = float_weights(replaced)
     values, order = codes.levels(learned.basis, learned.offsets)
     rank = np.argsort(order, axis=1)
     numbers = np.take_along_axis(rank, learned.numbers(), axis=1)
@@ -165,7 +177,7 @@ def _weights_json(learned: Learned, original: Array | None, blobs: Blobs) -> Jso
         "levels": blobs.add(values.astype(np.float32)),
         "codes": blobs.add(order.astype(np.uint8)),
         "counts": blobs.add(counts.astype(np.uint32)),
-        "values": blobs.later("f4", numbers.shape, lambda: learned.values().astype(np.float32)),
+        "values": blobs.later("f4", numbers.shape, lambda: _values(op)),
         "of": "dequantized",
     }
     if len(set(learned.bits.tolist())) > 1:
@@ -174,6 +186,13 @@ def _weights_json(learned: Learned, original: Array | None, blobs: Blobs) -> Jso
         facts["of"] = "original"
         facts |= _against(original.astype(np.float64), learned.values(), values, blobs)
     return facts
+
+
+def _values(op: Op) -> Array:
+    """The weights once more: all their signs together take eight times the file's bytes."""
+    learned = learned_weights(op)
+    assert learned is not None  # else nobody could ask
+    return learned.values().astype(np.float32)
 
 
 def _against(original: Array, found: Array, levels: Array, blobs: Blobs) -> Json:

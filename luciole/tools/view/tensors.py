@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from luciole.ir import Array, GraphError, TensorType, Value
 from luciole.ir.dtypes import NUMPY, PACKED
+from luciole.ir.value import element_count
 from luciole.ir.widths import element_bits
 from luciole.schema.tables import QuantizationParameters
 from luciole.tools.view.blobs import Blobs
@@ -25,7 +27,7 @@ MOST_COUNTED = 1 << 20
 
 def tensor_json(value: Value, identity: str, blobs: Blobs) -> Json:
     """A tensor without its place in the graph."""
-    data, why = _contents(value)
+    data, why = _contents(value, blobs)
     facts: Json = {
         "id": identity,
         "name": shown_name(value.name),
@@ -37,28 +39,37 @@ def tensor_json(value: Value, identity: str, blobs: Blobs) -> Json:
         facts["bytes"] = 0 if value.buffer is None else len(value.buffer)
     if value.is_variable:
         facts["variable"] = True
+    clipped: float | None = None
     if data is not None and data.size:
         facts["values"] = blobs.add(data)
-        facts["contents"] = contents_json(data)
+        facts["contents"] = blobs.once(_bytes_of("facts", value), lambda: contents_json(data))
+        clipped = blobs.once(_bytes_of("ends", value), lambda: _clipped(value, data))
     if why:
         facts["why"] = why
-    quantization = quantization_json(value, data)
+    quantization = quantization_json(value, clipped)
     if quantization:
         facts["quantization"] = quantization
     return facts
 
 
-def _contents(value: Value) -> tuple[Array | None, str | None]:
+def _bytes_of(what: str, value: Value) -> Hashable:
+    """What tensors have in common whose contents are the same, but for their shape."""
+    return what, id(value.buffer), value.dtype, element_count(value.dims)
+
+
+def _contents(value: Value, blobs: Blobs) -> tuple[Array | None, str | None]:
     """A constant's array, or why it has none that can be shown."""
     if not value.is_constant:
         return None, None
     if value.sparsity is not None:
         return None, "stored sparse: its values are not unpacked"
     try:
-        data = value.data
+        data = blobs.once(_bytes_of("data", value), lambda: value.data)
+        if data is None:
+            return None, f"{value.dtype.name} has no plain values"
+        return data.reshape(value.dims), None
     except (GraphError, ValueError) as error:
         return None, str(error)
-    return data, None if data is not None else f"{value.dtype.name} has no plain values"
 
 
 def contents_json(data: Array) -> Json | None:
@@ -98,8 +109,10 @@ def _histogram(numbers: Array, low: float, high: float, whole: bool) -> Json:
     return {"low": rounded(low), "high": rounded(high), "counts": counts.tolist()}
 
 
-def quantization_json(value: Value, data: Array | None) -> Json | None:
-    """Scales and zero points in words, as a formula and as numbers."""
+def quantization_json(value: Value, clipped: float | None) -> Json | None:
+    """Scales and zero points in words, as a formula and as numbers; ``clipped`` is the share of a
+    constant's elements that are at the end codes.
+    """
     q = value.quantization
     if q is None or q.scale is None or not len(q.scale):
         return None
@@ -113,10 +126,15 @@ def quantization_json(value: Value, data: Array | None) -> Json | None:
         lows, highs = (ends[0] - zeros) * scales, (ends[1] - zeros) * scales
         facts["range"] = [rounded(float(lows.min())), rounded(float(highs.max()))]
         facts["codes"] = list(ends)
-        if data is not None and data.size:
-            facts["clipped"] = rounded(float(np.isin(data, _outermost(ends, data)).mean()))
+        if clipped is not None:
+            facts["clipped"] = rounded(clipped)
     facts |= _observed(q)
     return facts
+
+
+def _clipped(value: Value, data: Array) -> float | None:
+    ends = code_range(value.dtype)
+    return None if ends is None else float(np.isin(data, _outermost(ends, data)).mean())
 
 
 def _outermost(ends: tuple[int, int], data: Array) -> list[int]:

@@ -7,6 +7,7 @@ import unicodedata
 
 from luciole.ir import Shape
 from luciole.ir.text_common import one_line
+from luciole.ir.value import MOST_AXES
 
 LONGEST_NAME = 400
 """Characters of a name that the page shows."""
@@ -55,6 +56,8 @@ def shown_name(name: str) -> str:
 
 def dims(shape: Shape) -> str:
     """Extents with multiplication signs between, ``?`` for an unknown one; nothing for a number."""
+    if len(shape) > MOST_AXES:
+        return f"{len(shape)} axes"
     return TIMES.join("?" if n is None else str(n) for n in shape)
 
 
