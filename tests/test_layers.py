@@ -44,7 +44,7 @@ OUTSIDE = {
     "schema": {"flatbuffers", "numpy"},
     "files": set(),
     "ir": {"numpy"},
-    "importers": {"flatbuffers", "numpy", "tensorflow"},
+    "importers": {"flatbuffers", "h5py", "numpy", "tensorflow"},
     "exporters": {"flatbuffers", "numpy"},
     "kernels": {"llvmlite", "numba", "numpy"},
     "interpreter": {"numpy"},

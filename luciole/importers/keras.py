@@ -1,29 +1,41 @@
-"""Keras models and SavedModels, through TensorFlow's own converter (extra ``tensorflow``)."""
+"""Keras models and SavedModels, through TensorFlow's own converter (extra ``tensorflow``).
+
+SavedModels are programs, and Keras files can be: docs/safety.md says what is refused.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from luciole.importers.circle import from_bytes
+from luciole.importers.keras_programs import refuse_programs
 from luciole.ir import LucioleError, Model
 from luciole.ir.errors import FormatError
+
+OLDEST_KERAS = (3, 15, 1)
+"""The first without published ways past ``safe_mode`` or bounds: setup.cfg asks for it, too."""
 
 
 def load(path: Path) -> Model:
     """A model from a .keras or .h5 file or a SavedModel folder.
 
-    Raises LucioleError when TensorFlow is not installed, FormatError when it cannot read or convert
-    it.
+    Raises LucioleError when TensorFlow is not installed or its Keras is too old to be trusted with
+    a file, FormatError when it cannot read or convert it, and for Keras files that hold programs.
     """
     if path.is_dir() and not (path / "saved_model.pb").exists():
         raise FormatError(f"{path.name}: this folder is no SavedModel (it has no saved_model.pb)")
     framework = tensorflow(path.name)
+    if not path.is_dir():
+        _check_version(path.name, framework.keras.__version__)
+        refuse_programs(path, partial(_is_registered, framework))
     try:
         with _silent():
             if path.is_dir():
@@ -56,11 +68,27 @@ def _read(framework: ModuleType, path: Path) -> Any:
     """Keras looks at the extension: the file, called anything, is given the right one."""
     suffix = ".keras" if path.read_bytes()[:2] == b"PK" else ".h5"
     if path.suffix == suffix:
-        return framework.keras.models.load_model(path, compile=False)
+        return framework.keras.models.load_model(path, compile=False, safe_mode=True)
     with tempfile.TemporaryDirectory() as folder:
         named = Path(folder) / f"model{suffix}"
         named.symlink_to(path.resolve())
-        return framework.keras.models.load_model(named, compile=False)
+        return framework.keras.models.load_model(named, compile=False, safe_mode=True)
+
+
+def _check_version(what: str, version: str) -> None:
+    """Raise LucioleError for a Keras that does what files say (CVE-2025-9905 and others)."""
+    found = tuple(int(number) for number in re.findall("[0-9]+", version)[:3])
+    if found < OLDEST_KERAS:
+        wanted = ".".join(map(str, OLDEST_KERAS))
+        raise LucioleError(
+            f"{what}: Keras {version} may run programs in files that it loads: "
+            f"pip install 'keras>={wanted}'"
+        )
+
+
+def _is_registered(framework: ModuleType, name: str) -> bool:
+    """Whether this process registered a class or function of its own with Keras."""
+    return framework.keras.utils.get_registered_object(name) is not None
 
 
 def tensorflow(what: str) -> ModuleType:

@@ -56,6 +56,21 @@ def add_custom(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_data_bounds(parser: argparse.ArgumentParser) -> None:
+    """``--data-limit BYTES`` and ``--allow-outside``, for programs that read data."""
+    parser.add_argument(
+        "--data-limit",
+        type=int,
+        metavar="BYTES",
+        help="what records and labels may take in memory (default: 4 GiB)",
+    )
+    parser.add_argument(
+        "--allow-outside",
+        action="store_true",
+        help="a list or a folder of records may lead to files that are not below it",
+    )
+
+
 def _load_custom(path: str) -> None:
     """Run a user's Python file. Raises UsageError when it cannot be read or fails."""
     spec = importlib.util.spec_from_file_location("custom_operators", path)

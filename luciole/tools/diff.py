@@ -12,7 +12,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools import console
-from luciole.tools.command import FINE, add_common, add_custom, parser_for, run_program
+from luciole.tools.command import (
+    FINE,
+    add_common,
+    add_custom,
+    add_data_bounds,
+    parser_for,
+    run_program,
+)
 
 if TYPE_CHECKING:
     from luciole.interpreter.compare import Comparison
@@ -56,6 +63,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> in
             metavar="FILE",
             help=f"write each layer's {metric.upper()} as ONE's visq does (JSON)",
         )
+    add_data_bounds(parser)
     add_custom(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
@@ -66,14 +74,18 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load
     from luciole.interpreter.compare import compare
     from luciole.tools import diff_report
-    from luciole.tools.data import load_data
+    from luciole.tools.data import Bounds, load_data
 
     targets = {m: vars(arguments)[f"visq_{m}"] for m in VISQ if vars(arguments)[f"visq_{m}"]}
     for path in targets.values():
         check_writable(path)
     first, second = load(arguments.first), load(arguments.second)
     data = load_data(
-        arguments.data, first.graph, limit=arguments.limit, preprocess=arguments.preprocess
+        arguments.data,
+        first.graph,
+        limit=arguments.limit,
+        preprocess=arguments.preprocess,
+        bounds=Bounds.of(arguments),
     )
     for line in data.summary():
         console.say(f"data: {line}")

@@ -9,7 +9,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from luciole.tools import console
-from luciole.tools.command import FINE, UsageError, add_common, add_custom, parser_for, run_program
+from luciole.tools.command import (
+    FINE,
+    UsageError,
+    add_common,
+    add_custom,
+    add_data_bounds,
+    parser_for,
+    run_program,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +53,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
         action="store_true",
         help="also print, class by class, how often it is recognized and what it is taken for",
     )
+    add_data_bounds(parser)
     add_custom(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
@@ -53,7 +62,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load
     from luciole.tools.confusion import confusion_of
-    from luciole.tools.data import load_data
+    from luciole.tools.data import Bounds, load_data
 
     model = load(arguments.model)
     data = load_data(
@@ -62,6 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
         limit=arguments.limit,
         preprocess=arguments.preprocess,
         labels=arguments.labels,
+        bounds=Bounds.of(arguments),
     )
     for line in data.summary():
         console.say(f"data: {line}")

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools import console
-from luciole.tools.command import FINE, UsageError, add_common, add_custom, parser_for, run_program
+from luciole.tools.command import (
+    FINE,
+    UsageError,
+    add_common,
+    add_custom,
+    add_data_bounds,
+    parser_for,
+    run_program,
+)
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -43,6 +51,7 @@ def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
     _add_width_arguments(parser)
     _add_fit_arguments(parser)
     _add_finetune_arguments(parser)
+    add_data_bounds(parser)
     add_custom(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
@@ -132,7 +141,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole import api, exporters
     from luciole.files import check_writable, write_file
     from luciole.lquantizer import Settings
-    from luciole.tools.data import load_data
+    from luciole.tools.data import Bounds, load_data
 
     _check_widths(arguments)
     _check_targets(arguments)
@@ -150,6 +159,7 @@ def _run(arguments: argparse.Namespace) -> int:
         model.graph,
         limit=arguments.calibration,
         preprocess=arguments.preprocess,
+        bounds=Bounds.of(arguments),
     )
     for line in data.summary():
         console.say(f"data: {line}")
@@ -191,13 +201,18 @@ def _finetune(
     from luciole import api, exporters
     from luciole.lquantizer.finetune import FinetuneSettings
     from luciole.lquantizer.measure import add_stage
-    from luciole.tools.data import load_data
+    from luciole.tools.data import Bounds, load_data
 
     calibration = data.records
     if arguments.finetune_data or arguments.labels:
         source = arguments.finetune_data or arguments.input_data
-        given = {"preprocess": arguments.preprocess, "labels": arguments.labels}
-        data = load_data(source, model.graph, **given)
+        data = load_data(
+            source,
+            model.graph,
+            preprocess=arguments.preprocess,
+            labels=arguments.labels,
+            bounds=Bounds.of(arguments),
+        )
     tuned = api.finetune(
         result.model,
         model,

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luciole.tools import console
-from luciole.tools.command import FINE, UsageError, add_common, add_custom, parser_for, run_program
+from luciole.tools.command import (
+    FINE,
+    UsageError,
+    add_common,
+    add_custom,
+    add_data_bounds,
+    parser_for,
+    run_program,
+)
 
 if TYPE_CHECKING:
     from luciole.tools.bench.report import Report
@@ -63,6 +71,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     made.add_argument(
         "--trace", type=Path, metavar="FILE", help="write a trace for Chrome or Perfetto"
     )
+    add_data_bounds(made)
     add_custom(made)
     add_common(made)
     return made

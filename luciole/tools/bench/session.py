@@ -18,7 +18,7 @@ from luciole.tools.bench.peers import open_peer
 from luciole.tools.bench.report import Report
 from luciole.tools.bench.runtime import Phase
 from luciole.tools.console import Track, say
-from luciole.tools.data import Data, load_data
+from luciole.tools.data import Bounds, Data, load_data
 from luciole.tools.machine import PACKAGES, machine_facts
 from luciole.tools.timing import Limits
 
@@ -76,6 +76,7 @@ def _data(arguments: argparse.Namespace, ours: Luciole) -> Data | None:
         limit=arguments.limit,
         preprocess=arguments.preprocess,
         labels=arguments.labels,
+        bounds=Bounds.of(arguments),
     )
     for line in data.summary():
         say(f"data: {line}")

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from luciole.schema.errors import LucioleError
 from luciole.tools import console
-from luciole.tools.command import UsageError, add_common, parser_for, run_program
+from luciole.tools.command import (
+    UsageError,
+    add_common,
+    add_data_bounds,
+    parser_for,
+    run_program,
+)
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -52,6 +58,7 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int
     _add_figures(parser)
     _add_foreign(parser)
     _add_serving(parser)
+    add_data_bounds(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
 
@@ -215,13 +222,17 @@ def _measured(
 ) -> dict[str, InputHistogram]:
     """What the records show: inputs' histograms, and of two models the errors of every layer."""
     from luciole.interpreter.compare import compare, second_inputs
-    from luciole.tools.data import load_data
+    from luciole.tools.data import Bounds, load_data
     from luciole.tools.diff_report import as_json
     from luciole.tools.view import measures
     from luciole.tools.view.calibration import input_histograms
 
     data = load_data(
-        arguments.data, models[0].graph, limit=arguments.limit, preprocess=arguments.preprocess
+        arguments.data,
+        models[0].graph,
+        limit=arguments.limit,
+        preprocess=arguments.preprocess,
+        bounds=Bounds.of(arguments),
     )
     for line in data.summary():
         console.say(f"data: {line}")
