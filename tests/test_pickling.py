@@ -234,6 +234,18 @@ def test_a_deep_copy_shares_the_bytes_of_constants() -> None:
     assert np.shares_memory(first, second)
 
 
+def test_bytes_that_can_be_written_are_copied() -> None:
+    data = np.arange(3, dtype=np.uint8)
+    buffer = Buffer(data)
+    ways: tuple[Way, ...] = (copy.copy, copy.deepcopy, pickled)
+    shallow, deep, found = (way(buffer).data for way in ways)
+    assert shallow is data
+    data[0] = 7
+    assert (deep.tolist(), found.tolist()) == ([0, 1, 2], [0, 1, 2])
+    assert (data.flags.writeable, deep.flags.writeable) == (True, True)
+    assert not found.flags.writeable
+
+
 def test_a_shallow_copy_is_a_clone() -> None:
     model = network()
     check(model, copy.copy(model))

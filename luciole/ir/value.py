@@ -48,9 +48,13 @@ class Buffer:
         if self.data is not None:
             self.data.flags.writeable = False  # as it was before it was pickled
 
-    def __deepcopy__(self, known: dict[int, Any]) -> Buffer:
-        """Another buffer with the same bytes: nobody writes to them."""
+    def __copy__(self) -> Buffer:
         return Buffer(self.data)
+
+    def __deepcopy__(self, known: dict[int, Any]) -> Buffer:
+        """Another buffer: with the same bytes where nobody can write to them."""
+        shared = self.data is None or not self.data.flags.writeable
+        return Buffer(self.data if shared else copy(self.data))
 
     def __len__(self) -> int:
         return 0 if self.data is None else len(self.data)
