@@ -203,8 +203,15 @@ def test_the_ir_knows_no_files() -> None:
     assert {i.package for i in all_imports() if i.room == "ir"} & FILES == set()
 
 
-WRITERS = ("luciole.files", "luciole.kernels.jit", "luciole.schema.derive")
-"""Who writes files: for all others, the cache of compiled kernels, and the schema's tables."""
+WRITERS = (
+    "luciole.files",
+    "luciole.importers.hdf5_process",
+    "luciole.kernels.jit",
+    "luciole.schema.derive",
+)
+"""Who writes files: for all others, the cache of compiled kernels, and the schema's tables. The
+process that reads HDF5 writes to the pipe of its parent alone.
+"""
 
 
 def writes(tree: ast.AST) -> Iterator[str]:

@@ -12,6 +12,9 @@ from luciole.ir.verify import verify
 
 Rng = np.random.Generator
 
+MOST_SPARSE = 1 << 20
+"""Bytes that a constant may take with zeros left out."""
+
 
 def dressed(rng: Rng, model: Model) -> Model:
     """The model, or one that computes the same whose file says more; never an unsound one."""
@@ -52,7 +55,9 @@ def _dress_constant(rng: Rng, value: Value) -> None:
     if kind < 0.2 and value.dims and value.dtype in NUMPY and value.buffer is not None:
         raw, extents = value.buffer.data, np.array(value.dims, np.int32)
         if raw is not None and value.data is not None and value.data.dtype.kind != "b":
-            content, value.sparsity = sparse_rows(raw, value.dtype, extents, value.name)
+            content, value.sparsity = sparse_rows(
+                raw, value.dtype, extents, value.name, MOST_SPARSE
+            )
             value.buffer = Buffer(content)
     elif kind < 0.3:
         value.is_variable = True
