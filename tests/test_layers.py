@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import cache
-from importlib.util import resolve_name
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-import luciole
+from tests.imports import (
+    FACADE,
+    ROOT,
+    Import,
+    all_imports,
+    below,
+    imports_of,
+    module_of,
+    room_of,
+)
 
-ROOT = Path(luciole.__path__[0])
-FACADE = ("luciole", "luciole.__main__", "luciole.api")
 ENUMS = "luciole.schema.enums"
 
 MAY_IMPORT = {
@@ -62,79 +63,8 @@ ONLY_IN = {
 FILES = {"io", "mmap", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 
 
-class Import(NamedTuple):
-    """One import statement's target: who imports, what, and whether only when a function runs."""
-
-    importer: str
-    target: str
-    in_function: bool
-
-    @property
-    def room(self) -> str:
-        return room_of(self.importer)
-
-    @property
-    def package(self) -> str:
-        return self.target.partition(".")[0]
-
-
-def room_of(module: str) -> str:
-    """``luciole.ir.ops.cast`` is of the room ``ir``; the facade is of none."""
-    return "" if module in FACADE else module.split(".")[1]
-
-
-def module_of(path: Path) -> str:
-    parts = path.relative_to(ROOT.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def is_module(name: str) -> bool:
-    path = ROOT.parent.joinpath(*name.split("."))
-    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
-
-
-def targets(node: ast.AST, module: str, is_package: bool) -> Iterator[str]:
-    """The modules that a node imports; ``from a import b`` is ``a.b`` where that is a module."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    if isinstance(node, ast.ImportFrom):
-        package = module if is_package else module.rpartition(".")[0]
-        base = resolve_name("." * node.level + (node.module or ""), package)
-        for alias in node.names:
-            inner = f"{base}.{alias.name}"
-            yield inner if base.startswith("luciole") and is_module(inner) else base
-
-
-def imports_of(source: str, module: str, is_package: bool = False) -> Iterator[Import]:
-    """Every import of a source text, those inside functions and conditions included."""
-
-    def visit(node: ast.AST, in_function: bool) -> Iterator[Import]:
-        for target in targets(node, module, is_package):
-            yield Import(module, target, in_function)
-        inside = in_function or isinstance(
-            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-        )
-        for child in ast.iter_child_nodes(node):
-            yield from visit(child, inside)
-
-    yield from visit(ast.parse(source), False)
-
-
-@cache
-def all_imports() -> tuple[Import, ...]:
-    return tuple(
-        found
-        for path in sorted(ROOT.rglob("*.py"))
-        for found in imports_of(path.read_text(), module_of(path), path.name == "__init__.py")
-    )
-
-
 def ours(room: str) -> list[Import]:
     return [i for i in all_imports() if i.room == room and i.package == "luciole"]
-
-
-def below(target: str, prefix: str) -> bool:
-    return target == prefix or target.startswith(f"{prefix}.")
 
 
 def test_the_scanner_sees_every_kind_of_import() -> None:
