@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numba
 import numpy as np
@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 
 from luciole.kernels.jit.machine_code import machine_code
 from luciole.kernels.jit.objects import address_of, in_c_library, python_call
-from luciole.kernels.jit.scalars import Record, call, nanoseconds, number, set_number, types
+from luciole.kernels.jit.record import Record as NamedRecord
+from luciole.kernels.jit.record import numba_type
+from luciole.kernels.jit.scalars import call, nanoseconds, number, set_number, types
+
+R = TypeVar("R")
 
 
 class Function:
@@ -38,13 +42,16 @@ class Function:
 class Kernel(Function):
     """A ``void(int64*)`` function of a record."""
 
-    def __init__(self, function: Callable[[Record], None]) -> None:
-        super().__init__(function, types.void(types.CPointer(types.int64)))
+    def __init__(self, function: Callable[[R], None]) -> None:
+        (given,) = (kind for name, kind in get_type_hints(function).items() if name != "return")
+        is_named = isinstance(given, type) and issubclass(given, NamedRecord)
+        argument = numba_type(given) if is_named else types.CPointer(types.int64)
+        super().__init__(function, types.void(argument))
 
 
-def kernel(function: Callable[[Record], None]) -> Kernel:
-    """Declare a kernel. Its body sees one argument ``r``: ``r[0]``, ``r[1]``, ... are the record's
-    numbers.
+def kernel(function: Callable[[R], None]) -> Kernel:
+    """Declare a kernel. Its body sees one argument: the record that its annotation names, whose
+    fields are read and written by their names.
 
     What it closes over are plain numbers and functions: its name in the cache is made of them.
     """

@@ -1,0 +1,114 @@
+"""Records: what a compiled kernel is told, by name on both sides.
+
+A kernel's fields are declared once, as a class. Its builder makes one of the class; the compiled
+loop is given the same eight bytes for each field and reads them by the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import get_annotations
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numpy.typing import NDArray
+
+from luciole.kernels.jit.scalars import I64, intrinsic, types
+
+WORD = 8
+"""Bytes of a field."""
+
+_FORMATS = {"int": np.int64, "float": np.float32}
+"""What a field's annotation says: a number or an address, or a float in the word's first half."""
+
+R = TypeVar("R", bound="Record")
+
+
+@dataclass_transform(kw_only_default=True)
+class Record:
+    """The fields of a kernel's argument, in the order in which they lie in memory.
+
+    A subclass lists them as annotations, ``int`` (int64) or ``float`` (float32). Raises TypeError
+    for another annotation, and when it is made with other names than the declared ones.
+    """
+
+    layout: ClassVar[np.dtype[np.void]]
+
+    def __init_subclass__(cls) -> None:
+        """Lay the fields out, those of a base class first."""
+        inherited = getattr(cls, "layout", None)
+        names = [] if inherited is None else list(inherited.names or ())
+        formats = [] if inherited is None else [inherited[name] for name in names]
+        for name, kind in get_annotations(cls).items():
+            if kind not in _FORMATS:
+                raise TypeError(f"{cls.__name__}.{name} is {kind}: int and float are possible")
+            names.append(name)
+            formats.append(np.dtype(_FORMATS[kind]))
+        offsets = [WORD * place for place in range(len(names))]
+        size = WORD * len(names)
+        cls.layout = np.dtype(
+            {"names": names, "formats": formats, "offsets": offsets, "itemsize": size}
+        )
+
+    def __init__(self, **fields: float) -> None:
+        names = self.layout.names or ()
+        if fields.keys() != set(names):
+            wrong = sorted(fields.keys() ^ set(names))
+            raise TypeError(f"{type(self).__name__}: {', '.join(wrong)} is unknown or missing")
+        for name in names:
+            setattr(self, name, fields[name])
+
+    def words(self) -> NDArray[np.int64]:
+        """The record as a kernel is given it: one int64 for each field."""
+        return table([self]).reshape(-1)
+
+    @classmethod
+    def place(cls, name: str) -> int:
+        """The number of a field."""
+        return (cls.layout.names or ()).index(name)
+
+    def replace(self, **fields: float) -> Self:
+        """Copy the record with other contents of some fields."""
+        return type(self)(**{n: getattr(self, n) for n in self.layout.names or ()} | fields)
+
+
+def table(records: Sequence[Record], kind: type[Record] | None = None) -> NDArray[np.int64]:
+    """Lay records of one class one behind the other: [records, fields].
+
+    ``kind`` is their class, for a table that may be empty.
+    """
+    kind = type(records[0]) if kind is None else kind
+    names = kind.layout.names or ()
+    rows = np.zeros(len(records), kind.layout)
+    for row, record in zip(rows, records, strict=True):
+        for name in names:
+            row[name] = getattr(record, name)
+    return rows.view(np.int64).reshape(len(records), len(names))
+
+
+def numba_type(kind: type[Record]) -> Any:
+    """The type of a record while a kernel is compiled: a reference to its bytes."""
+    return numba.from_dtype(kind.layout)
+
+
+def reader(kind: type[R]) -> Callable[[int, int], R]:
+    """Make a function for kernels: from the address of a table, and a row's number, to the record
+    there.
+    """
+    found = numba_type(kind)
+    size = kind.layout.itemsize
+
+    @intrinsic
+    def row(typing_context: Any, address: Any, number: Any) -> Any:
+        """The record of a row."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            start, number = args
+            place = builder.add(start, builder.mul(number, ir.Constant(I64, size)))
+            return builder.inttoptr(place, context.get_value_type(found))
+
+        return found(types.int64, types.int64), generate
+
+    return row
