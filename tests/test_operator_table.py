@@ -1,8 +1,8 @@
-"""docs/operators.md: which operators there are and what computes them, as the registry knows it.
+"""docs/reference/operators.md: the operators there are, and what the registry has to compute them.
 
 After a change that adds an operator or a kernel:
 
-    python3 -m tests.test_operator_table > docs/operators.md
+    python3 -m tests.test_operator_table > docs/reference/operators.md
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from luciole.schema.dialect import TFLITE
 from luciole.schema.enums import BuiltinOperator
 from luciole.schema.errors import FormatError
 
-PAGE = Path(__file__).parent.parent / "docs" / "operators.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "operators.md"
 
 HEAD = """\
 # Operators
@@ -53,7 +53,7 @@ TFLite has no such operators, so a model with one is written to .circle only: {c
 These are read, shown and written again with everything they hold, but cannot run: {names}.
 
 CUSTOM operators run where a function is registered for them: see
-[operators of your own](custom-operators.md).
+[operators of your own](../how-to/custom-operators.md).
 """
 
 LUCI = """
@@ -138,7 +138,7 @@ def test_the_page_names_what_tflite_files_cannot_have() -> None:
 
 
 def test_readme_names_the_kinds_of_operators_that_do_not_run() -> None:
-    text = (PAGE.parent.parent / "README.md").read_text()
+    text = (PAGE.parent.parent.parent / "README.md").read_text()
     kept = {code.name for code in set(BuiltinOperator) - set(OPS)}
     for name, words in (
         ("STABLEHLO_ABS", "StableHLO's operators"),

@@ -19,7 +19,7 @@ from tests.text_support import conv_model, custom, every_kind, op_table, source_
 
 jsonschema = pytest.importorskip("jsonschema")
 SCHEMA: dict[str, Any] = json.loads(
-    (Path(__file__).parent.parent / "docs" / "dump.schema.json").read_text()
+    (Path(__file__).parent.parent / "docs" / "reference" / "dump.schema.json").read_text()
 )
 OPEN = ("record", "options")
 """Parts whose keys depend on the operator."""

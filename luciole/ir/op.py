@@ -148,7 +148,7 @@ def like(name: str) -> Callable[[Any], Shape]:
 
 @dataclass_transform(field_specifiers=(operand, operands, attr, subgraph))
 class Op:
-    """Base of every operator. See docs/adding-an-operator.md for how a class is declared.
+    """Base of every operator. See docs/how-to/add-an-operator.md for how a class is declared.
 
     ``stateful`` says that more happens than that results are computed from operands: something is
     read or written that outlives a run, or another graph is called, which may do so. Such an

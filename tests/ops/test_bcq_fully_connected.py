@@ -72,7 +72,7 @@ def packed(signs: Array) -> Array:
 
 
 def weights_of(layer: Layer) -> list[list[float]]:
-    """The weight matrix, number by number, from the layout that docs/format.md gives."""
+    """The weight matrix, number by number, from the layout in docs/reference/file-format.md."""
     matrix = []
     first = 0
     for bits, size in layer.clusters:
