@@ -1,44 +1,151 @@
-"""What the documents show is what the repository holds."""
+"""What the documents show is what the repository holds, and what they say to type works."""
 
 from __future__ import annotations
 
+import os
+import pkgutil
 import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from docs.generate.hooks import PARTS
+from docs.generate.programs import own_name, parser_of
+from luciole.tools.command import with_dashes
+from luciole.tools.main import PROGRAMS
+
 ROOT = Path(__file__).parent.parent
+PAGES = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))
 EXAMPLE = (
     "luciole/ir/ops/expand_dims.py",
     "luciole/kernels/expand_dims.py",
     "tests/ops/test_expand_dims.py",
 )
+NAMES = {own_name(name): name for name in PROGRAMS} | {f"luciole {n}": n for n in PROGRAMS}
+"""Programs by what people type."""
+
+every_document = pytest.mark.parametrize("document", ["README.md", *PAGES])
+
+
+def text_of(document: str) -> str:
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def blocks(text: str) -> Iterator[tuple[str, str | None, str]]:
+    """The fenced blocks of a page: language, title, contents."""
+    for found in re.finditer(r'^```(\w*)(?: title="([^"\n]*)")?\n(.*?)^```$', text, re.M | re.S):
+        yield found[1], found[2], found[3]
+
+
+def commands(text: str) -> list[str]:
+    """Every command line of a page, from fenced and from indented blocks."""
+    typed = [body for language, _, body in blocks(text) if language == "sh"]
+    starts = "|".join({name.partition(" ")[0] for name in NAMES})
+    typed += re.findall(rf"^ {{4}}((?:{starts}) (?:.*\\\n)*.*)$", text, re.M)
+    lines = "\n".join(typed).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip()]
 
 
 def test_the_example_operator_is_shown_as_it_is() -> None:
-    document = (ROOT / "docs/how-to/add-an-operator.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)\n```", document, re.DOTALL)
-    sources = [(ROOT / name).read_text() for name in EXAMPLE]
-    assert len(blocks) == 4
-    for block in blocks:
+    document = text_of("docs/how-to/add-an-operator.md")
+    shown = [body.rstrip("\n") for language, _, body in blocks(document) if language == "python"]
+    sources = [text_of(name) for name in EXAMPLE]
+    assert len(shown) == 4
+    for block in shown:
         assert any(block in source for source in sources), block
 
 
-@pytest.mark.parametrize(
-    "document", ["README.md", *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
-)
+@every_document
 def test_links_lead_somewhere(document: str) -> None:
-    text = (ROOT / document).read_text()
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
-        assert ((ROOT / document).parent / target).exists(), target
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text_of(document)):
+        path = (ROOT / document).parent / target
+        generated = path.parent.name == "programs" and path.stem in PROGRAMS
+        assert generated or path.exists(), target
+
+
+@every_document
+def test_named_files_are_there(document: str) -> None:
+    rooms = "luciole|tests|docs|benchmarks|examples"
+    for name in re.findall(rf"`((?:{rooms})/[\w./-]+)`", text_of(document)):
+        assert "NAME" in name or (ROOT / name).exists(), name
+
+
+@every_document
+def test_commands_are_understood(document: str) -> None:
+    for command in commands(text_of(document)):
+        words = shlex.split(command, comments=True)
+        name = next((n for n in NAMES if words[: len(n.split())] == n.split()), None)
+        if name is not None:
+            parser_of(NAMES[name]).parse_args(with_dashes(words[len(name.split()) :]))
+        elif words[:2] == ["python3", "-m"] and words[2] not in ("mkdocs", "pip", "ruff", "venv"):
+            assert find_spec(words[2]) is not None, command
+
+
+def test_commands_are_found() -> None:
+    text = "```sh\nluciole demo \\\n  --json\n```\nor\n\n    circle-view a.circle  # so\n"
+    assert [c.split() for c in commands(text)] == [
+        ["luciole", "demo", "--json"],
+        ["circle-view", "a.circle", "#", "so"],
+    ]
+
+
+@pytest.mark.parametrize("document", PAGES)
+def test_the_reference_names_what_there_is(document: str) -> None:
+    for name in re.findall(r"^::: (\S+)$", text_of(document), re.M):
+        parts = name.split(".")
+        found = next(
+            (m for n in range(len(parts), 0, -1) if find_module(m := ".".join(parts[:n]))), ""
+        )
+        assert pkgutil.resolve_name(f"{found}:{'.'.join(parts[len(found.split('.')) :])}")
+
+
+def find_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # what is below is a class
+        return False
+
+
+@pytest.mark.parametrize("document", PAGES)
+def test_generated_parts_are_known(document: str) -> None:
+    assert set(re.findall(r"<!-- generated: (\S+) -->", text_of(document))) <= PARTS.keys()
+
+
+def test_the_navigation_names_every_page_once() -> None:
+    nav = text_of("mkdocs.yml").partition("\nnav:\n")[2].partition("\n\n")[0]
+    named = re.findall(r"[\w/-]+\.md", nav)
+    assert sorted(f"docs/{page}" for page in named) == PAGES
 
 
 def test_readme_names_every_program() -> None:
-    from luciole.tools.main import PROGRAMS
-
-    text = (ROOT / "README.md").read_text()
+    text = text_of("README.md")
     for name in PROGRAMS:
-        assert (
-            f"luciole {name}" in text
-            or {"quantize": "lquantizer", "dump": "circle-dump"}[name] in text
-        )
+        assert f"luciole {name}" in text or own_name(name) in text
+
+
+def masked(line: str) -> str:
+    """A line of output without its numbers, which differ from machine to machine."""
+    return " ".join(re.sub(r"[\d.,]+", "#", line).split())
+
+
+def test_getting_started_works_as_printed(tmp_path: Path) -> None:
+    printed: set[str] = set()
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for language, title, body in blocks(text_of("docs/getting-started.md")):
+        if title is not None:
+            (tmp_path / title).write_text(body)
+        elif language == "sh" and "pip install" not in body:
+            arguments = ["bash", "-euo", "pipefail", "-c", body]
+            done = subprocess.run(
+                arguments, cwd=tmp_path, env=environment, capture_output=True, text=True
+            )
+            assert done.returncode == 0, f"{body}{done.stderr}"
+            printed = {masked(line) for line in done.stdout.splitlines()}
+        elif language == "text":
+            assert {masked(line) for line in body.splitlines()} <= printed
+    assert (tmp_path / "compare.html").exists()

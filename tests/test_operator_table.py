@@ -2,14 +2,17 @@
 
 After a change that adds an operator or a kernel:
 
-    python3 -m tests.test_operator_table > docs/reference/operators.md
+    python3 -m tests.test_operator_table --update
 """
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+import pytest
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import CUSTOM_OPS, OPS, Op, TensorType
@@ -160,5 +163,32 @@ def test_most_float_operators_are_compiled() -> None:
     assert len(native) > len(kernels) / 3
 
 
+def test_the_page_is_written_only_when_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "operators.md"
+    target.write_text("before")
+    monkeypatch.setitem(globals(), "PAGE", target)
+    with monkeypatch.context() as broken:
+        broken.setattr(registry, "registered", lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            main(["--update"])
+    assert target.read_text() == "before"
+    main(["--update"])
+    assert target.read_text() == page()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print the page, or write it to its place once all of it is there."""
+    parser = argparse.ArgumentParser(prog="python3 -m tests.test_operator_table")
+    parser.add_argument("--update", action="store_true", help=f"write {PAGE.name}")
+    given = parser.parse_args(argv)
+    text = page()
+    if given.update:
+        PAGE.write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
+
+
 if __name__ == "__main__":
-    print(page(), end="")
+    main()

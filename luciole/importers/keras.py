@@ -1,6 +1,7 @@
 """Keras models and SavedModels, through TensorFlow's own converter (extra ``tensorflow``).
 
-SavedModels are programs, and Keras files can be: docs/safety.md says what is refused.
+SavedModels are programs, and Keras files can be: docs/how-to/untrusted-files.md says what is
+refused.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Interpreter(Uncopied):
 
     An interpreter runs for one caller at a time, whichever thread it is called from: another call
     meanwhile is refused with a BusyError. Interpreters of one model know nothing of each other. See
-    docs/safety.md.
+    docs/how-to/untrusted-files.md.
 
     Raises UnsupportedError, listing what is missing, when the model holds operators without a
     kernel, and MemoryLimitError when it asks for more than ``memory_limit`` bytes.

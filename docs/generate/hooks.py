@@ -1,0 +1,61 @@
+"""What mkdocs calls while it builds the site: pages and parts of pages come from the code."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))  # this repository's luciole, also where another one is installed
+
+from docs.generate import passes, programs, rooms  # noqa: E402
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+PROGRAMS = "reference/programs"
+"""The folder of the programs' pages; the pages in it besides index.md are generated."""
+
+PARTS: dict[str, Callable[[], str]] = {
+    "changelog": lambda: (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+    "folders": rooms.folders,
+    "passes": passes.directives,
+    "programs": programs.table,
+    "rooms": rooms.picture,
+    "rooms-table": rooms.table,
+}
+"""What stands in for ``<!-- generated: NAME -->`` in a page."""
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Name the programs' pages in the navigation, behind the page that lists them."""
+    listed = _find(config.nav, f"{PROGRAMS}/index.md")
+    listed += [f"{PROGRAMS}/{name}.md" for name in programs.pages()]
+
+
+def on_files(files: Files, config: MkDocsConfig) -> None:
+    """Add the programs' pages."""
+    from mkdocs.structure.files import File
+
+    for name, text in programs.pages().items():
+        files.append(File.generated(config, f"{PROGRAMS}/{name}.md", content=text))
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Put generated parts where a page asks for them. Raises KeyError for an unknown part."""
+    return re.sub(r"<!-- generated: (\S+) -->", lambda found: PARTS[found[1]](), markdown)
+
+
+def _find(nav: Any, page: str) -> list[Any]:
+    """The list of the navigation that a page stands in."""
+    for entry in nav if isinstance(nav, list) else nav.values() if isinstance(nav, dict) else ():
+        if entry == page and isinstance(nav, list):
+            return nav
+        found = _find(entry, page)
+        if found:
+            return found
+    return []
