@@ -119,7 +119,7 @@ def test_folders_that_import_each_other_share_a_box(monkeypatch: pytest.MonkeyPa
     (drawing,) = re.findall(r"<svg[^>]*folder of tools .*?</svg>", text, re.S)
     assert len(parsed(drawing).findall(f"{SVG}rect")) == 3
     assert len(parsed(drawing).findall(f"{SVG}path")) == 2
-    assert "The folders of `tools`. Those in one box import each other." in text
+    assert "The folders of tools. Those in one box import each other." in text
 
 
 def test_every_pass_is_in_the_reference() -> None:

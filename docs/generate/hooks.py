@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ PARTS: dict[str, Callable[[], str]] = {
 
 def on_config(config: MkDocsConfig) -> None:
     """Name the programs' pages in the navigation, behind the page that lists them."""
-    listed = _find(config.nav, f"{PROGRAMS}/index.md")
+    listed = next(found for found in _lists(config.nav) if f"{PROGRAMS}/index.md" in found)
     listed += [f"{PROGRAMS}/{name}.md" for name in programs.pages()]
 
 
@@ -50,12 +50,12 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     return re.sub(r"<!-- generated: (\S+) -->", lambda found: PARTS[found[1]](), markdown)
 
 
-def _find(nav: Any, page: str) -> list[Any]:
-    """The list of the navigation that a page stands in."""
-    for entry in nav if isinstance(nav, list) else nav.values() if isinstance(nav, dict) else ():
-        if entry == page and isinstance(nav, list):
-            return nav
-        found = _find(entry, page)
-        if found:
-            return found
-    return []
+def _lists(nav: Any) -> Iterator[list[Any]]:
+    """Find all lists of a navigation, whose entries are pages or dictionaries by title."""
+    if isinstance(nav, list):
+        yield nav
+        for entry in nav:
+            yield from _lists(entry)
+    elif isinstance(nav, dict):
+        for entry in nav.values():
+            yield from _lists(entry)

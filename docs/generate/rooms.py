@@ -46,7 +46,7 @@ def _inside(room: str) -> str:
     lines = {box: (*inner, _size(_in_folders(inner))) for box, inner in boxes.items()}
     drawing = svg(lines, reduced(between), f"Each folder of {room} above what it imports from")
     together = " Those in one box import each other." if len(boxes) < len(arrows) else ""
-    return _figure(drawing, f"The folders of `{room}`.{together}")
+    return _figure(drawing, f"The folders of {room}.{together}")
 
 
 def table() -> str:
@@ -59,7 +59,7 @@ def table() -> str:
 
 
 def _figure(drawing: str, caption: str) -> str:
-    return f"<figure>\n{drawing}\n</figure>\n\n{caption}"
+    return f"<figure>\n{drawing}\n<figcaption>{caption}</figcaption>\n</figure>"
 
 
 @cache
