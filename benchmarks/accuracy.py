@@ -161,7 +161,7 @@ def _quantized(
 
 
 def _finetuned(subject: Subject, student: Model, seed: int, epochs: int) -> Model:
-    from luciole.lquantizer.finetune import FinetuneSettings
+    from luciole.lquantizer.training import FinetuneSettings
 
     settings = FinetuneSettings(seed=seed)
     return finetune(student, subject.model, subject.images, epochs=epochs, settings=settings).model

@@ -22,11 +22,11 @@ from luciole.ir.ops.elementwise_binary import Minimum
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.passes.split_activation import split_activation
-from luciole.lquantizer.calibration import watched
-from luciole.lquantizer.geometry import Dense, weight_matrix
-from luciole.lquantizer.layers import find_groups
-from luciole.lquantizer.recipe import Recipe
-from luciole.lquantizer.rewrite import finish
+from luciole.lquantizer.calibration.positions import Dense, weight_matrix
+from luciole.lquantizer.calibration.watch import watched
+from luciole.lquantizer.config import Recipe
+from luciole.lquantizer.network.layers import find_groups
+from luciole.lquantizer.rewrite.learned_levels import finish
 from luciole.schema.tables import QuantizationParameters
 
 _PER_OUTPUT = 8

@@ -18,11 +18,11 @@ from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT
 from luciole.ir import Array, Graph, Model
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer import Choice, Recipe, Result, Settings
-from luciole.lquantizer.auto_bits import for_drop, for_size
-from luciole.lquantizer.quantize import Track
+from luciole.lquantizer.methods.published import Track
+from luciole.lquantizer.search.auto_bits import for_drop, for_size
 
 if TYPE_CHECKING:
-    from luciole.lquantizer.finetune import FinetuneResult, FinetuneSettings
+    from luciole.lquantizer.training import FinetuneResult, FinetuneSettings
 
 __all__ = ["Interpreter", "Result", "finetune", "load", "quantize", "save"]
 
@@ -184,9 +184,9 @@ def finetune(
     ``data`` are samples as ``quantize`` takes them, ``latents`` its result's; ``labels`` are used
     only where given. A ``checkpoint`` file is written after each epoch, and ``resume`` goes on from
     it. ``report`` is given a line for each epoch. Returns the best model by held-back records and
-    the history. Raises what ``luciole.lquantizer.finetune.finetune`` does; needs TensorFlow.
+    the history. Raises what ``luciole.lquantizer.training.finetune`` does; needs TensorFlow.
     """
-    from luciole.lquantizer import finetune as training
+    from luciole.lquantizer import training as training
 
     student = student if isinstance(student, Model) else load(student)
     teacher = (teacher if isinstance(teacher, Model) else load(teacher)).clone()

@@ -10,7 +10,7 @@ from luciole.ir import Array, Graph, Model, Shape, Signature, Value, codes
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer.rewrite import nearest_codes
+from luciole.lquantizer.rewrite.learned_levels import nearest_codes
 
 
 def random(seed: int, *shape: int) -> Array:

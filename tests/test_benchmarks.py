@@ -18,7 +18,7 @@ from luciole.interpreter import Interpreter
 from luciole.ir import LucioleError
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import Choice, Recipe
-from luciole.lquantizer.geometry import weight_matrix
+from luciole.lquantizer.calibration.positions import weight_matrix
 from tests.networks import network, random
 
 

@@ -58,7 +58,7 @@ OUTSIDE = {
 ONLY_IN = {
     "numba": ("luciole.kernels.jit",),
     "llvmlite": ("luciole.kernels.jit",),
-    "tensorflow": ("luciole.importers.keras", "luciole.lquantizer.finetune.tensorflow"),
+    "tensorflow": ("luciole.importers.keras", "luciole.lquantizer.training.tensorflow"),
 }
 FILES = {"io", "mmap", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 

@@ -1,10 +1,10 @@
 """Quantize trained models to learned levels, from unlabelled data."""
 
+from luciole.lquantizer.config import Choice, Recipe
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.fit import fit_records
-from luciole.lquantizer.qem import Settings
-from luciole.lquantizer.quantize import Result, quantize_records
-from luciole.lquantizer.recipe import Choice, Recipe
+from luciole.lquantizer.formats.levels import Settings
+from luciole.lquantizer.methods.published import Result, quantize_records
+from luciole.lquantizer.network.walk import fit_records
 from luciole.lquantizer.report import LayerReport, Report
 
 __all__ = [

@@ -11,7 +11,7 @@ import numpy as np
 
 from luciole.ir import Array, Model
 from luciole.ir.text_common import one_line
-from luciole.lquantizer.layers import constant_bytes
+from luciole.lquantizer.network.layers import constant_bytes
 
 
 @dataclass(frozen=True)

@@ -199,8 +199,8 @@ def _finetune(
     from dataclasses import asdict
 
     from luciole import api, exporters
-    from luciole.lquantizer.finetune import FinetuneSettings
-    from luciole.lquantizer.measure import add_stage
+    from luciole.lquantizer.network.measure import add_stage
+    from luciole.lquantizer.training import FinetuneSettings
     from luciole.tools.data import Bounds, load_data
 
     calibration = data.records

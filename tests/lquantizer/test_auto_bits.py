@@ -8,8 +8,8 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.auto_bits import Option, path, sensitivities
-from luciole.lquantizer.recipe import Choice, Recipe
+from luciole.lquantizer.config import Choice, Recipe
+from luciole.lquantizer.search.auto_bits import Option, path, sensitivities
 from tests.networks import network, random
 
 X = random(1, 40, 20)

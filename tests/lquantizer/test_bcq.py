@@ -16,9 +16,9 @@ from luciole.ir import Array, Graph, Model, Shape, codes
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.verify import Severity, verify
-from luciole.lquantizer.bcq import dequantized_weights, replace_layer_bcq
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.rewrite import finish
+from luciole.lquantizer.rewrite.bcq import dequantized_weights, replace_layer_bcq
+from luciole.lquantizer.rewrite.learned_levels import finish
 from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, encode_weights, network, random, value_named
 

@@ -14,11 +14,12 @@ from luciole.ir.ops.activations import Relu, Relu6, Tanh
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.lquantizer import Choice, Recipe, fit, fit_records
-from luciole.lquantizer.equalize import channel_scales, divide, divided, source
-from luciole.lquantizer.fit_layer import quantized_rows
-from luciole.lquantizer.geometry import Rows
-from luciole.lquantizer.qem import Samples, best_fit
+from luciole.lquantizer import Choice, Recipe, fit_records
+from luciole.lquantizer.calibration.positions import Rows
+from luciole.lquantizer.formats.levels import Samples, best_fit
+from luciole.lquantizer.methods.output_aware import quantized_rows
+from luciole.lquantizer.network import walk
+from luciole.lquantizer.network.equalize import channel_scales, divide, divided, source
 from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, random
 
@@ -130,8 +131,8 @@ def test_a_depthwise_convolution_may_be_scaled() -> None:
 
 # ------------------------------------------------------------------------------------ how much
 def quantized(rows: Rows) -> Array:
-    fit = best_fit(Samples.compressed(rows.values), 2, offset=True)
-    return quantized_rows(rows, fit)
+    walk = best_fit(Samples.compressed(rows.values), 2, offset=True)
+    return quantized_rows(rows, walk)
 
 
 def test_scales_make_uneven_channels_alike_and_leave_even_ones() -> None:
@@ -152,7 +153,7 @@ def test_rows_are_divided_channel_by_channel() -> None:
 
 # ---------------------------------------------------------------------------------- the whole fit
 def without_scales(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "source", lambda op, learned: None)
+    monkeypatch.setattr(walk, "source", lambda op, learned: None)
 
 
 @pytest.mark.parametrize("bits", [2, 3])

@@ -19,7 +19,8 @@ from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.softmax import Softmax
-from luciole.lquantizer import Choice, LayerReport, QuantizeError, Recipe, fit, jobs
+from luciole.lquantizer import Choice, LayerReport, QuantizeError, Recipe
+from luciole.lquantizer.network import preparation, walk
 from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, network, random, value_named
 
@@ -205,9 +206,9 @@ def test_spared_layers_get_the_mean_back_that_they_had() -> None:
 
 
 def test_of_two_branches_the_smaller_is_learned_first() -> None:
-    found = jobs.prepare(residual(), {"x": IMAGES}, Recipe(Choice(2, 2)), 0, False).jobs
+    found = preparation.prepare(residual(), {"x": IMAGES}, Recipe(Choice(2, 2)), 0, False).jobs
     assert [job.group.name for job in found] == ["body", "large", "shortcut"]
-    order = [found[n].group.name for n in jobs.order_of(found)]
+    order = [found[n].group.name for n in preparation.order_of(found)]
     assert order == ["body", "shortcut", "large"]
 
 
@@ -221,7 +222,7 @@ def test_a_branch_makes_up_for_the_error_of_the_other(monkeypatch: pytest.Monkey
     graph.outputs = [graph.values[-1]]
     recipe = {"encode_bits": 4, "layers": [{"name": "coarse", "weight_bits": 1}]}
     with_it = luciole.quantize(model, VECTORS, recipe=recipe).model
-    for module in (fit, jobs):
+    for module in (walk, preparation):
         monkeypatch.setattr(module, "other_branch", lambda op: None)
     without = luciole.quantize(model, VECTORS, recipe=recipe).model
     fresh = random(60, 200, 20)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array
-from luciole.lquantizer.fit_layer import Learned, Task, learn, quantized_rows
-from luciole.lquantizer.geometry import Rows
+from luciole.lquantizer.calibration.positions import Rows
+from luciole.lquantizer.methods.output_aware import Learned, Task, learn, quantized_rows
 
 
 def task(

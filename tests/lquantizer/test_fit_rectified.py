@@ -8,8 +8,9 @@ import pytest
 from luciole.ir import Graph, Model, Op
 from luciole.ir.ops.activations import Relu, Relu6, ReluN1To1, Tanh
 from luciole.ir.ops.elementwise_binary import Add
-from luciole.lquantizer import Choice, Recipe, fit, fit_records
-from luciole.lquantizer.jobs import floors
+from luciole.lquantizer import Choice, Recipe, fit_records
+from luciole.lquantizer.network import walk
+from luciole.lquantizer.network.preparation import floors
 from luciole.schema.enums import ActivationFunctionType
 from tests.lquantizer.test_fit import error
 from tests.networks import dense, random
@@ -77,7 +78,7 @@ def test_the_fit_gains_by_what_a_relu_does_not_let_pass(monkeypatch: pytest.Monk
     losses = []
     for kept in (True, False):
         if not kept:
-            monkeypatch.setattr(fit, "floors", lambda op, outputs, branch: None)
+            monkeypatch.setattr(walk, "floors", lambda op, outputs, branch: None)
         found = fit_records(model, {"x": random(50, 600, 20)}, recipe).model
         losses.append(error(model, found, "act1", random(60, 300, 20)))
     assert losses[0] < 0.97 * losses[1]

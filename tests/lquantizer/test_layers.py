@@ -12,7 +12,7 @@ from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import Choice, Recipe
-from luciole.lquantizer.layers import constant_bytes, find_layers, unfit
+from luciole.lquantizer.network.layers import constant_bytes, find_layers, unfit
 from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
 from tests.networks import dense, network, random, value_named
 

@@ -7,7 +7,7 @@ import pytest
 
 import luciole
 from luciole.ir import Array, Model
-from luciole.lquantizer.measure import add_stage
+from luciole.lquantizer.network.measure import add_stage
 from tests.lquantizer.test_equalize import uneven
 from tests.lquantizer.test_fit import IMAGES, VECTORS, classifier, residual, twice
 from tests.networks import random

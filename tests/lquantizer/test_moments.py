@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array
-from luciole.lquantizer.moments import Part
+from luciole.lquantizer.calibration.moments import Part
 from tests.networks import random
 
 Z, T = random(1, 200, 6), random(2, 200, 3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array, codes
-from luciole.lquantizer.output_aware import (
+from luciole.lquantizer.methods.weight_codes import (
     Coded,
     descend,
     fit_codes,

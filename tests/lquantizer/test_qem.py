@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array
-from luciole.lquantizer.qem import Samples, Settings, fit
+from luciole.lquantizer.formats.levels import Samples, Settings, fit
 
 RNG = np.random.default_rng(31)
 ONCE = Settings(iterations=1)

@@ -16,7 +16,7 @@ from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.lquantizer import Choice, QuantizeError, Recipe, Settings, quantize_records
-from luciole.lquantizer.qem import Samples, fit
+from luciole.lquantizer.formats.levels import Samples, fit
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, network, random, two_inputs, value_named

@@ -11,7 +11,7 @@ from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.verify import Severity, verify
-from luciole.lquantizer.rewrite import finish, replace_layer, set_input_basis
+from luciole.lquantizer.rewrite.learned_levels import finish, replace_layer, set_input_basis
 from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, encode_weights, network, random, value_named
 

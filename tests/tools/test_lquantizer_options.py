@@ -12,7 +12,7 @@ import luciole
 from luciole.ir import Array
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer.bcq import dequantized_weights
+from luciole.lquantizer.rewrite.bcq import dequantized_weights
 from luciole.tools import lquantizer
 from luciole.tools.data import write_hdf5
 from tests.networks import network, random

@@ -1,0 +1,119 @@
+"""Rows that a layer is fitted on or judged by, and what of them a fit needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array
+from luciole.lquantizer.methods.weight_codes import Matrix
+
+_RECTIFICATIONS = 3
+"""Rounds in which aims below a floor follow the outputs; 8 gave the same error."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Means of inputs [n] and targets [o], second moments h [n, n] and cross moments [n, o]."""
+
+    inputs: Matrix
+    targets: Matrix
+    h: Matrix
+    cross: Matrix
+
+    def damped(self, share: float) -> Matrix:
+        """The second moments, a share of their mean diagonal added to the diagonal."""
+        return np.asarray(
+            self.h + np.float32(share * self.size) * np.eye(len(self.h), dtype=np.float32)
+        )
+
+    @property
+    def size(self) -> float:
+        """The mean of the second moments' diagonal."""
+        return max(float(np.diag(self.h).mean()), float(np.finfo(np.float32).tiny))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Quantized inputs [r, n] and the outputs [r, o] they should give.
+
+    Where a RELU follows, outputs below a floor [r, o] count like the floor: what lies below it in
+    target and result is no error. Means and moments then are of the targets that can be reached:
+    above the floor as they are, below it the result itself (Zhang et al. 2015, "Efficient and
+    Accurate Approximations of Nonlinear Convolutional Networks", section 2.2, solve for a RELU in
+    turns like these).
+    """
+
+    z: Matrix
+    targets: Array
+    floors: Array | None = None
+
+    def taken(self, rows: NDArray[np.bool_]) -> Part:
+        """Some of the rows."""
+        floors = None if self.floors is None else self.floors[rows]
+        return Part(self.z[rows], self.targets[rows], floors)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """With the targets as they are."""
+        inputs = self.z.mean(0)
+        centred = self.z - inputs
+        targets, cross = self._cross(self.targets, centred)
+        return Moments(inputs, targets, centred.T @ centred / np.float32(len(self.z)), cross)
+
+    def _cross(self, targets: Array, centred: Matrix) -> tuple[Matrix, Matrix]:
+        mean = np.asarray(targets.mean(0))
+        return mean, np.asarray(centred.T @ (targets - mean) / np.float32(len(centred)))
+
+    def refitted(self, weights: Matrix, share: float, rectified: bool = False) -> Matrix:
+        """The float weights [n, o] that best map the quantized inputs to the targets (or, where
+        ``rectified``, to what can be reached of them), by ridge regression towards the given ones;
+        the ridge is a share of the moments' mean diagonal.
+        """
+        m = self.moments
+        ridge = np.float32(share * m.size)
+        left = m.damped(share).astype(np.float64)
+        found = _solved(left, m.cross + ridge * weights)
+        if not rectified:
+            return found
+        centred = self.z - m.inputs
+        for _ in range(_RECTIFICATIONS):
+            y = self.z @ found
+            aims = self._reachable(y + (m.targets - y.mean(0)))
+            found = _solved(left, self._cross(aims, centred)[1] + ridge * weights)
+        return found
+
+    def bias(self, weights: Matrix) -> Array:
+        """The bias [o] that gives the outputs of weights [n, o] the mean of their targets."""
+        bias = np.asarray(self.moments.targets - self.moments.inputs @ weights, np.float32)
+        if self.floors is None:
+            return bias
+        y, found = self.z @ weights, [bias]
+        for _ in range(_RECTIFICATIONS):
+            found.append(np.asarray((self._reachable(y + found[-1]) - y).mean(0), np.float32))
+        return min((bias, found[-1]), key=lambda b: self.error(y + b))
+
+    def _reachable(self, y: Array) -> Array:
+        """What outputs should be, given what they are."""
+        assert self.floors is not None, "floors are asked for where there are some"
+        return np.where(self.targets > self.floors, self.targets, np.minimum(y, self.floors))
+
+    def error(self, y: Array) -> float:
+        """Mean squared error of outputs [r, o]."""
+        return float(np.mean(np.square(self._above(y) - self._above(self.targets))))
+
+    @property
+    def signal(self) -> float:
+        """Mean square of the targets, counted from the floor."""
+        return float(np.mean(np.square(self._above(self.targets))))
+
+    def _above(self, y: Array) -> NDArray[np.float64]:
+        wide = np.asarray(y, np.float64)
+        return wide if self.floors is None else np.maximum(wide - self.floors, 0.0)
+
+
+def _solved(left: NDArray[np.float64], right: Matrix) -> Matrix:
+    return np.linalg.solve(left, right.astype(np.float64)).astype(np.float32)

@@ -1,0 +1,104 @@
+"""What a network's layers see on real data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from luciole.interpreter import ActivationSaver, Interpreter
+from luciole.interpreter.records import (
+    Progress,
+    Records,
+    batch_size,
+    check_records,
+    run_records,
+)
+from luciole.ir import Array, Model, Value
+from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.value import has_batch_axis
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.layers import is_fixed
+
+
+def check_finite(records: Records) -> None:
+    """Raise QuantizeError, saying where, for NaN or infinity in the data: no level fits them."""
+    for name, array in records.items():
+        bad = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(1, np.bool_)
+        if bad.any():
+            record, *element = (int(i) for i in np.argwhere(bad)[0])
+            value = array[(record, *element)]
+            raise QuantizeError(f"input {name!r}: element {element} of record {record} is {value}")
+
+
+def activations(
+    model: Model, values: Iterable[Value], records: Records, progress: Progress | None = None
+) -> dict[Value, Array]:
+    """The contents of chosen tensors over all records, along their first axis.
+
+    Raises QuantizeError where NaN or infinity appears: no level can be fitted to it.
+    """
+    saver = ActivationSaver(dict.fromkeys(values))
+    interpreter = Interpreter(model)
+    size = batch_size(interpreter, records)
+    interpreter.attach_observer(saver)
+    for _ in run_records(interpreter, records, progress, size):
+        pass
+    saved = {value: saver.saved(value) for value in dict.fromkeys(values)}
+    for value, array in saved.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise QuantizeError(
+                f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
+            )
+    return saved
+
+
+def watched(
+    model: Model,
+    values: Sequence[Value],
+    records: Records,
+    batch: int,
+    progress: Progress | None = None,
+) -> Iterator[tuple[range, list[Array]]]:
+    """What chosen tensors hold, batch by batch: which records, and one array per tensor with the
+    records along its first axis. Only what the tensors depend on is run, and nothing is kept.
+
+    Raises QuantizeError where NaN or infinity appears.
+    """
+    part = _up_to(model, values)
+    names = [value.name for value in part.graph.outputs]
+    total, begin = check_records(model.graph, records), 0
+    for outputs in run_records(Interpreter(part), records, progress, batch):
+        count = min(batch, total - begin)
+        arrays = [_by_record(v, outputs[n], count) for v, n in zip(values, names, strict=True)]
+        for value, array in zip(values, arrays, strict=True):
+            if not np.isfinite(array).all():
+                raise QuantizeError(
+                    f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
+                )
+        yield range(begin, begin + count), arrays
+        begin += count
+
+
+def _by_record(value: Value, array: Array, count: int) -> Array:
+    """A tensor of a run of so many records with the records along its first axis: behind a RESHAPE
+    that axis may hold several rows of each, which get an axis of their own.
+    """
+    if not has_batch_axis(value):
+        array = array[0]  # undo the axis that was put in front
+    if is_fixed(value):
+        return np.broadcast_to(array, (count, *array.shape))
+    return array if len(array) == count else array.reshape(count, -1, *array.shape[1:])
+
+
+def _up_to(model: Model, values: Sequence[Value]) -> Model:
+    """A copy of the main graph cut off behind some tensors, which become outputs with new names."""
+    copy, copies = model.graph.clone()
+    part = Model()
+    part.add_graph(copy)
+    copy.outputs = [copies[value] for value in values]
+    for number, value in enumerate(dict.fromkeys(copy.outputs)):
+        if not value.is_input:
+            value.name = f"watched {number}"
+    remove_dead(copy)
+    return part

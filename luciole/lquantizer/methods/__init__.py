@@ -1,0 +1,1 @@
+"""Learn one layer: one module for each method."""

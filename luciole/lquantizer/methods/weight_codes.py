@@ -1,0 +1,170 @@
+"""Weights that keep a layer's OUTPUT close, not its weights: codes and bases fitted in the metric
+of the inputs' second moments H = E[(z - E z)(z - E z)^T].
+
+For outputs y = W z, the error of quantized weights Q is E |(Q - W)(z - E z)|^2 = tr (Q - W) H (Q -
+W)^T, the means being taken up by the bias. Codes are rounded one input after the other, each
+carrying its error on (Frantar et al. 2022, GPTQ), then improved one by one (coordinate descent);
+bases have a closed form. Weights are kept input by output here, [n, o].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import codes
+from luciole.lquantizer.formats.levels import Samples, best_fit
+
+Matrix = NDArray[np.float32]
+
+_BLOCK = 64
+"""Inputs handled together before the rest is told: turns rank-one updates into matrix products."""
+ROUNDS, _PASSES = 5, 3
+"""Alternations of codes and bases, and sweeps over the codes in each: more changes nothing."""
+_RIDGE = 1e-4
+
+
+@dataclass
+class Coded:
+    """Weights as codes: code numbers [n, o], bases [o, K], offsets [o], and the float weights that
+    they stand for [n, o].
+    """
+
+    code: NDArray[np.intp]
+    basis: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    target: Matrix
+
+    def values(self) -> Matrix:
+        """The weights that the codes stand for: [n, o]."""
+        table = self.basis @ codes.sign_codes(self.basis.shape[1]).T + self.offset[:, None]
+        return np.take_along_axis(table.T, self.code, axis=0).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Levels [o, L] in rising order, the thresholds between them, and each level's code."""
+
+    level: Matrix
+    between: Matrix
+    order: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, coded: Coded) -> _Levels:
+        level, order = codes.levels(coded.basis, coded.offset)
+        return cls(level.astype(np.float32), codes.thresholds(level), order)
+
+    def nearest(self, wanted: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
+        """For one number per output: the nearest level and its code number, both [o]."""
+        place = (wanted[:, None] > self.between).sum(1)
+        outputs = np.arange(len(wanted))
+        return self.level[outputs, place], self.order[outputs, place]
+
+
+def fit_codes(
+    h: Matrix, weights: Matrix, start: Coded, offset: bool, rounds: int = ROUNDS
+) -> Coded:
+    """Codes and bases with a small output error for float weights [n, o] and second moments h [n,
+    n].
+
+    The bases begin as those of ``start``. ``h`` must be positive definite (add to its diagonal what
+    makes it so).
+    """
+    coded = Coded(start.code.copy(), start.basis, start.offset, weights)
+    sequence = np.argsort(-np.diag(h))
+    coded.code = rounded(h, weights, coded, sequence)
+    for left in reversed(range(rounds)):
+        for _ in range(_PASSES):
+            if not descend(h, weights, coded, sequence):
+                break
+        if left:
+            move_bases(h, weights, coded, offset)
+    return coded
+
+
+def plain_codes(
+    weights: Matrix,
+    bits: int,
+    offset: bool,
+    importance: NDArray[np.floating] | None = None,
+    seed: int = 0,
+) -> Coded:
+    """Codes and bases with a small error of the weights themselves, each input [n] as important as
+    said.
+    """
+    counts = None if importance is None else np.asarray(importance, np.float64)
+    found = best_fit(Samples.of(weights.T, counts), bits, offset, restarts=1, seed=seed)
+    level, order = codes.levels(found.basis, found.offset)
+    place = codes.encode_rows(weights.T, codes.thresholds(level))
+    code = np.take_along_axis(order, place, axis=1).T.copy()
+    return Coded(code, found.basis, found.offset, weights)
+
+
+def _blocks(sequence: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    for begin in range(0, len(sequence), _BLOCK):
+        yield sequence[begin : begin + _BLOCK]
+
+
+def rounded(
+    h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The code numbers [n, o] of weights [n, o] that are rounded to the levels of ``coded`` input
+    by input, in the order of ``sequence`` [n], each error spread over the inputs still to come.
+    """
+    levels = _Levels.of(coded)
+    ordered = h[np.ix_(sequence, sequence)].astype(np.float64)
+    inverse = np.linalg.inv(ordered)
+    upper = np.linalg.cholesky((inverse + inverse.T) / 2).T.astype(np.float32)
+    rest = weights[sequence].astype(np.float32)
+    found = np.empty(weights.shape, np.intp)
+    for begin in range(0, len(sequence), _BLOCK):
+        end = min(begin + _BLOCK, len(sequence))
+        errors = np.empty((end - begin, weights.shape[1]), np.float32)
+        for i in range(begin, end):
+            value, found[sequence[i]] = levels.nearest(rest[i])
+            errors[i - begin] = (rest[i] - value) / upper[i, i]
+            rest[i + 1 : end] -= upper[i, i + 1 : end, None] * errors[i - begin]
+        rest[end:] -= upper[begin:end, end:].T @ errors
+    return found
+
+
+def descend(h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]) -> bool:
+    """Give each weight in turn its best code, the others held; returns whether any changed."""
+    levels = _Levels.of(coded)
+    values = coded.values()
+    slope = h @ (values - weights)
+    changed = False
+    for block in _blocks(sequence):
+        inner, local = h[np.ix_(block, block)], slope[block]
+        moves = np.zeros_like(local)
+        for i, row in enumerate(block):
+            value, code = levels.nearest(values[row] - local[i] / inner[i, i])
+            moves[i] = value - values[row]
+            if moves[i].any():
+                local += inner[:, i, None] * moves[i]
+                values[row], coded.code[row] = value, code
+        if moves.any():
+            changed = True
+            slope += h[:, block] @ moves
+    return changed
+
+
+def move_bases(h: Matrix, weights: Matrix, coded: Coded, offset: bool) -> None:
+    """The best bases and offsets for the present codes: (B^T H B) a = B^T H w."""
+    bits = coded.basis.shape[1]
+    signs = codes.sign_codes(bits)[coded.code].astype(np.float32)
+    columns = [signs[..., k] for k in range(bits)] + [np.ones_like(weights)] * offset
+    present = np.concatenate([coded.basis, coded.offset[:, None]], 1)[:, : len(columns)]
+    wanted = h @ weights
+    seen = [h @ column for column in columns]
+    left = np.stack([np.stack([(a * b).sum(0) for b in seen], -1) for a in columns], -2)
+    right = np.stack([(a * wanted).sum(0) for a in columns], -1).astype(np.float64)
+    ridge = _RIDGE * np.trace(left, axis1=1, axis2=2) / len(columns) + np.finfo(np.float32).tiny
+    left = left.astype(np.float64) + ridge[:, None, None] * np.eye(len(columns))
+    solved = np.linalg.solve(left, (right + ridge[:, None] * present)[..., None])[..., 0]
+    coded.basis = solved[:, :bits]
+    if offset:
+        coded.offset = solved[:, bits]

@@ -1,0 +1,189 @@
+"""Find the layers of a model that can get learned levels, and say why the others cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from luciole.ir import Array, Graph, Op, TensorType, Value
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer.calibration.positions import Dense
+from luciole.lquantizer.config import Choice, Recipe
+from luciole.lquantizer.errors import QuantizeError
+from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
+
+_ACTIVATIONS = {
+    ActivationFunctionType.NONE,
+    ActivationFunctionType.RELU,
+    ActivationFunctionType.RELU_N1_TO_1,
+    ActivationFunctionType.RELU6,
+    ActivationFunctionType.TANH,
+}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer that qualifies: its operator and what was chosen for it."""
+
+    op: FullyConnected
+    choice: Choice
+
+    @property
+    def name(self) -> str:
+        """The name of its result."""
+        return self.op.name
+
+    @property
+    def weights(self) -> Array:
+        """Its float weights [o, n]."""
+        data = self.op.weights.data
+        assert data is not None, "a layer that qualifies has constant weights"
+        return data
+
+
+def find_layers(graph: Graph, recipe: Recipe) -> tuple[list[Layer], dict[str, str]]:
+    """The layers to quantize, in execution order, and by name the reason for each that is left
+    alone.
+    """
+    layers: list[Layer] = []
+    skipped: dict[str, str] = {}
+    for op in graph.ops:
+        if op.quant is None:
+            continue
+        choice = recipe.choose(op.name)
+        reason = "skipped by the recipe" if choice.skip else unfit(op)
+        if reason is not None or not isinstance(op, FullyConnected):
+            skipped[op.name] = reason or f"{op.kind} has no learned form"
+        else:
+            layers.append(Layer(op, choice))
+    return layers, skipped
+
+
+def is_fixed(value: Value) -> bool:
+    """Whether nothing that a caller feeds reaches a tensor: it holds the same for every record."""
+    pending, seen = [value], {value}
+    while pending:
+        value = pending.pop()
+        if value.is_input or value.is_variable:
+            return False
+        operands = value.producer.op.operands if value.producer else []
+        new = [v for v in operands if v is not None and v not in seen]
+        pending += new
+        seen.update(new)
+    return True
+
+
+def unfit(op: Op) -> str | None:
+    """Why an operator cannot be quantized by the published method, None when it can."""
+    return misfit(op) if isinstance(op, FullyConnected) else f"{op.kind} has no learned form"
+
+
+def misfit(op: Op) -> str | None:
+    """Why a layer cannot be quantized, None when it can."""
+    if not isinstance(op, FullyConnected | Conv2D):
+        return f"{op.kind} has no learned form"
+    weights = op.weights if isinstance(op, FullyConnected) else op.filter
+    if op.input.dtype != TensorType.FLOAT32 or weights.dtype != TensorType.FLOAT32:
+        return f"it is {op.input.dtype.name} x {weights.dtype.name}, FLOAT32 is needed"
+    if weights.data is None:
+        return "its weights are computed, not constant"
+    if op.bias is not None and (op.bias.data is None or op.bias.dtype != TensorType.FLOAT32):
+        return "its bias is not a FLOAT32 constant"
+    if is_fixed(op.input):
+        return "its input is constant"
+    if op.activation not in _ACTIVATIONS:
+        return f"its fused activation {op.activation.name} has no kernel"
+    return _unusual_form(op)
+
+
+def _unusual_form(op: Dense) -> str | None:
+    if isinstance(op, Conv2D):
+        return None if op.input.shape[-1] == op.filter.shape[-1] else "it is a grouped convolution"
+    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
+        return f"its weights are stored as {op.weights_format.name}"
+    return None
+
+
+@dataclass
+class Group:
+    """Layers that share their weights (an unrolled LSTM's steps do) and are learned together."""
+
+    name: str
+    choice: Choice
+    ops: list[Dense] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Of the layers as they are found; splitting an activation off gives an operator another."""
+
+
+def find_groups(graph: Graph, recipe: Recipe) -> tuple[list[Group], dict[str, str]]:
+    """The dense layers and convolutions to quantize, in execution order, those with the same
+    weights together; and by name the reason for each layer that is left alone. Raises QuantizeError
+    when rules choose differently for layers that share their weights.
+
+    Unless the recipe names them, a network's first convolution stays as it is, and so do the dense
+    layers behind convolutions: they are small and cost most of the accuracy.
+    """
+    groups: dict[tuple[int, int], Group] = {}
+    skipped: dict[str, str] = {}
+    has_convolutions = any(isinstance(op, Conv2D) for op in graph.ops)
+    for op in graph.ops:
+        if op.quant is None:
+            continue
+        choice = recipe.choose(op.name)
+        reason = "skipped by the recipe" if choice.skip else misfit(op)
+        if reason is None and choice.weights_only and not isinstance(op, FullyConnected):
+            reason = "weights only has a form for dense layers"
+        if reason is None and has_convolutions and not recipe.names(op.name):
+            reason = _spared(op)
+        if reason is not None or not isinstance(op, FullyConnected | Conv2D):
+            skipped[op.name] = reason or f"{op.kind} has no learned form"
+            continue
+        key = (id(op.operands[1]), id(op.bias))
+        group = groups.setdefault(key, Group(op.name, choice))
+        group.ops.append(op)
+        group.names.append(op.name)
+        _agree(group, op, choice, recipe)
+    return list(groups.values()), skipped
+
+
+def _agree(group: Group, op: Op, choice: Choice, recipe: Recipe) -> None:
+    """Let a rule for any layer of a group decide. Raises QuantizeError when two rules differ."""
+    if choice == group.choice or group.name in recipe.exact or not recipe.names(op.name):
+        return
+    named = [name for name in group.names[:-1] if recipe.names(name)]
+    if named:
+        raise QuantizeError(
+            f"recipe: {named[0]!r} and {op.name!r} share their weights, but the rules choose "
+            "differently for them"
+        )
+    group.choice = choice
+
+
+def _spared(op: Op) -> str | None:
+    if isinstance(op, FullyConnected):
+        return "a dense layer behind convolutions: name it in a recipe to quantize it"
+    first = op.operands[0]
+    if first is not None and first.is_input:
+        return "the first convolution: name it in a recipe to quantize it"
+    return None
+
+
+def check_layers(layers: Sequence[str], skipped: Mapping[str, str], recipe: Recipe) -> None:
+    """Raise QuantizeError when no layer is left, or a recipe speaks of none there is."""
+    names = [*layers, *skipped]
+    unused = recipe.unused(names)
+    if unused:
+        known = ", ".join(names) or "none"
+        raise QuantizeError(f"recipe: {unused[0]!r} matches no layer; the layers are {known}")
+    if not layers:
+        why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
+        raise QuantizeError(f"nothing to quantize: {why or 'it has no dense layer'}")
+
+
+def constant_bytes(op: Op) -> int:
+    """Bytes of an operator's constant operands."""
+    buffers = {
+        id(v.buffer): v.buffer for v in op.operands if isinstance(v, Value) and v.is_constant
+    }
+    return sum(len(b) for b in buffers.values() if b is not None)

@@ -1,0 +1,101 @@
+"""How close the layers of a finished network are to the float network's, on held-back records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from luciole.interpreter import Interpreter
+from luciole.interpreter.records import Records, batch_size
+from luciole.ir import Array, Graph, Model, Op, Value
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.passes.split_activation import split_activation
+from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.lquantizer.calibration.moments import Part
+from luciole.lquantizer.calibration.watch import watched
+from luciole.lquantizer.network.preparation import floors
+from luciole.lquantizer.network.sampling import HELD_BACK
+from luciole.lquantizer.report import Report, snr_db
+
+_MOST = 250
+"""Records that judge."""
+
+
+@dataclass
+class Trace:
+    """Where learned layers that share their weights are found: the names of the float layers and of
+    the operators in their place; what the channels of their outputs are divided by; and whether
+    each is judged together with the branch that is added to it.
+    """
+
+    floats: Sequence[str]
+    learned: Sequence[str]
+    scales: Array | None = None
+    with_branch: bool = False
+
+
+def add_stage(
+    report: Report,
+    stage: str,
+    model: Model,
+    quantized: Model,
+    traces: Mapping[str, Trace],
+    records: Records,
+) -> None:
+    """Enter another stage into a report, and what it leaves as each layer's error: a later state of
+    a quantized model, compared with the float model as the fit does it.
+    """
+    judging = {name: array[HELD_BACK - 1 :: HELD_BACK][:_MOST] for name, array in records.items()}
+    if not all(len(array) for array in judging.values()):
+        judging = dict(records)
+    for layer in report.layers:
+        if layer.name in traces:
+            part, y = _judged(model, quantized, traces[layer.name], judging)
+            layer.mse = part.error(y)
+            layer.snr_db = snr_db(part.signal, layer.mse)
+            layer.stages[stage] = layer.snr_db
+
+
+def _judged(model: Model, quantized: Model, trace: Trace, records: Records) -> tuple[Part, Array]:
+    """A layer's float results with the floors under them, and its learned ones: [r, o]."""
+    reference, work = model.clone(), quantized.clone()
+    unroll_lstm(reference.graph)
+    ops = [_unfused(reference.graph, name) for name in trace.floats]
+    twins = [_unfused(work.graph, name) for name in trace.learned]
+    wanted = [_seen(reference, _end(op, trace), records) for op in ops]
+    found = [_seen(work, _end(op, trace), records) for op in twins]
+    channels = wanted[0].shape[-1]
+    targets = [y.reshape(-1, channels) for y in wanted]
+    last = [_end_op(op, trace) for op in ops]
+    cut = [f for op, y in zip(last, targets, strict=True) if (f := floors(op, y)) is not None]
+    y = np.concatenate([array.reshape(-1, channels) for array in found])
+    part = Part(y, np.concatenate(targets), np.concatenate(cut) if len(cut) == len(ops) else None)
+    return part, y if trace.scales is None else y * trace.scales
+
+
+def _unfused(graph: Graph, name: str) -> Op:
+    """A layer by name, its activation and that of an ADD behind it split off."""
+    op = next(op for op in graph.ops if op.name == name)
+    split_activation(graph, op)
+    for use in op.output.users:
+        if isinstance(use.op, Add):
+            split_activation(graph, use.op)
+    return op
+
+
+def _end_op(op: Op, trace: Trace) -> Op:
+    """The layer, or the ADD behind it (and behind the RESHAPE that a learned layer may need)."""
+    while trace.with_branch and not isinstance(op, Add):
+        op = op.output.users[0].op
+    return op
+
+
+def _end(op: Op, trace: Trace) -> Value:
+    return _end_op(op, trace).output
+
+
+def _seen(model: Model, value: Value, records: Records) -> Array:
+    batch = batch_size(Interpreter(model), records)
+    return np.concatenate([array for _, (array,) in watched(model, [value], records, batch)])

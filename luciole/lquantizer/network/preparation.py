@@ -1,0 +1,195 @@
+"""What is learned together and in which order: groups of layers, and the branches added to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from luciole.interpreter import Interpreter
+from luciole.interpreter.records import Records, batch_size, check_records
+from luciole.ir import Array, Model, Op, Value
+from luciole.ir.ops.activations import Relu, Relu6, ReluN1To1
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.softmax import LogSoftmax, Softmax
+from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.split_activation import split_activation
+from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.lquantizer.calibration.positions import Dense, weight_matrix
+from luciole.lquantizer.calibration.watch import check_finite
+from luciole.lquantizer.config import Recipe
+from luciole.lquantizer.network.layers import Group, check_layers, constant_bytes, find_groups
+from luciole.schema.enums import ActivationFunctionType
+
+_ROWS = 65_536
+"""Rows that a layer is fitted on at the most; more did not help at 300 to 4,000 records."""
+_MOST_POSITIONS = 64
+"""Output positions taken from one record: neighbours say much the same."""
+_FLOORS: dict[type[Op], float] = {Relu: 0, Relu6: 0, ReluN1To1: -1}
+_FUSED_FLOORS: dict[ActivationFunctionType, float] = {
+    ActivationFunctionType.RELU: 0,
+    ActivationFunctionType.RELU6: 0,
+    ActivationFunctionType.RELU_N1_TO_1: -1,
+}
+
+
+@dataclass
+class Job:
+    """A group of layers on its way; for each layer the other branch that its result is added to."""
+
+    group: Group
+    others: list[Value | None]
+    seed: int
+    positions: int
+    learned: list[Op] = field(default_factory=list)
+    target: Array | None = None
+    scales: Array | None = None
+    """What the channels of its outputs are divided by since the next layer was learned."""
+    with_branch: bool = False
+    """Whether it made up for the error of another branch."""
+
+
+@dataclass
+class Preparation:
+    """A network ready to be learned: the one that layers are replaced in, its float twin, the jobs,
+    and what a report needs of the network as it was.
+    """
+
+    work: Model
+    reference: Model
+    listed: Model
+    jobs: list[Job]
+    skipped: dict[str, str]
+    sizes: dict[str, int]
+    twins: dict[Value, Value]
+    count: int
+    batch: int
+
+
+def prepare(model: Model, records: Records, recipe: Recipe, seed: int, unroll: bool) -> Preparation:
+    """Find the layers, let their activations stand alone, and pair the network with its float twin.
+
+    Raises QuantizeError when nothing qualifies or the data cannot be used.
+    """
+    count = check_records(model.graph, records)
+    check_finite(records)
+    work = model.clone()
+    if unroll and unroll_lstm(work.graph):
+        remove_dead(work.graph)
+    listed = work.clone()
+    groups, skipped = find_groups(work.graph, recipe)
+    check_layers([name for g in groups for name in g.names], skipped, recipe)
+    sizes = {g.name: constant_bytes(g.ops[0]) for g in groups}
+    for group in groups:
+        for op in group.ops:
+            split_activation(work.graph, op)
+    jobs = [_job(group, number, count, seed) for number, group in enumerate(groups)]
+    reference = work.clone()
+    twins = dict(zip(work.graph.values, reference.graph.values, strict=True))
+    batch = batch_size(Interpreter(reference), records)
+    return Preparation(work, reference, listed, jobs, skipped, sizes, twins, count, batch)
+
+
+def _job(group: Group, number: int, count: int, seed: int) -> Job:
+    rows = max(1, _ROWS // (count * len(group.ops)))
+    others = [other_branch(op) for op in group.ops]
+    return Job(group, others, seed + number, min(rows, _MOST_POSITIONS))
+
+
+def other_branch(op: Op) -> Value | None:
+    """What an ADD adds to this result."""
+    users = op.output.users
+    if len(users) != 1 or not isinstance(users[0].op, Add) or op.output.is_output:
+        return None
+    other = users[0].op.operands[1 - users[0].slot]
+    if other is None or other.producer is None or other.shape != op.output.shape:
+        return None
+    return other
+
+
+def floors(op: Op, outputs: Array, branch: Array | None = None) -> Array | None:
+    """The values that each of a layer's outputs [r, o] may as well fall below, because a RELU
+    follows, be it behind the ADD of a branch [r, o]; None where none does.
+    """
+    floor = _floor_behind(op.output)
+    if floor is not None:
+        return np.full_like(outputs, floor)
+    if branch is None:
+        return None
+    total = op.output.users[0].op
+    assert isinstance(total, Add), "a branch is what an ADD adds"
+    floor = _FUSED_FLOORS.get(total.activation, _floor_behind(total.output))
+    return None if floor is None else np.asarray(floor - branch)
+
+
+def _floor_behind(value: Value) -> float | None:
+    """What a RELU that alone reads a tensor makes of everything below it."""
+    if value.is_output or len(value.users) != 1:
+        return None
+    return _FLOORS.get(type(value.users[0].op))
+
+
+def behind(value: Value) -> set[Op]:
+    """Every operator that a tensor depends on."""
+    found: set[Op] = set()
+    waiting = [value]
+    while waiting:
+        producer = waiting.pop().producer
+        if producer is not None and producer.op not in found:
+            found.add(producer.op)
+            waiting.extend(v for v in producer.op.operands if v is not None)
+    return found
+
+
+def order_of(jobs: Sequence[Job]) -> list[int]:
+    """Execution order, but where the results of two layers are added the smaller goes first: the
+    larger can make up for more.
+    """
+    makers: dict[Op, int] = {op: n for n, job in enumerate(jobs) for op in job.group.ops}
+    order: list[int] = []
+    seen: set[int] = set()
+
+    def visit(number: int) -> None:
+        if number in seen:  # layers that share weights may stand in front of each other's steps
+            return
+        seen.add(number)
+        first = jobs[number].group.ops[0]
+        needed = {makers[op] for op in behind(first.input) & makers.keys()}
+        for before in (*sorted(needed), *_smaller_partners(jobs, number, makers)):
+            visit(before)
+        order.append(number)
+
+    for number in range(len(jobs)):
+        visit(number)
+    return order
+
+
+def _smaller_partners(jobs: Sequence[Job], number: int, makers: dict[Op, int]) -> Iterator[int]:
+    """Jobs with fewer weights whose results are added to this job's, and which do not need it."""
+    for own, other in pairs(jobs[number]):
+        if other is None or other.producer is None or own in behind(other):
+            continue
+        partner = makers.get(other.producer.op)
+        if partner is not None:
+            size = weight_matrix(jobs[partner].group.ops[0]).size
+            yield from [partner] if size < weight_matrix(own).size else []
+
+
+def pairs(job: Job) -> Iterator[tuple[Dense, Value | None]]:
+    """A job's layers with the branches added to their results."""
+    return zip(job.group.ops, job.others, strict=True)
+
+
+def present(job: Job) -> list[Value]:
+    """The branches there are."""
+    return [v for v in job.others if v is not None]
+
+
+def is_last(op: Op) -> bool:
+    """Whether a layer's result is the network's answer: an output, or what a SOFTMAX turns into
+    one.
+    """
+    return op.output.is_output or any(
+        isinstance(use.op, Softmax | LogSoftmax) for use in op.output.users
+    )

@@ -1,0 +1,1 @@
+"""Turn learned parameters into operators of a model."""

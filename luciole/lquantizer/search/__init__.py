@@ -1,0 +1,1 @@
+"""Choose a format for each layer."""

@@ -1,0 +1,116 @@
+"""Records in batches: what is held back, in which order the others come, how images are moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from luciole.interpreter.records import check_records
+from luciole.ir import Array, Graph
+from luciole.ir.dtypes import NUMPY
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.training.settings import FinetuneSettings
+
+EVALUATION_BATCH = 500
+
+
+class Batches:
+    """The records of a fine-tuning.
+
+    Every epoch has a random generator of its own, made from the seed and its number: an epoch is
+    the same whether or not others ran before it in this process.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        records: Mapping[str, Array],
+        labels: Array | None,
+        settings: FinetuneSettings,
+    ) -> None:
+        self.count = check_records(graph, records)
+        self.inputs = [_prepared(records[v.name], v.name, NUMPY[v.dtype]) for v in graph.inputs]
+        self.labels = None if labels is None else _checked_labels(labels, self.count)
+        self._settings = settings
+        order = np.random.default_rng([settings.seed, 0]).permutation(self.count)
+        most = min(settings.held_back_most, self.count - 1)
+        held = min(round(self.count * settings.held_back), most)
+        self.held_back, self.training = np.sort(order[:held]), np.sort(order[held:])
+        self.size = settings.batch_of(len(self.training))
+        self.steps = len(self.training) // self.size
+        """Batches in an epoch; what is left over waits for the next one."""
+        self.places = self.count * (1 + settings.mirror)
+        """Records, and mirrored ones behind them if wanted."""
+        if settings.shift or settings.mirror:
+            _check_images(self.inputs)
+
+    def epoch(self, number: int) -> Iterator[tuple[Array, list[Array]]]:
+        """The batches of an epoch: places, and the inputs there, moved if wanted."""
+        generator = np.random.default_rng([self._settings.seed, number])
+        order = generator.permutation(self.training)
+        if self._settings.mirror:
+            order = order + self.count * generator.integers(0, 2, len(order))
+        for step in range(self.steps):
+            places = order[step * self.size : (step + 1) * self.size]
+            inputs = self.at(places)
+            if self._settings.shift:
+                inputs = [shifted(x, self._settings.shift, generator) for x in inputs]
+            yield places, inputs
+
+    def at(self, places: Array) -> list[Array]:
+        """The inputs at some places: of records, and from ``count`` on of mirrored ones."""
+        inputs = [array[places % self.count] for array in self.inputs]
+        turned = (places >= self.count)[:, None, None, None]
+        return [np.where(turned, x[:, :, ::-1], x) for x in inputs] if turned.any() else inputs
+
+    def labels_at(self, places: Array) -> Array:
+        """Class numbers, zeros where there are none."""
+        if self.labels is None:
+            return np.zeros(len(places), np.int64)
+        found: Array = self.labels[places % self.count]
+        return found
+
+
+def in_parts(places: Array) -> Iterator[Array]:
+    """Places in parts that are small enough to be computed at once."""
+    for start in range(0, len(places), EVALUATION_BATCH):
+        yield places[start : start + EVALUATION_BATCH]
+
+
+def shifted(images: Array, most: int, generator: np.random.Generator) -> Array:
+    """Images [n, h, w, c], each moved by up to ``most`` pixels along both axes.
+
+    The pixels at the edge are repeated into what becomes free.
+    """
+    n, h, w, _ = images.shape
+    padded = np.pad(images, ((0, 0), (most, most), (most, most), (0, 0)), mode="edge")
+    top, left = generator.integers(0, 2 * most + 1, (2, n))
+    rows, columns = (start[:, None] + np.arange(size) for start, size in ((top, h), (left, w)))
+    moved: Array = padded[np.arange(n)[:, None, None], rows[:, :, None], columns[:, None, :]]
+    return moved
+
+
+def _prepared(array: Array, name: str, dtype: np.dtype[np.generic]) -> Array:
+    """Records in the input's type. Raises QuantizeError for NaN, infinity and what changes."""
+    if array.dtype != dtype:
+        raise QuantizeError(f"the records of {name!r} are {array.dtype}, {dtype} is needed")
+    if dtype.kind == "f" and not np.isfinite(array).all():
+        raise QuantizeError(f"the records of {name!r} hold NaN or infinity")
+    return array
+
+
+def _checked_labels(labels: Array, count: int) -> Array:
+    if labels.shape != (count,) or labels.dtype.kind not in "iu":
+        found = f"{labels.dtype} {list(labels.shape)}"
+        raise QuantizeError(f"the labels are {found}, class numbers [{count}] are needed")
+    return labels.astype(np.int64)
+
+
+def _check_images(inputs: list[Array]) -> None:
+    for array in inputs:
+        if array.ndim != 4:
+            found = list(array.shape[1:])
+            raise QuantizeError(
+                f"shift and mirror need images [height, width, channels], records are {found}"
+            )

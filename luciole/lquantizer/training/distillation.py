@@ -1,0 +1,161 @@
+"""What the student is measured by: how far its outputs are from the teacher's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from luciole.ir import Graph, TensorType, Value
+from luciole.ir.ops.softmax import LogSoftmax, Softmax
+from luciole.ir.value import shape_text
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
+
+Contents = Mapping[Value, Tensor]
+"""Every tensor of a graph."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """One output: ``value`` is compared, times ``scale``; logits where a softmax follows."""
+
+    value: Value
+    is_logits: bool
+    scale: float = 1.0
+
+    def of(self, contents: Contents) -> Tensor:
+        """What is compared."""
+        found = contents[self.value]
+        return found if self.scale == 1.0 else found * self.scale
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What the student computes and what the teacher computes in its place."""
+
+    student: Head
+    teacher: Head
+
+
+def head_of(output: Value) -> Head:
+    """The logits of an output that is a softmax, else the output itself."""
+    op = None if output.producer is None else output.producer.op
+    if isinstance(op, Softmax):
+        return Head(op.logits, True, op.beta)
+    if isinstance(op, LogSoftmax):
+        return Head(op.logits, True)
+    return Head(output, False)
+
+
+def match_inputs(student: Graph, teacher: Graph) -> None:
+    """Raise QuantizeError unless the inputs agree, in order."""
+    _match("input", student.inputs, teacher.inputs)
+
+
+def match_outputs(student: Graph, teacher: Graph) -> list[Pair]:
+    """Outputs in order. Raises QuantizeError where they cannot be compared."""
+    _match("output", student.outputs, teacher.outputs)
+    pairs = []
+    for own, other in zip(student.outputs, teacher.outputs, strict=True):
+        pair = Pair(head_of(own), head_of(other))
+        if pair.student.is_logits != pair.teacher.is_logits:
+            who = "student" if pair.student.is_logits else "teacher"
+            raise QuantizeError(f"output {own.name!r} is a softmax in the {who} only")
+        if own.dtype != TensorType.FLOAT32:
+            raise QuantizeError(f"output {own.name!r} is {own.dtype.name}, FLOAT32 is needed")
+        pairs.append(pair)
+    return pairs
+
+
+def match_hints(student: Graph, teacher: Graph, patterns: Sequence[str]) -> list[Pair]:
+    """Tensors of equal name that both compute. Raises QuantizeError for a pattern without any."""
+    theirs = {value.name: value for value in _computed(teacher)}
+    pairs = []
+    for pattern in patterns:
+        own = [v for v in _computed(student) if v.name in theirs and fnmatchcase(v.name, pattern)]
+        if not own:
+            raise QuantizeError(f"hint {pattern!r}: student and teacher share no such tensor")
+        _match("hint", own, [theirs[v.name] for v in own])
+        pairs += [Pair(Head(v, False), Head(theirs[v.name], False)) for v in own]
+    return list(dict.fromkeys(pairs))
+
+
+def _computed(graph: Graph) -> Iterator[Value]:
+    return (v for op in graph.ops for v in op.results if v.dtype == TensorType.FLOAT32)
+
+
+def _match(what: str, own: Sequence[Value], others: Sequence[Value]) -> None:
+    """Raise QuantizeError unless number, types and shapes behind the first axis agree."""
+    if len(own) != len(others):
+        raise QuantizeError(f"the student has {len(own)} {what}s, the teacher {len(others)}")
+    for a, b in zip(own, others, strict=True):
+        fits = len(a.shape) == len(b.shape) and a.dtype == b.dtype
+        if not fits or any(
+            None not in (n, m) and n != m for n, m in zip(a.shape[1:], b.shape[1:], strict=True)
+        ):
+            raise QuantizeError(
+                f"{what} {a.name!r} is {a.dtype.name} {shape_text(a.shape)} in the student, "
+                f"{b.dtype.name} {shape_text(b.shape)} in the teacher"
+            )
+
+
+def divergence(tf: TensorFlow, student: Tensor, teacher: Tensor, temperature: float) -> Tensor:
+    """T^2 KL(teacher || student) of softmax(logits / T), a mean over rows (Hinton et al. 2015)."""
+    wanted = tf.nn.log_softmax(teacher / temperature)
+    found = tf.nn.log_softmax(student / temperature)
+    rows = tf.reduce_sum(tf.exp(wanted) * (wanted - found), -1)
+    return tf.reduce_mean(rows) * temperature**2
+
+
+def distance(
+    tf: TensorFlow, pairs: Sequence[Pair], student: Contents, wanted: Sequence[Tensor], t: float
+) -> Tensor:
+    """The sum over outputs: divergence of distributions, mean squared error of other outputs."""
+    total = 0.0
+    for pair, teacher in zip(pairs, wanted, strict=True):
+        own = pair.student.of(student)
+        if pair.student.is_logits:
+            total += divergence(tf, own, teacher, t)
+        else:
+            total += tf.reduce_mean(tf.square(own - teacher))
+    return total
+
+
+def relative_error(
+    tf: TensorFlow, pairs: Sequence[Pair], student: Contents, teacher: Contents
+) -> Tensor:
+    """The sum of mean squared errors, each as a share of the teacher's mean square."""
+    total = 0.0
+    for pair in pairs:
+        wanted = pair.teacher.of(teacher)
+        error = tf.reduce_mean(tf.square(pair.student.of(student) - wanted))
+        total += error / (tf.reduce_mean(tf.square(wanted)) + 1e-12)
+    return total
+
+
+def agreement(
+    tf: TensorFlow, pairs: Sequence[Pair], student: Contents, wanted: Sequence[Tensor]
+) -> Tensor:
+    """The share of rows for which both choose the same class, averaged over distributions; NaN
+    where there is none.
+    """
+    shares = [
+        tf.reduce_mean(
+            tf.cast(
+                tf.equal(tf.argmax(pair.student.of(student), -1), tf.argmax(teacher, -1)),
+                tf.float32,
+            )
+        )
+        for pair, teacher in zip(pairs, wanted, strict=True)
+        if pair.student.is_logits
+    ]
+    return tf.reduce_mean(tf.stack(shares)) if shares else tf.constant(float("nan"))
+
+
+def cross_entropy(tf: TensorFlow, pair: Pair, student: Contents, labels: Tensor) -> Tensor:
+    """Of class numbers, averaged."""
+    logits = pair.student.of(student)
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    )

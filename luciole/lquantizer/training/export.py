@@ -1,0 +1,29 @@
+"""Put what was learned into a copy of the student."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from luciole.ir import Array, Model, Op, Value
+from luciole.ir.passes.remove_dead import remove_dead_buffers
+from luciole.lquantizer.training.parameters import LQOp, Parameters, write
+
+
+def exported(
+    student: Model, learned: Mapping[LQOp, Parameters], biases: Mapping[Value, Array]
+) -> Model:
+    """A clone of the student with trained layers and trained biases of float layers.
+
+    Codes are encoded again from the shadow weights; everything else of the model stays.
+    """
+    copy = student.clone()
+    ops: dict[Op, Op] = dict(zip(student.graph.ops, copy.graph.ops, strict=True))
+    values = dict(zip(student.graph.values, copy.graph.values, strict=True))
+    for op, parameters in learned.items():
+        twin = ops[op]
+        assert isinstance(twin, LQOp), "a clone has operators of the same classes"
+        write(twin, parameters)
+    for value, array in biases.items():
+        values[value].set_data(array)
+    remove_dead_buffers(copy)
+    return copy

@@ -1,0 +1,102 @@
+"""Layers with learned levels whose parameters TensorFlow trains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from luciole.ir import codes
+from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.lquantizer.training.parameters import LQOp, Parameters, row_shape
+from luciole.lquantizer.training.settings import FinetuneSettings
+from luciole.lquantizer.training.straight_through import levels_of, quantized, span
+from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
+from luciole.lquantizer.training.tf_math import activate, dense
+from luciole.lquantizer.training.tf_windows import convolution
+
+
+class Trained(NamedTuple):
+    """A variable, what it is, and its learning rate."""
+
+    name: str
+    variable: Tensor
+    rate: float
+
+
+class _Units(NamedTuple):
+    """How large a layer's numbers are; about 1 in the network that the learning rates are from."""
+
+    weights: float
+    inputs: float
+    outputs: float
+
+    @classmethod
+    def of(cls, start: Parameters) -> _Units:
+        """Mean weight in units of 0.05, the span of the input's levels, and the size of a sum of as
+        many products of a weight and half that span.
+        """
+        weight = float(np.abs(start.latents).mean())
+        levels, _ = codes.levels(start.input_basis, start.input_offset)
+        reach = float(levels[-1] - levels[0])
+        return cls(weight / 0.05, reach, math.sqrt(start.latents.shape[1]) * weight * reach / 2)
+
+
+class TrainableLayer:
+    """An operator with learned levels: its forward pass is what the exported operator computes.
+
+    The input is quantized before a convolution pads it, so that padding is exactly 0.
+    """
+
+    def __init__(
+        self, tf: TensorFlow, op: LQOp, start: Parameters, settings: FinetuneSettings
+    ) -> None:
+        self.tf = tf
+        self.op = op
+        self._settings = settings
+        self._units = _Units.of(start)
+        self.variables = {name: tf.Variable(array) for name, array in start.items()}
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Quantize, multiply, add, activate."""
+        tf, own = self.tf, self.variables
+        basis, offset = own["input_basis"][None], own["input_offset"][None]
+        encoded = tf.reshape(quantized(tf, tf.reshape(x, (1, -1)), basis, offset), tf.shape(x))
+        rows = quantized(tf, own["latents"], own["weight_basis"], own["weight_offset"])
+        y = self._product(tf.ensure_shape(encoded, x.shape), rows)
+        return activate(tf, y + own["bias"], self.op.activation)
+
+    def _product(self, x: Tensor, rows: Tensor) -> Tensor:
+        """The layer's sums from weights [o, n]."""
+        if not isinstance(self.op, LQConv2D):
+            return dense(self.tf, x, rows)
+        filters = self.tf.reshape(rows, (-1, *row_shape(self.op)))
+        return convolution(self.tf, self.op, x, self.tf.transpose(filters, (1, 2, 3, 0)))
+
+    def keep_in_reach(self) -> None:
+        """Move shadow weights that left the levels' span back to its edge."""
+        own = self.variables
+        low, high = span(levels_of(self.tf, own["weight_basis"], own["weight_offset"]))
+        latents = own["latents"]
+        latents.assign(self.tf.clip_by_value(latents, low, high))
+
+    def trained(self) -> Iterator[Trained]:
+        """The variables that learn."""
+        choice, shapes = self._settings, {k: v.shape for k, v in self.variables.items()}
+        unit = self._units if choice.relative else _Units(1.0, 1.0, 1.0)
+        rate = choice.rate(shapes["weight_basis"][1])
+        slow = rate * choice.basis_factor * unit.weights
+        rates = {"latents": rate * unit.weights, "weight_basis": slow, "bias": rate * unit.outputs}
+        if choice.new_offsets or self.op.weights_offsets is not None:
+            rates["weight_offset"] = slow
+        if choice.train_inputs:
+            rate = choice.rate(shapes["input_basis"][0]) * unit.inputs
+            rates["input_basis"] = rates["input_offset"] = rate
+        for name, rate in rates.items():
+            yield Trained(name, self.variables[name], rate)
+
+    def learned(self) -> Parameters:
+        """The present state as arrays."""
+        return Parameters(**{name: v.numpy() for name, v in self.variables.items()})

@@ -1,0 +1,82 @@
+"""Adam with all of its state in plain variables, so that a checkpoint can hold it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.lquantizer.training.layers import Trained
+from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-9
+"""The paper's, but for epsilon: gradients of single weights are as small as 1e-8."""
+
+
+class Adam:
+    """Kingma and Ba 2015, arXiv:1412.6980, algorithm 1, a learning rate for each variable."""
+
+    def __init__(self, tf: TensorFlow, trained: Sequence[Trained]) -> None:
+        self._tf = tf
+        self.trained = list(trained)
+        self.first = [tf.Variable(tf.zeros_like(t.variable)) for t in self.trained]
+        self.second = [tf.Variable(tf.zeros_like(t.variable)) for t in self.trained]
+
+    @property
+    def variables(self) -> list[Tensor]:
+        """What is trained."""
+        return [t.variable for t in self.trained]
+
+    def apply(self, gradients: Sequence[Tensor], schedule: Tensor) -> None:
+        """One step; ``schedule`` is what the function of this name gave for it."""
+        for trained, first, second, gradient in zip(
+            self.trained, self.first, self.second, gradients, strict=True
+        ):
+            if gradient is None:
+                continue
+            self._tf.raw_ops.ResourceApplyAdam(
+                var=trained.variable.handle,
+                m=first.handle,
+                v=second.handle,
+                beta1_power=schedule[1],
+                beta2_power=schedule[2],
+                lr=schedule[0] * trained.rate,
+                beta1=BETA_1,
+                beta2=BETA_2,
+                epsilon=EPSILON,
+                grad=gradient,
+            )
+
+    def state(self) -> dict[str, Array]:
+        """Variables and moments by name."""
+        found = {}
+        for trained, first, second in zip(self.trained, self.first, self.second, strict=True):
+            parts = {"value": trained.variable, "first": first, "second": second}
+            found.update({f"{k}:{trained.name}": v.numpy() for k, v in parts.items()})
+        return found
+
+    def values(self) -> dict[str, Array]:
+        """Variables by name, as in ``state``."""
+        return {f"value:{t.name}": t.variable.numpy() for t in self.trained}
+
+    def restore_values(self, values: Mapping[str, Array]) -> None:
+        """Take over what ``values`` gave, and leave the moments."""
+        for trained in self.trained:
+            trained.variable.assign(values[f"value:{trained.name}"])
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Take over what ``state`` gave."""
+        for trained, first, second in zip(self.trained, self.first, self.second, strict=True):
+            parts = {"value": trained.variable, "first": first, "second": second}
+            for kind, variable in parts.items():
+                variable.assign(state[f"{kind}:{trained.name}"])
+
+
+def schedule(step: int, steps: int) -> Array:
+    """For step 0, 1, ...: the share of the learning rate, 1 falling to 0 along half a cosine, and
+    the powers of Adam's two factors.
+    """
+    share = 0.5 * (1 + math.cos(math.pi * step / steps))
+    return np.array([share, BETA_1 ** (step + 1), BETA_2 ** (step + 1)], np.float32)

@@ -1,0 +1,185 @@
+"""TensorFlow forms of the operators that only move elements.
+
+A file made for one record has its 1 in constant shapes. Where the number of records is open
+(TensorFlow does not know the first extent), such a 1 means all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from luciole.ir import Array, ShapeError, UnsupportedError
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.expand_dims import ExpandDims
+from luciole.ir.ops.gather import Gather, places
+from luciole.ir.ops.pack import Pack
+from luciole.ir.ops.pad import Pad, PadV2, padding_pairs
+from luciole.ir.ops.reshape import Reshape, attribute_shape, reshaped
+from luciole.ir.ops.shape import Shape
+from luciole.ir.ops.slice import Slice
+from luciole.ir.ops.split import Split
+from luciole.ir.ops.squeeze import Squeeze
+from luciole.ir.ops.strided_slice import StridedSlice, element, entries, has_bit, span
+from luciole.ir.ops.transpose import Transpose
+from luciole.ir.ops.unpack import Unpack
+from luciole.ir.rules import integers
+from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
+from luciole.lquantizer.training.tf_math import activate
+from luciole.lquantizer.training.tf_table import differentiable
+
+
+def _constant(array: Tensor, name: str) -> Array:
+    """An operand that must be known. Raises UnsupportedError when it is computed."""
+    if not isinstance(array, np.ndarray):
+        raise UnsupportedError(f"{name} is computed, a constant is needed")
+    return array
+
+
+def _is_open(x: Tensor) -> bool:
+    """Whether the number of records is left open."""
+    return len(x.shape) > 0 and x.shape[0] is None
+
+
+@differentiable(Reshape)
+def reshape(tf: TensorFlow, op: Reshape, x: Tensor, shape: Tensor | None) -> Tensor:
+    """A constant shape of an open tensor is that of one record; the first extent stays open."""
+    if shape is not None and not isinstance(shape, np.ndarray):
+        return tf.reshape(x, shape)
+    wanted = attribute_shape(op) if shape is None else integers(shape, "shape")
+    if not _is_open(x) or not wanted or None in x.shape[1:]:
+        return tf.reshape(x, wanted)
+    rest = wanted[1:] if -1 not in wanted[1:] else reshaped((1, *x.shape[1:]), wanted)[1:]
+    return tf.reshape(x, (-1, *rest))
+
+
+@differentiable(ExpandDims)
+def expand_dims(tf: TensorFlow, op: ExpandDims, x: Tensor, axis: Tensor) -> Tensor:
+    """An axis more."""
+    return tf.expand_dims(x, integers(_constant(axis, "axis"), "axis", 1)[0])
+
+
+@differentiable(Squeeze)
+def squeeze(tf: TensorFlow, op: Squeeze, x: Tensor) -> Tensor:
+    """The axis that counts records stays, also where a file with one record would lose it."""
+    rank = len(x.shape)
+    gone = [n % rank for n in op.squeeze_dims] or [i for i in range(rank) if x.shape[i] == 1]
+    if _is_open(x) and 0 in gone:
+        raise ShapeError("squeeze_dims takes the axis away that counts records")
+    return tf.squeeze(x, gone) if gone else x
+
+
+@differentiable(Transpose)
+def transpose(tf: TensorFlow, op: Transpose, x: Tensor, perm: Tensor) -> Tensor:
+    """Axes in another order."""
+    order = integers(_constant(perm, "perm"), "perm", len(x.shape))
+    return tf.transpose(x, [n % len(x.shape) for n in order])
+
+
+@differentiable(Concatenation)
+def concatenation(tf: TensorFlow, op: Concatenation, inputs: Sequence[Tensor]) -> Tensor:
+    """One after the other."""
+    return activate(tf, tf.concat(inputs, op.axis), op.activation)
+
+
+@differentiable(Split)
+def split(tf: TensorFlow, op: Split, split_dim: Tensor, x: Tensor) -> list[Tensor]:
+    """Equal parts."""
+    (axis,) = integers(_constant(split_dim, "split_dim"), "split_dim", 1)
+    return list(tf.split(x, op.num_splits, axis))
+
+
+@differentiable(Pack)
+def pack(tf: TensorFlow, op: Pack, inputs: Sequence[Tensor]) -> Tensor:
+    """Side by side along a new axis."""
+    return tf.stack(inputs, op.axis)
+
+
+@differentiable(Unpack)
+def unpack(tf: TensorFlow, op: Unpack, value: Tensor) -> list[Tensor]:
+    """One result for each element of an axis."""
+    return list(tf.unstack(value, op.num, op.axis))
+
+
+@differentiable(Shape)
+def shape(tf: TensorFlow, op: Shape, x: Tensor) -> Tensor:
+    """The extents, of as many records as there are."""
+    return tf.shape(x, out_type=NUMPY[op.infer_dtype()])
+
+
+@differentiable(Gather)
+def gather(tf: TensorFlow, op: Gather, params: Tensor, indices: Tensor) -> Tensor:
+    """Elements picked along an axis."""
+    axis, batch = places(op, len(params.shape), len(indices.shape))
+    return tf.gather(params, indices, axis=axis, batch_dims=batch)
+
+
+@differentiable(Pad)
+def pad(tf: TensorFlow, op: Pad, x: Tensor, paddings: Tensor) -> Tensor:
+    """Zeros around."""
+    return tf.pad(x, padding_pairs(_constant(paddings, "paddings"), len(x.shape)))
+
+
+@differentiable(PadV2)
+def pad_v2(tf: TensorFlow, op: PadV2, x: Tensor, paddings: Tensor, constant: Tensor) -> Tensor:
+    """A number around."""
+    pairs = padding_pairs(_constant(paddings, "paddings"), len(x.shape))
+    return tf.pad(x, pairs, constant_values=tf.reshape(constant, ()))
+
+
+@differentiable(Slice)
+def slice_(tf: TensorFlow, op: Slice, x: Tensor, begin: Tensor, size: Tensor) -> Tensor:
+    """A box; one record from the first on means all of them."""
+    if not isinstance(begin, np.ndarray) or not isinstance(size, np.ndarray):
+        return tf.slice(x, begin, size)
+    first, extents = integers(begin, "begin", len(x.shape)), integers(size, "size", len(x.shape))
+    if _is_open(x) and first[0] == 0 and extents[0] == 1:
+        extents = (-1, *extents[1:])
+    return tf.slice(x, first, extents)
+
+
+@differentiable(StridedSlice)
+def strided_slice(
+    tf: TensorFlow, op: StridedSlice, x: Tensor, begin: Tensor, end: Tensor, strides: Tensor
+) -> Tensor:
+    """Python's indexing."""
+    if all(isinstance(vector, np.ndarray) for vector in (begin, end, strides)):
+        first = integers(begin, "begin")
+        last, steps = (integers(v, "end and strides", len(first)) for v in (end, strides))
+        return x[tuple(_keys(op, x.shape, first, last, steps))]
+    masks = {k: v for k, v in op.attributes().items() if k.endswith("_mask")}
+    return tf.strided_slice(x, begin, begin + end if op.offset else end, strides, **masks)
+
+
+def _keys(
+    op: StridedSlice, shape: Sequence[int | None], *vectors: tuple[int, ...]
+) -> Iterator[int | slice | None]:
+    """Python's key for each entry."""
+    for axis, place in entries(op, len(vectors[0]), len(shape)):
+        if axis is None:
+            yield None
+        elif place is None:
+            yield slice(None)
+        else:
+            begin, end, stride = (vector[place] for vector in vectors)
+            yield _key(op, place, shape[axis], begin, end, stride)
+
+
+def _key(
+    op: StridedSlice, place: int, n: int | None, begin: int, end: int, stride: int
+) -> int | slice:
+    """One key; along the open axis, what takes the one record of a file takes all."""
+    if has_bit(op.shrink_axis_mask, place):
+        if n is None:
+            raise ShapeError("it takes a single record out of the axis that counts them")
+        return element(op, place, n, begin, stride)
+    taken = span(op, place, 1 if n is None else n, begin, end, stride)
+    if n is None:
+        if taken != range(1):
+            raise ShapeError("it takes only some of the records")
+        return slice(None)
+    if not len(taken):
+        return slice(0, 0)
+    return slice(taken.start, taken.stop if taken.stop >= 0 else None, taken.step)

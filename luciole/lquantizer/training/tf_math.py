@@ -1,0 +1,166 @@
+"""TensorFlow forms of the operators that compute: products, reductions, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from luciole.ir import Array, Op, UnsupportedError
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops import activations as act
+from luciole.ir.ops import elementwise_binary as binary
+from luciole.ir.ops import elementwise_unary as unary
+from luciole.ir.ops.batch_matmul import BatchMatMul
+from luciole.ir.ops.cast import Cast
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.gelu import Gelu
+from luciole.ir.ops.leaky_relu import LeakyRelu
+from luciole.ir.ops.prelu import PRelu
+from luciole.ir.ops.reduce import Mean, ReduceMax, Reduction, Sum
+from luciole.ir.ops.softmax import LogSoftmax, Softmax
+from luciole.ir.rules import axes
+from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
+from luciole.lquantizer.training.tf_table import differentiable
+from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
+
+
+def activate(tf: TensorFlow, x: Tensor, activation: ActivationFunctionType) -> Tensor:
+    """Apply a fused activation. Raises UnsupportedError for one that no kernel has."""
+    if activation == ActivationFunctionType.NONE:
+        return x
+    if activation == ActivationFunctionType.RELU:
+        return tf.nn.relu(x)
+    if activation == ActivationFunctionType.RELU6:
+        return tf.nn.relu6(x)
+    if activation == ActivationFunctionType.RELU_N1_TO_1:
+        return tf.clip_by_value(x, -1, 1)
+    if activation == ActivationFunctionType.TANH:
+        return tf.tanh(x)
+    raise UnsupportedError(f"fused activation {activation.name} is not supported")
+
+
+def dense(tf: TensorFlow, x: Tensor, weights: Tensor) -> Tensor:
+    """x W^T over the last axis: x [..., n], weights [o, n]."""
+    if len(x.shape) == 2:
+        return tf.matmul(x, weights, transpose_b=True)
+    return tf.tensordot(x, weights, [[-1], [1]])
+
+
+@differentiable(FullyConnected)
+def fully_connected(
+    tf: TensorFlow, op: FullyConnected, x: Tensor, weights: Tensor, bias: Tensor | None
+) -> Tensor:
+    """All rows in one matrix unless the operator keeps the axes."""
+    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
+        raise UnsupportedError(f"weights format {op.weights_format.name} is not supported")
+    rows = x if op.keep_num_dims else tf.reshape(x, (-1, weights.shape[1]))
+    y = dense(tf, rows, weights)
+    return activate(tf, y if bias is None else y + bias, op.activation)
+
+
+@differentiable(BatchMatMul)
+def batch_matmul(tf: TensorFlow, op: BatchMatMul, x: Tensor, y: Tensor) -> Tensor:
+    """One matrix product per batch."""
+    return tf.matmul(x, y, transpose_a=op.adjoint_lhs, transpose_b=op.adjoint_rhs)
+
+
+def _unary(cls: type[Op], function: Callable[[TensorFlow, Tensor], Tensor]) -> None:
+    @differentiable(cls)
+    def apply(tf: TensorFlow, op: Op, x: Tensor) -> Tensor:
+        return function(tf, x)
+
+
+_unary(unary.Abs, lambda tf, x: tf.abs(x))
+_unary(unary.Neg, lambda tf, x: tf.negative(x))
+_unary(unary.Exp, lambda tf, x: tf.exp(x))
+_unary(unary.Log, lambda tf, x: tf.math.log(x))
+_unary(unary.Sqrt, lambda tf, x: tf.sqrt(x))
+_unary(unary.Rsqrt, lambda tf, x: tf.math.rsqrt(x))
+_unary(unary.Square, lambda tf, x: tf.square(x))
+_unary(act.Tanh, lambda tf, x: tf.tanh(x))
+_unary(act.Logistic, lambda tf, x: tf.sigmoid(x))
+_unary(act.Relu, lambda tf, x: tf.nn.relu(x))
+_unary(act.Relu6, lambda tf, x: tf.nn.relu6(x))
+_unary(act.ReluN1To1, lambda tf, x: tf.clip_by_value(x, -1, 1))
+_unary(act.Elu, lambda tf, x: tf.nn.elu(x))
+_unary(act.HardSwish, lambda tf, x: x * tf.nn.relu6(x + 3) / 6)
+
+
+@differentiable(Gelu)
+def gelu(tf: TensorFlow, op: Gelu, x: Tensor) -> Tensor:
+    """Exact, or approximated with tanh."""
+    return tf.nn.gelu(x, approximate=op.approximate)
+
+
+@differentiable(LeakyRelu)
+def leaky_relu(tf: TensorFlow, op: LeakyRelu, x: Tensor) -> Tensor:
+    """x where it is positive, else alpha x."""
+    return tf.where(x > 0, x, x * np.float32(op.alpha))
+
+
+@differentiable(PRelu)
+def prelu(tf: TensorFlow, op: PRelu, x: Tensor, alpha: Tensor) -> Tensor:
+    """x where it is not negative, else alpha x."""
+    return tf.where(x >= 0, x, x * alpha)
+
+
+def _arithmetic(
+    cls: type[binary.Arithmetic], function: Callable[[TensorFlow, Tensor, Tensor], Tensor]
+) -> None:
+    @differentiable(cls)
+    def apply(tf: TensorFlow, op: binary.Arithmetic, x: Tensor, y: Tensor) -> Tensor:
+        return activate(tf, function(tf, x, y), op.activation)
+
+
+_arithmetic(binary.Add, lambda tf, x, y: tf.add(x, y))
+_arithmetic(binary.Sub, lambda tf, x, y: tf.subtract(x, y))
+_arithmetic(binary.Mul, lambda tf, x, y: tf.multiply(x, y))
+
+
+@differentiable(binary.Div)
+def div(tf: TensorFlow, op: binary.Div, x: Tensor, y: Tensor) -> Tensor:
+    """Integers are divided toward zero."""
+    is_float = NUMPY[op.x.dtype].kind == "f"
+    quotient = tf.divide(x, y) if is_float else tf.truncatediv(x, y)
+    return activate(tf, quotient, op.activation)
+
+
+@differentiable(binary.Maximum)
+def maximum(tf: TensorFlow, op: binary.Maximum, x: Tensor, y: Tensor) -> Tensor:
+    """The larger one."""
+    return tf.maximum(x, y)
+
+
+@differentiable(binary.Minimum)
+def minimum(tf: TensorFlow, op: binary.Minimum, x: Tensor, y: Tensor) -> Tensor:
+    """The smaller one."""
+    return tf.minimum(x, y)
+
+
+@differentiable(Mean, Sum, ReduceMax)
+def reduction(tf: TensorFlow, op: Reduction, x: Tensor, indices: Array) -> Tensor:
+    """Axes may repeat in a file, not in TensorFlow."""
+    reduce = {Mean: tf.reduce_mean, Sum: tf.reduce_sum, ReduceMax: tf.reduce_max}[type(op)]
+    if not isinstance(indices, np.ndarray):
+        raise UnsupportedError("the reduction axes are computed, constant ones are needed")
+    where = axes(np.atleast_1d(indices).tolist(), len(x.shape), "a reduction axis")
+    return reduce(x, axis=where, keepdims=op.keep_dims)
+
+
+@differentiable(Softmax)
+def softmax(tf: TensorFlow, op: Softmax, x: Tensor) -> Tensor:
+    """A distribution over the last axis."""
+    return tf.nn.softmax(x * np.float32(op.beta))
+
+
+@differentiable(LogSoftmax)
+def log_softmax(tf: TensorFlow, op: LogSoftmax, x: Tensor) -> Tensor:
+    """The logarithms of a distribution over the last axis."""
+    return tf.nn.log_softmax(x)
+
+
+@differentiable(Cast)
+def cast(tf: TensorFlow, op: Cast, x: Tensor) -> Tensor:
+    """The same numbers in the result's own type; floats become integers toward zero."""
+    return tf.saturate_cast(x, NUMPY[op.output.dtype])

@@ -1,0 +1,230 @@
+"""Fine-tuning from end to end: what is learned, from what, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Model
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer.training import Epoch, FinetuneSettings, finetune
+from luciole.lquantizer.training.batches import Batches, shifted
+from luciole.lquantizer.training.optimizer import schedule
+from luciole.lquantizer.training.parameters import trained_ops
+from tests.lquantizer.training.models import (
+    FEW,
+    constants,
+    convolutional,
+    data_of,
+    digits,
+    regression,
+    run,
+    tune,
+)
+
+
+def test_the_loss_falls_and_the_agreement_rises() -> None:
+    teacher, student, records, _ = digits()
+    before = constants(student)
+    lines: list[str] = []
+    done: list[int] = []
+
+    def track(what: str, total: int) -> Callable[[int], None]:
+        done.append(-total)
+        return done.append
+
+    result = tune(3, report=lines.append, track=track)
+    losses = [epoch.loss for epoch in result.history]
+    assert [epoch.epoch for epoch in result.history] == [0, 1, 2, 3]
+    assert losses[0] is None
+    assert losses[1] > losses[2] > losses[3]  # type: ignore[operator]  # only the first is None
+    first, best = result.history[0], result.best
+    assert first.agreement is not None
+    assert best.agreement is not None
+    assert best.agreement > first.agreement + 0.05
+    assert constants(student) == before
+    assert sum(done[1:]) == -done[0] == 3 * 18
+    assert lines[0].startswith("epoch 0/3, agreement")
+    assert lines[-1].endswith("0 s left")
+    wanted = run(teacher, records).argmax(-1)
+    better, worse = (np.mean(run(m, records).argmax(-1) == wanted) for m in (result.model, student))
+    assert better > worse + 0.05
+
+
+def test_the_best_state_is_kept_the_student_included() -> None:
+    _, student, _, _ = digits()
+    wild = FinetuneSettings(learning_rate=10.0, **FEW)
+    result = tune(1, wild)
+    assert result.best.epoch == 0
+    binaries = [
+        [data_of(op, "weights_binary") for op in trained_ops(m.graph)]
+        for m in (student, result.model)
+    ]
+    for old, new in zip(*binaries, strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_the_last_state_is_kept_where_nothing_is_held_back() -> None:
+    result = tune(2, FinetuneSettings(held_back=0, batch=400))
+    assert result.best.epoch == 2
+    assert [e.agreement for e in result.history] == [None, None, None]
+
+
+def epoch(number: int, agreement: float | None, distance: float) -> Epoch:
+    return Epoch(number, 1.0, distance, agreement, 0.0)
+
+
+def test_agreement_decides_unless_it_differs_by_chance_only() -> None:
+    assert epoch(2, 0.95, 0.5).is_better_than(epoch(1, 0.90, 0.4), 1000)
+    assert not epoch(2, 0.90, 0.3).is_better_than(epoch(1, 0.95, 0.4), 1000)
+    assert epoch(2, 0.945, 0.3).is_better_than(epoch(1, 0.95, 0.4), 1000)
+    assert not epoch(2, 0.955, 0.5).is_better_than(epoch(1, 0.95, 0.4), 1000)
+    assert epoch(2, None, 0.3).is_better_than(epoch(1, None, 0.4), 1000)
+
+
+def scaled(model: Model, factor: float) -> Model:
+    """The same function of inputs that are larger by a factor."""
+    copy = model.clone()
+    op = copy.graph.ops[0]
+    if isinstance(op, FullyConnected):
+        op.weights.set_data(data_of(op, "weights") / np.float32(factor))
+    else:
+        (op, _) = trained_ops(copy.graph)
+        op.weights_scales.set_data(data_of(op, "weights_scales") / np.float32(factor))
+        op.input_scales.set_data(data_of(op, "input_scales") * np.float32(factor))
+    return copy
+
+
+def test_the_scale_of_the_records_changes_nothing() -> None:
+    teacher, student, records, _ = digits()
+    large = {name: array * np.float32(64) for name, array in records.items()}
+    models = scaled(student, 64), scaled(teacher, 64)
+    settings = FinetuneSettings(**FEW)
+    losses = [
+        [e.loss for e in r.history[1:]]
+        for r in (tune(2), finetune(*models, large, epochs=2, settings=settings))
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+def test_labels_and_hints_and_float_weights_are_used() -> None:
+    teacher, student, _, labels = digits()
+    plain = tune(1)
+    labelled = tune(1, labels=labels)
+    hidden = next(op.name for op in teacher.graph.ops if op.kind == "TANH")
+    hinted = tune(1, FinetuneSettings(hints=(hidden,), **FEW))
+    dense = [op for op in teacher.graph.ops if isinstance(op, FullyConnected)]
+    named = {
+        op.name: float_op.weights.data
+        for op, float_op in zip(trained_ops(student.graph), dense, strict=True)
+    }
+    targeted = tune(1, latents=named)
+    losses = {r.history[1].loss for r in (plain, labelled, hinted, targeted)}
+    assert len(losses) == 4
+    assert plain.history[0].agreement == targeted.history[0].agreement  # the same start
+
+
+def test_outputs_without_a_softmax_are_compared_by_squared_error() -> None:
+    teacher, student, records = regression()
+    (op,) = trained_ops(student.graph)
+    op.weights_scales.set_data(data_of(op, "weights_scales") * np.float32(0.7))
+    settings = FinetuneSettings(learning_rate=3e-3, basis_factor=5, **FEW)
+    result = finetune(student, teacher, records, epochs=6, settings=settings)
+    first = result.history[0]
+    assert first.agreement is None
+    errors = [
+        np.mean((run(m, records) - run(teacher, records)) ** 2) for m in (student, result.model)
+    ]
+    assert first.held_back_loss == pytest.approx(errors[0], rel=0.2)
+    assert errors[1] < 0.9 * errors[0]
+
+
+def test_biases_of_float_layers_are_trained_when_asked_for() -> None:
+    teacher, _, records, _ = digits()
+    recipe = {"layers": [{"name": teacher.graph.ops[0].name, "skip": True}]}
+    few = {name: array[:100] for name, array in records.items()}
+    student = luciole.quantize(teacher, few, encode_bits=1, recipe=recipe).model
+    found = []
+    for chosen in (False, True):
+        settings = FinetuneSettings(float_biases=chosen, held_back=0)
+        tuned = finetune(student, teacher, records, epochs=1, settings=settings).model
+        op = next(op for op in tuned.graph.ops if isinstance(op, FullyConnected))
+        found.append(data_of(op, "bias"))
+    assert not np.array_equal(found[0], found[1])
+
+
+def test_outputs_that_are_not_kept_are_computed_batch_by_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = tune(1).history[1].loss
+    monkeypatch.setattr("luciole.lquantizer.training.train.CACHE_LIMIT", 0)
+    assert tune(1).history[1].loss == pytest.approx(kept, rel=1e-4)
+
+
+def test_images_are_moved_by_whole_pixels() -> None:
+    images = np.arange(2 * 5 * 6 * 1, dtype=np.float32).reshape(2, 5, 6, 1)
+    moved = shifted(np.repeat(images, 50, axis=0), 1, np.random.default_rng(0))
+    seen = set()
+    for k, image in enumerate(moved):
+        dy, dx = divmod(int(image[2, 2, 0] - images[k // 50, 2, 2, 0]) + 7, 6)
+        seen.add((dy - 1, dx - 1))
+        rows = np.clip(np.arange(5) + dy - 1, 0, 4)
+        columns = np.clip(np.arange(6) + dx - 1, 0, 5)
+        np.testing.assert_array_equal(image, images[k // 50][rows][:, columns])
+    assert len(seen) == 9
+
+
+def test_a_shift_reaches_the_batches() -> None:
+    teacher, student, _ = convolutional()
+    x = np.random.default_rng(0).normal(0, 1, (60, 8, 7, 5)).astype(np.float32)
+    batches = Batches(student.graph, {"image": x}, None, FinetuneSettings(shift=1))
+    (places, (images,)) = next(batches.epoch(1))
+    assert not np.array_equal(images, x[places])
+    settings = FinetuneSettings(shift=1, batch=20)
+    assert len(finetune(student, teacher, {"image": x}, epochs=1, settings=settings).history) == 2
+
+
+def test_mirrored_images_are_places_of_their_own() -> None:
+    teacher, student, _ = convolutional()
+    x = np.random.default_rng(0).normal(0, 1, (60, 8, 7, 5)).astype(np.float32)
+    labels = np.arange(60)
+    settings = FinetuneSettings(mirror=True, batch=20)
+    batches = Batches(student.graph, {"image": x}, labels, settings)
+    turned = 0
+    for places, (images,) in batches.epoch(1):
+        wanted = [x[p % 60, :, ::-1] if p >= 60 else x[p] for p in places]
+        np.testing.assert_array_equal(images, wanted)
+        np.testing.assert_array_equal(images, batches.at(places)[0])
+        np.testing.assert_array_equal(batches.labels_at(places), places % 60)
+        turned += int((places >= 60).sum())
+    assert 10 < turned < 50
+    assert len(finetune(student, teacher, {"image": x}, epochs=1, settings=settings).history) == 2
+
+
+@pytest.mark.parametrize(("records", "size"), [(20, 20), (1000, 32), (15000, 50), (60000, 100)])
+def test_an_epoch_has_300_steps_where_there_are_records_enough(records: int, size: int) -> None:
+    assert FinetuneSettings().batch_of(records) == size
+    assert FinetuneSettings(batch=7).batch_of(records) == 7
+
+
+def test_every_record_is_either_held_back_or_trained_on() -> None:
+    _, student, records, _ = digits()
+    batches = Batches(student.graph, records, None, FinetuneSettings(held_back=0.1, batch=100))
+    assert len(batches.held_back) == 120
+    together = np.concatenate([batches.held_back, batches.training])
+    np.testing.assert_array_equal(np.sort(together), np.arange(1200))
+    orders = [np.concatenate([p for p, _ in batches.epoch(n)]) for n in (1, 1, 2)]
+    np.testing.assert_array_equal(orders[0], orders[1])
+    assert not np.array_equal(orders[0], orders[2])
+    assert len(np.unique(orders[0])) == 1000
+    assert not set(orders[0]) & set(batches.held_back)
+
+
+def test_the_learning_rate_falls_along_half_a_cosine() -> None:
+    assert [schedule(k, 4)[0] for k in (0, 2)] == pytest.approx([1, 0.5])
+    assert schedule(99, 100)[0] < 0.001
+    assert schedule(1, 4)[1:] == pytest.approx([0.9**2, 0.999**2])
+    assert [FinetuneSettings().rate(k) for k in (1, 2, 3, 8)] == [1e-3, 3e-4, 1e-4, 3e-5]
