@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -15,10 +15,17 @@ from luciole.importers import from_bytes, load
 from luciole.interpreter.affine import as_input
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT
 from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT
+from luciole.interpreter.records import Track
 from luciole.ir import Array, Graph, Model
 from luciole.ir.passes.unroll_lstm import unroll_lstm
-from luciole.lquantizer import Choice, Recipe, Result, Settings
-from luciole.lquantizer.methods.published import Track
+from luciole.lquantizer import OutputAware, Published, Result, Settings, quantize_records
+from luciole.lquantizer.options import (
+    Choices,
+    FitOptions,
+    PublishedOptions,
+    QuantizeOptions,
+    options_of,
+)
 from luciole.lquantizer.search.auto_bits import for_drop, for_size
 
 if TYPE_CHECKING:
@@ -27,16 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["Interpreter", "Result", "finetune", "load", "quantize", "save"]
 
 Path_ = str | os.PathLike[str]
-Method = Literal["fit", "published"]
-
-_NOT_WITH = {
-    "fit": {"settings"},
-    "published": {"target_size", "target_drop", "weights_only", "unroll_lstms"},
-}
-"""Choices that a method does not know."""
-
-_WIDTHS = {"input_bits", "weight_bits", "weights_only"}
-"""Choices that a target leaves no room for: it finds the widths."""
 
 
 class Interpreter(interpreter.Interpreter):
@@ -78,75 +75,45 @@ class Interpreter(interpreter.Interpreter):
 def quantize(
     model: Path_ | Model,
     data: Mapping[str, Any] | Any,
+    options: QuantizeOptions | None = None,
     *,
-    encode_bits: int = 3,
-    input_bits: int | None = None,
-    weight_bits: int | None = None,
-    recipe: Path_ | Mapping[str, Any] | None = None,
-    method: Method = "fit",
-    settings: Settings | None = None,
-    seed: int = 0,
-    weights_only: bool = False,
-    unroll_lstms: bool = False,
-    target_size: int | None = None,
-    target_drop: float | None = None,
     track: Track | None = None,
+    **choices: Unpack[Choices],
 ) -> Result:
     """Quantize a model's dense layers and convolutions to learned levels.
 
     ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one
-    input) whose first axis counts them; uint8 and float64 will do for float32. ``encode_bits`` is
-    the width of inputs and weights unless ``input_bits`` or ``weight_bits`` say otherwise;
-    ``recipe`` (a JSON file or its content) chooses layer by layer. ``method`` "fit" keeps each
-    layer's output close; "published" is the baseline, for dense layers, with its own ``settings``.
-    ``weights_only`` keeps layers' inputs float and writes ONE's BCQ_FULLY_CONNECTED;
-    ``unroll_lstms`` turns LSTMs into dense layers first, whose state starts at zero in each run.
-    With ``target_size`` (bytes) or ``target_drop`` (points of a classifier's answers that may
-    change) each layer gets as many bits as pay. Returns the new model and a report. Raises
-    QuantizeError when nothing qualifies, the data cannot be used or choices do not go together,
-    InputError for data whose names, types or shapes the model does not take.
+    input) whose first axis counts them; uint8 and float64 will do for float32. What to do is said
+    by ``options``, a FitOptions or PublishedOptions, or by their fields as keywords; ``method``
+    then names the class: "fit" (keeps each layer's output close) unless it is "published" (the
+    baseline, for dense layers). Returns the new model and a report. Raises QuantizeError when
+    nothing qualifies, the data cannot be used or choices do not go together, InputError for data
+    whose names, types or shapes the model does not take.
     """
-    _check_choices(
-        method,
-        settings=settings,
-        input_bits=input_bits,
-        weight_bits=weight_bits,
-        weights_only=weights_only,
-        unroll_lstms=unroll_lstms,
-        target_size=target_size,
-        target_drop=target_drop,
-    )
+    if options is not None and choices:
+        raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")
+    options = options or options_of(choices)
     model = model if isinstance(model, Model) else load(model)
-    default = Choice(
-        encode_bits if input_bits is None else input_bits,
-        encode_bits if weight_bits is None else weight_bits,
-        weights_only=weights_only,
-    )
-    records, chosen = _records(model, data), _recipe(recipe, default)
-    task, how = (model, records, chosen), (seed, track, unroll_lstms)
-    if method == "published":
-        result = lquantizer.quantize_records(*task, settings or Settings(seed=seed), track)
-    elif target_size is not None:
-        result = for_size(*task, target_size, _file_size, *how)
-    elif target_drop is not None:
-        result = for_drop(*task, target_drop, *how)
-    else:
-        result = lquantizer.fit_records(*task, *how)
-    _weigh(result, model, unroll_lstms)
+    result = _quantized(model, _records(model, data), options, track)
+    _weigh(result, model, isinstance(options, FitOptions) and options.unroll_lstms)
     return result
 
 
-def _check_choices(method: str, **choices: object) -> None:
-    """Raise QuantizeError for choices that would be passed over."""
-    given = {n for n, choice in choices.items() if choice is not None and choice is not False}
-    if method not in get_args(Method):
-        raise lquantizer.QuantizeError(f"method is {method!r}: 'fit' and 'published' are possible")
-    for name in sorted(given & _NOT_WITH[method]):
-        raise lquantizer.QuantizeError(f"{name} does not go with the method {method!r}")
-    targets = given & {"target_size", "target_drop"}
-    both = sorted(targets) + sorted(given & _WIDTHS)
-    if targets and len(both) > 1:
-        raise lquantizer.QuantizeError(f"{both[0]} does not go with {both[1]}")
+def _quantized(
+    model: Model, records: Mapping[str, Array], options: QuantizeOptions, track: Track | None
+) -> Result:
+    recipe = options.per_layer()
+    if isinstance(options, PublishedOptions):
+        settings = options.settings or Settings(seed=options.seed)
+        return quantize_records(model, records, Published(settings), recipe, track)
+    assert isinstance(options, FitOptions), "options are those of a method"
+    how = (options.seed, track, options.unroll_lstms)
+    if options.target_size is not None:
+        return for_size(model, records, recipe, options.target_size, _file_size, *how)
+    if options.target_drop is not None:
+        return for_drop(model, records, recipe, options.target_drop, *how)
+    method = OutputAware(options.seed)
+    return quantize_records(model, records, method, recipe, track, options.unroll_lstms)
 
 
 def _weigh(result: Result, model: Model, unrolled: bool) -> None:
@@ -217,11 +184,3 @@ def _records(model: Model, data: Mapping[str, Any] | Any) -> dict[str, Array]:
             f"the model has {len(names)} inputs {names}: give a dictionary of arrays"
         )
     return _records(model, {model.graph.inputs[0].name: data})
-
-
-def _recipe(recipe: Path_ | Mapping[str, Any] | None, default: Choice) -> Recipe:
-    if recipe is None:
-        return Recipe(default)
-    if isinstance(recipe, Mapping):
-        return Recipe.parse(dict(recipe), default)
-    return Recipe.read(Path(recipe), default)

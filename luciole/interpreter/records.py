@@ -19,6 +19,15 @@ its first axis where that is 1 or unknown, else the input's whole shape.
 Progress = Callable[[int], None]
 """Called with the number of records done since the last call."""
 
+Track = Callable[[str, int], Progress]
+"""``track(what, total)`` begins a piece of long work and returns what to call as it advances."""
+
+
+def untracked(what: str, total: int) -> Progress:
+    """Show no progress."""
+    return lambda done: None
+
+
 BATCH = 64
 _TOLERANCE = 1e-4
 

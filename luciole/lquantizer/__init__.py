@@ -3,18 +3,25 @@
 from luciole.lquantizer.config import Choice, Recipe
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.levels import Settings
-from luciole.lquantizer.methods.published import Result, quantize_records
-from luciole.lquantizer.network.walk import fit_records
+from luciole.lquantizer.methods.output_aware import OutputAware
+from luciole.lquantizer.methods.published import Published
+from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.network.walk import quantize_records
+from luciole.lquantizer.options import FitOptions, PublishedOptions, QuantizeOptions
 from luciole.lquantizer.report import LayerReport, Report
 
 __all__ = [
     "Choice",
+    "FitOptions",
     "LayerReport",
+    "OutputAware",
+    "Published",
+    "PublishedOptions",
     "QuantizeError",
+    "QuantizeOptions",
     "Recipe",
     "Report",
     "Result",
     "Settings",
-    "fit_records",
     "quantize_records",
 ]

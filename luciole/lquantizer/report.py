@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, Model
+from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.text_common import one_line
-from luciole.lquantizer.network.layers import constant_bytes
 
 
 @dataclass(frozen=True)

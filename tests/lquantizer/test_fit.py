@@ -19,7 +19,7 @@ from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.softmax import Softmax
-from luciole.lquantizer import Choice, LayerReport, QuantizeError, Recipe
+from luciole.lquantizer import Choice, LayerReport, OutputAware, QuantizeError, Recipe
 from luciole.lquantizer.network import preparation, walk
 from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, network, random, value_named
@@ -206,7 +206,9 @@ def test_spared_layers_get_the_mean_back_that_they_had() -> None:
 
 
 def test_of_two_branches_the_smaller_is_learned_first() -> None:
-    found = preparation.prepare(residual(), {"x": IMAGES}, Recipe(Choice(2, 2)), 0, False).jobs
+    found = preparation.prepare(
+        residual(), {"x": IMAGES}, Recipe(Choice(2, 2)), OutputAware(), False
+    ).jobs
     assert [job.group.name for job in found] == ["body", "large", "shortcut"]
     order = [found[n].group.name for n in preparation.order_of(found)]
     assert order == ["body", "shortcut", "large"]

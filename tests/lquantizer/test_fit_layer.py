@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from luciole.ir import Array
 from luciole.lquantizer.calibration.positions import Rows
-from luciole.lquantizer.methods.output_aware import Learned, Task, learn, quantized_rows
+from luciole.lquantizer.config import Choice
+from luciole.lquantizer.methods.output_aware import OutputAware, quantized_rows
+from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer
+
+
+@dataclass(frozen=True)
+class Task(LayerProblem):
+    """A layer, and how many bits to learn it with."""
+
+    input_bits: int = 2
+    weight_bits: int = 2
+
+
+def learn(given: Task) -> LearnedLayer:
+    """The fit's method on a task."""
+    return OutputAware().learn(given, Choice(given.input_bits, given.weight_bits))
 
 
 def task(
@@ -22,7 +37,8 @@ def task(
     weights = (generator.normal(size=(outputs, inputs)) / inputs**0.5).astype(np.float32)
     bias = generator.normal(size=outputs).astype(np.float32)
     targets = rows @ weights.T + bias
-    return Task(Rows(rows, None), targets, weights, bias, np.arange(records), bits, bits, seed=seed)
+    given = (Rows(rows, None), targets, weights, bias, np.arange(records))
+    return Task(*given, seed=seed, input_bits=bits, weight_bits=bits)
 
 
 def with_rows(given: Task, rows: Array) -> Task:
@@ -31,14 +47,14 @@ def with_rows(given: Task, rows: Array) -> Task:
     return replace(given, rows=Rows(rows, None), targets=targets, records=np.arange(len(rows)))
 
 
-def error(learned: Learned, rows: Array, targets: Array) -> float:
+def error(learned: LearnedLayer, rows: Array, targets: Array) -> float:
     """Mean squared error of the quantized layer's outputs."""
     z = quantized_rows(Rows(rows, None), learned.inputs)
     y = z @ learned.weights.values() + learned.bias
     return float(np.mean(np.square(y - targets, dtype=np.float64)))
 
 
-def assert_usable(learned: Learned, given: Task) -> None:
+def assert_usable(learned: LearnedLayer, given: Task) -> None:
     """Every number is finite, and the layer is no worse than answering with the targets' mean."""
     assert np.isfinite(learned.weights.values()).all()
     assert np.isfinite(learned.bias).all()

@@ -8,7 +8,7 @@ import pytest
 from luciole.ir import Graph, Model, Op
 from luciole.ir.ops.activations import Relu, Relu6, ReluN1To1, Tanh
 from luciole.ir.ops.elementwise_binary import Add
-from luciole.lquantizer import Choice, Recipe, fit_records
+from luciole.lquantizer import Choice, OutputAware, Recipe, quantize_records
 from luciole.lquantizer.network import walk
 from luciole.lquantizer.network.preparation import floors
 from luciole.schema.enums import ActivationFunctionType
@@ -79,6 +79,6 @@ def test_the_fit_gains_by_what_a_relu_does_not_let_pass(monkeypatch: pytest.Monk
     for kept in (True, False):
         if not kept:
             monkeypatch.setattr(walk, "floors", lambda op, outputs, branch: None)
-        found = fit_records(model, {"x": random(50, 600, 20)}, recipe).model
+        found = quantize_records(model, {"x": random(50, 600, 20)}, OutputAware(), recipe).model
         losses.append(error(model, found, "act1", random(60, 300, 20)))
     assert losses[0] < 0.97 * losses[1]

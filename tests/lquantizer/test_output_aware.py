@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array, codes
+from luciole.lquantizer.formats.coded import Coded
 from luciole.lquantizer.methods.weight_codes import (
-    Coded,
     descend,
     fit_codes,
     move_bases,

@@ -15,7 +15,14 @@ from luciole.ir import Array, Model, codes
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.lquantizer import Choice, QuantizeError, Recipe, Settings, quantize_records
+from luciole.lquantizer import (
+    Choice,
+    Published,
+    QuantizeError,
+    Recipe,
+    Settings,
+    quantize_records,
+)
 from luciole.lquantizer.formats.levels import Samples, fit
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.schema.enums import ActivationFunctionType
@@ -48,7 +55,7 @@ def data(op: LQFullyConnected, operand: int) -> Array:
 def test_the_float_model_stays_as_it_is() -> None:
     model = network()
     before = to_bytes(model)
-    result = quantize_records(model, {"x": X})
+    result = quantize_records(model, {"x": X}, Published())
     assert to_bytes(model) == before
     assert [op.kind for op in result.model.graph.ops] == ["LQ_FULLY_CONNECTED"] * 2
     assert [v.name for v in result.model.graph.outputs] == ["fc2"]
@@ -56,7 +63,7 @@ def test_the_float_model_stays_as_it_is() -> None:
 
 def test_weights_are_fitted_output_by_output() -> None:
     model = network()
-    op = lq(quantize_records(model, {"x": X}, TWO, Settings(seed=3)).model, 0)
+    op = lq(quantize_records(model, {"x": X}, Published(Settings(seed=3)), TWO).model, 0)
     weights = value_named(model, "fc1/weights").data
     assert weights is not None
     wanted = fit(Samples.of(weights), 2, Settings(seed=3)).basis.astype(np.float32)
@@ -68,7 +75,7 @@ def test_weights_are_fitted_output_by_output() -> None:
 
 
 def test_the_first_input_basis_is_fitted_to_the_data() -> None:
-    op = lq(quantize_records(network(), {"x": X}, TWO).model, 0)
+    op = lq(quantize_records(network(), {"x": X}, Published(), TWO).model, 0)
     wanted = fit(Samples.compressed(X), 2, Settings()).basis[0]
     np.testing.assert_array_equal(data(op, 1), wanted.astype(np.float32))
 
@@ -79,7 +86,7 @@ def test_later_input_bases_are_refitted_on_the_quantized_networks_activations(
 ) -> None:
     """Codes come from what the quantized network computes, targets from the float network."""
     model = network((20, 16, 12, 4))
-    result = quantize_records(model, {"x": X}, TWO)
+    result = quantize_records(model, {"x": X}, Published(), TWO)
     own, wanted_values = seen(result.model, name), seen(model, name)
     start = fit(Samples.compressed(wanted_values), 2, Settings()).basis
     wanted = fit(Samples.compressed(own, wanted_values), 2, Settings(), start).basis
@@ -91,7 +98,7 @@ def test_later_input_bases_are_refitted_on_the_quantized_networks_activations(
 def test_the_report_says_what_was_done() -> None:
     model = network()
     recipe = Recipe.parse({"layers": [{"name": "fc2", "input_bits": 5}]}, Choice(2, 3))
-    result = quantize_records(model, {"x": X}, recipe)
+    result = quantize_records(model, {"x": X}, Published(), recipe)
     first, last = result.report.layers
     assert (first.name, first.input_bits, first.weight_bits) == ("fc1", 2, 3)
     assert (last.name, last.input_bits, last.weight_bits) == ("fc2", 5, 3)
@@ -108,7 +115,7 @@ def test_the_report_says_what_was_done() -> None:
 
 def test_the_report_has_the_errors_of_weights_and_inputs() -> None:
     model = network()
-    result = quantize_records(model, {"x": X}, TWO)
+    result = quantize_records(model, {"x": X}, Published(), TWO)
     op, report = lq(result.model, 1), result.report.layers[1]
     weights = value_named(model, "fc2/weights").data
     assert weights is not None
@@ -122,7 +129,7 @@ def test_the_report_has_the_errors_of_weights_and_inputs() -> None:
 
 def test_layers_left_alone_are_in_the_report_in_execution_order() -> None:
     recipe = Recipe.parse({"layers": [{"name": "fc2", "skip": True}]}, Choice())
-    result = quantize_records(network((20, 16, 8, 4)), {"x": X}, recipe)
+    result = quantize_records(network((20, 16, 8, 4)), {"x": X}, Published(), recipe)
     assert [(r.name, r.skipped) for r in result.report.layers] == [
         ("fc1", None),
         ("fc2", "skipped by the recipe"),
@@ -137,7 +144,7 @@ def test_layers_left_alone_are_in_the_report_in_execution_order() -> None:
 def test_the_report_has_no_row_for_an_operator_that_shares_a_layers_name() -> None:
     model = network()
     value_named(model, "act1").name = "fc1"
-    names = [layer.name for layer in quantize_records(model, {"x": X}).report.layers]
+    names = [layer.name for layer in quantize_records(model, {"x": X}, Published()).report.layers]
     assert names == ["fc1", "fc2"]
 
 
@@ -149,7 +156,7 @@ def test_a_layer_that_sees_the_same_for_every_record_is_left_alone() -> None:
     op.set_operand(0, model.graph.ops[0].output)
     dense(model.graph, model.graph.inputs[0], (4, 20), "fc3")
     model.graph.outputs = [value_named(model, "fc2"), value_named(model, "fc3")]
-    report = quantize_records(model, {"x": X}).report
+    report = quantize_records(model, {"x": X}, Published()).report
     assert [(r.name, r.skipped) for r in report.layers] == [
         ("fc1", "its input is constant"),
         ("fc2", "its input is constant"),
@@ -228,11 +235,10 @@ def test_progress_reaches_every_total() -> None:
 
         return advance
 
-    quantize_records(network(), {"x": X}, track=track)
+    quantize_records(network(), {"x": X}, Published(), track=track)
     assert done == {
         "float network": [120, 120],
-        "fitting levels": [2, 2],
-        "refitting inputs": [2, 2],
+        "learning layers": [2, 2],
         "quantized network": [120, 120],
     }
 

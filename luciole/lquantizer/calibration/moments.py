@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
-from luciole.lquantizer.methods.weight_codes import Matrix
+from luciole.lquantizer.formats.coded import Matrix
 
 _RECTIFICATIONS = 3
 """Rounds in which aims below a floor follow the outputs; 8 gave the same error."""

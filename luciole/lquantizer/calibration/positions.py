@@ -38,9 +38,11 @@ def weight_matrix(op: Dense) -> Array:
     return data.reshape(len(data), -1)
 
 
-def pick(positions: int, records: range, most: int, seed: int) -> Picks:
-    """At most ``most`` of the positions of each record: the same for the same record and seed."""
-    if positions <= most:
+def pick(positions: int, records: range, most: int | None, seed: int) -> Picks:
+    """Take at most ``most`` of the positions of each record (None: all), the same for the same
+    record and seed.
+    """
+    if most is None or positions <= most:
         return np.broadcast_to(np.arange(positions), (len(records), positions))
     chosen = [np.random.default_rng((seed, r)).permutation(positions)[:most] for r in records]
     return np.stack(chosen)

@@ -15,10 +15,10 @@ from luciole.interpreter.records import (
     run_records,
 )
 from luciole.ir import Array, Model, Value
+from luciole.ir.analysis.constancy import is_fixed
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.value import has_batch_axis
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.layers import is_fixed
 
 
 def check_finite(records: Records) -> None:

@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 from luciole.ir import Array, codes
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.positions import Rows
+from luciole.lquantizer.config import Choice
+from luciole.lquantizer.formats.coded import Coded, Matrix
 from luciole.lquantizer.formats.levels import Fit, Samples, best_fit
-from luciole.lquantizer.methods.weight_codes import ROUNDS, Coded, Matrix, fit_codes, plain_codes
+from luciole.lquantizer.methods.weight_codes import ROUNDS, fit_codes, plain_codes
 from luciole.lquantizer.network.equalize import along, channel_scales, divided
+from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Scope
 from luciole.lquantizer.network.sampling import HELD_BACK
 
 _SAMPLED = 1_000_000
@@ -34,88 +37,60 @@ With 1,000 records 0.1 to 0.3 gave 0.1 points more than 0.01 (MNIST, 1 and 2 bit
 _REFITS = (0.5, 0.05)
 """How strongly refitted float weights are pulled to the trained ones, as a share of that mean."""
 
-
-@dataclass(frozen=True)
-class Task:
-    """What is known of one layer: rows its weights meet in the quantized network, the float
-    network's outputs there [r, o], its weights [o, n] and bias [o], the record each row is from
-    [r], the widths, and whether its outputs are the network's answer. ``floors`` [r, o] are given
-    where outputs below them count like them (a RELU follows), ``channels`` where those of its input
-    may be scaled.
-    """
-
-    rows: Rows
-    targets: Array
-    weights: Array
-    bias: Array
-    records: NDArray[np.intp]
-    input_bits: int | None
-    weight_bits: int
-    is_last: bool = False
-    seed: int = 0
-    floors: Array | None = None
-    channels: int | None = None
-
-
-@dataclass
-class Learned:
-    """What was learned: the input's basis and offset (None: float), coded weights [n, o], bias [o];
-    the way that was best, and on held-back rows for each stage the output's mean squared error and
-    the mean square of what it should be. ``scales`` is what the input's channels were divided by
-    before all this, so that the weights are for divided ones.
-    """
-
-    inputs: Fit | None
-    weights: Coded
-    bias: Array
-    way: str
-    stages: dict[str, float] = field(default_factory=dict)
-    signal: float = 0.0
-    scales: Array | None = None
-
-
 Way = Callable[[Part, int], Coded]
 """Codes the weights for given rows in so many rounds."""
 
 
-def learn(task: Task) -> Learned:
-    """Learn a layer; deterministic for a given seed."""
-    scales = None
-    if task.channels is not None and task.input_bits is not None:
-        task, scales = _equalized(task, task.channels)
-    samples = None if task.input_bits is None else _input_samples(task)
-    inputs = _fit_inputs(task, samples, offset=True, restarts=5)
-    whole = Part(quantized_rows(task.rows, inputs), task.targets, task.floors)
-    held = task.records % HELD_BACK == HELD_BACK - 1
+@dataclass(frozen=True)
+class OutputAware:
+    """The fit: whatever way keeps the layer's output closest on rows held back."""
+
+    seed: int = 0
+    scope: Scope = field(default_factory=Scope)
+
+    def learn(self, problem: LayerProblem, choice: Choice) -> LearnedLayer:
+        """Learn a layer; deterministic for a given seed."""
+        scales = None
+        if problem.channels is not None and not choice.weights_only:
+            problem, scales = _equalized(problem, choice, problem.channels)
+        samples = None if choice.weights_only else _input_samples(problem)
+        inputs = _fit_inputs(problem, choice, samples, offset=True, restarts=5)
+        whole = Part(quantized_rows(problem.rows, inputs), problem.targets, problem.floors)
+        held = _held_back(problem)
+        part, judge = whole.taken(held if held.all() else ~held), whole.taken(held)
+        plain = plain_codes(_columns(problem), choice.weight_bits, False, None, problem.seed)
+        ways = _ways(problem, choice, whole, plain)
+        errors = {name: _error(way(part, _TRIAL_ROUNDS), part, judge) for name, way in ways.items()}
+        best = min(errors, key=errors.__getitem__)
+        coded = ways[best](whole, ROUNDS)
+        stages = {
+            "baseline": _baseline(problem, choice, samples, plain, held, judge),
+            "offset": errors["plain"],
+            "output_aware": errors[best],
+        }
+        bias = whole.bias(coded.values())
+        return LearnedLayer(inputs, coded, bias, best, stages, judge.signal, scales)
+
+
+def _held_back(problem: LayerProblem) -> NDArray[np.bool_]:
+    """The rows that judge: [r]."""
+    held = np.asarray(problem.records % HELD_BACK == HELD_BACK - 1)
     if not held.any():  # too few records to spare one
         held[:] = True
-    part, judge = whole.taken(held if held.all() else ~held), whole.taken(held)
-    plain = plain_codes(_columns(task), task.weight_bits, False, None, task.seed)
-    ways = _ways(task, whole, plain)
-    errors = {name: _error(way(part, _TRIAL_ROUNDS), part, judge) for name, way in ways.items()}
-    best = min(errors, key=errors.__getitem__)
-    coded = ways[best](whole, ROUNDS)
-    stages = {
-        "baseline": _baseline(task, samples, plain, held, judge),
-        "offset": errors["plain"],
-        "output_aware": errors[best],
-    }
-    bias = whole.bias(coded.values())
-    return Learned(inputs, coded, bias, best, stages, judge.signal, scales)
+    return held
 
 
-def _equalized(task: Task, channels: int) -> tuple[Task, Array]:
+def _equalized(problem: LayerProblem, choice: Choice, channels: int) -> tuple[LayerProblem, Array]:
     """The same layer behind channels divided by scales, and those scales."""
 
     def quantized(rows: Rows) -> Matrix:
-        some = replace(task, rows=rows)
-        return quantized_rows(
-            rows, _fit_inputs(some, _input_samples(some), offset=True, restarts=0)
-        )
+        some = replace(problem, rows=rows)
+        samples = _input_samples(some)
+        return quantized_rows(rows, _fit_inputs(some, choice, samples, offset=True, restarts=0))
 
-    scales = channel_scales(task.rows, task.weights, channels, quantized)
-    weights = task.weights * along(scales, task.weights.shape[1])
-    return replace(task, rows=divided(task.rows, scales), weights=weights), scales
+    scales = channel_scales(problem.rows, problem.weights, channels, quantized)
+    weights = problem.weights * along(scales, problem.weights.shape[1])
+    return replace(problem, rows=divided(problem.rows, scales), weights=weights), scales
 
 
 def quantized_rows(rows: Rows, inputs: Fit | None) -> Matrix:
@@ -135,39 +110,41 @@ def _to_levels(rows: Rows, basis: NDArray[np.float64], offset: float) -> Matrix:
     return z
 
 
-def _fit_inputs(task: Task, samples: Samples | None, *, offset: bool, restarts: int) -> Fit | None:
+def _fit_inputs(
+    problem: LayerProblem, choice: Choice, samples: Samples | None, *, offset: bool, restarts: int
+) -> Fit | None:
     """The best levels for the inputs, None where they stay float."""
-    if samples is None or task.input_bits is None:
+    if samples is None:
         return None
-    return best_fit(samples, task.input_bits, offset, restarts, task.seed)
+    return best_fit(samples, choice.input_bits, offset, restarts, problem.seed)
 
 
-def _columns(task: Task) -> Matrix:
+def _columns(problem: LayerProblem) -> Matrix:
     """The float weights input by output: [n, o]."""
-    return np.ascontiguousarray(task.weights.T, np.float32)
+    return np.ascontiguousarray(problem.weights.T, np.float32)
 
 
-def _input_samples(task: Task) -> Samples:
-    values = task.rows.values
-    if task.rows.inside is not None:
-        values = values[task.rows.inside]
+def _input_samples(problem: LayerProblem) -> Samples:
+    values = problem.rows.values
+    if problem.rows.inside is not None:
+        values = values[problem.rows.inside]
     flat = values.reshape(-1)
     if flat.size > _SAMPLED:
-        flat = flat[np.random.default_rng(task.seed).integers(0, flat.size, _SAMPLED)]
+        flat = flat[np.random.default_rng(problem.seed).integers(0, flat.size, _SAMPLED)]
     return Samples.compressed(flat)
 
 
-def _ways(task: Task, whole: Part, plain: Coded) -> dict[str, Way]:
+def _ways(problem: LayerProblem, choice: Choice, whole: Part, plain: Coded) -> dict[str, Way]:
     """Name to way of coding the weights: without and with regard to the output, the float target
     refitted to the quantized inputs or not, with regard to a RELU behind or not (the weights that
     it allows are larger, which may cost more than it gains), with an offset for each output at one
     bit.
     """
-    bits = task.weight_bits
-    weights = _columns(task)
-    offsets = (False, True) if bits == 1 and task.input_bits is not None else (False,)
+    bits = choice.weight_bits
+    weights = _columns(problem)
+    offsets = (False, True) if bits == 1 and not choice.weights_only else (False,)
     spread = np.maximum(np.diag(whole.moments.h), 1e-3 * whole.moments.size)
-    start = {o: plain_codes(weights, bits, o, spread, task.seed) for o in offsets}
+    start = {o: plain_codes(weights, bits, o, spread, problem.seed) for o in offsets}
 
     def aware(refit: float | None, rectified: bool, offset: bool) -> Way:
         def way(part: Part, rounds: int) -> Coded:
@@ -178,9 +155,9 @@ def _ways(task: Task, whole: Part, plain: Coded) -> dict[str, Way]:
 
     ways: dict[str, Way] = {"plain": lambda part, rounds: plain}
     refits: list[tuple[float | None, bool]] = [(None, False)]
-    if bits == 1 or not task.is_last:
+    if bits == 1 or not problem.is_last:
         refits += [(share, False) for share in _REFITS]
-        refits += [(share, True) for share in _REFITS if task.floors is not None]
+        refits += [(share, True) for share in _REFITS if problem.floors is not None]
     for offset, (share, rectified) in product(offsets, refits):
         parts = ["output-aware", share and f"refit {share}", rectified and "rectified"]
         name = ", ".join(str(p) for p in (*parts, offset and "offset") if p)
@@ -195,10 +172,15 @@ def _error(coded: Coded, part: Part, judge: Part) -> float:
 
 
 def _baseline(
-    task: Task, samples: Samples | None, plain: Coded, held: NDArray[np.bool_], judge: Part
+    problem: LayerProblem,
+    choice: Choice,
+    samples: Samples | None,
+    plain: Coded,
+    held: NDArray[np.bool_],
+    judge: Part,
 ) -> float:
     """The error of the published form: no offsets, weights fitted as they are, bias kept."""
-    inside = None if task.rows.inside is None else task.rows.inside[held]
-    inputs = _fit_inputs(task, samples, offset=False, restarts=0)
-    z = quantized_rows(Rows(task.rows.values[held], inside), inputs)
-    return judge.error(z @ plain.values() + task.bias)
+    inside = None if problem.rows.inside is None else problem.rows.inside[held]
+    inputs = _fit_inputs(problem, choice, samples, offset=False, restarts=0)
+    z = quantized_rows(Rows(problem.rows.values[held], inside), inputs)
+    return judge.error(z @ plain.values() + problem.bias)

@@ -8,150 +8,67 @@ refitted layer by layer, on the quantized network's own activations against the 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.interpreter.records import Progress, Records, check_records
-from luciole.ir import Array, Model, Value
-from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.lquantizer.calibration.watch import activations, check_finite
-from luciole.lquantizer.config import Recipe
+from luciole.ir import Array
+from luciole.lquantizer.config import Choice
 from luciole.lquantizer.formats import levels
+from luciole.lquantizer.formats.coded import Coded
 from luciole.lquantizer.formats.levels import Fit, Samples, Settings
-from luciole.lquantizer.network.layers import Layer, check_layers, constant_bytes, find_layers
-from luciole.lquantizer.network.measure import Trace
-from luciole.lquantizer.report import LayerReport, Report, error_of, in_order
-from luciole.lquantizer.rewrite.learned_levels import finish, replace_layer, set_input_basis
+from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Scope
+from luciole.lquantizer.rewrite.learned_levels import nearest_codes
 
-Track = Callable[[str, int], Progress]
-"""``track(what, total)`` begins a piece of long work and returns what to call as it advances."""
+_SCOPE = Scope(convolutions=False, together=False, float_rows=True, corrects_biases=False)
 
 
-@dataclass
-class Result:
-    """A quantized model and what was done to it; for fine-tuning, the float weights [o, n] that
-    each layer's codes stand for, by the name of its operator, and where to find the layers of the
-    report again, by their names there.
-    """
+@dataclass(frozen=True)
+class Published:
+    """The baseline, for dense layers: no offsets, weights fitted as they are, biases kept."""
 
-    model: Model
-    report: Report
-    latents: dict[str, Array] = field(default_factory=dict)
-    traces: dict[str, Trace] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
+    scope: Scope = _SCOPE
 
+    @property
+    def seed(self) -> int:
+        """The seed of the first bases."""
+        return self.settings.seed
 
-@dataclass
-class _Job:
-    """One layer on its way from float to learned levels, with what the float network saw there."""
+    def learn(self, problem: LayerProblem, choice: Choice) -> LearnedLayer:
+        """Learn a layer; deterministic for a given seed."""
+        weights = levels.fit(Samples.of(problem.weights), choice.weight_bits, self.settings)
+        code = nearest_codes(problem.weights, weights.basis.astype(np.float32)).T
+        inputs = self._inputs(problem, choice)
+        coded = Coded(code, weights.basis, weights.offset, problem.weights.T)
+        warning = _warning(problem, choice)
+        return LearnedLayer(inputs, coded, problem.bias, warning=warning)
 
-    layer: Layer
-    inputs: Array
-    outputs: Array
-    weight_fit: Fit
-    input_fit: Fit
-    op: LQFullyConnected
-    result: Value
-    report: LayerReport
-
-
-def quantize_records(
-    model: Model,
-    records: Records,
-    recipe: Recipe | None = None,
-    settings: Settings | None = None,
-    track: Track | None = None,
-) -> Result:
-    """Quantize every dense layer that qualifies; the given model stays as it is.
-
-    ``records`` are unlabelled samples by input name, the first axis counting them. Raises
-    QuantizeError when nothing qualifies or the data cannot be used.
-    """
-    begun = time.perf_counter()
-    recipe, settings, track = recipe or Recipe(), settings or Settings(), track or untracked
-    count = check_records(model.graph, records)
-    check_finite(records)
-    quantized = model.clone()
-    twins = dict(zip(quantized.graph.values, model.graph.values, strict=True))
-    layers, skipped = find_layers(quantized.graph, recipe)
-    check_layers([layer.name for layer in layers], skipped, recipe)
-    # found now, because replacing one layer gives the next another input
-    ends = [(twins[layer.op.input], twins[layer.op.output]) for layer in layers]
-    watched = [value for pair in ends for value in pair]
-    seen = activations(model, watched, records, track("float network", count))
-    step = track("fitting levels", len(layers))
-    jobs = []
-    for layer, (x, y) in zip(layers, ends, strict=True):
-        jobs.append(_fit(layer, seen[x], seen[y], settings))
-        step(1)
-    _refit(quantized, jobs, records, settings, track("refitting inputs", len(jobs)))
-    _measure(quantized, jobs, records, track("quantized network", count))
-    report = Report(
-        in_order(model, {job.layer.name: job.report for job in jobs}, skipped),
-        warnings=_warnings(jobs),
-    )
-    finish(quantized)
-    report.seconds = time.perf_counter() - begun
-    traces = {job.layer.name: Trace([job.layer.name], [job.op.name]) for job in jobs}
-    return Result(quantized, report, traces=traces)
+    def _inputs(self, problem: LayerProblem, choice: Choice) -> Fit:
+        """Stages (b) and (c): codes come from what the quantized network computes, levels get close
+        to what the float network does.
+        """
+        assert problem.float_rows is not None, "the scope asks for them"
+        seen, own = problem.float_rows.values, problem.rows.values
+        found = levels.fit(Samples.compressed(seen), choice.input_bits, self.settings)
+        if np.array_equal(own, seen):
+            return found
+        samples = Samples.compressed(own, seen)
+        return levels.fit(samples, choice.input_bits, self.settings, start=found.basis)
 
 
-def untracked(what: str, total: int) -> Progress:
-    """No progress shown."""
-    return lambda done: None
-
-
-def _fit(layer: Layer, inputs: Array, outputs: Array, settings: Settings) -> _Job:
-    """Stages (a) and (b) for one layer; its operator is replaced."""
-    choice, weights = layer.choice, layer.weights
-    weight_fit = levels.fit(Samples.of(weights), choice.weight_bits, settings)
-    input_fit = levels.fit(Samples.compressed(inputs), choice.input_bits, settings)
-    report = LayerReport(layer.name, choice.input_bits, choice.weight_bits)
-    report.bytes_before = constant_bytes(layer.op)
-    report.weights_mse = float(np.mean(weight_fit.mse))
-    op, result = replace_layer(layer.op, input_fit.basis[0], weight_fit.basis)
-    report.bytes_after = constant_bytes(op)
-    return _Job(layer, inputs, outputs, weight_fit, input_fit, op, result, report)
-
-
-def _refit(
-    model: Model, jobs: Sequence[_Job], records: Records, settings: Settings, step: Progress
-) -> None:
-    """Stage (c): codes from what the quantized network computes, levels close to what the float
-    network did.
-    """
-    for job in jobs:
-        own = activations(model, [job.op.input], records)[job.op.input].reshape(job.inputs.shape)
-        if not np.array_equal(own, job.inputs):
-            samples = Samples.compressed(own, job.inputs)
-            job.input_fit = levels.fit(
-                samples, job.layer.choice.input_bits, settings, start=job.input_fit.basis
-            )
-            set_input_basis(job.op, job.input_fit.basis[0])
-        job.report.input_mse = float(job.input_fit.mse[0])
-        step(1)
-
-
-def _measure(model: Model, jobs: Sequence[_Job], records: Records, progress: Progress) -> None:
-    """The error of each layer's output in the finished network."""
-    found = activations(model, [job.result for job in jobs], records, progress)
-    for job in jobs:
-        job.report.mse, job.report.snr_db = error_of(
-            job.outputs, found[job.result].reshape(job.outputs.shape)
-        )
-
-
-def _warnings(jobs: Sequence[_Job]) -> list[str]:
+def _warning(problem: LayerProblem, choice: Choice) -> str | None:
     """What a user should know before trusting the result."""
-    lines = []
-    for job in jobs:
-        low, high = float(job.inputs.min()), float(job.inputs.max())
-        if job.layer.choice.input_bits == 1 and low >= 0 and high > 0:
-            lines.append(
-                f"layer {job.layer.name!r}: inputs lie between {low:.3g} and {high:.3g}, and one "
-                "bit without an offset has levels -a and +a only: standardise the data (say "
-                "x/255 -> (x/255 - mean)/std) or give the layer more input bits"
-            )
-    return lines
+    assert problem.float_rows is not None, "the scope asks for them"
+    low, high = _range(problem.float_rows.values)
+    if choice.input_bits > 1 or low < 0 or high <= 0:
+        return None
+    return (
+        f"inputs lie between {low:.3g} and {high:.3g}, and one bit without an offset has levels -a "
+        "and +a only: standardise the data (say x/255 -> (x/255 - mean)/std) or give the layer "
+        "more input bits"
+    )
+
+
+def _range(values: Array) -> tuple[float, float]:
+    return float(values.min()), float(values.max())

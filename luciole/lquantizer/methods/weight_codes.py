@@ -16,32 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import codes
+from luciole.lquantizer.formats.coded import Coded, Matrix
 from luciole.lquantizer.formats.levels import Samples, best_fit
-
-Matrix = NDArray[np.float32]
 
 _BLOCK = 64
 """Inputs handled together before the rest is told: turns rank-one updates into matrix products."""
 ROUNDS, _PASSES = 5, 3
 """Alternations of codes and bases, and sweeps over the codes in each: more changes nothing."""
 _RIDGE = 1e-4
-
-
-@dataclass
-class Coded:
-    """Weights as codes: code numbers [n, o], bases [o, K], offsets [o], and the float weights that
-    they stand for [n, o].
-    """
-
-    code: NDArray[np.intp]
-    basis: NDArray[np.float64]
-    offset: NDArray[np.float64]
-    target: Matrix
-
-    def values(self) -> Matrix:
-        """The weights that the codes stand for: [n, o]."""
-        table = self.basis @ codes.sign_codes(self.basis.shape[1]).T + self.offset[:, None]
-        return np.take_along_axis(table.T, self.code, axis=0).astype(np.float32)
 
 
 @dataclass(frozen=True)

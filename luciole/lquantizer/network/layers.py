@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from luciole.ir import Array, Graph, Op, TensorType, Value
+from luciole.ir import Graph, Op, TensorType
+from luciole.ir.analysis.constancy import is_fixed
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.calibration.positions import Dense
 from luciole.lquantizer.config import Choice, Recipe
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.problem import Scope
 from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
 
 _ACTIVATIONS = {
@@ -20,63 +22,6 @@ _ACTIVATIONS = {
     ActivationFunctionType.RELU6,
     ActivationFunctionType.TANH,
 }
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A layer that qualifies: its operator and what was chosen for it."""
-
-    op: FullyConnected
-    choice: Choice
-
-    @property
-    def name(self) -> str:
-        """The name of its result."""
-        return self.op.name
-
-    @property
-    def weights(self) -> Array:
-        """Its float weights [o, n]."""
-        data = self.op.weights.data
-        assert data is not None, "a layer that qualifies has constant weights"
-        return data
-
-
-def find_layers(graph: Graph, recipe: Recipe) -> tuple[list[Layer], dict[str, str]]:
-    """The layers to quantize, in execution order, and by name the reason for each that is left
-    alone.
-    """
-    layers: list[Layer] = []
-    skipped: dict[str, str] = {}
-    for op in graph.ops:
-        if op.quant is None:
-            continue
-        choice = recipe.choose(op.name)
-        reason = "skipped by the recipe" if choice.skip else unfit(op)
-        if reason is not None or not isinstance(op, FullyConnected):
-            skipped[op.name] = reason or f"{op.kind} has no learned form"
-        else:
-            layers.append(Layer(op, choice))
-    return layers, skipped
-
-
-def is_fixed(value: Value) -> bool:
-    """Whether nothing that a caller feeds reaches a tensor: it holds the same for every record."""
-    pending, seen = [value], {value}
-    while pending:
-        value = pending.pop()
-        if value.is_input or value.is_variable:
-            return False
-        operands = value.producer.op.operands if value.producer else []
-        new = [v for v in operands if v is not None and v not in seen]
-        pending += new
-        seen.update(new)
-    return True
-
-
-def unfit(op: Op) -> str | None:
-    """Why an operator cannot be quantized by the published method, None when it can."""
-    return misfit(op) if isinstance(op, FullyConnected) else f"{op.kind} has no learned form"
 
 
 def misfit(op: Op) -> str | None:
@@ -116,35 +61,49 @@ class Group:
     """Of the layers as they are found; splitting an activation off gives an operator another."""
 
 
-def find_groups(graph: Graph, recipe: Recipe) -> tuple[list[Group], dict[str, str]]:
-    """The dense layers and convolutions to quantize, in execution order, those with the same
-    weights together; and by name the reason for each layer that is left alone. Raises QuantizeError
-    when rules choose differently for layers that share their weights.
+def find_groups(
+    graph: Graph, recipe: Recipe, scope: Scope | None = None
+) -> tuple[list[Group], dict[str, str]]:
+    """Find the layers to quantize, in execution order, and by name the reason for each layer that
+    is left alone. Raises QuantizeError when rules choose differently for layers that share their
+    weights.
 
-    Unless the recipe names them, a network's first convolution stays as it is, and so do the dense
-    layers behind convolutions: they are small and cost most of the accuracy.
+    Where a scope learns layers together, those with the same weights make a group; and unless the
+    recipe names them, a network's first convolution stays as it is, and so do the dense layers
+    behind convolutions: they are small and cost most of the accuracy.
     """
+    scope = scope or Scope()
     groups: dict[tuple[int, int], Group] = {}
     skipped: dict[str, str] = {}
-    has_convolutions = any(isinstance(op, Conv2D) for op in graph.ops)
+    spares = scope.together and any(isinstance(op, Conv2D) for op in graph.ops)
     for op in graph.ops:
         if op.quant is None:
             continue
         choice = recipe.choose(op.name)
-        reason = "skipped by the recipe" if choice.skip else misfit(op)
-        if reason is None and choice.weights_only and not isinstance(op, FullyConnected):
-            reason = "weights only has a form for dense layers"
-        if reason is None and has_convolutions and not recipe.names(op.name):
+        reason = _why_not(op, choice, scope)
+        if reason is None and spares and not recipe.names(op.name):
             reason = _spared(op)
         if reason is not None or not isinstance(op, FullyConnected | Conv2D):
             skipped[op.name] = reason or f"{op.kind} has no learned form"
             continue
-        key = (id(op.operands[1]), id(op.bias))
+        key = (id(op.operands[1]), id(op.bias)) if scope.together else (id(op), 0)
         group = groups.setdefault(key, Group(op.name, choice))
         group.ops.append(op)
         group.names.append(op.name)
         _agree(group, op, choice, recipe)
     return list(groups.values()), skipped
+
+
+def _why_not(op: Op, choice: Choice, scope: Scope) -> str | None:
+    """Why a layer is left alone, None where nothing speaks against it."""
+    if choice.skip:
+        return "skipped by the recipe"
+    if isinstance(op, Conv2D) and not scope.convolutions:
+        return f"{op.kind} has no learned form"
+    reason = misfit(op)
+    if reason is None and choice.weights_only and not isinstance(op, FullyConnected):
+        return "weights only has a form for dense layers"
+    return reason
 
 
 def _agree(group: Group, op: Op, choice: Choice, recipe: Recipe) -> None:
@@ -179,11 +138,3 @@ def check_layers(layers: Sequence[str], skipped: Mapping[str, str], recipe: Reci
     if not layers:
         why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise QuantizeError(f"nothing to quantize: {why or 'it has no dense layer'}")
-
-
-def constant_bytes(op: Op) -> int:
-    """Bytes of an operator's constant operands."""
-    buffers = {
-        id(v.buffer): v.buffer for v in op.operands if isinstance(v, Value) and v.is_constant
-    }
-    return sum(len(b) for b in buffers.values() if b is not None)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,24 +15,12 @@ from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.network.preparation import floors
+from luciole.lquantizer.network.result import Trace
 from luciole.lquantizer.network.sampling import HELD_BACK
 from luciole.lquantizer.report import Report, snr_db
 
 _MOST = 250
 """Records that judge."""
-
-
-@dataclass
-class Trace:
-    """Where learned layers that share their weights are found: the names of the float layers and of
-    the operators in their place; what the channels of their outputs are divided by; and whether
-    each is judged together with the branch that is added to it.
-    """
-
-    floats: Sequence[str]
-    learned: Sequence[str]
-    scales: Array | None = None
-    with_branch: bool = False
 
 
 def add_stage(

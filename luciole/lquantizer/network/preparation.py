@@ -10,6 +10,7 @@ import numpy as np
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, batch_size, check_records
 from luciole.ir import Array, Model, Op, Value
+from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.activations import Relu, Relu6, ReluN1To1
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
@@ -19,7 +20,9 @@ from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.config import Recipe
-from luciole.lquantizer.network.layers import Group, check_layers, constant_bytes, find_groups
+from luciole.lquantizer.network.layers import Group, check_layers, find_groups
+from luciole.lquantizer.network.problem import Method
+from luciole.lquantizer.report import LayerReport
 from luciole.schema.enums import ActivationFunctionType
 
 _ROWS = 65_536
@@ -41,13 +44,22 @@ class Job:
     group: Group
     others: list[Value | None]
     seed: int
-    positions: int
+    positions: int | None
+    """Output positions taken from one record at the most; None: all."""
+    float_inputs: list[Value] = field(default_factory=list)
+    """Of its layers, in the float twin."""
     learned: list[Op] = field(default_factory=list)
     target: Array | None = None
     scales: Array | None = None
     """What the channels of its outputs are divided by since the next layer was learned."""
     with_branch: bool = False
     """Whether it made up for the error of another branch."""
+    results: list[Value] = field(default_factory=list)
+    """What took the place of its layers' results."""
+    report: LayerReport | None = None
+    warning: str | None = None
+    is_judged: bool = False
+    """Whether its method measured its error on held-back rows."""
 
 
 @dataclass
@@ -67,7 +79,9 @@ class Preparation:
     batch: int
 
 
-def prepare(model: Model, records: Records, recipe: Recipe, seed: int, unroll: bool) -> Preparation:
+def prepare(
+    model: Model, records: Records, recipe: Recipe, method: Method, unroll: bool
+) -> Preparation:
     """Find the layers, let their activations stand alone, and pair the network with its float twin.
 
     Raises QuantizeError when nothing qualifies or the data cannot be used.
@@ -78,23 +92,28 @@ def prepare(model: Model, records: Records, recipe: Recipe, seed: int, unroll: b
     if unroll and unroll_lstm(work.graph):
         remove_dead(work.graph)
     listed = work.clone()
-    groups, skipped = find_groups(work.graph, recipe)
+    scope = method.scope
+    groups, skipped = find_groups(work.graph, recipe, scope)
     check_layers([name for g in groups for name in g.names], skipped, recipe)
     sizes = {g.name: constant_bytes(g.ops[0]) for g in groups}
-    for group in groups:
-        for op in group.ops:
-            split_activation(work.graph, op)
-    jobs = [_job(group, number, count, seed) for number, group in enumerate(groups)]
+    for op in (op for group in groups for op in group.ops if scope.together):
+        split_activation(work.graph, op)
+    most = _MOST_POSITIONS if scope.together else None
+    jobs = [_job(g, number, count, method.seed, most) for number, g in enumerate(groups)]
     reference = work.clone()
     twins = dict(zip(work.graph.values, reference.graph.values, strict=True))
+    for job in jobs:  # now, because replacing one layer gives the next another input
+        job.float_inputs = [twins[op.input] for op in job.group.ops]
     batch = batch_size(Interpreter(reference), records)
     return Preparation(work, reference, listed, jobs, skipped, sizes, twins, count, batch)
 
 
-def _job(group: Group, number: int, count: int, seed: int) -> Job:
+def _job(group: Group, number: int, count: int, seed: int, most: int | None) -> Job:
+    if most is None:
+        return Job(group, [None] * len(group.ops), seed + number, None)
     rows = max(1, _ROWS // (count * len(group.ops)))
     others = [other_branch(op) for op in group.ops]
-    return Job(group, others, seed + number, min(rows, _MOST_POSITIONS))
+    return Job(group, others, seed + number, min(rows, most))
 
 
 def other_branch(op: Op) -> Value | None:

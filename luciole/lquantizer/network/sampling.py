@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.interpreter.records import Progress, Records
-from luciole.ir import Array, Model
+from luciole.ir import Array, Model, Value
 from luciole.lquantizer.calibration.positions import (
     Dense,
     Rows,
@@ -66,6 +67,21 @@ def float_side(
     return aims
 
 
+def float_rows(prepared: Preparation, job: Job, records: Records) -> Rows:
+    """Gather the rows that a job's layers meet in the float network."""
+    return _input_rows(prepared.reference, job, job.float_inputs, records, prepared.batch)
+
+
+def _input_rows(
+    model: Model, job: Job, inputs: Sequence[Value], records: Records, batch: int
+) -> Rows:
+    kept: list[list[Rows]] = [[] for _ in inputs]
+    for part, arrays in watched(model, inputs, records, batch):
+        for op, x, rows in zip(job.group.ops, arrays, kept, strict=True):
+            rows.append(input_rows(op, x, pick(positions(op, x), part, job.positions, job.seed)))
+    return joined([one for rows in kept for one in rows])
+
+
 def quantized_side(
     model: Model, job: Job, records: Records, batch: int
 ) -> tuple[Rows, list[Array | None], NDArray[np.intp]]:
@@ -83,13 +99,18 @@ def quantized_side(
             side.records.append(np.repeat(np.arange(part.start, part.stop), picks.shape[1]))
             if other is not None:
                 side.branch.append(_sampled(job, op, next(added), part))
-    rows = [r for side in sides for r in side.rows]
-    masks = [r.inside for r in rows if r.inside is not None]
     return (
-        Rows(np.concatenate([r.values for r in rows]), np.concatenate(masks) if masks else None),
+        joined([r for side in sides for r in side.rows]),
         [np.concatenate(side.branch) if side.branch else None for side in sides],
         np.concatenate([n for side in sides for n in side.records]),
     )
+
+
+def joined(rows: Sequence[Rows]) -> Rows:
+    """Join rows, with their masks where there are some."""
+    masks = [r.inside for r in rows if r.inside is not None]
+    values = np.concatenate([r.values for r in rows])
+    return Rows(values, np.concatenate(masks) if masks else None)
 
 
 def _sampled(job: Job, op: Dense, y: Array, part: range) -> Array:

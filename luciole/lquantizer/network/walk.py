@@ -1,5 +1,4 @@
-"""The post-training fit: learn every layer of a network so that its OUTPUT stays close, from
-unlabelled data.
+"""Walk over a network and let a method learn every layer, from unlabelled data.
 
 Layers are learned one after the other in execution order. Each sees what the quantized network in
 front of it computes and aims at what the float network computes; where its result is added to
@@ -15,19 +14,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.interpreter.records import Records
+from luciole.interpreter.records import Records, Track, untracked
 from luciole.ir import Array, Model, Op, Value
-from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.calibration.positions import Dense, Rows, weight_matrix
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.config import Recipe
 from luciole.lquantizer.formats.levels import Fit
-from luciole.lquantizer.methods.output_aware import Learned, Task, learn
-from luciole.lquantizer.methods.published import Result, Track, untracked
+from luciole.lquantizer.network.bias import correct_biases
 from luciole.lquantizer.network.equalize import along, depth, divide, divided, source
-from luciole.lquantizer.network.layers import constant_bytes
-from luciole.lquantizer.network.measure import Trace
 from luciole.lquantizer.network.preparation import (
     Job,
     Preparation,
@@ -38,79 +34,125 @@ from luciole.lquantizer.network.preparation import (
     other_branch,
     prepare,
 )
-from luciole.lquantizer.network.sampling import Aim, float_side, quantized_side
-from luciole.lquantizer.report import LayerReport, Report, histogram, in_order, snr_db
+from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Method, Scope
+from luciole.lquantizer.network.result import Result, Trace
+from luciole.lquantizer.network.sampling import Aim, float_rows, float_side, quantized_side
+from luciole.lquantizer.report import (
+    LayerReport,
+    Report,
+    error_of,
+    histogram,
+    in_order,
+    snr_db,
+)
 from luciole.lquantizer.rewrite.bcq import replace_layer_bcq
 from luciole.lquantizer.rewrite.learned_levels import Parameters, finish, replace_layers
-from luciole.schema.enums import ActivationFunctionType
 
 
-def fit_records(
+def quantize_records(
     model: Model,
     records: Records,
+    method: Method,
     recipe: Recipe | None = None,
-    seed: int = 0,
     track: Track | None = None,
     unroll: bool = False,
 ) -> Result:
-    """Quantize every layer that the recipe wants and that qualifies; the given model stays as it
-    is.
+    """Quantize every layer that the recipe wants, that the method takes on and that qualifies; the
+    given model stays as it is.
 
     ``records`` are unlabelled samples by input name, the first axis counting them. ``unroll`` turns
     LSTMs into dense layers first, which then are quantized too; their state starts at zero in each
     run. Raises QuantizeError when nothing qualifies or the data cannot be used.
     """
     begun = time.perf_counter()
-    recipe, track = recipe or Recipe(), track or untracked
-    prepared = prepare(model, records, recipe, seed, unroll)
+    track = track or untracked
+    prepared = prepare(model, records, recipe or Recipe(), method, unroll)
     work, jobs = prepared.work, prepared.jobs
     aims = float_side(prepared, records, track("float network", prepared.count))
-    reports: dict[str, LayerReport] = {}
     step = track("learning layers", len(jobs))
     left: set[Op] = {op for job in jobs for op in job.group.ops}
     for number in order_of(jobs):
-        job = jobs[number]
-        learned = _learn(prepared, job, aims[number], left, records)
-        learned.bytes_before = prepared.sizes[job.group.name]
-        reports[job.group.name] = learned
-        left.difference_update(job.group.ops)
+        _learn(prepared, jobs[number], aims[number], left, records, method)
+        left.difference_update(jobs[number].group.ops)
         step(1)
-    _correct_biases(prepared, records)
+    if method.scope.corrects_biases:
+        correct_biases(prepared, records)
+    _measure(prepared, aims, records, track)
     finish(work)
+    reports = {job.group.name: job.report for job in jobs if job.report is not None}
     report = Report(in_order(prepared.listed, reports, prepared.skipped))
+    report.warnings = [job.warning for job in jobs if job.warning is not None]
     report.seconds = time.perf_counter() - begun
-    latents = {
-        op.name: job.target.T for job in jobs for op in job.learned if job.target is not None
-    }
-    traces = {
-        job.group.name: Trace(
-            job.group.names, [op.name for op in job.learned], job.scales, job.with_branch
-        )
-        for job in jobs
-    }
-    return Result(work, report, latents, traces)
+    return Result(work, report, _latents(jobs), {job.group.name: _trace(job) for job in jobs})
+
+
+def _trace(job: Job) -> Trace:
+    learned = [op.name for op in job.learned]
+    return Trace(job.group.names, learned, job.scales, job.with_branch)
+
+
+def _latents(jobs: Sequence[Job]) -> dict[str, Array]:
+    """The float weights [o, n] behind the codes of operators, by their names."""
+    return {op.name: job.target.T for job in jobs for op in job.learned if job.target is not None}
 
 
 def _learn(
-    prepared: Preparation, job: Job, aim: Aim, left: set[Op], records: Records
-) -> LayerReport:
+    prepared: Preparation,
+    job: Job,
+    aim: Aim,
+    left: set[Op],
+    records: Records,
+    method: Method,
+) -> None:
     """Learn one job on the network as it is by now, and replace its layers."""
-    ops = job.group.ops
+    problem, makers = _problem(prepared, job, aim, left, records, method.scope)
+    learned = method.learn(problem, job.group.choice)
+    if learned.scales is not None:
+        _divide_input(job, learned.scales, makers)
+    job.learned, job.results = _replaced(job.group.ops, problem, learned)
+    job.target = learned.weights.target if method.scope.together else None
+    job.report = _report(job, problem, learned)
+    job.report.bytes_before = prepared.sizes[job.group.name]
+    if learned.warning is not None:
+        job.warning = f"layer {job.group.name!r}: {learned.warning}"
+
+
+def _problem(
+    prepared: Preparation, job: Job, aim: Aim, left: set[Op], records: Records, scope: Scope
+) -> tuple[LayerProblem, dict[Op, Job]]:
+    """What is to be learned for a job, and which job each learned operator is of."""
     # a branch that layers still to be learned stand behind is not yet what it will be
-    others = [other_branch(op) for op in ops]
+    others = [other_branch(op) if scope.together else None for op in job.group.ops]
     others = [v if v is not None and not behind(v) & left else None for v in others]
     rows, branches, numbers = quantized_side(
         prepared.work, replace(job, others=others), records, prepared.batch
     )
     makers = {op: maker for maker in prepared.jobs for op in maker.learned}
     job.with_branch = all(branch is not None for branch in branches)
-    task = task_of(job, rows, aim, branches, numbers, makers)
-    learned = learn(task)
-    if learned.scales is not None:
-        _divide_input(job, learned.scales, makers)
-    job.learned = _replaced(ops, learned)
-    job.target = learned.weights.target
-    return _report(job, task, learned, job.learned[0])
+    problem = problem_of(job, rows, aim, branches, numbers, makers)
+    if scope.float_rows:
+        problem = replace(problem, float_rows=float_rows(prepared, job, records), channels=None)
+    return problem, makers
+
+
+def _measure(prepared: Preparation, aims: Sequence[Aim], records: Records, track: Track) -> None:
+    """Enter the error of each layer's output in the finished network, where its method has not
+    judged it on held-back rows.
+    """
+    open_ = [(job, aim) for job, aim in zip(prepared.jobs, aims, strict=True) if not job.is_judged]
+    if not open_:
+        return
+    progress = track("quantized network", prepared.count)
+    values = [job.results[0] for job, _ in open_]
+    found: list[list[Array]] = [[] for _ in values]
+    for _, arrays in watched(prepared.work, values, records, prepared.batch, progress):
+        for array, kept in zip(arrays, found, strict=True):
+            kept.append(array)
+    for (job, aim), arrays in zip(open_, found, strict=True):
+        assert job.report is not None, "every job was learned"
+        (wanted,) = aim.outputs
+        y = np.concatenate(arrays).reshape(wanted.shape)
+        job.report.mse, job.report.snr_db = error_of(wanted, y)
 
 
 def _divide_input(job: Job, scales: Array, makers: Mapping[Op, Job]) -> None:
@@ -125,32 +167,30 @@ def _divide_input(job: Job, scales: Array, makers: Mapping[Op, Job]) -> None:
         maker.target, maker.scales = np.asarray(maker.target / scales), scales
 
 
-def task_of(
+def problem_of(
     job: Job,
     rows: Rows,
     aim: Aim,
     branches: Sequence[Array | None],
     records: NDArray[np.intp],
     learned: Container[Op],
-) -> Task:
-    """What is to be learned for a job's layers, given their input rows, the branches added to their
-    results in the quantized network, each row's record, and which operators are learned too.
+) -> LayerProblem:
+    """State what is to be learned for a job's layers, given their input rows, the branches added to
+    their results in the quantized network, each row's record, and which operators are learned too.
     """
-    ops, choice = job.group.ops, job.group.choice
+    ops = job.group.ops
     targets, lowest = [], []
     for op, own, other, branch in zip(ops, aim.outputs, aim.others, branches, strict=True):
         targets.append(own if other is None or branch is None else own + other - branch)
         lowest.append(floors(op, own, branch))
     cut = [f for f in lowest if f is not None]
     alone = len(ops) == 1 and source(ops[0], learned) is not None
-    return Task(
+    return LayerProblem(
         rows,
         np.concatenate(targets),
         weight_matrix(ops[0]),
         bias_of(ops[0]),
         records,
-        None if choice.weights_only else choice.input_bits,
-        choice.weight_bits,
         is_last(ops[0]),
         job.seed,
         np.concatenate(cut) if len(cut) == len(ops) else None,
@@ -158,62 +198,49 @@ def task_of(
     )
 
 
-def _report(job: Job, task: Task, learned: Learned, op: Op) -> LayerReport:
-    report = LayerReport(job.group.name, task.input_bits, task.weight_bits)
-    report.mse = learned.stages["output_aware"]
-    report.snr_db = snr_db(learned.signal, report.mse)
-    report.stages = {name: snr_db(learned.signal, mse) for name, mse in learned.stages.items()}
-    report.way = learned.way
-    if learned.inputs is not None:
+def _report(job: Job, problem: LayerProblem, learned: LearnedLayer) -> LayerReport:
+    choice = job.group.choice
+    report = LayerReport(job.group.name, choice.input_bits, choice.weight_bits)
+    if learned.inputs is None:
+        report.input_bits = None
+    else:
         report.input_mse = float(learned.inputs.mse[0])
-        report.input_histogram = histogram(_inputs(task, learned))
-    scales = 1 if learned.scales is None else along(learned.scales, task.weights.shape[1])
-    report.weights_mse = float(np.mean((learned.weights.values().T / scales - task.weights) ** 2))
-    report.bytes_after = constant_bytes(op)
+    if learned.stages:
+        job.is_judged = True
+        report.mse = learned.stages["output_aware"]
+        report.snr_db = snr_db(learned.signal, report.mse)
+        report.stages = {name: snr_db(learned.signal, mse) for name, mse in learned.stages.items()}
+        report.way = learned.way
+        if learned.inputs is not None:
+            report.input_histogram = histogram(_inputs(problem, learned))
+    scales = 1 if learned.scales is None else along(learned.scales, problem.weights.shape[1])
+    error = learned.weights.values().T / scales - problem.weights
+    report.weights_mse = float(np.mean(error**2))
+    report.bytes_after = constant_bytes(job.learned[0])
     return report
 
 
-def _inputs(task: Task, learned: Learned) -> Array:
+def _inputs(problem: LayerProblem, learned: LearnedLayer) -> Array:
     """The inputs of a layer that lie inside of the image: [any]."""
-    rows = task.rows if learned.scales is None else divided(task.rows, learned.scales)
+    rows = problem.rows
+    rows = rows if learned.scales is None else divided(rows, learned.scales)
     return rows.values.reshape(-1) if rows.inside is None else rows.values[rows.inside]
 
 
-def _replaced(ops: Sequence[Dense], learned: Learned) -> list[Op]:
-    """The new operators: BCQ_FULLY_CONNECTED where inputs stay float, else learned levels."""
+def _replaced(
+    ops: Sequence[Dense], problem: LayerProblem, learned: LearnedLayer
+) -> tuple[list[Op], list[Value]]:
+    """The new operators and the tensors in the old results' place: BCQ_FULLY_CONNECTED where inputs
+    stay float, else learned levels. A bias that was not learned stays as it is.
+    """
+    bias = None if np.array_equal(learned.bias, problem.bias) else learned.bias
     if learned.inputs is not None:
-        return [op for op, _ in replace_layers(ops, _parameters(learned, learned.inputs))]
+        new = replace_layers(ops, _parameters(learned, learned.inputs, bias))
+        return [op for op, _ in new], [value for _, value in new]
     basis, code = learned.weights.basis, learned.weights.code.T
-    return [
-        replace_layer_bcq(op, basis, code, learned.bias)[0]
-        for op in ops
-        if isinstance(op, FullyConnected)
-    ]
-
-
-def _correct_biases(prepared: Preparation, records: Records) -> None:
-    """Give the outputs of layers that stay float the mean they had in the float network."""
-    graph, twins = prepared.work.graph, prepared.twins
-    for op in graph.ops:
-        if op.name not in prepared.skipped or not isinstance(op, FullyConnected | Conv2D):
-            continue
-        bias = None if op.bias is None else op.bias.data
-        if bias is None or op.activation != ActivationFunctionType.NONE or op.output not in twins:
-            continue
-        wanted = _mean(prepared.reference, twins[op.output], bias.size, records, prepared.batch)
-        shift = wanted - _mean(prepared.work, op.output, bias.size, records, prepared.batch)
-        corrected = (bias.reshape(-1) + shift).astype(np.float32).reshape(bias.shape)
-        op.bias = graph.add_constant(graph.unique_name(f"{op.name}/bias"), corrected)
-
-
-def _mean(model: Model, value: Value, channels: int, records: Records, batch: int) -> Array:
-    """The mean of a tensor along its last axis' elements: [channels]."""
-    total, count = np.zeros(channels), 0
-    for _, (array,) in watched(model, [value], records, batch):
-        rows = array.reshape(-1, channels)
-        total += rows.sum(0, dtype=np.float64)
-        count += len(rows)
-    return total / count
+    dense = [op for op in ops if isinstance(op, FullyConnected)]
+    found = [replace_layer_bcq(op, basis, code, bias) for op in dense]
+    return [op for op, _ in found], [value for _, value in found]
 
 
 def bias_of(op: Dense) -> Array:
@@ -222,7 +249,7 @@ def bias_of(op: Dense) -> Array:
     return np.zeros(len(weight_matrix(op)), np.float32) if data is None else data.reshape(-1)
 
 
-def _parameters(learned: Learned, inputs: Fit) -> Parameters:
+def _parameters(learned: LearnedLayer, inputs: Fit, bias: Array | None) -> Parameters:
     offset = learned.weights.offset
     return Parameters(
         inputs.basis[0],
@@ -230,5 +257,5 @@ def _parameters(learned: Learned, inputs: Fit) -> Parameters:
         learned.weights.code.T,
         float(inputs.offset[0]),
         offset if np.any(offset) else None,
-        learned.bias,
+        bias,
     )

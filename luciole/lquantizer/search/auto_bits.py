@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from luciole.interpreter import Interpreter
-from luciole.interpreter.records import Records, outputs_of
+from luciole.interpreter.records import Records, Track, outputs_of, untracked
 from luciole.ir import Model
+from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.codes import WORD
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.config import Choice, Recipe
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.methods.output_aware import learn
-from luciole.lquantizer.methods.published import Result, Track, untracked
-from luciole.lquantizer.network.layers import constant_bytes
+from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.preparation import Job, prepare
+from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.network.sampling import HELD_BACK, float_side, quantized_side
-from luciole.lquantizer.network.walk import fit_records, task_of
+from luciole.lquantizer.network.walk import problem_of, quantize_records
 
 WIDTHS = (1, 2, 3, 4)
 
@@ -55,7 +55,8 @@ def sensitivities(
 ) -> Sensitivities:
     """What each layer loses at each width."""
     track = track or untracked
-    prepared = prepare(model, records, recipe, seed, unroll)
+    method = OutputAware(seed)
+    prepared = prepare(model, records, recipe, method, unroll)
     aims = float_side(prepared, records, track("float network", prepared.count))
     step = track("measuring layers", len(prepared.jobs) * len(WIDTHS))
     found: Sensitivities = {}
@@ -63,12 +64,10 @@ def sensitivities(
     for job, aim in zip(prepared.jobs, aims, strict=True):
         alone = replace(job, others=[None] * len(job.others))
         rows, _, numbers = quantized_side(prepared.work, alone, records, prepared.batch)
-        task = task_of(alone, rows, aim, [None] * len(job.others), numbers, layers)
+        problem = problem_of(alone, rows, aim, [None] * len(job.others), numbers, layers)
         found[job.group.name] = []
         for choice in _choices(job.group.choice):
-            learned = learn(
-                replace(task, input_bits=choice.input_bits, weight_bits=choice.weight_bits)
-            )
+            learned = method.learn(problem, choice)
             error = learned.stages["output_aware"] / (learned.signal or 1.0)
             found[job.group.name].append(Option(choice, layer_bytes(job, choice), error))
             step(1)
@@ -198,7 +197,7 @@ def _fit(
     unroll: bool,
 ) -> Result:
     chosen = recipe.with_choices({name: option.choice for name, option in allocation.items()})
-    return fit_records(model, records, chosen, seed, track, unroll)
+    return quantize_records(model, records, OutputAware(seed), chosen, track, unroll)
 
 
 def _bytes(allocation: dict[str, Option]) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from luciole.interpreter.records import Progress
+from luciole.interpreter.records import Progress, Track, untracked
 from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training import checkpoint as files
@@ -24,8 +24,6 @@ from luciole.lquantizer.training.optimizer import schedule
 from luciole.lquantizer.training.settings import Epoch, FinetuneResult, FinetuneSettings
 from luciole.lquantizer.training.trainer import Trainer
 
-Track = Callable[[str, int], Progress]
-"""``track(what, total)`` begins long work and returns what to call as it advances."""
 CACHE_LIMIT = 1 << 30
 """Bytes of teacher outputs that are computed once and kept; more are computed batch by batch."""
 Report = Callable[[str], None]
@@ -70,17 +68,13 @@ def finetune(
     run = _Run(trainer, batches, epochs, report or _silent)
     if checkpoint is not None:
         run.keep_in(checkpoint, _identity(student, teacher, batches, epochs, settings), resume)
-    progress = track("fine-tuning", epochs * batches.steps) if track is not None else _nothing
-    run.all_epochs(progress)
+    track = track or untracked
+    run.all_epochs(track("fine-tuning", epochs * batches.steps))
     return run.result()
 
 
 def _silent(line: str) -> None:
     """Tell nobody."""
-
-
-def _nothing(done: int) -> None:
-    """Show no progress."""
 
 
 def _identity(

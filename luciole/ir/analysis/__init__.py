@@ -1,0 +1,1 @@
+"""Tell facts of a graph that several rooms need."""

@@ -1,0 +1,88 @@
+"""What a method is told of one layer, what it gives back, and how much of a network it takes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array
+from luciole.lquantizer.calibration.positions import Rows
+from luciole.lquantizer.config import Choice
+from luciole.lquantizer.formats.coded import Coded
+from luciole.lquantizer.formats.levels import Fit
+
+
+@dataclass(frozen=True)
+class LayerProblem:
+    """One layer to learn: rows that its weights meet in the quantized network, the float network's
+    outputs there [r, o], its weights [o, n] and bias [o], the record each row is from [r], and
+    whether its outputs are the network's answer.
+    """
+
+    rows: Rows
+    targets: Array
+    weights: Array
+    bias: Array
+    records: NDArray[np.intp]
+    is_last: bool = False
+    seed: int = 0
+    floors: Array | None = None
+    """[r, o]: outputs below them count like them, because a RELU follows."""
+    channels: int | None = None
+    """How many channels the input has, where dividing them by scales is possible."""
+    float_rows: Rows | None = None
+    """The rows in the float network, for methods whose scope asks for them."""
+
+
+@dataclass
+class LearnedLayer:
+    """What was learned: the input's basis and offset (None: float) and coded weights [n, o]."""
+
+    inputs: Fit | None
+    weights: Coded
+    bias: Array
+    """[o]"""
+    way: str = ""
+    """Which of several ways was the best on held-back rows."""
+    stages: dict[str, float] = field(default_factory=dict)
+    """For each stage the output's mean squared error on held-back rows."""
+    signal: float = 0.0
+    """The mean square of what the outputs should be there."""
+    scales: Array | None = None
+    """What the input's channels were divided by before all this, so that the weights are for
+    divided ones."""
+    warning: str | None = None
+    """What a user should know before trusting the layer."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which layers a method takes on, and what it is shown of them.
+
+    A method that learns layers ``together`` learns those that share their weights as one, leaves
+    the ends of convolutional networks alone unless they are named, and sees layers without their
+    fused activations and at some positions of each record only.
+    """
+
+    convolutions: bool = True
+    together: bool = True
+    float_rows: bool = False
+    corrects_biases: bool = True
+
+
+class Method(Protocol):
+    """How one layer is learned."""
+
+    @property
+    def scope(self) -> Scope:
+        """What the walk over the network prepares for this method."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of everything random."""
+
+    def learn(self, problem: LayerProblem, choice: Choice) -> LearnedLayer:
+        """Learn a layer; deterministic for a given seed."""

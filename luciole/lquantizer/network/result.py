@@ -1,0 +1,35 @@
+"""A quantized model, and where its layers came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from luciole.ir import Array, Model
+from luciole.lquantizer.report import Report
+
+
+@dataclass
+class Trace:
+    """Where learned layers that share their weights are found: the names of the float layers and of
+    the operators in their place; what the channels of their outputs are divided by; and whether
+    each is judged together with the branch that is added to it.
+    """
+
+    floats: Sequence[str]
+    learned: Sequence[str]
+    scales: Array | None = None
+    with_branch: bool = False
+
+
+@dataclass
+class Result:
+    """A quantized model and what was done to it; for fine-tuning, the float weights [o, n] that
+    each layer's codes stand for, by the name of its operator, and where to find the layers of the
+    report again, by their names there.
+    """
+
+    model: Model
+    report: Report
+    latents: dict[str, Array] = field(default_factory=dict)
+    traces: dict[str, Trace] = field(default_factory=dict)

@@ -1,0 +1,127 @@
+"""What can be chosen for a quantization: one class for each method, and what goes together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypedDict
+
+from luciole.lquantizer.config import Choice, Recipe
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.formats.levels import Settings
+
+MethodName = Literal["fit", "published"]
+Source = str | os.PathLike[str] | Mapping[str, Any]
+"""Settings for single layers: a JSON file or its content."""
+
+
+class Choices(TypedDict, total=False):
+    """Everything that ``luciole.quantize`` takes by keyword; each method takes a part of it."""
+
+    method: MethodName
+    encode_bits: int
+    input_bits: int | None
+    weight_bits: int | None
+    recipe: Source | None
+    settings: Settings | None
+    seed: int
+    weights_only: bool
+    unroll_lstms: bool
+    target_size: int | None
+    target_drop: float | None
+
+
+@dataclass(frozen=True)
+class QuantizeOptions:
+    """What every method takes.
+
+    ``encode_bits`` is the width of inputs and weights unless ``input_bits`` or ``weight_bits`` say
+    otherwise; ``recipe`` (a JSON file or its content) chooses layer by layer.
+    """
+
+    method: ClassVar[str] = ""
+    encode_bits: int = 3
+    input_bits: int | None = None
+    weight_bits: int | None = None
+    recipe: Source | None = None
+    seed: int = 0
+
+    @property
+    def default(self) -> Choice:
+        """The choice for every layer that nothing else speaks of."""
+        return Choice(
+            self.encode_bits if self.input_bits is None else self.input_bits,
+            self.encode_bits if self.weight_bits is None else self.weight_bits,
+        )
+
+    def per_layer(self) -> Recipe:
+        """The choice for every layer. Raises QuantizeError that says what was not understood."""
+        if self.recipe is None:
+            return Recipe(self.default)
+        if isinstance(self.recipe, Mapping):
+            return Recipe.parse(dict(self.recipe), self.default)
+        return Recipe.read(Path(self.recipe), self.default)
+
+
+@dataclass(frozen=True)
+class PublishedOptions(QuantizeOptions):
+    """The baseline, for dense layers; ``settings`` say how bases are fitted."""
+
+    method: ClassVar[str] = "published"
+    settings: Settings | None = None
+
+
+@dataclass(frozen=True)
+class FitOptions(QuantizeOptions):
+    """The fit that keeps each layer's output close.
+
+    ``weights_only`` keeps layers' inputs float and writes ONE's BCQ_FULLY_CONNECTED;
+    ``unroll_lstms`` turns LSTMs into dense layers first, whose state starts at zero in each run.
+    With ``target_size`` (bytes) or ``target_drop`` (points of a classifier's answers that may
+    change) each layer gets as many bits as pay.
+    """
+
+    method: ClassVar[str] = "fit"
+    weights_only: bool = False
+    unroll_lstms: bool = False
+    target_size: int | None = None
+    target_drop: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a target beside widths, and two targets."""
+        given = [name for name in ("target_drop", "target_size") if getattr(self, name) is not None]
+        widths = ("input_bits", "weight_bits", "weights_only")
+        given += [name for name in widths if given and getattr(self, name)]
+        if len(given) > 1:
+            raise QuantizeError(f"{given[0]} does not go with {given[1]}")
+
+    @property
+    def default(self) -> Choice:
+        """The choice for every layer that nothing else speaks of."""
+        widths = super().default
+        return Choice(widths.input_bits, widths.weight_bits, weights_only=self.weights_only)
+
+
+_METHODS: dict[str, type[QuantizeOptions]] = {c.method: c for c in (FitOptions, PublishedOptions)}
+
+
+def options_of(choices: Choices) -> QuantizeOptions:
+    """Turn keywords into the options of the method that they name ("fit" unless they do).
+
+    Raises QuantizeError for choices that the method does not know, TypeError for names that no
+    method knows.
+    """
+    off = (None, False)  # 0 is a choice: it is refused where it means nothing
+    given = {n: choice for n, choice in choices.items() if not any(choice is o for o in off)}
+    method = given.pop("method", FitOptions.method)
+    if method not in _METHODS:
+        names = " and ".join(map(repr, _METHODS))
+        raise QuantizeError(f"method is {method!r}: {names} are possible")
+    found = _METHODS[str(method)]
+    for name in sorted(given.keys() - {field.name for field in fields(found)}):
+        if name not in Choices.__annotations__:
+            raise TypeError(f"quantize() got an unexpected keyword argument {name!r}")
+        raise QuantizeError(f"{name} does not go with the method {method!r}")
+    return found(**given)  # type: ignore[arg-type]  # the names are fields, their types Choices'
