@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,8 @@ from luciole.kernels import jit
 from luciole.kernels.integers.fixed_point import per_tensor
 from luciole.kernels.integers.hybrid import of_rows, weight_scale
 from luciole.kernels.integers.int8_rescale import Rescaling, centred
-from luciole.kernels.jit import Record, floats, longs
+from luciole.kernels.jit import floats, longs
+from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.layers.float_layer import WEIGHTS, Geometry, Layer, X, Y, fits
 from luciole.kernels.memory import reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, reference
@@ -79,17 +79,73 @@ def _with_any_right(
     memory, weights = layer.memory, min(int(part.record[WEIGHTS]) for part in layer.parts)
     turned = memory.scratch(rows, depth) if op.adjoint_lhs else 0
     across = _steps(depth, columns, turned=op.adjoint_rhs)
-    packing = memory.record(weights, depth, columns, layer.lanes, *across)
-    turning = memory.record(turned, rows, depth, depth, *_steps(rows, depth, turned=True))
+    packing = _packing(weights, depth, columns, layer.lanes, across)
+    turning = _packing(turned, rows, depth, depth, _steps(rows, depth, turned=True))
     first = min(int(part.record[Y]) for part in layer.parts)
-    parts = [(p.address, memory.record(*p.record), int(p.record[Y]) - first) for p in layer.parts]
+    parts = [
+        Part(kernel=p.address, record=memory.numbers(*p.record), y=int(p.record[Y]) - first)
+        for p in layer.parts
+    ]
     sizes = (rows * depth, depth * columns, rows * columns)
     places = [_places(a, 4 * n, batches) for a, n in zip((left, right, y), sizes, strict=True)]
     count = math.prod(batches)
-    table = memory.keep(np.stack(places, 1), count, 3)
-    tables = (table, count, memory.keep(np.array(parts, np.int64), len(parts), 3), len(parts))
-    record = [*tables, packing, turning if op.adjoint_lhs else 0, turned]
+    record = Batches(
+        batches=memory.keep(np.stack(places, 1), count, 3),
+        count=count,
+        parts=memory.table(parts, Part),
+        part_count=len(parts),
+        packing=memory.record(packing),
+        turning=memory.record(turning) if op.adjoint_lhs else 0,
+        turned=turned,
+    )
     return memory.step(_multiply.address, record)
+
+
+class Packing(Record):
+    """A matrix to write as [blocks, rows, lanes], and the bytes between its rows and columns."""
+
+    to: int
+    rows: int
+    columns: int
+    lanes: int
+    down: int
+    across: int
+
+
+class Part(Record):
+    """A kernel of the product, its record, and how far its results begin behind the first ones."""
+
+    kernel: int
+    record: int
+    y: int
+
+
+class Batch(Record):
+    """Where the matrices of a batch are."""
+
+    x: int
+    right: int
+    y: int
+
+
+class Batches(Record):
+    """Tables of batches and parts, and how matrices are packed; turned left ones where needed."""
+
+    batches: int
+    count: int
+    parts: int
+    part_count: int
+    packing: int
+    turning: int
+    turned: int
+
+
+_packing_at, _part_at, _batch_at = reader(Packing), reader(Part), reader(Batch)
+
+
+def _packing(to: int, rows: int, columns: int, lanes: int, steps: tuple[int, int]) -> Packing:
+    down, across = steps
+    return Packing(to=to, rows=rows, columns=columns, lanes=lanes, down=down, across=across)
 
 
 def _steps(rows: int, columns: int, *, turned: bool) -> tuple[int, int]:
@@ -106,9 +162,10 @@ def _places(array: Array, size: int, batches: list[int]) -> NDArray[np.int64]:
 
 
 @jit.inline
-def _pack(source: Any, p: Record) -> None:
+def _pack(source: int, p: Packing) -> None:
     """Write a matrix [rows, columns] as [blocks, rows, lanes]."""
-    to, rows, columns, lanes, down, across = p[0], p[1], p[2], p[3], p[4] >> 2, p[5] >> 2
+    to, rows, columns, lanes = p.to, p.rows, p.columns, p.lanes
+    down, across = p.down >> 2, p.across >> 2
     for first in range(0, columns, lanes):
         count = min(lanes, columns - first)
         for row in range(rows):
@@ -119,20 +176,20 @@ def _pack(source: Any, p: Record) -> None:
 
 
 @jit.kernel
-def _multiply(r: Record) -> None:
+def _multiply(r: Batches) -> None:
     """Every batch: pack the right matrix, turn the left one if needed, run the parts."""
     packed = 0
-    for batch in range(r[1]):
-        places = longs(r[0] + 24 * batch)
-        x, right, y = places[0], places[1], places[2]
-        if right != packed:
-            _pack(right, longs(r[4]))
-            packed = right
-        if r[5]:
-            _pack(x, longs(r[5]))
-            x = r[6]
-        for i in range(r[3]):
-            part = longs(r[2] + 24 * i)
-            longs(part[1])[X] = x
-            longs(part[1])[Y] = y + part[2]
-            jit.call(part[0], part[1])
+    for number in range(r.count):
+        batch = _batch_at(r.batches, number)
+        x = batch.x
+        if batch.right != packed:
+            _pack(batch.right, _packing_at(r.packing, 0))
+            packed = batch.right
+        if r.turning:
+            _pack(x, _packing_at(r.turning, 0))
+            x = r.turned
+        for i in range(r.part_count):
+            part = _part_at(r.parts, i)
+            longs(part.record)[X] = x
+            longs(part.record)[Y] = batch.y + part.y
+            jit.call(part.kernel, part.record)

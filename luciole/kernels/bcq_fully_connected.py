@@ -17,7 +17,8 @@ from luciole.ir.ops.bcq_fully_connected import (
 from luciole.ir.rules import agree
 from luciole.kernels import jit
 from luciole.kernels.activation import activate
-from luciole.kernels.jit import Pointer, Record, floats, words
+from luciole.kernels.jit import Pointer, floats, words
+from luciole.kernels.jit.record import Record
 from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
@@ -31,6 +32,26 @@ _ACTIVATIONS = (
 )
 _TABLE = 256
 """Entries of a table: one for each byte."""
+
+
+class BCQRecord(Record):
+    """Columns of an operand and a result, the packed weights, and places for tables and sums."""
+
+    x: int
+    y: int
+    bits: int
+    scales: int
+    rows: int
+    bias: int
+    tables: int
+    sums: int
+    totals: int
+    count: int
+    """Words of a plane."""
+    planes: int
+    outputs: int
+    batch: int
+    activation: int
 
 
 @reference(BCQFullyConnected, TensorType.FLOAT32)
@@ -76,19 +97,23 @@ def build(op: BCQFullyConnected, context: Context) -> NativeStep | None:
         return None
     rows = matrix_rows(groups)
     memory, (planes, count), (outputs, batch) = Memory(), binary.shape, y.shape
-    places = (
-        reach(x, 4 * WORD * count * batch),
-        reach(y, 4 * outputs * batch),
-        memory.keep(np.array(binary.T, np.int32), count, planes),
-        memory.keep(np.array(scales, np.float32), planes),
-        memory.keep(rows.astype(np.int32), planes),
-        memory.scratch(outputs) if bias is None else memory.keep(bias, outputs),
-        memory.scratch(WORD // 8 * _TABLE),
-        memory.scratch(planes),
-        memory.scratch(outputs),
+    record = BCQRecord(
+        x=reach(x, 4 * WORD * count * batch),
+        y=reach(y, 4 * outputs * batch),
+        bits=memory.keep(np.array(binary.T, np.int32), count, planes),
+        scales=memory.keep(np.array(scales, np.float32), planes),
+        rows=memory.keep(rows.astype(np.int32), planes),
+        bias=memory.scratch(outputs) if bias is None else memory.keep(bias, outputs),
+        tables=memory.scratch(WORD // 8 * _TABLE),
+        sums=memory.scratch(planes),
+        totals=memory.scratch(outputs),
+        count=count,
+        planes=planes,
+        outputs=outputs,
+        batch=batch,
+        activation=int(op.activation),
     )
-    sizes = (count, planes, outputs, batch, int(op.activation))
-    return memory.step(_look_up.address, [*places, *sizes])
+    return memory.step(_look_up.address, record)
 
 
 @jit.inline
@@ -142,24 +167,24 @@ def _activate(y: Pointer, count: int, activation: int) -> None:
 
 
 @jit.kernel
-def _look_up(r: Record) -> None:
+def _look_up(r: BCQRecord) -> None:
     """y_ob = activation(sum_k a_ko sum_j (+-x_jb) + bias_o), one column b after the other."""
-    scales, rows, bias = floats(r[3]), words(r[4]), floats(r[5])
-    tables, sums, totals = floats(r[6]), floats(r[7]), floats(r[8])
-    count, planes, outputs, batch = r[9], r[10], r[11], r[12]
-    y = floats(r[1])
+    scales, rows, bias = floats(r.scales), words(r.rows), floats(r.bias)
+    tables, sums, totals = floats(r.tables), floats(r.sums), floats(r.totals)
+    count, planes, outputs, batch = r.count, r.planes, r.outputs, r.batch
+    y = floats(r.y)
     for b in range(batch):
         for p in range(planes):
             sums[p] = np.float32(0)
         for w in range(count):
             for byte in range(4):
-                x = floats(r[0] + 4 * ((32 * w + 8 * byte) * batch + b))
-                _fill(floats(r[6] + 1024 * byte), x, batch)
-            _add_words(words(r[2] + 4 * w * planes), planes, tables, sums)
+                x = floats(r.x + 4 * ((32 * w + 8 * byte) * batch + b))
+                _fill(floats(r.tables + 1024 * byte), x, batch)
+            _add_words(words(r.bits + 4 * w * planes), planes, tables, sums)
         for o in range(outputs):
             totals[o] = bias[o]
         for p in range(planes):
             totals[rows[p]] += scales[p] * sums[p]
-        _activate(totals, outputs, r[13])
+        _activate(totals, outputs, r.activation)
         for o in range(outputs):
             y[o * batch + b] = totals[o]

@@ -8,10 +8,10 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.kernels import jit, loops
-from luciole.kernels.jit import Record, elementwise, floats
+from luciole.kernels.jit import floats
 from luciole.kernels.jit.conversions import Kind, integers_at
-from luciole.kernels.jit.rounding import DOUBT, quantize_64
-from luciole.kernels.maps import bits
+from luciole.kernels.jit.record import Shared
+from luciole.kernels.jit.rounding import DOUBT, Grid64, quantize_64
 from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import NativeStep
 
@@ -30,11 +30,28 @@ STEPS = 2.0**20
 """A size that lies far beyond 16 bits, and below which a float still has a half."""
 
 
+class FloatsRecord(Shared):
+    """Elements of a result and an operand, and the grid of the integers."""
+
+    y: int
+    x: int
+    scale: float
+    zero_point: int
+
+
+class IntegersRecord(FloatsRecord):
+    """The limits of a result, and where the kernel has one the constants of 64 at a time."""
+
+    low: int
+    high: int
+    constants: int
+
+
 def to_floats(kind: Kind, x: Array, y: Array, scale: float = 1, zero_point: int = 0) -> NativeStep:
     """y = scale (x - zero point)."""
-    places = reach(y, 4 * x.size), reach(x, kind.size * x.size)
-    record = [*places, 0, x.size, bits(scale), zero_point]
-    return loops.step(_to_floats(int(kind)), record, 2, x.size)
+    to, given = reach(y, 4 * x.size), reach(x, kind.size * x.size)
+    record = FloatsRecord(begin=0, end=x.size, y=to, x=given, scale=scale, zero_point=zero_point)
+    return loops.step(_to_floats(int(kind)), record, x.size)
 
 
 def to_nearest(kind: Kind, x: Array, y: Array, scale: float, zero_point: int) -> NativeStep:
@@ -42,16 +59,12 @@ def to_nearest(kind: Kind, x: Array, y: Array, scale: float, zero_point: int) ->
 
     y has at most 16 bits.
     """
-    table = _for_64(y, scale, zero_point)
-    kernel = _to_nearest(int(kind), int(table is not None))
-    return _from_floats(kernel, kind, x, y, scale, zero_point, table)
+    constants = _for_64(y, scale, zero_point)
+    kernel = _to_nearest(int(kind), int(constants is not None))
+    return _from_floats(kernel, kind, x, y, scale, zero_point, constants)
 
 
-NUMBERS_FOR_64 = 7
-"""What ``jit.rounding.quantize_64`` reads."""
-
-
-def _for_64(y: Array, scale: float, zero_point: int) -> Array | None:
+def _for_64(y: Array, scale: float, zero_point: int) -> Grid64 | None:
     """What ``jit.rounding.quantize_64`` reads; None where its rounding is not certain to be right.
 
     A product with the reciprocal of a power of two is right, but for halves.
@@ -63,10 +76,16 @@ def _for_64(y: Array, scale: float, zero_point: int) -> Array | None:
     half = np.float32(0.5)
     is_power = np.frexp(scale)[0] == half
     trusted = np.nextafter(half, np.float32(0)) if is_power else half - np.float32(DOUBT)
-    turned = 128 + limits.min
-    numbers = [bits(number) for number in (scale, float(1 / np.float32(scale)), float(trusted))]
-    numbers += [n - turned for n in (zero_point, limits.min, limits.max)]
-    return np.array([*numbers, turned], np.int64)
+    turned = 128 + int(limits.min)
+    return Grid64(
+        scale=scale,
+        inverse=float(1 / np.float32(scale)),
+        trusted=float(trusted),
+        zero_point=zero_point - turned,
+        low=int(limits.min) - turned,
+        high=int(limits.max) - turned,
+        turned=turned,
+    )
 
 
 def toward_zero(kind: Kind, x: Array, y: Array) -> NativeStep:
@@ -81,25 +100,32 @@ def _from_floats(
     y: Array,
     scale: float,
     zero_point: int,
-    table: Array | None = None,
+    constants: Grid64 | None = None,
 ) -> NativeStep:
     limits, memory = np.iinfo(y.dtype), Memory()
-    places = reach(y, kind.size * x.size), reach(x, 4 * x.size)
-    record = [*places, 0, x.size, bits(scale), zero_point, int(limits.min), int(limits.max)]
-    if table is not None:
-        record.append(memory.keep(table, NUMBERS_FOR_64))
-    return loops.step(kernel, record, 2, x.size, memory)
+    record = IntegersRecord(
+        begin=0,
+        end=x.size,
+        y=reach(y, kind.size * x.size),
+        x=reach(x, 4 * x.size),
+        scale=scale,
+        zero_point=zero_point,
+        low=int(limits.min),
+        high=int(limits.max),
+        constants=0 if constants is None else memory.record(constants),
+    )
+    return loops.step(kernel, record, x.size, memory)
 
 
 @cache
 def _to_floats(kind: int) -> jit.Kernel:
-    """Record: result, operand, elements from and to, scale, zero point."""
+    """The kernel of ``to_floats``."""
 
     @jit.kernel
-    def to_float(r: Record) -> None:
-        y, x = floats(r[0]), integers_at(r[1], kind)
-        scale, zero_point = elementwise.number(r[4]), np.float32(r[5])
-        for k in range(r[2], r[3]):
+    def to_float(r: FloatsRecord) -> None:
+        y, x = floats(r.y), integers_at(r.x, kind)
+        scale, zero_point = r.scale, np.float32(r.zero_point)
+        for k in range(r.begin, r.end):
             y[k] = (np.float32(x[k]) - zero_point) * scale
 
     return to_float
@@ -107,21 +133,19 @@ def _to_floats(kind: int) -> jit.Kernel:
 
 @cache
 def _to_nearest(kind: int, wide: int) -> jit.Kernel:
-    """Record: result, operand, elements from and to, scale, zero point, limits; where ``wide`` is
-    1, the address of constants for 64 at a time.
-    """
+    """The kernel of ``to_nearest``; where ``wide`` is 1, there are constants for 64 at a time."""
 
     @jit.kernel
-    def to_nearest_integer(r: Record) -> None:
-        y, x = integers_at(r[0], kind), floats(r[1])
-        scale, zero_point = elementwise.number(r[4]), np.int32(r[5])
-        low, high, most = np.int32(r[6]), np.int32(r[7]), np.float32(STEPS)
-        first = r[2]
+    def to_nearest_integer(r: IntegersRecord) -> None:
+        y, x = integers_at(r.y, kind), floats(r.x)
+        scale, zero_point = r.scale, np.int32(r.zero_point)
+        low, high, most = np.int32(r.low), np.int32(r.high), np.float32(STEPS)
+        first = r.begin
         if wide:
-            for _ in range((r[3] - first) // WIDE):
-                quantize_64(r[0] + first, r[1] + 4 * first, r[8])
+            for _ in range((r.end - first) // WIDE):
+                quantize_64(r.y + first, r.x + 4 * first, r.constants)
                 first += WIDE
-        for k in range(first, r[3]):
+        for k in range(first, r.end):
             steps = x[k] / scale
             size = abs(steps)
             size = size if size < most else most
@@ -136,14 +160,14 @@ def _to_nearest(kind: int, wide: int) -> jit.Kernel:
 
 @cache
 def _toward_zero(kind: int) -> jit.Kernel:
-    """Record: result, operand, elements from and to, unused, limits."""
+    """The kernel of ``toward_zero``."""
 
     @jit.kernel
-    def toward_zero_integer(r: Record) -> None:
-        y, x = integers_at(r[0], kind), floats(r[1])
-        low, high = np.int32(r[6]), np.int32(r[7])
-        least, most = np.float32(r[6]), np.float32(r[7] + 1)
-        for k in range(r[2], r[3]):
+    def toward_zero_integer(r: IntegersRecord) -> None:
+        y, x = integers_at(r.y, kind), floats(r.x)
+        low, high = np.int32(r.low), np.int32(r.high)
+        least, most = np.float32(r.low), np.float32(r.high + 1)
+        for k in range(r.begin, r.end):
             number = x[k]
             fits = number >= least and number < most
             beyond = low if number < least else high

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.jit import longs
+from luciole.kernels.jit.record import Shared
 from luciole.kernels.memory import Memory, Moves, reach, turns
 from luciole.kernels.registry import NativeStep, shares
 
@@ -20,6 +21,9 @@ LEAST_SHARE = 1 << 14
 
 Table = NDArray[np.int64]
 """Loops from outside in, a row for each: extent, then how many bytes each tensor moves on."""
+
+EXTENT = 0
+"""The column of extents."""
 
 
 def collapsed(shape: Sequence[int], *steps: Sequence[int]) -> Table:
@@ -57,10 +61,6 @@ class Cut:
             line, around = around[-1], around[:-1]
         return cls(around, tuple(line.tolist()), tuple(inner.tolist()))
 
-    def described(self, memory: Memory) -> tuple[int, int]:
-        """Address and number of the loops around, as ``offset`` takes them."""
-        return memory.keep(self.around, len(self.around), len(self.inner)), len(self.around)
-
 
 def count(table: Table) -> int:
     """How often the innermost body runs."""
@@ -87,47 +87,71 @@ def stretched(shape: Sequence[int], to: Sequence[int], item: int = 4) -> tuple[i
     return (0,) * (len(to) - len(shape)) + moves
 
 
-def walk(z: Array, x: Array, y: Array, item: int, memory: Memory) -> tuple[list[int], Cut]:
-    """How a kernel goes over x and y, stretched to the result z, elements of ``item`` bytes: the
-    beginning of its record, and the cut loops.
+class Walk(Shared):
+    """How a kernel goes over two tensors x and y that are stretched to a result z, in groups of
+    lines from ``begin`` to before ``end``.
+    """
 
-    Record: result, operands, elements of a line, lines, bytes from line to line in each of the
-    three, groups of lines from and to, the loops over groups and their number; 12 numbers.
+    z: int
+    x: int
+    y: int
+    count: int
+    """Elements of a line."""
+    lines: int
+    z_step: int
+    """Bytes from line to line."""
+    x_step: int
+    y_step: int
+    around: int
+    """The loops over groups, as ``offset`` takes them, and their number."""
+    axes: int
+
+
+def walk(z: Array, x: Array, y: Array, item: int, memory: Memory) -> tuple[Walk, Cut]:
+    """Plan how a kernel goes over x and y, elements of ``item`` bytes: its record, and the loops
+    that it is made of.
     """
     steps = [stretched(t.shape, z.shape, item) for t in (x, y)]
     table = collapsed(z.shape, contiguous(z.shape, item), *steps)
     cut = Cut.of(table)
-    addresses = [reach(t, item, *moves(table, i)) for i, t in enumerate((z, x, y))]
-    groups = count(cut.around) if z.size else 0
-    return [*addresses, cut.inner[0], *cut.lines, 0, groups, *cut.described(memory)], cut
+    places = [reach(t, item, *moves(table, i)) for i, t in enumerate((z, x, y))]
+    lines, z_step, x_step, y_step = cut.lines
+    record = Walk(
+        begin=0,
+        end=count(cut.around) if z.size else 0,
+        z=places[0],
+        x=places[1],
+        y=places[2],
+        count=cut.inner[0],
+        lines=lines,
+        z_step=z_step,
+        x_step=x_step,
+        y_step=y_step,
+        around=memory.keep(cut.around, len(cut.around), 4),
+        axes=len(cut.around),
+    )
+    return record, cut
 
 
 def step(
-    kernel: jit.Kernel,
-    record: Sequence[int],
-    begin: int,
-    elements: int,
-    memory: Memory | None = None,
+    kernel: jit.Kernel, record: Shared, elements: int, memory: Memory | None = None
 ) -> NativeStep:
-    """A kernel on a record whose pieces of work are ``record[begin]`` to ``record[begin + 1]``.
-
-    Threads share them where each gets enough of the ``elements``.
-    """
-    numbers, pieces = np.array(record, np.int64), record[begin + 1]
-    least = -(-LEAST_SHARE * pieces // max(elements, 1))
-    split = partial(shares, numbers, begin, pieces, least=least)
+    """A kernel on a record, whose work threads share where each gets enough of the elements."""
+    least = -(-LEAST_SHARE * (record.end - record.begin) // max(elements, 1))
     memory = Memory() if memory is None else memory
-    return memory.step(kernel.address, numbers, split)
+    return memory.step(kernel.address, record, partial(shares, record, least=least))
 
 
 @jit.merged
 def offset(table: int, axes: int, columns: int, tensor: int, index: int) -> int:
-    """How far a tensor has moved in the ``index``-th run of a table's loops."""
+    """How far a tensor has moved in the ``index``-th run of a table's loops, which has an extent
+    and a step of each tensor in its ``columns``.
+    """
     total = 0
     for axis in range(axes - 1, 0, -1):
         row = longs(table + 8 * columns * axis)
-        total += index % row[0] * row[1 + tensor]
-        index //= row[0]
+        total += index % row[EXTENT] * row[1 + tensor]
+        index //= row[EXTENT]
     if axes:  # what is left counts the outermost loop: a division is dear
         total += index * longs(table)[1 + tensor]
     return total

@@ -221,7 +221,7 @@ class _Layer:
         )
         width, dilations = g.columns.size, (g.rows.dilation, g.columns.dilation)
         sizes = (g.pixels, g.words, g.channels)
-        return self.memory.record(
+        return self.memory.numbers(
             planes,
             self.memory.keep(self.tiling.filled(self.encoding.basis), self.tiling.all_planes),
             *sizes,
@@ -256,7 +256,7 @@ class _Layer:
         weights, factors, offsets = self._constants
         cases = (len(g.rows.runs), len(g.columns.runs), t.groups * t.lanes)
         starts = self.memory.keep(self._starts(g), *cases)
-        return self.memory.record(
+        return self.memory.numbers(
             *(planes, pixel, *taps, g.words, g.channels, g.columns.dilation == 1),
             *(weights, g.columns.kernel, g.rows.kernel * g.columns.kernel),
             *(factors, starts, offsets, sums, len(self.aw), t.groups),

@@ -9,21 +9,30 @@ import numpy as np
 
 from luciole.ir import Array, Op, TensorType
 from luciole.kernels import jit, loops
-from luciole.kernels.jit import LANES, Record, elementwise
+from luciole.kernels.jit import LANES, elementwise
 from luciole.kernels.jit.elementwise import Unary
+from luciole.kernels.jit.record import Shared
 from luciole.kernels.memory import reach
 from luciole.kernels.registry import Context, NativeStep, native
 
 
+class UnaryRecord(Shared):
+    """Elements of a result y and an operand x, and the function's parameters."""
+
+    y: int
+    x: int
+    a: float
+    b: float
+
+
 @cache
 def kernel(function: int) -> jit.Kernel:
-    """The kernel of a function of ``Unary``: result, operand, elements from and to, a and b."""
+    """The kernel of a function of ``Unary``."""
 
     @jit.kernel
-    def unary(r: Record) -> None:
+    def unary(r: UnaryRecord) -> None:
         chosen = elementwise.function(function)
-        a, b = elementwise.number(r[4]), elementwise.number(r[5])
-        apply(chosen, r[0] + 4 * r[2], r[1] + 4 * r[2], r[3] - r[2], a, b)
+        apply(chosen, r.y + 4 * r.begin, r.x + 4 * r.begin, r.end - r.begin, r.a, r.b)
 
     return unary
 
@@ -42,17 +51,12 @@ def apply(function: Any, y: int, x: int, count: int, a: float, b: float) -> None
         elementwise.store_first(elementwise.mapped(function, vector, a, b), y, rest)
 
 
-def bits(number: float) -> int:
-    """A number as a record holds it: a float32 in the lower half."""
-    return int(np.float32(number).view(np.uint32))
-
-
 def step(function: Unary, x: Array | None, y: Array, a: float = 0, b: float = 0) -> NativeStep:
     """A function with parameters a and b, applied to the elements of x."""
     assert x is not None
-    places = [reach(t, 4 * y.size) for t in (y, x)]
-    record = [*places, 0, y.size, bits(a), bits(b)]
-    return loops.step(kernel(int(function)), record, 2, x.size)
+    to, given = (reach(t, 4 * y.size) for t in (y, x))
+    record = UnaryRecord(begin=0, end=y.size, y=to, x=given, a=a, b=b)
+    return loops.step(kernel(int(function)), record, x.size)
 
 
 def register(cls: type[Op], function: Unary, a: float = 0, b: float = 0) -> None:

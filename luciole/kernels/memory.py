@@ -15,6 +15,7 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.value import shape_text
 from luciole.kernels.allocation import placed
+from luciole.kernels.jit.record import Record, table
 from luciole.kernels.registry import ExecutionError, NativeStep
 from luciole.kernels.sizes import room
 
@@ -85,8 +86,16 @@ class Memory:
         self.arrays.append(placed(array))
         return int(self.arrays[-1].ctypes.data)
 
-    def record(self, *numbers: int) -> int:
-        """The address of a record of numbers."""
+    def record(self, record: Record) -> int:
+        """The address of a record."""
+        return self.table([record], type(record))
+
+    def table(self, records: Sequence[Record], kind: type[Record]) -> int:
+        """The address of records of a class, one behind the other."""
+        return self.keep(table(records, kind), len(records), len(kind.layout.names or ()))
+
+    def numbers(self, *numbers: int) -> int:
+        """The address of a table of numbers."""
         return self.keep(np.array(numbers, np.int64), len(numbers))
 
     def scratch(self, *shape: int) -> int:
@@ -100,8 +109,9 @@ class Memory:
     def step(
         self,
         address: int,
-        record: Sequence[int] | Array,
+        record: Record | Array,
         split: Callable[[int], Sequence[Array]] | None = None,
     ) -> NativeStep:
         """A kernel on a record that points into tensors and into what is kept here."""
-        return NativeStep(address, placed(np.array(record, np.int64)), tuple(self.arrays), split)
+        words = record.words() if isinstance(record, Record) else record
+        return NativeStep(address, placed(words), tuple(self.arrays), split)

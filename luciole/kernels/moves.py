@@ -5,20 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-import numpy as np
-
 from luciole.ir import Array
 from luciole.ir.value import shape_text
 from luciole.kernels import jit, loops
-from luciole.kernels.jit import LANES, Record, longs
+from luciole.kernels.jit import LANES
 from luciole.kernels.jit.moves import copy, scatter, turn
+from luciole.kernels.jit.record import Record, Shared, reader
 from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import ExecutionError, NativeStep
 
-JOB_FIELDS = 12
 ITEM_SIZES = (1, 2, 4, 8, 16)
 RUNS, SCATTERED, TURNED = 0, 1, 2
 """How a job's innermost two loops are done: as runs of bytes, element by element, or transposed."""
+
+
+class Job(Record):
+    """A view that is copied into another one: lines of elements, in ``runs`` of outer loops."""
+
+    to: int
+    source: int
+    runs: int
+    around: int
+    axes: int
+    lines: int
+    to_step: int
+    """Bytes from line to line."""
+    source_step: int
+    count: int
+    """Elements of a line, or bytes for RUNS."""
+    to_item: int
+    """Bytes from element to element."""
+    source_item: int
+    kind: int
+    item: int
+    """Bytes of an element."""
+
+
+class Jobs(Shared):
+    """Jobs of a table."""
+
+    table: int
+
+
+_job_at = reader(Job)
 
 
 def step(pairs: Iterable[tuple[Array, Array]], *owns: Array) -> NativeStep:
@@ -30,78 +59,85 @@ def step(pairs: Iterable[tuple[Array, Array]], *owns: Array) -> NativeStep:
     memory = Memory(list(owns))
     moved = [(to, source) for to, source in pairs if to.size]
     jobs = [_job(to, source, memory) for to, source in moved]
-    table = np.array(jobs, np.int64).reshape(-1, JOB_FIELDS)
     elements = sum(to.size for to, _ in moved)
-    record = [memory.keep(table, len(jobs), JOB_FIELDS), 0, len(jobs)]
-    return loops.step(_kernel(), record, 1, elements, memory)
+    record = Jobs(begin=0, end=len(jobs), table=memory.table(jobs, Job))
+    return loops.step(_kernel(), record, elements, memory)
 
 
-def _job(to: Array, source: Array, memory: Memory) -> list[int]:
-    """What ``_kernel`` reads of a job."""
+def _job(to: Array, source: Array, memory: Memory) -> Job:
     item = to.itemsize
     if to.shape != source.shape or source.itemsize != item or item not in ITEM_SIZES:
         found = f"{shape_text(source.shape)} of {source.dtype}"
         raise ExecutionError(f"{found} cannot move to {shape_text(to.shape)} of {to.dtype}")
-    table = loops.collapsed(to.shape, to.strides, source.strides)
-    cut = loops.Cut.of(table)
-    (count, *moves), kind = cut.inner, SCATTERED
-    if moves == [item, item]:
+    nest = loops.collapsed(to.shape, to.strides, source.strides)
+    cut = loops.Cut.of(nest)
+    (count, to_item, source_item), kind = cut.inner, SCATTERED
+    lines, to_step, source_step = cut.lines
+    if (to_item, source_item) == (item, item):
         kind, count = RUNS, count * item
-    elif item == 4 and moves[0] == item == cut.lines[2] and min(count, cut.lines[0]) >= LANES:
+    elif item == 4 and to_item == item == source_step and min(count, lines) >= LANES:
         kind = TURNED
-    places = [reach(t, item, *loops.moves(table, i)) for i, t in enumerate((to, source))]
-    outer = [loops.count(cut.around), *cut.described(memory)]
-    return [*places, *outer, *cut.lines, count, *moves, kind * 32 + item]
+    return Job(
+        to=reach(to, item, *loops.moves(nest, 0)),
+        source=reach(source, item, *loops.moves(nest, 1)),
+        runs=loops.count(cut.around),
+        around=memory.keep(cut.around, len(cut.around), 3),
+        axes=len(cut.around),
+        lines=lines,
+        to_step=to_step,
+        source_step=source_step,
+        count=count,
+        to_item=to_item,
+        source_item=source_item,
+        kind=kind,
+        item=item,
+    )
 
 
 @cache
 def _kernel() -> jit.Kernel:
-    """Record: jobs, from and to. A job: to, source, how often its outer loops run, these loops,
-    then lines and elements (bytes for runs), each with the bytes that both places move on, and kind
-    and element size.
-    """
+    """The kernel of a table of jobs."""
 
     @jit.kernel
-    def move(r: Record) -> None:
-        for number in range(r[1], r[2]):
-            job = longs(r[0] + 8 * JOB_FIELDS * number)
-            kind, item = job[11] // 32, job[11] % 32
-            for run in range(job[2]):
-                to = job[0] + loops.offset(job[3], job[4], 3, 0, run)
-                source = job[1] + loops.offset(job[3], job[4], 3, 1, run)
-                if kind == RUNS:
+    def move(r: Jobs) -> None:
+        for number in range(r.begin, r.end):
+            job = _job_at(r.table, number)
+            for run in range(job.runs):
+                to = job.to + loops.offset(job.around, job.axes, 3, 0, run)
+                source = job.source + loops.offset(job.around, job.axes, 3, 1, run)
+                if job.kind == RUNS:
                     _runs(to, source, job)
-                elif kind == TURNED:
+                elif job.kind == TURNED:
                     _turned(to, source, job)
                 else:
-                    _scattered(to, source, job, item)
+                    _scattered(to, source, job)
 
     return move
 
 
 @jit.merged
-def _runs(to: int, source: int, job: Record) -> None:
-    for _ in range(job[5]):
-        copy(to, source, job[8])
-        to += job[6]
-        source += job[7]
+def _runs(to: int, source: int, job: Job) -> None:
+    for _ in range(job.lines):
+        copy(to, source, job.count)
+        to += job.to_step
+        source += job.source_step
 
 
 @jit.inline
-def _scattered(to: int, source: int, job: Record, item: int) -> None:
-    for _ in range(job[5]):
-        scatter(to, source, item, job[8], job[9], job[10])
-        to += job[6]
-        source += job[7]
+def _scattered(to: int, source: int, job: Job) -> None:
+    for _ in range(job.lines):
+        scatter(to, source, job.item, job.count, job.to_item, job.source_item)
+        to += job.to_step
+        source += job.source_step
 
 
 @jit.merged
-def _turned(to: int, source: int, job: Record) -> None:
+def _turned(to: int, source: int, job: Job) -> None:
     """Blocks of 16 lines and 16 elements; the last ones may overlap those before."""
-    lines, count = job[5], job[8]
+    lines, count = job.lines, job.count
     for line in range(0, lines, LANES):
         first = min(line, lines - LANES)
-        y, x = to + first * job[6], source + first * job[7]
+        y, x = to + first * job.to_step, source + first * job.source_step
         for element in range(0, count, LANES):
             at = min(element, count - LANES)
-            turn(y + at * job[9], job[6], x + at * job[10], job[10])
+            turn(y + at * job.to_item, job.to_step, x + at * job.source_item, job.source_item)

@@ -12,9 +12,8 @@ import numpy as np
 from luciole.ir import Array, Op, TensorType
 from luciole.kernels import jit, loops
 from luciole.kernels.activation import LIMITS
-from luciole.kernels.jit import LANES, Record, elementwise, floats
+from luciole.kernels.jit import LANES, elementwise, floats
 from luciole.kernels.jit.elementwise import Binary, Unary
-from luciole.kernels.maps import bits
 from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, native
 from luciole.schema.enums import ActivationFunctionType
@@ -23,27 +22,33 @@ VECTOR = 4 * LANES
 """Bytes."""
 
 
+class BinaryRecord(loops.Walk):
+    """A walk, and the parameters of the function after."""
+
+    a: float
+    b: float
+
+
 @cache
 def kernel(function: int, left: int, right: int, then: int) -> jit.Kernel:
     """The kernel of a function of ``Binary`` and one of ``Unary`` after it.
 
-    Record: as ``loops.walk`` has it, then a and b. ``left`` and ``right`` are the bytes that an
-    operand moves on from vector to vector: 0 where a single number meets all of a line.
+    ``left`` and ``right`` are the bytes that an operand moves on from vector to vector: 0 where a
+    single number meets all of a line.
     """
 
     @jit.kernel
-    def binary(r: Record) -> None:
+    def binary(r: BinaryRecord) -> None:
         both, after = elementwise.function(function), elementwise.function(then)
-        a, b = elementwise.number(r[12]), elementwise.number(r[13])
-        for group in range(r[8], r[9]):
-            z = r[0] + loops.offset(r[10], r[11], 4, 0, group)
-            x = r[1] + loops.offset(r[10], r[11], 4, 1, group)
-            y = r[2] + loops.offset(r[10], r[11], 4, 2, group)
-            for _ in range(r[4]):
-                _line(both, after, z, x, y, r[3], left, right, a, b)
-                z += r[5]
-                x += r[6]
-                y += r[7]
+        for group in range(r.begin, r.end):
+            z = r.z + loops.offset(r.around, r.axes, 4, 0, group)
+            x = r.x + loops.offset(r.around, r.axes, 4, 1, group)
+            y = r.y + loops.offset(r.around, r.axes, 4, 2, group)
+            for _ in range(r.lines):
+                _line(both, after, z, x, y, r.count, left, right, r.a, r.b)
+                z += r.z_step
+                x += r.x_step
+                y += r.y_step
 
     return binary
 
@@ -88,12 +93,12 @@ def step(
     if activation not in LIMITS and not is_tanh:
         return None
     memory = Memory()
-    record, cut = loops.walk(z, x, y, 4, memory)
-    limits = LIMITS.get(activation, (0.0, 0.0))
+    walk, cut = loops.walk(z, x, y, 4, memory)
+    a, b = LIMITS.get(activation, (0.0, 0.0))
     then = Unary.TANH if is_tanh else Unary.CLAMP
     left, right = (VECTOR if move else 0 for move in cut.inner[2:])
     found = kernel(int(function), left, right, int(then))
-    return loops.step(found, [*record, *map(bits, limits)], 8, z.size, memory)
+    return loops.step(found, BinaryRecord(**walk.fields(), a=a, b=b), z.size, memory)
 
 
 def register(cls: type[Op], function: Binary) -> None:

@@ -11,11 +11,11 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.pool_2d import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
 from luciole.kernels import folds, jit, loops
 from luciole.kernels.activation import LIMITS, activate
-from luciole.kernels.jit import LANES, Record, elementwise, longs
+from luciole.kernels.jit import LANES, elementwise
 from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.jit.record import Record, Shared, reader
 from luciole.kernels.layers.spans import Axis
 from luciole.kernels.layers.windows import patches
-from luciole.kernels.maps import bits
 from luciole.kernels.memory import Memory, reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
@@ -67,27 +67,74 @@ def _step(
     if op.activation not in LIMITS or not y.size:
         return None
     memory = Memory()
-    record = walk(op, x, y, memory)
-    record += map(bits, [start, *LIMITS[op.activation], is_mean])
+    low, high = LIMITS[op.activation]
+    given = walk(op, x, y, memory).fields()
+    record = PoolRecord(**given, start=start, low=low, high=high, is_mean=int(is_mean))
     size = (op.filter_height, op.filter_width)
     small = size if op.filter_height * op.filter_width <= MOST_UNROLLED else (0, 0)
     work = y.size * op.filter_height * op.filter_width
-    return loops.step(_kernel(int(function), *small), record, 2, work, memory)
+    return loops.step(_kernel(int(function), *small), record, work, memory)
 
 
-def walk(op: Pool2D, x: Array, y: Array, memory: Memory) -> list[int]:
-    """How a kernel goes from window to window, see ``_kernel``."""
+class Windows(Shared):
+    """How a kernel goes from window to window, by lines of the result."""
+
+    y: int
+    x: int
+    channels: int
+    image: int
+    """Bytes of an image, of a row and of a pixel."""
+    row: int
+    pixel: int
+    rows: int
+    """How many the result has, and the address of an ``Inside`` for each."""
+    row_taps: int
+    columns: int
+    column_taps: int
+
+
+class PoolRecord(Windows):
+    """What a pool begins with, its limits, and whether it is a mean."""
+
+    start: float
+    low: float
+    high: float
+    is_mean: int
+
+
+class Inside(Record):
+    """The inputs of a window along one axis that lie inside of the image."""
+
+    first: int
+    count: int
+
+
+inside_at = reader(Inside)
+
+
+def walk(op: Pool2D, x: Array, y: Array, memory: Memory) -> Windows:
+    """Plan how a kernel goes from window to window."""
     _, height, width, channels = x.shape
     rows = Axis.of(height, op.filter_height, op.stride_h, 1, op.padding)
     columns = Axis.of(width, op.filter_width, op.stride_w, 1, op.padding)
-    axes = [(axis.outputs, memory.keep(axis.inside, axis.outputs, 2)) for axis in (rows, columns)]
     pixel, lines = x.itemsize * channels, y.shape[0] * y.shape[1]
     steps = (height * width * pixel, width * pixel, pixel)
     images = -(-lines // max(rows.outputs, 1))
     extents = (images, rows.met.stop, columns.met.stop)
-    given = reach(x, pixel, *(turns(n, step) for n, step in zip(extents, steps, strict=True)))
-    to = reach(y, lines * columns.outputs * pixel)
-    return [to, given, 0, lines, channels, *steps, *axes[0], *axes[1]]
+    return Windows(
+        begin=0,
+        end=lines,
+        y=reach(y, lines * columns.outputs * pixel),
+        x=reach(x, pixel, *(turns(n, step) for n, step in zip(extents, steps, strict=True))),
+        channels=channels,
+        image=steps[0],
+        row=steps[1],
+        pixel=pixel,
+        rows=rows.outputs,
+        row_taps=memory.keep(rows.inside, rows.outputs, 2),
+        columns=columns.outputs,
+        column_taps=memory.keep(columns.inside, columns.outputs, 2),
+    )
 
 
 MOST_UNROLLED = 16
@@ -98,29 +145,23 @@ CLAMP, SCALE = int(Unary.CLAMP), int(Unary.SCALE)
 
 @cache
 def _kernel(function: int, height: int, width: int) -> jit.Kernel:
-    """The kernel for windows that mostly are of this size.
-
-    Record: result, operand, lines of the result from and to, channels, bytes of an image, a row and
-    a pixel, for rows and columns of the result their number and the inputs inside (first, count),
-    then what begins, the limits, whether it is a mean.
-    """
+    """The kernel for windows that mostly are of this size."""
 
     @jit.kernel
-    def pool_2d(r: Record) -> None:
+    def pool_2d(r: PoolRecord) -> None:
         chosen = elementwise.function(function)
-        channels, columns, whole = r[4], r[10], r[4] // LANES * LANES
-        for line in range(r[2], r[3]):
-            image, row = line // r[8], longs(r[9] + 16 * (line % r[8]))
+        channels, columns, whole = r.channels, r.columns, r.channels // LANES * LANES
+        for line in range(r.begin, r.end):
+            down = inside_at(r.row_taps, line % r.rows)
             for column in range(columns):
-                across = longs(r[11] + 16 * column)
-                shape = (row[1], across[1], r[6], r[7])
-                is_full = row[1] == height and across[1] == width
-                x = r[1] + image * r[5] + row[0] * r[6] + across[0] * r[7]
-                y = r[0] + 4 * channels * (line * columns + column)
+                across = inside_at(r.column_taps, column)
+                shape = (down.count, across.count)
+                is_full = down.count == height and across.count == width
+                x = r.x + line // r.rows * r.image + down.first * r.row + across.first * r.pixel
+                y = r.y + 4 * channels * (line * columns + column)
                 for first in range(0, whole, LANES):
                     if is_full:
-                        full = (height, width, r[6], r[7])
-                        _window(chosen, r, y + 4 * first, x + 4 * first, LANES, full)
+                        _window(chosen, r, y + 4 * first, x + 4 * first, LANES, (height, width))
                     else:
                         _window(chosen, r, y + 4 * first, x + 4 * first, LANES, shape)
                 if whole < channels:
@@ -130,24 +171,18 @@ def _kernel(function: int, height: int, width: int) -> jit.Kernel:
 
 
 @jit.merged
-def _window(chosen: Any, r: Record, y: int, x: int, lanes: int, shape: Any) -> None:
-    """A function over the taps of a window, for up to 16 channels; ``shape`` are its rows and
-    columns and the bytes from one to the next.
-    """
-    rows, columns, down, across = shape
-    start, low, high = (
-        elementwise.number(r[12]),
-        elementwise.number(r[13]),
-        elementwise.number(r[14]),
-    )
+def _window(chosen: Any, r: PoolRecord, y: int, x: int, lanes: int, shape: tuple[int, int]) -> None:
+    """A function over the taps of a window [rows, columns], for up to 16 channels."""
+    rows, columns = shape
+    start, low, high = r.start, r.low, r.high
     found = elementwise.spread(start)
     for _ in range(rows):
         tap = x
         for _ in range(columns):
             found = elementwise.combined(chosen, folds.load(tap, lanes, start), found)
-            tap += across
-        x += down
-    if r[15]:
+            tap += r.pixel
+        x += r.row
+    if r.is_mean:
         share = np.float32(1) / np.float32(rows * columns)
         found = elementwise.mapped(elementwise.function(SCALE), found, share, share)
     folds.store(elementwise.mapped(elementwise.function(CLAMP), found, low, high), y, lanes)

@@ -22,9 +22,9 @@ from luciole.ir.ops.reduce import (
 from luciole.ir.rules import axes, integers, product
 from luciole.kernels import folds, jit, loops
 from luciole.kernels.elementwise_binary import truncated_quotient
-from luciole.kernels.jit import LANES, Record, elementwise, floats, longs
+from luciole.kernels.jit import LANES, elementwise, floats
 from luciole.kernels.jit.elementwise import Binary, Unary
-from luciole.kernels.maps import bits
+from luciole.kernels.jit.record import Shared
 from luciole.kernels.memory import Memory, reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
@@ -140,7 +140,7 @@ def build_prod(op: ReduceProd, context: Context) -> NativeStep | None:
     cut, _ = Cut.of_operator(op, x, indices, columns=True)
     memory = Memory()
     record = cut.record(x, context.results[0], memory)
-    return loops.step(_products(), record, 2, x.size, memory)
+    return loops.step(_products(), record, x.size, memory)
 
 
 def _step(
@@ -153,6 +153,30 @@ def _step(
     cut, count = Cut.of_operator(op, x, indices)
     share = (1 / count if count else np.nan) if is_mean else 1.0
     return cut.step(function, x, y, start, share)
+
+
+class ReduceRecord(Shared):
+    """Results, and the loops over what becomes one of them, see ``Cut``."""
+
+    y: int
+    x: int
+    results: int
+    """The loops over results, as ``loops.offset`` takes them, and their number."""
+    result_axes: int
+    again: int
+    """The outer loops over what is reduced, their number, and how often they run."""
+    again_axes: int
+    turns: int
+    lines: int
+    distance: int
+    inner: int
+
+
+class FoldRecord(ReduceRecord):
+    """What a reduction begins with, and what its result is multiplied by."""
+
+    start: float
+    share: float
 
 
 @dataclass(frozen=True)
@@ -195,14 +219,23 @@ class Cut:
         lines, distance = again[-1, :2] if len(again) else (1, 0)
         return cls(results, again[:-1], int(lines), int(distance), inner, columns)
 
-    def record(self, x: Array, y: Array, memory: Memory) -> list[int]:
-        """How a kernel goes from result to result, see ``_rows``."""
-        described = [
-            n for t in (self.results, self.again) for n in (memory.keep(t, len(t), 3), len(t))
-        ]
-        runs = loops.count(self.results) if y.size else 0
-        record = [*self._places(x, y), 0, runs, *described, loops.count(self.again)]
-        return [*record, self.lines, self.distance, self.inner]
+    def record(self, x: Array, y: Array, memory: Memory) -> ReduceRecord:
+        """How a kernel goes from result to result."""
+        to, given = self._places(x, y)
+        return ReduceRecord(
+            begin=0,
+            end=loops.count(self.results) if y.size else 0,
+            y=to,
+            x=given,
+            results=memory.keep(self.results, len(self.results), 3),
+            result_axes=len(self.results),
+            again=memory.keep(self.again, len(self.again), 3),
+            again_axes=len(self.again),
+            turns=loops.count(self.again),
+            lines=self.lines,
+            distance=self.distance,
+            inner=self.inner,
+        )
 
     def _places(self, x: Array, y: Array) -> tuple[int, int]:
         """Addresses of result and operand: lines of the one become a line, or one element, of the
@@ -216,9 +249,9 @@ class Cut:
     def step(self, function: Binary, x: Array, y: Array, start: float, share: float) -> NativeStep:
         """The kernel on its record."""
         memory = Memory()
-        record = [*self.record(x, y, memory), bits(start), bits(share)]
+        record = FoldRecord(**self.record(x, y, memory).fields(), start=start, share=share)
         kernel = _columns(int(function)) if self.columns else _rows(int(function))
-        return loops.step(kernel, record, 2, x.size, memory)
+        return loops.step(kernel, record, x.size, memory)
 
 
 SCALE, MUL = int(Unary.SCALE), int(Binary.MUL)
@@ -226,39 +259,37 @@ SCALE, MUL = int(Unary.SCALE), int(Binary.MUL)
 
 @cache
 def _rows(function: int) -> jit.Kernel:
-    """Elements side by side become one. Record: result, operand, results from and to, the loops
-    over results and the outer ones over what is reduced, how often these run, lines, bytes from one
-    to the next, elements in one, what begins and the share.
-    """
+    """Elements side by side become one."""
 
     @jit.kernel
-    def reduced_rows(r: Record) -> None:
-        chosen, start = elementwise.function(function), elementwise.number(r[12])
-        if r[5] == 1 and r[8] == 1 and r[9] == 1:
+    def reduced_rows(r: FoldRecord) -> None:
+        chosen = elementwise.function(function)
+        if r.result_axes == 1 and r.turns == 1 and r.lines == 1:
             _lines(chosen, r)
             return
-        for run in range(r[2], r[3]):
-            found = elementwise.spread(start)
-            x = r[1] + loops.offset(r[4], r[5], 3, 0, run)
-            for again in range(r[8]):
-                line = x + loops.offset(r[6], r[7], 3, 0, again)
-                for _ in range(r[9]):
-                    part = folds.row(chosen, line, r[11], start)
+        for run in range(r.begin, r.end):
+            found = elementwise.spread(r.start)
+            x = r.x + loops.offset(r.results, r.result_axes, 3, 0, run)
+            for again in range(r.turns):
+                line = x + loops.offset(r.again, r.again_axes, 3, 0, again)
+                for _ in range(r.lines):
+                    part = folds.row(chosen, line, r.inner, r.start)
                     found = elementwise.combined(chosen, part, found)
-                    line += r[10]
-            y = floats(r[0] + loops.offset(r[4], r[5], 3, 1, run))
-            y[0] = elementwise.folded(chosen, found) * elementwise.number(r[13])
+                    line += r.distance
+            y = floats(r.y + loops.offset(r.results, r.result_axes, 3, 1, run))
+            y[0] = elementwise.folded(chosen, found) * r.share
 
     return reduced_rows
 
 
 @jit.merged
-def _lines(chosen: Any, r: Record) -> None:
+def _lines(chosen: Any, r: FoldRecord) -> None:
     """Results whose elements all stand in one line, evenly apart: the most usual ones."""
-    start, share, moves = elementwise.number(r[12]), elementwise.number(r[13]), longs(r[4])
-    count, dx, dy = r[11], moves[1], moves[2]  # read once: results might lie in a record
-    x, y = r[1] + r[2] * dx, r[0] + r[2] * dy
-    for _ in range(r[3] - r[2]):
+    start, share, count = r.start, r.share, r.inner  # read once: results might lie in a record
+    dx = loops.offset(r.results, 1, 3, 0, 1)
+    dy = loops.offset(r.results, 1, 3, 1, 1)
+    x, y = r.x + r.begin * dx, r.y + r.begin * dy
+    for _ in range(r.end - r.begin):
         found = folds.row(chosen, x, count, start)
         floats(y)[0] = elementwise.folded(chosen, found) * share
         x += dx
@@ -267,23 +298,22 @@ def _lines(chosen: Any, r: Record) -> None:
 
 @cache
 def _columns(function: int) -> jit.Kernel:
-    """Lines become one line. Record as for rows."""
+    """Lines become one line."""
 
     @jit.kernel
-    def reduced_columns(r: Record) -> None:
-        chosen, start = elementwise.function(function), elementwise.number(r[12])
-        scale, share = elementwise.function(SCALE), elementwise.number(r[13])
-        for run in range(r[2], r[3]):
-            x = r[1] + loops.offset(r[4], r[5], 3, 0, run)
-            y = r[0] + loops.offset(r[4], r[5], 3, 1, run)
-            for first in range(0, r[11], LANES):
-                lanes = min(r[11] - first, LANES)
-                found = elementwise.spread(start)
-                for again in range(r[8]):
-                    lines = x + 4 * first + loops.offset(r[6], r[7], 3, 0, again)
-                    part = folds.column(chosen, lines, r[10], r[9], lanes, start)
+    def reduced_columns(r: FoldRecord) -> None:
+        chosen, scale = elementwise.function(function), elementwise.function(SCALE)
+        for run in range(r.begin, r.end):
+            x = r.x + loops.offset(r.results, r.result_axes, 3, 0, run)
+            y = r.y + loops.offset(r.results, r.result_axes, 3, 1, run)
+            for first in range(0, r.inner, LANES):
+                lanes = min(r.inner - first, LANES)
+                found = elementwise.spread(r.start)
+                for again in range(r.turns):
+                    lines = x + 4 * first + loops.offset(r.again, r.again_axes, 3, 0, again)
+                    part = folds.column(chosen, lines, r.distance, r.lines, lanes, r.start)
                     found = elementwise.combined(chosen, part, found)
-                found = elementwise.mapped(scale, found, share, share)
+                found = elementwise.mapped(scale, found, r.share, r.share)
                 folds.store(found, y + 4 * first, lanes)
 
     return reduced_columns
@@ -291,22 +321,22 @@ def _columns(function: int) -> jit.Kernel:
 
 @cache
 def _products() -> jit.Kernel:
-    """Lines become one line, multiplied in order. Record as for rows, up to the elements in one."""
+    """Lines become one line, multiplied in order."""
 
     @jit.kernel
-    def multiplied(r: Record) -> None:
+    def multiplied(r: ReduceRecord) -> None:
         chosen = elementwise.function(MUL)
-        for run in range(r[2], r[3]):
-            x = r[1] + loops.offset(r[4], r[5], 3, 0, run)
-            y = r[0] + loops.offset(r[4], r[5], 3, 1, run)
-            for first in range(0, r[11], LANES):
-                lanes = min(r[11] - first, LANES)
+        for run in range(r.begin, r.end):
+            x = r.x + loops.offset(r.results, r.result_axes, 3, 0, run)
+            y = r.y + loops.offset(r.results, r.result_axes, 3, 1, run)
+            for first in range(0, r.inner, LANES):
+                lanes = min(r.inner - first, LANES)
                 found = elementwise.spread(1.0)
-                for again in range(r[8]):
-                    line = x + 4 * first + loops.offset(r[6], r[7], 3, 0, again)
-                    for _ in range(r[9]):
+                for again in range(r.turns):
+                    line = x + 4 * first + loops.offset(r.again, r.again_axes, 3, 0, again)
+                    for _ in range(r.lines):
                         found = elementwise.combined(chosen, folds.load(line, lanes, 1.0), found)
-                        line += r[10]
+                        line += r.distance
                 folds.store(found, y + 4 * first, lanes)
 
     return multiplied

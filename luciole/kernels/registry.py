@@ -19,6 +19,7 @@ from luciole.ir.calls import Call
 from luciole.ir.dtypes import NUMPY
 from luciole.kernels import custom, extents
 from luciole.kernels.allocation import placed
+from luciole.kernels.jit.record import Shared
 
 Reference = Callable[..., Any]
 """``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic
@@ -72,17 +73,10 @@ def ranges(count: int, threads: int, least: int = 1) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def shares(record: Array, begin: int, count: int, threads: int, least: int = 1) -> list[Array]:
-    """Copies of a record that share ``count`` pieces of work, see ``ranges``.
-
-    ``record[begin]`` is the first piece that a copy does and ``record[begin + 1]`` the end.
-    """
-    records = []
-    for share in ranges(count, threads, least):
-        copy = placed(record)
-        copy[begin : begin + 2] = share
-        records.append(copy)
-    return records
+def shares(record: Shared, threads: int, least: int = 1) -> list[Array]:
+    """Copy a record for each of several threads that share its pieces of work, see ``ranges``."""
+    parts = ranges(record.end - record.begin, threads, least)
+    return [placed(record.replace(begin=b, end=e).words()) for b, e in parts]
 
 
 @dataclass(frozen=True)

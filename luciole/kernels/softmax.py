@@ -9,8 +9,9 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.kernels import folds, jit, loops, maps
-from luciole.kernels.jit import LANES, Record, elementwise
+from luciole.kernels.jit import LANES, elementwise
 from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.jit.record import Shared
 from luciole.kernels.memory import reach
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
@@ -54,25 +55,35 @@ def build_log_softmax(op: LogSoftmax, context: Context) -> NativeStep:
     return _step(context, 1, _log_softmax())
 
 
+class SoftmaxRecord(Shared):
+    """Rows of a result and an operand, n floats each."""
+
+    y: int
+    x: int
+    n: int
+    beta: float
+
+
 def _step(context: Context, beta: float, kernel: jit.Kernel) -> NativeStep:
     x, y = context.operands[0], context.results[0]
     assert x is not None
     n = x.shape[-1]
     rows = x.size // max(n, 1)
-    places = [reach(t, 4 * n * rows) for t in (y, x)]
-    return loops.step(kernel, [*places, n, 0, rows, maps.bits(beta)], 3, x.size)
+    to, given = (reach(t, 4 * n * rows) for t in (y, x))
+    record = SoftmaxRecord(begin=0, end=rows, y=to, x=given, n=n, beta=beta)
+    return loops.step(kernel, record, x.size)
 
 
 @cache
 def _softmax() -> jit.Kernel:
-    """Record: result, operand, length of a row, rows from and to, beta."""
+    """The kernel of SOFTMAX."""
 
     @jit.kernel
-    def softmax(r: Record) -> None:
-        n, beta = r[2], elementwise.number(r[5])
+    def softmax(r: SoftmaxRecord) -> None:
+        n, beta = r.n, r.beta
         scale = elementwise.function(SCALE)
-        for row in range(r[3], r[4]):
-            y, x = r[0] + 4 * n * row, r[1] + 4 * n * row
+        for row in range(r.begin, r.end):
+            y, x = r.y + 4 * n * row, r.x + 4 * n * row
             if n <= LANES:
                 _short(y, x, n, beta)
             else:
@@ -84,15 +95,15 @@ def _softmax() -> jit.Kernel:
 
 @cache
 def _log_softmax() -> jit.Kernel:
-    """Record as for softmax. The exponentials stand in the result's place for a while."""
+    """The kernel of LOG_SOFTMAX. The exponentials stand in the result's place for a while."""
 
     @jit.kernel
-    def log_softmax(r: Record) -> None:
-        n = r[2]
+    def log_softmax(r: SoftmaxRecord) -> None:
+        n = r.n
         less, logarithm = elementwise.function(LESS_BOTH), elementwise.function(LOG)
         maximum = elementwise.function(MAXIMUM)
-        for row in range(r[3], r[4]):
-            y, x = r[0] + 4 * n * row, r[1] + 4 * n * row
+        for row in range(r.begin, r.end):
+            y, x = r.y + 4 * n * row, r.x + 4 * n * row
             largest = _largest(x, n)
             total = _powers(y, x, n, largest, ONE)
             log = elementwise.mapped(logarithm, elementwise.spread(total), ONE, ONE)

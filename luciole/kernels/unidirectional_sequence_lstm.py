@@ -12,8 +12,6 @@ from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, Memory, Unidirecti
 from luciole.ir.recurrent import GATES
 from luciole.kernels import loops
 from luciole.kernels.integers.integer_lstm_cell import IntegerCell
-from luciole.kernels.jit import LANES
-from luciole.kernels.maps import bits
 from luciole.kernels.memory import Memory as Places
 from luciole.kernels.memory import reach, turns
 from luciole.kernels.recurrent import lstm_steps
@@ -120,16 +118,25 @@ def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep
     x, states, memory = given["input"], [given[n] for n in STATES], Places()
     time, batch = (0, 1) if op.time_major else (1, 0)
     times, batches, inputs, cells = x.shape[time], x.shape[batch], x.shape[2], states[0].shape[1]
-    blocks, block = -(-cells // LANES), (lstm_steps.GATES, LANES)
+    blocks = -(-cells // lstm_steps.LANES)
     given_steps, steps = ([array.strides[axis] for axis in (time, batch)] for array in (x, y))
-    places = [
-        reach(y, 4 * cells, turns(times, steps[0]), turns(batches, steps[1])),
-        reach(x, 4 * inputs, turns(times, given_steps[0]), turns(batches, given_steps[1])),
-        *(reach(state, 4 * cells * batches) for state in states),
-        memory.keep(weights, blocks, inputs + cells, *block),
-        memory.keep(biases, blocks, 1, *block),
-    ]
-    limit = op.cell_clip if op.cell_clip > 0 else np.inf
-    sizes = (times, inputs, cells, *given_steps, *steps, bits(limit))
-    record = [*places, 0, batches, *sizes]
-    return loops.step(lstm_steps.kernel(), record, 6, weights.size * times, memory)
+    output_state, cell_state = (reach(state, 4 * cells * batches) for state in states)
+    record = lstm_steps.LSTMRecord(
+        begin=0,
+        end=batches,
+        y=reach(y, 4 * cells, turns(times, steps[0]), turns(batches, steps[1])),
+        x=reach(x, 4 * inputs, turns(times, given_steps[0]), turns(batches, given_steps[1])),
+        output_state=output_state,
+        cell_state=cell_state,
+        weights=memory.keep(weights, blocks, inputs + cells, lstm_steps.GATES, lstm_steps.LANES),
+        biases=memory.keep(biases, blocks, 1, lstm_steps.GATES, lstm_steps.LANES),
+        times=times,
+        inputs=inputs,
+        cells=cells,
+        x_time=given_steps[0],
+        x_batch=given_steps[1],
+        y_time=steps[0],
+        y_batch=steps[1],
+        limit=op.cell_clip if op.cell_clip > 0 else float("inf"),
+    )
+    return loops.step(lstm_steps.kernel(), record, weights.size * times, memory)

@@ -214,7 +214,7 @@ class IntegerLayer(ByteLayer):
     def limits(self) -> int:
         """What ``jit.fixed_point.Limits`` reads."""
         signed = ZERO - self.turned
-        return self.memory.record(
+        return self.memory.numbers(
             *(n - signed for n in (self.to.zero_point, *self.to.limits)), signed
         )
 

@@ -12,9 +12,9 @@ from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.quantize import Quantize
 from luciole.kernels import jit, loops
-from luciole.kernels.jit import Record
 from luciole.kernels.jit.byte_functions import look_up_64, looks_up_many
 from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.jit.record import Shared
 from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import Context, NativeStep, accepted, computed, native
 
@@ -23,16 +23,24 @@ MANY = 64
 """Bytes that some machines look up at once."""
 
 
+class LookUp(Shared):
+    """Bytes of a result and an operand, and the table of all 256."""
+
+    y: int
+    x: int
+    table: int
+
+
 @jit.kernel
-def look_up(r: Record) -> None:
-    """Record: result, operand, elements from and to, table."""
-    y, x = integers_at(r[0], BYTE), integers_at(r[1], BYTE)
-    table, first = integers_at(r[4], BYTE), r[2]
+def look_up(r: LookUp) -> None:
+    """Look up every byte."""
+    y, x = integers_at(r.y, BYTE), integers_at(r.x, BYTE)
+    table, first = integers_at(r.table, BYTE), r.begin
     if looks_up_many():
-        for _ in range((r[3] - first) // MANY):
-            look_up_64(r[0] + first, r[1] + first, r[4])
+        for _ in range((r.end - first) // MANY):
+            look_up_64(r.y + first, r.x + first, r.table)
             first += MANY
-    for k in range(first, r[3]):
+    for k in range(first, r.end):
         y[k] = table[x[k]]
 
 
@@ -45,8 +53,9 @@ def step(op: Op, x: Array, y: Array) -> NativeStep | None:
     if found is None or found[0].itemsize != 1:
         return None
     memory = Memory()
-    record = [*(reach(t, x.size) for t in (y, x)), 0, x.size, memory.keep(found[0], 256)]
-    return loops.step(look_up, record, 2, x.size, memory)
+    to, given = (reach(t, x.size) for t in (y, x))
+    record = LookUp(begin=0, end=x.size, y=to, x=given, table=memory.keep(found[0], 256))
+    return loops.step(look_up, record, x.size, memory)
 
 
 def register(cls: type[Op], *types: TensorType) -> None:

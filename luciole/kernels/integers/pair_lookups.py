@@ -14,7 +14,6 @@ from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
 from luciole.kernels import jit, loops
-from luciole.kernels.jit import Record
 from luciole.kernels.jit.conversions import Kind, integers_at
 from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, accepted, computed, native
@@ -25,24 +24,30 @@ LEAST_ELEMENTS = 1 << 12
 """Results from which a table is worth the milliseconds that it takes to fill."""
 
 
+class LookUpPairs(loops.Walk):
+    """A walk over bytes, and the table of all pairs."""
+
+    table: int
+
+
 @cache
 def kernel(left: int, right: int) -> jit.Kernel:
-    """Record: as ``loops.walk`` has it, then the table."""
+    """The kernel of operands that move on by ``left`` and ``right`` bytes from result to result."""
 
     @jit.kernel
-    def look_up_pairs(r: Record) -> None:
-        table = integers_at(r[12], BYTE)
-        for group in range(r[8], r[9]):
-            z = r[0] + loops.offset(r[10], r[11], 4, 0, group)
-            x = r[1] + loops.offset(r[10], r[11], 4, 1, group)
-            y = r[2] + loops.offset(r[10], r[11], 4, 2, group)
-            for _ in range(r[4]):
+    def look_up_pairs(r: LookUpPairs) -> None:
+        table = integers_at(r.table, BYTE)
+        for group in range(r.begin, r.end):
+            z = r.z + loops.offset(r.around, r.axes, 4, 0, group)
+            x = r.x + loops.offset(r.around, r.axes, 4, 1, group)
+            y = r.y + loops.offset(r.around, r.axes, 4, 2, group)
+            for _ in range(r.lines):
                 to, a, b = integers_at(z, BYTE), integers_at(x, BYTE), integers_at(y, BYTE)
-                for k in range(r[3]):
+                for k in range(r.count):
                     to[k] = table[256 * np.int64(a[k * left]) + np.int64(b[k * right])]
-                z += r[5]
-                x += r[6]
-                y += r[7]
+                z += r.z_step
+                x += r.x_step
+                y += r.y_step
 
     return look_up_pairs
 
@@ -66,9 +71,9 @@ def register(cls: type[Op], *types: TensorType) -> None:
         if table is None:
             return None
         memory = Memory()
-        record, cut = loops.walk(z, x, y, 1, memory)
-        found = kernel(*cut.inner[2:])
-        return loops.step(found, [*record, memory.keep(table, 1 << 16)], 8, z.size, memory)
+        walk, cut = loops.walk(z, x, y, 1, memory)
+        record = LookUpPairs(**walk.fields(), table=memory.keep(table, 1 << 16))
+        return loops.step(kernel(*cut.inner[2:]), record, z.size, memory)
 
 
 _BOTH: tuple[type[Op], ...] = (PRelu, *comparisons.COMPARISONS)

@@ -19,7 +19,7 @@ from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
 from luciole.kernels.integers.fixed_point import quantize_multiplier
 from luciole.kernels.integers.quantized_binary import LEFT, SMALL, Factor, Grid, Sum, operands
-from luciole.kernels.jit import LANES, Pointer, Record
+from luciole.kernels.jit import LANES, Pointer
 from luciole.kernels.jit.byte_functions import looks_up_many, sum_64, summed
 from luciole.kernels.jit.bytes import (
     in_lanes,
@@ -56,13 +56,37 @@ HALF = (1 << 30, 0, 0, 0)
 """The factor 1/2 as ``rounding`` has it."""
 
 
+class PairRecord(loops.Walk):
+    """The limits of results; for sums the addresses of constants, those of
+    ``jit.byte_functions.summed`` and where there are some those of ``sum_64``; for products zero
+    points of x, y and the result and the factor. What a function does not need is 0.
+    """
+
+    low: int
+    high: int
+    constants: int
+    wide: int
+    x_zero: int
+    y_zero: int
+    zero: int
+    multiplier: int
+    half: int
+    negative: int
+    bits: int
+    up: int
+
+
+NOTHING = dict.fromkeys(set(PairRecord.layout.names or ()) - set(loops.Walk.layout.names or ()), 0)
+"""What extremes need."""
+
+
 @dataclass(frozen=True)
 class Parameters:
-    """What a kernel knows of an operator, the memory behind it, and whether its operands change
+    """What a record has besides the walk, the memory behind it, and whether operands change
     places.
     """
 
-    numbers: Sequence[int] = ()
+    fields: dict[str, int] = field(default_factory=dict)
     memory: Memory = field(default_factory=Memory)
     swapped: bool = False
 
@@ -87,37 +111,36 @@ def scaled(x: int, multiplier: int, half: int, negative: int, bits: int) -> np.i
 def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
     """The kernel of a function of bytes of a kind.
 
-    Record: as ``loops.walk`` has it, then the numbers of ``Parameters``. ``left`` and ``right`` are
-    0 where a single number meets all of a line, else 1.
+    ``left`` and ``right`` are 0 where a single number meets all of a line, else 1.
     """
 
     @jit.kernel
-    def quantized_pairs(r: Record) -> None:
-        for group in range(r[8], r[9]):
-            z = r[0] + loops.offset(r[10], r[11], 4, 0, group)
-            x = r[1] + loops.offset(r[10], r[11], 4, 1, group)
-            y = r[2] + loops.offset(r[10], r[11], 4, 2, group)
-            for _ in range(r[4]):
+    def quantized_pairs(r: PairRecord) -> None:
+        for group in range(r.begin, r.end):
+            z = r.z + loops.offset(r.around, r.axes, 4, 0, group)
+            x = r.x + loops.offset(r.around, r.axes, 4, 1, group)
+            y = r.y + loops.offset(r.around, r.axes, 4, 2, group)
+            for _ in range(r.lines):
                 if function == SUM:
                     _sums(r, z, x, y, kind, left, right)
                 elif function == PRODUCT:
                     _products(r, z, x, y, kind, left, right)
                 else:
                     _extremes(r, z, x, y, kind, left, right, function)
-                z += r[5]
-                x += r[6]
-                y += r[7]
+                z += r.z_step
+                x += r.x_step
+                y += r.y_step
 
     return quantized_pairs
 
 
 @jit.merged
-def _sums(r: Record, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
+def _sums(r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
     """A line of sums: 64 at a time where there are constants for it, then 16."""
-    count = r[3]
-    if left and right and looks_up_many() and r[15]:
+    count = r.count
+    if left and right and looks_up_many() and r.wide:
         for _ in range(count // WIDE):
-            sum_64(z, x, y, r[15])
+            sum_64(z, x, y, r.wide)
             x += WIDE
             y += WIDE
             z += WIDE
@@ -128,10 +151,10 @@ def _sums(r: Record, z: int, x: int, y: int, kind: int, left: int, right: int) -
 
 @jit.merged
 def _sums_by_16(
-    r: Record, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
+    r: PairRecord, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
 ) -> None:
     p, q = in_lanes(np.int64(integers_at(x, kind)[0])), in_lanes(np.int64(integers_at(y, kind)[0]))
-    low, high, constants = r[12], r[13], r[14]
+    low, high, constants = r.low, r.high, r.constants
     for first in range(0, count - LANES + 1, LANES):
         if left:
             p = load_all_bytes(x + first, kind)
@@ -149,13 +172,13 @@ def _sums_by_16(
 
 
 @jit.merged
-def _products(r: Record, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
+def _products(r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
     to, a, b = integers_at(z, kind), integers_at(x, kind), integers_at(y, kind)
-    a_zero, b_zero, zero = np.int32(r[12]), np.int32(r[13]), np.int32(r[14])
-    low, high = np.int32(r[15]), np.int32(r[16])
-    multiplier, half, negative, bits = np.int32(r[17]), np.int32(r[18]), np.int32(r[19]), r[20]
-    up = np.int32(r[21])
-    for k in range(r[3]):
+    a_zero, b_zero, zero = np.int32(r.x_zero), np.int32(r.y_zero), np.int32(r.zero)
+    low, high = np.int32(r.low), np.int32(r.high)
+    multiplier, up, bits = np.int32(r.multiplier), np.int32(r.up), r.bits
+    half, negative = np.int32(r.half), np.int32(r.negative)
+    for k in range(r.count):
         p = np.int32(a[k * left]) - a_zero
         q = np.int32(b[k * right]) - b_zero
         product = np.int32(np.int32(p * q) << up)
@@ -165,11 +188,11 @@ def _products(r: Record, z: int, x: int, y: int, kind: int, left: int, right: in
 
 @jit.merged
 def _extremes(
-    r: Record, z: int, x: int, y: int, kind: int, left: int, right: int, function: int
+    r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int, function: int
 ) -> None:
     to: Pointer = integers_at(z, kind)
     a, b = integers_at(x, kind), integers_at(y, kind)
-    for k in range(r[3]):
+    for k in range(r.count):
         p, q = a[k * left], b[k * right]
         if function == LARGER:
             to[k] = max(p, q)
@@ -183,10 +206,10 @@ def step(function: Function, context: Context, kind: int, parameters: Parameters
     assert x is not None
     assert y is not None
     z = context.results[0]
-    record, cut = loops.walk(z, x, y, 1, parameters.memory)
+    walk, cut = loops.walk(z, x, y, 1, parameters.memory)
     found = kernel(int(function), kind, *cut.inner[2:])
-    record += parameters.numbers
-    return loops.step(found, record, 8, z.size, parameters.memory)
+    record = PairRecord(**walk.fields(), **NOTHING | parameters.fields)
+    return loops.step(found, record, z.size, parameters.memory)
 
 
 def rounding(factor: Factor) -> tuple[int, int, int, int]:
@@ -218,8 +241,10 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     constants += [signs[1], (1 << 31) - points[coarse] * step]
     constants += [2 * multiplier, (1 << 31) - (multiplier << 32), *rest, grid.zero_point]
     memory, wide = Memory(), _wide_constants(found, coarse, signs)
-    places = memory.record(*constants), 0 if wide is None else memory.keep(wide, WIDE_CONSTANTS)
-    return Parameters([*grid.limits, *places], memory, not is_first)
+    low, high = grid.limits
+    found_wide = 0 if wide is None else memory.keep(wide, WIDE_CONSTANTS)
+    places = {"constants": memory.numbers(*constants), "wide": found_wide}
+    return Parameters({"low": low, "high": high, **places}, memory, not is_first)
 
 
 def _wide_constants(found: Sum, coarse: int, signs: tuple[int, int]) -> Array | None:
@@ -252,8 +277,12 @@ def product_parameters(op: ops.Mul) -> Parameters | None:
     grid = Grid.of(op)
     factor = quantize_multiplier(x_scale * y_scale / grid.scale)
     points = (x_zero, y_zero, grid.zero_point)
-    numbers = [*points, *grid.limits, *rounding(factor), max(int(factor[1]), 0)]
-    return Parameters(numbers) if _in_range(points) else None
+    multiplier, half, negative, bits = rounding(factor)
+    low, high = grid.limits
+    fields = {"x_zero": x_zero, "y_zero": y_zero, "zero": grid.zero_point, "low": low}
+    fields |= {"high": high, "multiplier": multiplier, "half": half, "negative": negative}
+    fields |= {"bits": bits, "up": max(int(factor[1]), 0)}
+    return Parameters(fields) if _in_range(points) else None
 
 
 def _in_range(points: Sequence[int]) -> bool:

@@ -13,7 +13,7 @@ from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
 from luciole.kernels.integers.fixed_point import activation_range, is_affine, per_tensor
-from luciole.kernels.jit import LANES, Record, longs
+from luciole.kernels.jit import LANES
 from luciole.kernels.jit.byte_functions import quotients
 from luciole.kernels.jit.bytes import (
     in_lanes,
@@ -28,7 +28,7 @@ from luciole.kernels.jit.bytes import (
     store_bytes,
 )
 from luciole.kernels.memory import Memory
-from luciole.kernels.pool_2d import walk, windows
+from luciole.kernels.pool_2d import Windows, inside_at, walk, windows
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
@@ -88,52 +88,60 @@ def _step(op: Pool2D, context: Context, is_mean: int) -> NativeStep | None:
     if not y.size or taps > MOST_TAPS or edges is None:
         return None
     memory = Memory()
-    record = [*walk(op, x, y, memory), *edges]
+    low, high = edges
+    record = PoolRecord(**walk(op, x, y, memory).fields(), low=low, high=high)
     found = _kernel(int(KINDS[op.value.dtype]), is_mean)
-    return loops.step(found, record, 2, y.size * taps, memory)
+    return loops.step(found, record, y.size * taps, memory)
+
+
+class PoolRecord(Windows):
+    """Windows of bytes, and the limits of their results."""
+
+    low: int
+    high: int
 
 
 @cache
 def _kernel(kind: int, is_mean: int) -> jit.Kernel:
-    """Record: as for ``pool_2d``, in bytes; the limits behind it."""
+    """The kernel of means or of largest bytes of a kind."""
 
     @jit.kernel
-    def quantized_pool_2d(r: Record) -> None:
-        channels, columns = r[4], r[10]
-        for line in range(r[2], r[3]):
-            image, row = line // r[8], longs(r[9] + 16 * (line % r[8]))
+    def quantized_pool_2d(r: PoolRecord) -> None:
+        channels, columns = r.channels, r.columns
+        for line in range(r.begin, r.end):
+            down = inside_at(r.row_taps, line % r.rows)
             for column in range(columns):
-                across = longs(r[11] + 16 * column)
-                x = r[1] + image * r[5] + row[0] * r[6] + across[0] * r[7]
-                y = r[0] + channels * (line * columns + column)
-                done = 0
+                across = inside_at(r.column_taps, column)
+                x = r.x + line // r.rows * r.image + down.first * r.row + across.first * r.pixel
+                y = r.y + channels * (line * columns + column)
+                rows, taps, done = down.count, across.count, 0
                 if not is_mean:
                     done = channels // WIDE * WIDE
                     for first in range(0, done, WIDE):
-                        _largest(r, y + first, x + first, row[1], across[1], kind)
+                        _largest(r, y + first, x + first, rows, taps, kind)
                 for first in range(done, channels, LANES):
                     lanes = min(channels - first, LANES)
-                    _window(r, y + first, x + first, lanes, row[1], across[1], kind, is_mean)
+                    _window(r, y + first, x + first, lanes, rows, taps, kind, is_mean)
 
     return quantized_pool_2d
 
 
 @jit.merged
-def _largest(r: Record, y: int, x: int, rows: int, columns: int, kind: int) -> None:
+def _largest(r: PoolRecord, y: int, x: int, rows: int, columns: int, kind: int) -> None:
     """The largest of rows and columns of taps, for 64 channels; there is one."""
     found = load_64(x)
     for _ in range(rows):
         tap = x
         for _ in range(columns):
             found = larger_of_64(found, load_64(tap), kind)
-            tap += r[7]
-        x += r[6]
-    store_64(found, r[12], r[13], y, kind)
+            tap += r.pixel
+        x += r.row
+    store_64(found, r.low, r.high, y, kind)
 
 
 @jit.merged
 def _window(
-    r: Record, y: int, x: int, lanes: int, rows: int, columns: int, kind: int, is_mean: int
+    r: PoolRecord, y: int, x: int, lanes: int, rows: int, columns: int, kind: int, is_mean: int
 ) -> None:
     """One result of up to 16 channels, of rows and columns of taps."""
     found = in_lanes(0 if is_mean else -128)
@@ -143,11 +151,11 @@ def _window(
             whole = lanes == LANES
             given = load_all_bytes(tap, kind) if whole else load_bytes(tap, lanes, 0, kind)
             found = plus(found, given) if is_mean else larger(found, given)
-            tap += r[7]
-        x += r[6]
+            tap += r.pixel
+        x += r.row
     if is_mean:
         found = quotients(found, rows * columns)
     if lanes == LANES:
-        store_all_bytes(found, r[12], r[13], y)
+        store_all_bytes(found, r.low, r.high, y)
     else:
-        store_bytes(found, r[12], r[13], y, lanes)
+        store_bytes(found, r.low, r.high, y, lanes)

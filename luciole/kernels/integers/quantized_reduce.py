@@ -22,7 +22,7 @@ from luciole.kernels.integers.fixed_point import (
 )
 from luciole.kernels.integers.fixed_point_functions import saturated
 from luciole.kernels.integers.quantized_pairs import rounding
-from luciole.kernels.jit import LANES, Record
+from luciole.kernels.jit import LANES
 from luciole.kernels.jit.byte_functions import rescaled_lanes
 from luciole.kernels.jit.bytes import (
     in_lanes,
@@ -33,7 +33,7 @@ from luciole.kernels.jit.bytes import (
 )
 from luciole.kernels.jit.conversions import integers_at
 from luciole.kernels.memory import Memory
-from luciole.kernels.reduce import Cut, where
+from luciole.kernels.reduce import Cut, ReduceRecord, where
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -148,62 +148,93 @@ def _step(op: Mean | Sum, context: Context, divided: bool) -> NativeStep | None:
     if x is None or indices is None or not op.reduction_indices.is_constant or not x.size:
         return None
     cut, count = Cut.of_operator(op, x, indices)
-    numbers = accepted(_numbers, op, x, count, divided)
-    if numbers is None:
+    grid = accepted(_grid, op, x, count, divided)
+    if grid is None:
         return None
     found = _kernel(int(KINDS[op.input.dtype]), int(cut.columns))
     memory = Memory()
-    record = [*cut.record(x, context.results[0], memory), *numbers]
-    return loops.step(found, record, 2, x.size, memory)
+    record = SumRecord(**cut.record(x, context.results[0], memory).fields(), **grid)
+    return loops.step(found, record, x.size, memory)
 
 
-def _numbers(op: Mean | Sum, x: Array, count: int, divided: bool) -> list[int] | None:
-    """What the kernel needs to know: what sums begin with, the factor, the result's zero point and
-    limits. None where int32 would wrap around.
+class SumRecord(ReduceRecord):
+    """What sums begin with, the factor that brings them to the result's grid, its zero point and
+    limits.
     """
+
+    start: int
+    multiplier: int
+    half: int
+    negative: int
+    bits: int
+    zero_point: int
+    low: int
+    high: int
+
+
+def _grid(op: Mean | Sum, x: Array, count: int, divided: bool) -> dict[str, int] | None:
+    """The fields that ``SumRecord`` adds; None where int32 would wrap around."""
     scale, zero_point = per_tensor(op.input, "the input")
     to, to_zero = per_tensor(op.output, "the result")
     factor, limits = factor_of(scale, to, count if divided else 1), np.iinfo(x.dtype)
-    up, edges = max(int(factor[1]), 0), (int(limits.min), int(limits.max))
-    multiplier, *rest = rounding(factor)
+    up = max(int(factor[1]), 0)
+    multiplier, half, negative, bits = rounding(factor)
     if not limits.min <= zero_point <= limits.max or count << up > MOST_ADDED:
         return None
-    return [-zero_point * count, multiplier << up, *rest, to_zero, *edges]
+    return {
+        "start": -zero_point * count,
+        "multiplier": multiplier << up,
+        "half": half,
+        "negative": negative,
+        "bits": bits,
+        "zero_point": to_zero,
+        "low": int(limits.min),
+        "high": int(limits.max),
+    }
 
 
 @cache
 def _kernel(kind: int, columns: int) -> jit.Kernel:
-    """Lines become one line (``columns``), or elements side by side become one. Record: as for
-    ``reduce``, in bytes; what ``_numbers`` says behind the elements of a line.
-    """
+    """Lines become one line (``columns``), or elements side by side become one."""
 
     @jit.kernel
-    def quantized_sums(r: Record) -> None:
-        for run in range(r[2], r[3]):
-            x = r[1] + loops.offset(r[4], r[5], 3, 0, run)
-            y = r[0] + loops.offset(r[4], r[5], 3, 1, run)
+    def quantized_sums(r: SumRecord) -> None:
+        for run in range(r.begin, r.end):
+            x = r.x + loops.offset(r.results, r.result_axes, 3, 0, run)
+            y = r.y + loops.offset(r.results, r.result_axes, 3, 1, run)
             if columns:
-                for first in range(0, r[11], LANES):
-                    lanes = min(r[11] - first, LANES)
-                    found = in_lanes(r[12])
-                    for again in range(r[8]):
-                        line = x + first + loops.offset(r[6], r[7], 3, 0, again)
-                        for _ in range(r[9]):
-                            found = plus(found, load_bytes(line, lanes, 0, kind))
-                            line += r[10]
-                    _finish(r, found, y + first, lanes)
+                for first in range(0, r.inner, LANES):
+                    _column(r, x + first, y + first, min(r.inner - first, LANES), kind)
             else:
-                total = r[12]
-                for again in range(r[8]):
-                    line = x + loops.offset(r[6], r[7], 3, 0, again)
-                    for _ in range(r[9]):
-                        total += _row(line, r[11], kind)
-                        line += r[10]
-                upper = (total * r[13] + (1 << 30)) >> 31
-                steps = ((upper + r[14] + ((upper >> 63) & r[15])) >> r[16]) + r[17]
-                integers_at(y, kind)[0] = min(max(steps, r[18]), r[19])
+                _line(r, x, y, kind)
 
     return quantized_sums
+
+
+@jit.merged
+def _column(r: SumRecord, x: int, y: int, lanes: int, kind: int) -> None:
+    """Up to 16 results, each of what stands below one another."""
+    found = in_lanes(r.start)
+    for again in range(r.turns):
+        line = x + loops.offset(r.again, r.again_axes, 3, 0, again)
+        for _ in range(r.lines):
+            found = plus(found, load_bytes(line, lanes, 0, kind))
+            line += r.distance
+    _finish(r, found, y, lanes)
+
+
+@jit.merged
+def _line(r: SumRecord, x: int, y: int, kind: int) -> None:
+    """One result, of what stands side by side."""
+    total = r.start
+    for again in range(r.turns):
+        line = x + loops.offset(r.again, r.again_axes, 3, 0, again)
+        for _ in range(r.lines):
+            total += _row(line, r.inner, kind)
+            line += r.distance
+    upper = (total * r.multiplier + (1 << 30)) >> 31
+    steps = ((upper + r.half + ((upper >> 63) & r.negative)) >> r.bits) + r.zero_point
+    integers_at(y, kind)[0] = min(max(steps, r.low), r.high)
 
 
 @jit.merged
@@ -217,7 +248,7 @@ def _row(x: int, count: int, kind: int) -> int:
 
 
 @jit.merged
-def _finish(r: Record, sums: Any, y: int, lanes: int) -> None:
+def _finish(r: SumRecord, sums: Any, y: int, lanes: int) -> None:
     """Sums on the result's grid."""
-    steps = plus(rescaled_lanes(sums, r[13], r[14], r[15], r[16]), in_lanes(r[17]))
-    store_bytes(steps, r[18], r[19], y, lanes)
+    scaled = rescaled_lanes(sums, r.multiplier, r.half, r.negative, r.bits)
+    store_bytes(plus(scaled, in_lanes(r.zero_point)), r.low, r.high, y, lanes)

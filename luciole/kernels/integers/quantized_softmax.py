@@ -21,8 +21,8 @@ from luciole.kernels.integers.fixed_point import (
 )
 from luciole.kernels.integers.fixed_point_functions import exp, leading_zeros, log, reciprocal
 from luciole.kernels.integers.tables import interpolated, pieces
-from luciole.kernels.jit import Record
 from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.jit.record import Shared
 from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
@@ -84,6 +84,18 @@ def powers_of_differences(op: Softmax) -> tuple[Array, Array]:
     return powers.astype(np.int32), rounding_divide(powers, SUM_BITS)
 
 
+class SoftmaxRecord(Shared):
+    """Rows of a result and an operand, n bytes each, and tables of differences: exponentials, and
+    what they add to a sum.
+    """
+
+    y: int
+    x: int
+    n: int
+    powers: int
+    parts: int
+
+
 @native(Softmax, *SMALL)
 def build(op: Softmax, context: Context) -> NativeStep | None:
     """Row by row: the largest, the sum of what a table says of the differences, the quotients."""
@@ -94,26 +106,25 @@ def build(op: Softmax, context: Context) -> NativeStep | None:
         return None
     n, memory = x.shape[-1], Memory()
     rows = x.size // max(n, 1)
-    places = [reach(t, n * rows) for t in (y, x)]
-    record = [*places, n, 0, rows, *(memory.keep(table, 256) for table in tables)]
+    to, given = (reach(t, n * rows) for t in (y, x))
+    powers, parts = (memory.keep(table, 256) for table in tables)
+    record = SoftmaxRecord(begin=0, end=rows, y=to, x=given, n=n, powers=powers, parts=parts)
     kernel = _kernel(int(KINDS[op.logits.dtype]))
-    return loops.step(kernel, record, 3, x.size, memory)
+    return loops.step(kernel, record, x.size, memory)
 
 
 @cache
 def _kernel(kind: int) -> jit.Kernel:
-    """Record: result, operand, length of a row, rows from and to, tables of exponentials and of
-    what they add.
-    """
+    """The kernel of SOFTMAX for bytes of a kind."""
     lowest, highest = (-128, 127) if kind == Kind.INT8 else (0, 255)
     words = int(Kind.INT32)
 
     @jit.kernel
-    def quantized_softmax(r: Record) -> None:
-        powers, parts = integers_at(r[5], words), integers_at(r[6], words)
-        n = r[2]
-        for row in range(r[3], r[4]):
-            y, x = integers_at(r[0] + n * row, kind), integers_at(r[1] + n * row, kind)
+    def quantized_softmax(r: SoftmaxRecord) -> None:
+        powers, parts = integers_at(r.powers, words), integers_at(r.parts, words)
+        n = r.n
+        for row in range(r.begin, r.end):
+            y, x = integers_at(r.y + n * row, kind), integers_at(r.x + n * row, kind)
             largest = np.int64(lowest)
             for k in range(n):
                 largest = max(largest, np.int64(x[k]))

@@ -69,9 +69,20 @@ class Record:
         """The number of a field."""
         return (cls.layout.names or ()).index(name)
 
+    def fields(self) -> dict[str, Any]:
+        """The contents by name, for a record of a class that adds to them."""
+        return {name: getattr(self, name) for name in self.layout.names or ()}
+
     def replace(self, **fields: float) -> Self:
         """Copy the record with other contents of some fields."""
-        return type(self)(**{n: getattr(self, n) for n in self.layout.names or ()} | fields)
+        return type(self)(**self.fields() | fields)
+
+
+class Shared(Record):
+    """Work that threads may share: pieces from ``begin`` to before ``end``."""
+
+    begin: int
+    end: int
 
 
 def table(records: Sequence[Record], kind: type[Record] | None = None) -> NDArray[np.int64]:

@@ -9,8 +9,9 @@ from typing import Any
 from llvmlite import ir
 
 from luciole.kernels.jit.fixed_point import Limits, in_order, packed
+from luciole.kernels.jit.record import WORD, Record
 from luciole.kernels.jit.results import between
-from luciole.kernels.jit.scalars import intrinsic, types
+from luciole.kernels.jit.scalars import I64, intrinsic, types
 from luciole.kernels.jit.vectors import (
     F32,
     FLOATS,
@@ -32,17 +33,31 @@ its error is 2^-24 of a number, and so are those of the product and of the quoti
 """
 
 
+class Grid64(Record):
+    """The scale of a grid, its reciprocal, and how far a product with it may lie from an integer to
+    be trusted; then what ``Limits`` reads.
+    """
+
+    scale: float
+    inverse: float
+    trusted: float
+    zero_point: int
+    low: int
+    high: int
+    turned: int
+
+
 @intrinsic
 def quantize_64(typing_context: Any, to: Any, x: Any, constants: Any) -> Any:
     """Write 64 floats as bytes: x / scale to the nearest integer, halves away from zero, the lowest
-    for NaN. At an address stand int64: the bits of the scale, of its reciprocal, and of how far a
-    product with it may lie from an integer to be trusted; then ``Limits``.
+    for NaN. ``constants`` is the address of a ``Grid64``.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         to, x, constants = args
         scale, inverse, trusted = (
-            splat(builder, load(builder, F32, constants, 8 * k)) for k in range(3)
+            splat(builder, load(builder, F32, constants, WORD * Grid64.place(name)))
+            for name in ("scale", "inverse", "trusted")
         )
         given = [load(builder, FLOATS, x, 4 * LANES * k) for k in range(4)]
         guesses = [_guess(builder, vector, inverse, trusted) for vector in given]
@@ -61,7 +76,9 @@ def quantize_64(typing_context: Any, to: Any, x: Any, constants: Any) -> Any:
             steps.append(builder.phi(INTS))
             steps[-1].add_incoming(guess, begin)
             steps[-1].add_incoming(number, divided)
-        limits = Limits(builder, builder.add(constants, ir.Constant(constants.type, 24)))
+        limits = Limits(
+            builder, builder.add(constants, ir.Constant(I64, WORD * Grid64.place("zero_point")))
+        )
         found = in_order(builder, packed(builder, gather(builder, steps), 4, limits)[0])
         store(builder, found, to, align=1)
         return context.get_dummy_value()

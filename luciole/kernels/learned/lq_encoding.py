@@ -70,7 +70,7 @@ class Encoding:
         """
         levels = 1 << self.bits
         tables = memory.keep(self.thresholds, levels - 1), memory.keep(self.codes, levels)
-        return memory.record(0, *rows, to, *tables, self.bits, 4 * planes)
+        return memory.numbers(0, *rows, to, *tables, self.bits, 4 * planes)
 
 
 @cache

@@ -70,7 +70,7 @@ def step(layer: Layer, x: Array, y: Array) -> NativeStep:
     by_level = lq_levels.step(layer, x, y) if lq_levels.suits(layer) else None
     if by_level is not None:
         memory.arrays += by_level.owns
-        record[[BY_LEVEL, BY_LEVEL_RECORD]] = by_level.address, memory.record(*by_level.record)
+        record[[BY_LEVEL, BY_LEVEL_RECORD]] = by_level.address, memory.numbers(*by_level.record)
         record[MOST_OFF] = int(lq_levels.most_off(layer.encoding.bits, count) * layer.inputs)
     compiled = kernel(rows, *tiling.shape, *layer.ending)
 

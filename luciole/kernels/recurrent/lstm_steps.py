@@ -13,9 +13,10 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.kernels import folds, jit
-from luciole.kernels.jit import LANES, Record, elementwise, floats
+from luciole.kernels.jit import LANES, elementwise, floats
 from luciole.kernels.jit.elementwise import Binary, Unary
 from luciole.kernels.jit.moves import copy
+from luciole.kernels.jit.record import Shared
 
 ADD, MUL = int(Binary.ADD), int(Binary.MUL)
 LOGISTIC, TANH, CLAMP = int(Unary.LOGISTIC), int(Unary.TANH), int(Unary.CLAMP)
@@ -33,36 +34,55 @@ def packed(matrices: list[Array]) -> Array:
     return np.ascontiguousarray(padded.reshape(gates, blocks, LANES, n).transpose(1, 3, 0, 2))
 
 
+class LSTMRecord(Shared):
+    """Batches of a result and an operand, both states, and the weights of inputs and outputs."""
+
+    y: int
+    x: int
+    output_state: int
+    cell_state: int
+    weights: int
+    biases: int
+    times: int
+    inputs: int
+    cells: int
+    x_time: int
+    """Bytes from step to step of time, and from batch to batch."""
+    x_batch: int
+    y_time: int
+    y_batch: int
+    limit: float
+    """What a cell's state is clipped to."""
+
+
 @cache
 def kernel() -> jit.Kernel:
-    """Record: result, operand, output state, cell state, weights of inputs and outputs, biases,
-    batches from and to, steps of time, inputs, cells, bytes from step to step and from batch to
-    batch in the operand and in the result, the limit of a cell.
-    """
+    """The kernel of all steps of time."""
 
     @jit.kernel
-    def lstm_steps(r: Record) -> None:
-        for batch in range(r[6], r[7]):
-            hidden, cells = r[2] + 4 * r[10] * batch, r[3] + 4 * r[10] * batch
-            x, y = r[1] + r[12] * batch, r[0] + r[14] * batch
-            for _ in range(r[8]):
-                for first in range(0, r[10], LANES):
-                    lanes = min(r[10] - first, LANES)
+    def lstm_steps(r: LSTMRecord) -> None:
+        for batch in range(r.begin, r.end):
+            hidden = r.output_state + 4 * r.cells * batch
+            cells = r.cell_state + 4 * r.cells * batch
+            x, y = r.x + r.x_batch * batch, r.y + r.y_batch * batch
+            for _ in range(r.times):
+                for first in range(0, r.cells, LANES):
+                    lanes = min(r.cells - first, LANES)
                     _cells(r, x, hidden, cells + 4 * first, y + 4 * first, first // LANES, lanes)
-                copy(hidden, y, 4 * r[10])
-                x += r[11]
-                y += r[13]
+                copy(hidden, y, 4 * r.cells)
+                x += r.x_time
+                y += r.y_time
 
     return lstm_steps
 
 
 @jit.merged
-def _cells(r: Record, x: int, hidden: int, cell: int, y: int, block: int, lanes: int) -> None:
+def _cells(r: LSTMRecord, x: int, hidden: int, cell: int, y: int, block: int, lanes: int) -> None:
     """One step of up to 16 cells: their state, and their outputs to y."""
     add, mul = elementwise.function(ADD), elementwise.function(MUL)
     logistic, tanh = elementwise.function(LOGISTIC), elementwise.function(TANH)
-    clamp, limit = elementwise.function(CLAMP), elementwise.number(r[15])
-    gates = _products(r[4], r[5], x, r[9], hidden, r[10], block)
+    clamp, limit = elementwise.function(CLAMP), r.limit
+    gates = _products(r.weights, r.biases, x, r.inputs, hidden, r.cells, block)
     write = elementwise.mapped(logistic, gates[0], ZERO, ZERO)
     forget = elementwise.mapped(logistic, gates[1], ZERO, ZERO)
     candidate = elementwise.mapped(tanh, gates[2], ZERO, ZERO)
