@@ -13,9 +13,11 @@ from luciole.kernels import jit
 from luciole.kernels.integers.fixed_point import per_tensor
 from luciole.kernels.integers.hybrid import of_rows, weight_scale
 from luciole.kernels.integers.int8_rescale import Rescaling, centred
-from luciole.kernels.jit import floats, longs
+from luciole.kernels.jit import floats
 from luciole.kernels.jit.record import Record, reader
-from luciole.kernels.layers.float_layer import WEIGHTS, Geometry, Layer, X, Y, fits
+from luciole.kernels.layers import sequence
+from luciole.kernels.layers.float_layer import Geometry, Layer, fits
+from luciole.kernels.layers.float_tiles import FloatRecord
 from luciole.kernels.memory import reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
@@ -76,14 +78,14 @@ def _with_any_right(
     *batches, rows, columns = y.shape
     layer = Layer(Geometry.of_rows(rows, depth), NONE, left, y)
     layer.convolution(np.zeros((1, columns, 1, depth), np.float32), None)
-    memory, weights = layer.memory, min(int(part.record[WEIGHTS]) for part in layer.parts)
+    memory, weights = layer.memory, min(_of(part).weights for part in layer.parts)
     turned = memory.scratch(rows, depth) if op.adjoint_lhs else 0
     across = _steps(depth, columns, turned=op.adjoint_rhs)
     packing = _packing(weights, depth, columns, layer.lanes, across)
     turning = _packing(turned, rows, depth, depth, _steps(rows, depth, turned=True))
-    first = min(int(part.record[Y]) for part in layer.parts)
+    first = min(_of(part).y for part in layer.parts)
     parts = [
-        Part(kernel=p.address, record=memory.numbers(*p.record), y=int(p.record[Y]) - first)
+        Part(kernel=p.address, record=memory.record(p.record), y=_of(p).y - first)
         for p in layer.parts
     ]
     sizes = (rows * depth, depth * columns, rows * columns)
@@ -141,6 +143,12 @@ class Batches(Record):
 
 
 _packing_at, _part_at, _batch_at = reader(Packing), reader(Part), reader(Batch)
+_record_at = reader(FloatRecord)
+
+
+def _of(part: sequence.Part) -> FloatRecord:
+    assert isinstance(part.record, FloatRecord), "parts of a float layer have such records"
+    return part.record
 
 
 def _packing(to: int, rows: int, columns: int, lanes: int, steps: tuple[int, int]) -> Packing:
@@ -190,6 +198,6 @@ def _multiply(r: Batches) -> None:
             x = r.turned
         for i in range(r.part_count):
             part = _part_at(r.parts, i)
-            longs(part.record)[X] = x
-            longs(part.record)[Y] = batch.y + part.y
+            record = _record_at(part.record, 0)
+            record.x, record.y = x, batch.y + part.y
             jit.call(part.kernel, part.record)

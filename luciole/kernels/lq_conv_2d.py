@@ -17,7 +17,7 @@ from luciole.ir import Array, TensorType, codes
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.activation import activate
 from luciole.kernels.allocation import placed
-from luciole.kernels.layers.spans import SPAN_FIELDS, Axis, Spans, spans
+from luciole.kernels.layers.spans import Axis, Span, Spans, spans
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.learned import lq_rows, lq_tiles
 from luciole.kernels.learned.lq_encoding import Encoding
@@ -138,9 +138,8 @@ def build(op: LQConv2D, context: Context) -> NativeStep | None:
 
 @dataclass
 class _Layer:
-    """One layer on its way to records: each method but ``step`` and ``_parts`` writes one, field by
-    field in the order in which ``lq_tiles`` reads it, and gives its address. Steps in memory are in
-    bytes.
+    """One layer on its way to records: each method but ``step`` and ``_parts`` writes one, and
+    gives its address. Steps in memory are in bytes.
     """
 
     op: LQConv2D
@@ -177,19 +176,13 @@ class _Layer:
         line = g.images * g.results // g.lines * words * t.groups * t.vectors
         parts = [g.part(*share) for share in ranges(g.lines, threads, lq_rows.LEAST_WORK // line)]
         cuts = [spans(part.rows, part.columns, pixels, pixels) for part in parts]
-        return [placed(self._record(x, y, *given)) for given in zip(parts, cuts, strict=True)]
+        records = [self._record(x, y, *given) for given in zip(parts, cuts, strict=True)]
+        return [placed(record.words()) for record in records]
 
-    def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> Array:
+    def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> lq_tiles.ConvRecord:
         """The kernel's own record."""
         planes = self.memory.scratch(g.pixels * g.words, self.tiling.all_planes)
         sums = self.memory.scratch(g.results)
-        encoding = self.encoding.kernel.address, self._encoding(g, planes)
-        parts = *encoding, self._sums(g, planes, sums), self._counting(g, planes, sums)
-        tables = [
-            n
-            for s in (cut.tiles, cut.single)
-            for n in (self.memory.keep(s, len(s), SPAN_FIELDS), len(s))
-        ]
         images, pixel, outputs = (
             (x.nbytes // g.images, y.nbytes // g.images),
             4 * g.channels,
@@ -198,7 +191,21 @@ class _Layer:
         over = [turns(g.images, image) for image in images]
         given = reach(x, pixel * len(g.met), over[0], begin=pixel * g.met.start)
         to = reach(y, outputs * g.results, over[1], begin=outputs * g.first)
-        return np.array([given, to, g.images, *images, *parts, *tables], np.int64)
+        return lq_tiles.ConvRecord(
+            x=given,
+            y=to,
+            images=g.images,
+            x_image=images[0],
+            y_image=images[1],
+            encode=self.encoding.kernel.address,
+            encoding=self._encoding(g, planes),
+            sums=self._sums(g, planes, sums),
+            counting=self._counting(g, planes, sums),
+            tiles=self.memory.table(cut.tiles, Span),
+            tile_count=len(cut.tiles),
+            single=self.memory.table(cut.single, Span),
+            single_count=len(cut.single),
+        )
 
     def _encoding(self, g: _Geometry, planes: int) -> int:
         """The encoding's record: rows of floats fill whole words but for the last of a row, which
@@ -215,23 +222,27 @@ class _Layer:
         if self.offsets is None:
             return 0
         totals = self.memory.scratch(g.pixels)
+        basis = self.tiling.filled(self.encoding.basis)
         rows, columns = (
-            (self.memory.keep(axis.inside, axis.outputs, 2), axis.outputs)
-            for axis in (g.rows, g.columns)
+            self.memory.keep(axis.inside, axis.outputs, 2) for axis in (g.rows, g.columns)
         )
-        width, dilations = g.columns.size, (g.rows.dilation, g.columns.dilation)
-        sizes = (g.pixels, g.words, g.channels)
-        return self.memory.numbers(
-            planes,
-            self.memory.keep(self.tiling.filled(self.encoding.basis), self.tiling.all_planes),
-            *sizes,
-            totals,
-            sums,
-            *rows,
-            *columns,
-            width,
-            *dilations,
+        record = lq_tiles.SumsRecord(
+            planes=planes,
+            basis=self.memory.keep(basis, self.tiling.all_planes),
+            pixels=g.pixels,
+            depth=g.words,
+            channels=g.channels,
+            totals=totals,
+            sums=sums,
+            rows=rows,
+            row_count=g.rows.outputs,
+            columns=columns,
+            column_count=g.columns.outputs,
+            width=g.columns.size,
+            row_dilation=g.rows.dilation,
+            column_dilation=g.columns.dilation,
         )
+        return self.memory.record(record)
 
     @cached_property
     def _constants(self) -> tuple[int, int, int]:
@@ -252,16 +263,29 @@ class _Layer:
         """What windows need: where planes and weights are, and what counts are worth."""
         t = self.tiling
         pixel = 4 * g.words * t.all_planes
-        taps = (g.rows.dilation * g.columns.size * pixel, g.columns.dilation * pixel)
         weights, factors, offsets = self._constants
         cases = (len(g.rows.runs), len(g.columns.runs), t.groups * t.lanes)
         starts = self.memory.keep(self._starts(g), *cases)
-        return self.memory.numbers(
-            *(planes, pixel, *taps, g.words, g.channels, g.columns.dilation == 1),
-            *(weights, g.columns.kernel, g.rows.kernel * g.columns.kernel),
-            *(factors, starts, offsets, sums, len(self.aw), t.groups),
-            self.memory.scratch(t.most_pixels, t.lanes),
+        record = lq_tiles.CountingRecord(
+            planes=planes,
+            pixel=pixel,
+            down=g.rows.dilation * g.columns.size * pixel,
+            across=g.columns.dilation * pixel,
+            depth=g.words,
+            channels=g.channels,
+            joined=int(g.columns.dilation == 1),
+            weights=weights,
+            columns=g.columns.kernel,
+            taps=g.rows.kernel * g.columns.kernel,
+            factors=factors,
+            starts=starts,
+            offsets=offsets,
+            sums=sums,
+            outputs=len(self.aw),
+            groups=t.groups,
+            partial=self.memory.scratch(t.most_pixels, t.lanes),
         )
+        return self.memory.record(record)
 
     def _starts(self, g: _Geometry) -> NDArray[np.float32]:
         """What results begin with: [border cases, groups, lanes].

@@ -13,8 +13,8 @@ from luciole.kernels import folds, jit, loops
 from luciole.kernels.activation import LIMITS, activate
 from luciole.kernels.jit import LANES, elementwise
 from luciole.kernels.jit.elementwise import Binary, Unary
-from luciole.kernels.jit.record import Record, Shared, reader
-from luciole.kernels.layers.spans import Axis
+from luciole.kernels.jit.record import Shared, reader
+from luciole.kernels.layers.spans import Axis, Inside
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.memory import Memory, reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, reference
@@ -100,13 +100,6 @@ class PoolRecord(Windows):
     low: float
     high: float
     is_mean: int
-
-
-class Inside(Record):
-    """The inputs of a window along one axis that lie inside of the image."""
-
-    first: int
-    count: int
 
 
 inside_at = reader(Inside)

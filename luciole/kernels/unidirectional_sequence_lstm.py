@@ -12,6 +12,7 @@ from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, Memory, Unidirecti
 from luciole.ir.recurrent import GATES
 from luciole.kernels import loops
 from luciole.kernels.integers.integer_lstm_cell import IntegerCell
+from luciole.kernels.jit import LANES
 from luciole.kernels.memory import Memory as Places
 from luciole.kernels.memory import reach, turns
 from luciole.kernels.recurrent import lstm_steps
@@ -118,7 +119,7 @@ def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep
     x, states, memory = given["input"], [given[n] for n in STATES], Places()
     time, batch = (0, 1) if op.time_major else (1, 0)
     times, batches, inputs, cells = x.shape[time], x.shape[batch], x.shape[2], states[0].shape[1]
-    blocks = -(-cells // lstm_steps.LANES)
+    blocks = -(-cells // LANES)
     given_steps, steps = ([array.strides[axis] for axis in (time, batch)] for array in (x, y))
     output_state, cell_state = (reach(state, 4 * cells * batches) for state in states)
     record = lstm_steps.LSTMRecord(
@@ -128,8 +129,8 @@ def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep
         x=reach(x, 4 * inputs, turns(times, given_steps[0]), turns(batches, given_steps[1])),
         output_state=output_state,
         cell_state=cell_state,
-        weights=memory.keep(weights, blocks, inputs + cells, lstm_steps.GATES, lstm_steps.LANES),
-        biases=memory.keep(biases, blocks, 1, lstm_steps.GATES, lstm_steps.LANES),
+        weights=memory.keep(weights, blocks, inputs + cells, lstm_steps.GATES, LANES),
+        biases=memory.keep(biases, blocks, 1, lstm_steps.GATES, LANES),
         times=times,
         inputs=inputs,
         cells=cells,

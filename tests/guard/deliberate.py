@@ -58,7 +58,8 @@ def run(case: Case, seed: int) -> str:
     inside, outside = (SIZE - 1, SIZE) if guard.is_behind else (0, -1)
     address = memory.keep(np.zeros(SIZE, np.uint8), SIZE)
     kernel = write_byte if case.writes else read_byte
-    record = (address, outside if case.is_too_far else inside, memory.scratch(1))
+    place = outside if case.is_too_far else inside
+    record = np.array([address, place, memory.scratch(1)], np.int64)
     step = memory.step(kernel.address, record)
     jit.caller(np.array([[step.address, step.record.ctypes.data]], np.int64))()
     return case.what

@@ -13,6 +13,7 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.rules import padding_before, window
+from luciole.kernels.integers.byte_records import READ_BY_SOME, ByteRecord, Lines, WindowsRecord
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.float_layer import by_lanes
@@ -26,7 +27,7 @@ from luciole.kernels.layers.pixel_tiles import (
     result_moves,
     tables,
 )
-from luciole.kernels.layers.sequence import Part, in_sequence
+from luciole.kernels.layers.sequence import First, Part, in_sequence
 from luciole.kernels.layers.spans import Axis
 from luciole.kernels.memory import Memory, reach, turns
 from luciole.kernels.registry import NativeStep
@@ -93,6 +94,10 @@ class Tiles(NamedTuple):
     table: Table
 
 
+Blocks = Callable[[int], dict[str, Array]]
+"""What a kernel reads for each of so many outputs, by the names of its record's fields."""
+
+
 @dataclass
 class ByteLayer:
     """One layer on its way to a step. ``zero`` is the byte that stands for 0 in the copies."""
@@ -116,32 +121,33 @@ class ByteLayer:
         """Bytes from one pixel to the next in the copies."""
         return int(self.x.shape[-1])
 
-    def lines(self) -> tuple[int, ...]:
-        """How images are written into the copies: where the first one goes, number of images, bytes
-        from one to the next in both; rows, elements of one, and bytes from one to the next.
-        """
+    def lines(self) -> Lines:
+        """How images are written into the copies."""
         images, height, width, channels = self.x.shape
         rows, length = height, width * channels
         if self.row == length:  # nothing stands between rows
             rows, length = 1, height * length
         first = self.rows.before * self.row + self.columns.before * self.pixel
-        image = self.x.nbytes // images
-        return (self.copies + first, images, image, self.image, rows, length, self.row)
-
-    def source(self) -> int:
-        """The address of the inputs, which are copied as ``lines`` says."""
-        _, images, image, _, rows, length, _ = self.lines()
-        line = length * self.x.itemsize
-        return reach(self.x, line, turns(images, image), turns(rows, line))
+        image, line = self.x.nbytes // images, length * self.x.itemsize
+        return Lines(
+            x=reach(self.x, line, turns(images, image), turns(rows, line)),
+            to=self.copies + first,
+            images=images,
+            x_image=image,
+            to_image=self.image,
+            rows=rows,
+            length=length,
+            to_row=self.row,
+        )
 
     def windows(
         self,
-        first: Part,
+        first: First,
         weights: Array,
         kernel: Callable[[int, int], Kernel],
-        blocks: Callable[[int], Sequence[Array]],
+        blocks: Blocks,
         limits: int,
-        last: int = 0,
+        factors: int = 0,
         line: Line | None = None,
     ) -> NativeStep:
         """What ``first`` writes, then windows over groups of channels by the kernel for tiles of so
@@ -149,8 +155,8 @@ class ByteLayer:
 
         ``weights`` are [groups, o, kernel height, kernel width, depth]. ``blocks`` gives, for the
         outputs in a block, arrays [groups, blocks, ...] of what the kernel reads for each;
-        ``limits`` and ``last`` are addresses that it reads for all. Where there is a ``line``, its
-        kernel does all pixels.
+        ``limits`` and ``factors`` are addresses that it reads for all. Where there is a ``line``,
+        its kernel does all pixels.
         """
         groups, outputs, _, _, depth = weights.shape
         found = cases(self.rows.padded, self.columns.padded)
@@ -161,14 +167,18 @@ class ByteLayer:
         walk, lanes, parts = self._walk(runs, tiling.lanes), tiling.lanes, []
         packed = np.moveaxis(by_lanes(runs, lanes), -2, -1)
         shape = (groups, -(-outputs // lanes))
-        places = [self._by_block(array, *shape) for array in (packed, *blocks(lanes))]
+        read = {"weights": packed, **blocks(lanes)}
+        places = {name: self._by_block(array, *shape) for name, array in read.items()}
         for number, (group, output) in enumerate(product(range(groups), range(0, outputs, lanes))):
             moves = (group * depth, self.y.itemsize * (group * outputs + output))
-            block = [start + number * size for start, size in places]
+            block = {name: start + number * size for name, (start, size) in places.items()}
             count = min(lanes, outputs - output)
             written = count if line is None else line.pixels * count
-            rest = (limits, *walk, count, last, *block)
-            parts += [self.part(tiles, moves, rest, written) for tiles in kinds]
+            common = {"limits": limits, "factors": factors, "outputs": count}
+            parts += [
+                self.part(WindowsRecord, tiles, moves, walk | common | block, written)
+                for tiles in kinds
+            ]
         cycles = len(self.x) * groups * tiling.cycles(found, outputs, -(-depth // FOUR))
         return in_sequence(parts, self.memory, cycles, first)
 
@@ -210,36 +220,48 @@ class ByteLayer:
         found[..., :length] = weights.reshape(groups, outputs, height, runs, length)
         return found.reshape(*found.shape[:-1], -1, FOUR)
 
-    def _walk(self, runs: Array, lanes: int) -> tuple[int, ...]:
+    def _walk(self, runs: Array, lanes: int) -> dict[str, int]:
         """From run to run: down and across in the copies, then in the weights; how many there are
         in a row, the steps of one, and rows.
         """
         _, _, height, across, steps, _ = runs.shape
         rows, columns = self.rows.padded, self.columns.padded
-        moves = (rows.dilation * self.row, columns.dilation * self.x.shape[-1])
         run = steps * FOUR * lanes
-        return (*moves, across * run, run, across, steps, height)
+        moves = {"weights_down": across * run, "weights_run": run}
+        moves |= {"down": rows.dilation * self.row}
+        moves |= {"across": columns.dilation * self.x.shape[-1]}
+        return moves | {"runs": across, "steps": steps, "rows": height}
 
     def part(
-        self, tiles: Tiles, moves: tuple[int, int], rest: tuple[int, ...], written: int
+        self,
+        kind: type[ByteRecord],
+        tiles: Tiles,
+        moves: tuple[int, int],
+        fields: dict[str, int],
+        written: int,
     ) -> Part:
         """What ``dot_tiles`` and ``hybrid_tiles`` run on, which write so many outputs from each
-        place of a tile on.
-
-        0, 1: first input in the copies, first output. 2 to 4: images, bytes from one to the next
-        in both. 5, 6: the table, its tiles. From 7 on the ``rest``: ``limits`` (7); of ``windows``
-        what ``_walk`` says (8 to 14), the outputs of the block (15), ``last`` (16) and the block's
-        arrays; of ``channel_rows`` the taps' distances and whole steps (8, 9), the channels of a
-        piece (10), ``last`` where there is one, and the row's arrays.
+        place of a tile on; ``fields`` are those that a record of this kind has of its own. Arrays
+        that a kernel does not read are at 0.
         """
         kernel, place, table = tiles
         images, item = len(self.x), self.y.itemsize
         image = self.y.nbytes // images
         over = turns(images, image), result_moves(table, item)
         to = reach(self.y, item * written, *over, begin=moves[1])
-        sizes = (images, self.image, image)
-        record = [self.copies + moves[0], to, *sizes, place, len(table), *rest]
-        return Part(kernel.address, np.array(record, np.int64), table.nbytes // len(table))
+        unread = dict.fromkeys(set(kind.layout.names or ()) & READ_BY_SOME, 0)
+        common = ByteRecord(
+            table=place,
+            tiles=len(table),
+            x=self.copies + moves[0],
+            y=to,
+            images=images,
+            x_image=self.image,
+            y_image=image,
+            limits=fields["limits"],
+        )
+        record = kind(**common.fields() | unread | fields)
+        return Part(kernel.address, record, table.nbytes // len(table))
 
 
 def _tiling(found: Sequence[Case], outputs: int, depth: int) -> Tiling:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels.integers.byte_layer import FOUR, ByteLayer, padded_to
+from luciole.kernels.integers.byte_records import ChannelsRecord
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.pixel_tiles import Case, joined, tables
-from luciole.kernels.layers.sequence import Part, in_sequence
+from luciole.kernels.layers.sequence import First, in_sequence
 from luciole.kernels.registry import NativeStep
 
 ROW = 4 * LANES
@@ -30,6 +31,9 @@ TAP_CYCLES, ROW_CYCLES = 2, 15
 """What a tap of a row takes, and what its results do."""
 
 Longs = NDArray[np.int64]
+
+ChannelBlocks = Callable[[Longs], dict[str, Array]]
+"""What a kernel reads for some channels, by the names of its record's fields."""
 
 
 class ChannelRows(ByteLayer):
@@ -59,18 +63,18 @@ class ChannelRows(ByteLayer):
 
     def rows_of_channels(
         self,
-        first: Part,
+        first: First,
         weights: Array,
         kernel: Callable[[int, int, int], Kernel],
-        blocks: Callable[[Longs], Sequence[Array]],
+        blocks: ChannelBlocks,
         limits: int,
-        *last: int,
+        factors: int = 0,
     ) -> NativeStep:
         """What ``first`` writes, then windows over each channel by the kernel for so many rows of
         so many pieces, and the number of taps in its last step.
 
         ``weights`` are [channels, taps]. ``blocks`` gives what the kernel reads for 64 channels;
-        ``limits`` and ``last`` are addresses that it reads for all.
+        ``limits`` and ``factors`` are addresses that it reads for all.
         """
         rows, columns = self.rows.padded, self.columns.padded
         found = [whole for whole, _ in joined(rows, columns, self.neighbours)]
@@ -80,19 +84,20 @@ class ChannelRows(ByteLayer):
         full = -(-taps // FOUR) - 1
         compiled = kernel(count, self.pieces, taps - full * FOUR)
         tiles = self.tiles(compiled, count * self.pieces, table)
-        walk = (limits, self._offsets(full + 1), full)
+        walk = {"limits": limits, "factors": factors, "full": full}
+        walk["offsets"] = self._offsets(full + 1)
         parts = []
-        for channel, *block in self._blocks(weights, blocks, full + 1):
+        for channel, block in self._blocks(weights, blocks, full + 1):
             moves = (channel, self.y.itemsize * channel)
             piece = min(LANES, channels - channel)
-            rest = (*walk, piece, *last, *block)
-            parts.append(self.part(tiles, moves, rest, ROW if self.pieces == 1 else piece))
+            fields, written = walk | {"piece": piece} | block, ROW if self.pieces == 1 else piece
+            parts.append(self.part(ChannelsRecord, tiles, moves, fields, written))
         cycles = len(self.x) * len(table) * len(parts) * count * (taps * TAP_CYCLES + ROW_CYCLES)
         return in_sequence(parts, self.memory, cycles, first)
 
     def _blocks(
-        self, weights: Array, blocks: Callable[[Longs], Sequence[Array]], steps: int
-    ) -> Sequence[tuple[int, ...]]:
+        self, weights: Array, blocks: ChannelBlocks, steps: int
+    ) -> Sequence[tuple[int, dict[str, int]]]:
         """First channel of each row, and where weights and what else the kernel reads are."""
         channels, taps = weights.shape
         width = ROW // self.pieces // self.neighbours
@@ -102,9 +107,10 @@ class ChannelRows(ByteLayer):
             packed = np.zeros((steps * FOUR, ROW), np.int8)
             packed[:taps] = weights[order].T
             by_four = packed.reshape(steps, FOUR, ROW).transpose(0, 2, 1)
-            read = self.memory.keep(by_four, steps, ROW, FOUR)
-            rest = [self.memory.keep(array, *array.shape) for array in blocks(order)]
-            places.append((first, read, *rest))
+            read = {"weights": self.memory.keep(by_four, steps, ROW, FOUR)}
+            for name, array in blocks(order).items():
+                read[name] = self.memory.keep(array, *array.shape)
+            places.append((first, read))
         return places
 
     def _offsets(self, steps: int) -> int:

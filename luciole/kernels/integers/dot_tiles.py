@@ -1,7 +1,6 @@
 """The compiled loops of convolutions with 8 bit weights.
 
 Inputs are written as unsigned bytes into a padded copy first, so that every window is whole.
-Records are written, and their fields named, by ``byte_layer``.
 """
 
 from __future__ import annotations
@@ -9,7 +8,8 @@ from __future__ import annotations
 from functools import cache
 
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, Record, floats, words
+from luciole.kernels.integers.byte_records import ChannelsRecord, CopyRecord, WindowsRecord
+from luciole.kernels.jit import LANES, floats, words
 from luciole.kernels.jit.dots import (
     add_dots,
     add_line_dots,
@@ -22,7 +22,7 @@ from luciole.kernels.jit.dots import (
 from luciole.kernels.jit.fixed_point import rescaled, scaled_exactly, write_bytes, write_channels
 from luciole.kernels.jit.grids import integer_multiples, scaled_in_turn
 from luciole.kernels.jit.pixels import pixels, side_by_side, write_at
-from luciole.kernels.layers.pixel_tiles import TAP_FIELDS
+from luciole.kernels.layers.pixel_tiles import HIGH, LOW, TAP_FIELDS
 
 
 @jit.inline
@@ -42,24 +42,23 @@ def _turn(x: int, to: int, turned: int, count: int) -> None:
 
 
 @jit.kernel
-def copy(r: Record) -> None:
-    """Copy bytes into the padded copies, their bits turned where those of ``r[8]`` are set."""
-    for image in range(r[2]):
-        for row in range(r[5]):
-            x, to = r[0] + image * r[3] + row * r[6], r[1] + image * r[4] + row * r[7]
-            _turn(x, to, r[8], r[6])
+def copy(r: CopyRecord) -> None:
+    """Copy bytes into the padded copies, some of their bits turned."""
+    for image in range(r.images):
+        for row in range(r.rows):
+            x = r.x + image * r.x_image + row * r.length
+            _turn(x, r.to + image * r.to_image + row * r.to_row, r.turned, r.length)
 
 
 @jit.kernel
-def copy_pixels(r: Record) -> None:
-    """The same where pixels stand further apart in the copies: rows are ``r[9]`` pixels, ``r[10]``
-    bytes of them each, ``r[11]`` bytes from one to the next.
-    """
-    for image in range(r[2]):
-        for row in range(r[5]):
-            x, to = r[0] + image * r[3] + row * r[6], r[1] + image * r[4] + row * r[7]
-            for pixel in range(r[9]):
-                _turn(x + pixel * r[10], to + pixel * r[11], r[8], r[10])
+def copy_pixels(r: CopyRecord) -> None:
+    """The same where pixels stand further apart in the copies."""
+    for image in range(r.images):
+        for row in range(r.rows):
+            x = r.x + image * r.x_image + row * r.length
+            to = r.to + image * r.to_image + row * r.to_row
+            for pixel in range(r.pixels):
+                _turn(x + pixel * r.pixel, to + pixel * r.to_pixel, r.turned, r.pixel)
 
 
 @cache
@@ -71,27 +70,27 @@ def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kern
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
-    def byte_windows_to_floats(r: Record) -> None:
-        limits = floats(r[7])
-        for image in range(r[2]):
-            x, y = r[0] + image * r[3], r[1] + image * r[4]
-            factor, zero = floats(r[16])[2 * image], words(r[16])[2 * image + 1]
-            for table in range(r[5], r[5] + r[6] * size, size):
+    def byte_windows_to_floats(r: WindowsRecord) -> None:
+        limits = floats(r.limits)
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            factor, zero = floats(r.factors)[2 * image], words(r.factors)[2 * image + 1]
+            for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
-                tile = integer_multiples(count, vectors, r[18], zero)
-                for ky in range(r[14]):
-                    for run in range(r[12]):
-                        offset = ky * r[8] + run * r[9]
-                        weights = r[17] + ky * r[10] + run * r[11]
-                        for k in range(r[13]):
+                tile = integer_multiples(count, vectors, r.zero_sums, zero)
+                for ky in range(r.rows):
+                    for run in range(r.runs):
+                        offset = ky * r.down + run * r.across
+                        weights = r.weights + ky * r.weights_down + run * r.weights_run
+                        for k in range(r.steps):
                             tile = add_dots(tile, at, offset + 4 * k, weights + 4 * lanes * k)
                 to = pixels(count, y, table + 4 * count, 4)
                 if in_turn:
-                    results = scaled_in_turn(tile, factor, r[19], r[20])
+                    results = scaled_in_turn(tile, factor, r.scales, r.starts)
                 else:
-                    results = scaled(tile, factor, r[19], r[20])
+                    results = scaled(tile, factor, r.scales, r.starts)
                 results = jit.tanh(results) if tanh else results
-                write_at(results, limits[0], limits[1], to, r[15])
+                write_at(results, limits[LOW], limits[HIGH], to, r.outputs)
 
     return byte_windows_to_floats
 
@@ -102,21 +101,21 @@ def integer_windows(count: int, vectors: int, exact: int) -> jit.Kernel:
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
-    def byte_windows(r: Record) -> None:
-        for image in range(r[2]):
-            x, y = r[0] + image * r[3], r[1] + image * r[4]
-            for table in range(r[5], r[5] + r[6] * size, size):
+    def byte_windows(r: WindowsRecord) -> None:
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
-                tile = integer_rows(count, vectors, r[18])
-                for ky in range(r[14]):
-                    for run in range(r[12]):
-                        offset = ky * r[8] + run * r[9]
-                        weights = r[17] + ky * r[10] + run * r[11]
-                        for k in range(r[13]):
+                tile = integer_rows(count, vectors, r.starts)
+                for ky in range(r.rows):
+                    for run in range(r.runs):
+                        offset = ky * r.down + run * r.across
+                        weights = r.weights + ky * r.weights_down + run * r.weights_run
+                        for k in range(r.steps):
                             tile = add_dots(tile, at, offset + 4 * k, weights + 4 * lanes * k)
-                tile = scaled_exactly(tile, r[19]) if exact else rescaled(tile, r[19])
+                tile = scaled_exactly(tile, r.constants) if exact else rescaled(tile, r.constants)
                 to = pixels(count, y, table + 4 * count, 1)
-                write_bytes(tile, r[7], to, r[15])
+                write_bytes(tile, r.limits, to, r.outputs)
 
     return byte_windows
 
@@ -130,21 +129,21 @@ def integer_lines(count: int, taps: tuple[int, int, int], exact: int) -> jit.Ker
     size, weights_step = 4 * (2 + TAP_FIELDS), 4 * LANES
 
     @jit.kernel
-    def byte_lines(r: Record) -> None:
-        for image in range(r[2]):
-            x, y = r[0] + image * r[3], r[1] + image * r[4]
-            for table in range(r[5], r[5] + r[6] * size, size):
+    def byte_lines(r: WindowsRecord) -> None:
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(1, x, table, 1)
-                tile = integer_rows(count, 1, r[18])
-                for ky in range(r[14]):
-                    offset, weights = ky * r[8], r[17] + ky * r[10]
+                tile = integer_rows(count, 1, r.starts)
+                for ky in range(r.rows):
+                    offset, weights = ky * r.down, r.weights + ky * r.weights_down
                     for _ in range((depth + 3) // 4):
                         tile = add_line_dots(tile, at, offset, weights, width, stride, depth)
                         offset += 4
                         weights += weights_step
-                tile = scaled_exactly(tile, r[19]) if exact else rescaled(tile, r[19])
-                to = side_by_side(count, pixels(1, y, table + 4, 1), r[15])
-                write_bytes(tile, r[7], to, r[15])
+                tile = scaled_exactly(tile, r.constants) if exact else rescaled(tile, r.constants)
+                to = side_by_side(count, pixels(1, y, table + 4, 1), r.outputs)
+                write_bytes(tile, r.limits, to, r.outputs)
 
     return byte_lines
 
@@ -158,19 +157,19 @@ def channels(count: int, pieces: int, rest: int) -> jit.Kernel:
     size = 4 * (2 * number + TAP_FIELDS)
 
     @jit.kernel
-    def byte_channels(r: Record) -> None:
-        for image in range(r[2]):
-            x, y = r[0] + image * r[3], r[1] + image * r[4]
-            for table in range(r[5], r[5] + r[6] * size, size):
+    def byte_channels(r: ChannelsRecord) -> None:
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(number, x, table, 1)
-                tile = integer_rows(count, 4, r[12])
-                offsets, weights = r[8], r[11]
-                for _ in range(r[9]):
+                tile = integer_rows(count, 4, r.starts)
+                offsets, weights = r.offsets, r.weights
+                for _ in range(r.full):
                     tile = add_taps(tile, at, offsets, 4, weights)
                     offsets += 16
                     weights += 16 * LANES
                 tile = add_taps(tile, at, offsets, rest, weights)
                 to = pixels(number, y, table + 4 * number, 1)
-                write_channels(rescaled(tile, r[13]), r[7], to, r[10])
+                write_channels(rescaled(tile, r.constants), r.limits, to, r.piece)
 
     return byte_channels

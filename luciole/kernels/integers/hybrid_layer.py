@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,10 +10,11 @@ from numpy.typing import NDArray
 from luciole.ir import Array
 from luciole.kernels.integers import dot_tiles, hybrid_tiles
 from luciole.kernels.integers.byte_layer import ZERO, ByteLayer, folded
+from luciole.kernels.integers.byte_records import QuantizeRecord
 from luciole.kernels.integers.channel_rows import ChannelRows, Longs
 from luciole.kernels.jit import Kernel
 from luciole.kernels.layers.float_layer import ACTIVATIONS, TANH, by_lanes, starts
-from luciole.kernels.layers.sequence import Part
+from luciole.kernels.layers.sequence import First
 from luciole.kernels.registry import NativeStep
 from luciole.schema.enums import ActivationFunctionType
 
@@ -50,35 +50,39 @@ class HybridLayer(ByteLayer):
         def kernel(pixels: int, vectors: int) -> Kernel:
             return dot_tiles.float_windows(pixels, vectors, tanh, in_turn)
 
-        def blocks(lanes: int) -> list[Array]:
+        def blocks(lanes: int) -> dict[str, Array]:
             given = self._of_outputs(weights, starts(bias, groups, outputs))
-            return [by_lanes(array, lanes) for array in given]
+            return {name: by_lanes(array, lanes) for name, array in given.items()}
 
         return self.windows(first, weights, kernel, blocks, self._limits(), factors)
 
-    def _of_outputs(self, weights: Array, begin: Array) -> tuple[Array, Array, Array]:
+    def _of_outputs(self, weights: Array, begin: Array) -> dict[str, Array]:
         """What a sum counts for each step of the zero byte, scales, and what is added at last:
         [groups, o].
         """
         groups, outputs = weights.shape[:2]
         scales = np.broadcast_to(self.scales, groups * outputs).reshape(groups, outputs)
-        return folded(weights, 1).astype(np.int32), scales, begin
+        zero_sums = folded(weights, 1).astype(np.int32)
+        return {"zero_sums": zero_sums, "scales": scales, "starts": begin}
 
     def _limits(self) -> int:
         return self.memory.keep(np.array(ACTIVATIONS[self.activation], np.float32), 2)
 
-    def _quantizing(self) -> tuple[Part, int]:
+    def _quantizing(self) -> tuple[First, int]:
         """Quantize images, and where the scale and the zero byte of each will be."""
         factors, lines = self.memory.scratch(len(self.x), 2), self.lines()
-        given = [self.source(), *lines, factors]
-        if not self.asymmetric:
-            return Part(hybrid_tiles.quantize.address, np.array(given, np.int64), 0), factors
+        kernel = hybrid_tiles.quantize_with_zero if self.asymmetric else hybrid_tiles.quantize
         _, _, width, channels = self.x.shape
-        pieces = (width, channels, self.pixel)
-        if self.pixel == channels:
-            pieces = (1, lines[5], lines[5])
-        record = np.array([*given, lines[0] - self.copies, *pieces], np.int64)
-        return Part(hybrid_tiles.quantize_with_zero.address, record, 0), factors
+        whole = self.pixel == channels
+        record = QuantizeRecord(
+            **lines.fields(),
+            factors=factors,
+            border=lines.to - self.copies,
+            pieces=1 if whole else width,
+            piece=lines.length if whole else channels,
+            to_piece=lines.length if whole else self.pixel,
+        )
+        return First(kernel.address, record), factors
 
 
 @dataclass(kw_only=True)
@@ -97,7 +101,7 @@ class HybridDepthwise(HybridLayer, ChannelRows):
         def kernel(count: int, pieces: int, rest: int) -> Kernel:
             return hybrid_tiles.float_channels(count, pieces, rest, tanh)
 
-        def blocks(channels: Longs) -> Sequence[Array]:
-            return [array[0, channels] for array in given]
+        def blocks(channels: Longs) -> dict[str, Array]:
+            return {name: array[0, channels] for name, array in given.items()}
 
         return self.rows_of_channels(first, weights, kernel, blocks, self._limits(), factors)

@@ -1,7 +1,5 @@
 """The compiled loops of layers with 8 bit weights under float inputs, besides those that
 ``dot_tiles`` has: how inputs are quantized, and windows over each channel.
-
-Records are written, and their fields named, by ``hybrid_layer``.
 """
 
 from __future__ import annotations
@@ -12,7 +10,8 @@ import numpy as np
 
 from luciole.kernels import jit
 from luciole.kernels.integers.byte_layer import ZERO
-from luciole.kernels.jit import LANES, Record, floats, words
+from luciole.kernels.integers.byte_records import ChannelsRecord, QuantizeRecord
+from luciole.kernels.jit import LANES, floats, words
 from luciole.kernels.jit.bytes import in_lanes, store_all_bytes, store_bytes
 from luciole.kernels.jit.dots import add_taps
 from luciole.kernels.jit.elementwise import number
@@ -27,7 +26,7 @@ from luciole.kernels.jit.grids import (
     write_on_grid,
 )
 from luciole.kernels.jit.pixels import pixels
-from luciole.kernels.layers.pixel_tiles import TAP_FIELDS
+from luciole.kernels.layers.pixel_tiles import HIGH, LOW, TAP_FIELDS
 
 INFINITY = 0x7F800000
 """The bit pattern of infinity: those of NaN are larger."""
@@ -87,40 +86,41 @@ def _write(x: int, count: int, grid: Pair, limits: Pair, to: int, room: int) -> 
 
 
 @jit.kernel
-def quantize(r: Record) -> None:
+def quantize(r: QuantizeRecord) -> None:
     """Quantize each image on a grid of its own, as ``hybrid.quantize_rows``, and keep its scale and
     the byte of 0.
 
     Threads may do the same at a time: a place is written once.
     """
     limits = (np.float32(0.5), np.float32(-LARGEST))
-    for image in range(r[2]):
-        x, to = r[0] + image * r[3], r[1] + image * r[4]
-        up, down = _largest(x, r[5] * r[6])
+    for image in range(r.images):
+        x, to = r.x + image * r.x_image, r.to + image * r.to_image
+        up, down = _largest(x, r.rows * r.length)
         span = number(max(up, down))
         inverse, scale = np.float32(LARGEST) / span, span / np.float32(LARGEST)
         if max(up, down) >= INFINITY:
             inverse, scale = np.float32(0), np.float32(np.nan)
         elif inverse == np.inf:
             inverse, scale = np.float32(0), np.float32(1)
-        floats(r[8])[2 * image] = scale
-        words(r[8])[2 * image + 1] = np.uint32(ZERO)
-        for row in range(r[5]):
-            place = to + row * r[7]
-            _write(x + 4 * row * r[6], r[6], (inverse, np.float32(0)), limits, place, r[6])
+        floats(r.factors)[2 * image] = scale
+        words(r.factors)[2 * image + 1] = np.uint32(ZERO)
+        for row in range(r.rows):
+            place = to + row * r.to_row
+            line = x + 4 * row * r.length
+            _write(line, r.length, (inverse, np.float32(0)), limits, place, r.length)
 
 
 @jit.kernel
-def quantize_with_zero(r: Record) -> None:
+def quantize_with_zero(r: QuantizeRecord) -> None:
     """Quantize each image on a grid of its own, as ``hybrid.quantize_rows_with_zero``, fill its
     borders with its zero point, and keep its scale and that.
 
     Threads may do the same at a time: a place is written once.
     """
     limits = (np.float32(BELOW_HALF), np.float32(-128))
-    for image in range(r[2]):
-        x, to = r[0] + image * r[3], r[1] + image * r[4]
-        up, down = _largest(x, r[5] * r[6])
+    for image in range(r.images):
+        x, to = r.x + image * r.x_image, r.to + image * r.to_image
+        up, down = _largest(x, r.rows * r.length)
         finite = max(up, down) < INFINITY
         most = np.float64(number(up)) if finite else np.float64(0)
         least = -np.float64(number(down)) if finite else np.float64(0)
@@ -131,17 +131,17 @@ def quantize_with_zero(r: Record) -> None:
         if not (least < most and inverse < np.inf):
             inverse = np.float32(0)
         grid = (inverse, np.float32(point))
-        floats(r[8])[2 * image] = single
-        words(r[8])[2 * image + 1] = np.uint32(point + ZERO)
-        begin, done = to - r[9], to - r[9]
-        for row in range(r[5]):
-            place = to + row * r[7]
+        floats(r.factors)[2 * image] = single
+        words(r.factors)[2 * image + 1] = np.uint32(point + ZERO)
+        begin, done = to - r.border, to - r.border
+        for row in range(r.rows):
+            place = to + row * r.to_row
             _fill(done, place, point + ZERO)
-            for piece in range(r[10]):
-                _write(x, r[11], grid, limits, place + piece * r[12], r[12])
-                x += 4 * r[11]
-            done = place + r[10] * r[12]
-        _fill(done, begin + r[4], point + ZERO)
+            for piece in range(r.pieces):
+                _write(x, r.piece, grid, limits, place + piece * r.to_piece, r.to_piece)
+                x += 4 * r.piece
+            done = place + r.pieces * r.to_piece
+        _fill(done, begin + r.to_image, point + ZERO)
 
 
 @cache
@@ -153,23 +153,23 @@ def float_channels(count: int, pieces: int, rest: int, tanh: int) -> jit.Kernel:
     size = 4 * (2 * places + TAP_FIELDS)
 
     @jit.kernel
-    def byte_channels_to_floats(r: Record) -> None:
-        limits = floats(r[7])
-        for image in range(r[2]):
-            x, y = r[0] + image * r[3], r[1] + image * r[4]
-            factor, zero = floats(r[11])[2 * image], words(r[11])[2 * image + 1]
-            for table in range(r[5], r[5] + r[6] * size, size):
+    def byte_channels_to_floats(r: ChannelsRecord) -> None:
+        limits = floats(r.limits)
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            factor, zero = floats(r.factors)[2 * image], words(r.factors)[2 * image + 1]
+            for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(places, x, table, 1)
-                tile = integer_multiples(count, 4, r[13], zero)
-                offsets, weights = r[8], r[12]
-                for _ in range(r[9]):
+                tile = integer_multiples(count, 4, r.zero_sums, zero)
+                offsets, weights = r.offsets, r.weights
+                for _ in range(r.full):
                     tile = add_taps(tile, at, offsets, 4, weights)
                     offsets += 16
                     weights += 16 * LANES
                 tile = add_taps(tile, at, offsets, rest, weights)
-                results = scaled_in_turn(tile, factor, r[14], r[15])
+                results = scaled_in_turn(tile, factor, r.scales, r.starts)
                 results = jit.tanh(results) if tanh else results
                 to = pixels(places, y, table + 4 * places, 4)
-                write_channels_at(results, limits[0], limits[1], to, r[10])
+                write_channels_at(results, limits[LOW], limits[HIGH], to, r.piece)
 
     return byte_channels_to_floats

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from luciole.ir import Array
@@ -23,7 +22,7 @@ class DepthwiseLayer(IntegerLayer, ChannelRows):
             return None
         found = outputs
 
-        def blocks(channels: Longs) -> Sequence[Array]:
+        def blocks(channels: Longs) -> dict[str, Array]:
             return found.of_channels(channels).fixed(ROW)
 
         return self.rows_of_channels(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,13 +10,14 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.kernels.integers import dot_tiles
-from luciole.kernels.integers.byte_layer import FOUR, ZERO, ByteLayer, Line, folded
+from luciole.kernels.integers.byte_layer import FOUR, ZERO, Blocks, ByteLayer, Line, folded
+from luciole.kernels.integers.byte_records import CopyRecord
 from luciole.kernels.integers.fixed_point import quantize_multiplier
 from luciole.kernels.integers.int8_rescale import Rescaling
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.float_layer import by_lanes
-from luciole.kernels.layers.sequence import Part
+from luciole.kernels.layers.sequence import First
 from luciole.kernels.layers.spans import Axis
 from luciole.kernels.registry import NativeStep, accepted
 from luciole.schema.enums import Padding
@@ -32,7 +32,6 @@ MOST_TAPS = 8
 """Taps of a line whose weights are kept there with them."""
 
 Longs = NDArray[np.int64]
-Blocks = Callable[[int], "tuple[Array, ...]"]
 
 
 def signed_weights(weights: Array, to: Rescaling) -> Array | None:
@@ -96,11 +95,12 @@ class Outputs:
         within = np.all(most < largest) and upper.max(initial=0) < 2**31
         return bool(within and shift.max(initial=0) <= 0)
 
-    def exact(self, lanes: int) -> tuple[Array, ...]:
+    def exact(self, lanes: int) -> dict[str, Array]:
         """For ``jit.fixed_point.scaled_exactly``: what sums begin with, and factors."""
-        return by_lanes(self.begin.astype(np.int32), lanes), by_lanes(self.factors, lanes)
+        starts = by_lanes(self.begin.astype(np.int32), lanes)
+        return {"starts": starts, "constants": by_lanes(self.factors, lanes)}
 
-    def fixed(self, lanes: int) -> tuple[Array, ...]:
+    def fixed(self, lanes: int) -> dict[str, Array]:
         """For ``jit.fixed_point.rescaled``: what sums begin with, and its constants.
 
         Where nothing is shifted, sums are raised by 2^30 only: their upper bit is never set.
@@ -118,7 +118,8 @@ class Outputs:
         longs = [half[..., first::2] for half in halves[:2] for first in (0, 1)]
         packed = np.concatenate([*longs, halves[2].astype(np.int32).view(np.int64)], -1)
         blocks = packed.shape[1] * 16 // lanes
-        return by_lanes(begin, lanes), packed.reshape(len(wide), blocks, -1)
+        constants = packed.reshape(len(wide), blocks, -1)
+        return {"starts": by_lanes(begin, lanes), "constants": constants}
 
 
 @dataclass(kw_only=True)
@@ -218,11 +219,15 @@ class IntegerLayer(ByteLayer):
             *(n - signed for n in (self.to.zero_point, *self.to.limits)), signed
         )
 
-    def copying(self) -> Part:
+    def copying(self) -> First:
         """Copy inputs, as unsigned bytes."""
         _, _, width, channels = self.x.shape
-        numbers = [self.source(), *self.lines(), self.turned]
-        if self.pixel == channels:
-            return Part(dot_tiles.copy.address, np.array(numbers, np.int64), 0)
-        record = np.array([*numbers, width, channels, self.pixel], np.int64)
-        return Part(dot_tiles.copy_pixels.address, record, 0)
+        record = CopyRecord(
+            **self.lines().fields(),
+            turned=self.turned,
+            pixels=width,
+            pixel=channels,
+            to_pixel=self.pixel,
+        )
+        kernel = dot_tiles.copy if self.pixel == channels else dot_tiles.copy_pixels
+        return First(kernel.address, record)

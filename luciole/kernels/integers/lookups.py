@@ -53,8 +53,8 @@ def step(op: Op, x: Array, y: Array) -> NativeStep | None:
     if found is None or found[0].itemsize != 1:
         return None
     memory = Memory()
-    to, given = (reach(t, x.size) for t in (y, x))
-    record = LookUp(begin=0, end=x.size, y=to, x=given, table=memory.keep(found[0], 256))
+    places = {"y": reach(y, x.size), "x": reach(x, x.size)}
+    record = LookUp(begin=0, end=x.size, **places, table=memory.keep(found[0], 256))
     return loops.step(look_up, record, x.size, memory)
 
 

@@ -73,10 +73,6 @@ def arrays_of(op: Layered, context: Context) -> Arrays | None:
     return Arrays(x, weights, bias, y)
 
 
-X, Y, WEIGHTS = 0, 1, 14
-"""Where the records of ``float_tiles.windows`` have these addresses."""
-
-
 @dataclass(frozen=True)
 class Geometry:
     """Where windows lie, on how many images of how many channels."""
@@ -133,7 +129,7 @@ class Tiles(NamedTuple):
     """
 
     place: int
-    count: int
+    tiles: int
     row: int
     moves: tuple[Moves, Moves]
 
@@ -171,7 +167,7 @@ class Layer:
         ]
         lanes, size = tiling.lanes, 4 * depth * tiling.lanes
         self.lanes = lanes
-        walk = (*self._walk(size), g.columns.dilation == 1 and groups == 1, depth)
+        walk = self._walk(size, joined=g.columns.dilation == 1 and groups == 1, depth=depth)
         weights_at, starts_at = self._packed(weights, bias, lanes)
         for group, first in product(range(groups), range(0, outputs, lanes)):
             moves = (4 * group * depth, 4 * (group * outputs + first))
@@ -207,7 +203,7 @@ class Layer:
         size = 4 * tiling.lanes
         table, _ = tables(found, tiling.pixels, (self.geometry.channels,) * 2)
         packed = self._packed(weights[None, :channels, :, None], starts[:, :channels], tiling.lanes)
-        walk = (*self._walk(size), 0, taps * size)
+        walk = self._walk(size, block=taps * size)
         kernel = float_tiles.channels(tiling.pixels, tiling.vectors, self._tanh)
         blocks = channels // tiling.lanes
         touched = (blocks * tiling.lanes,) * 2
@@ -220,7 +216,7 @@ class Layer:
         pixels = min(DEPTHWISE_PIXELS, vector_registers() // 2)
         table, _ = tables(found, pixels, (self.geometry.channels,) * 2)
         packed = self._packed(weights[None, done:, :, None], starts[:, done:], LANES)
-        walk = (*self._walk(4 * LANES), 0, 0)
+        walk = self._walk(4 * LANES)
         left = len(weights) - done
         kernel = float_tiles.last_channels(pixels, self._tanh)
         moves, tiles = (4 * done, 4 * done), self._tiles(table, pixels)
@@ -247,23 +243,30 @@ class Layer:
         pixel = 4 * g.channels
         return g.rows.dilation * g.columns.size * pixel, g.columns.dilation * pixel
 
-    def _walk(self, tap: int) -> tuple[int, ...]:
-        """From tap to tap: down and across in the input, then in weights of ``tap`` bytes each."""
-        return (*self._steps, self.geometry.columns.kernel * tap, tap)
+    def _walk(
+        self, tap: int, joined: bool = False, depth: int = 0, block: int = 0
+    ) -> dict[str, int]:
+        """From tap to tap: down and across in the input, then in weights of ``tap`` bytes each; and
+        what else a kernel needs to go over them.
+        """
+        down, across = self._steps
+        walk = {"down": down, "across": across, "joined": int(joined), "depth": depth}
+        moves = {"weights_down": self.geometry.columns.kernel * tap, "weights_across": tap}
+        return walk | moves | {"block": block}
 
     def _add(
         self,
         kernel: Kernel,
         moves: tuple[int, int],
         tiles: Tiles,
-        walk: tuple[int, ...],
+        walk: dict[str, int],
         block: tuple[int, int, int],
         touched: tuple[int, int],
     ) -> None:
         """One more part, if it has tiles and outputs: a kernel on its record. ``touched`` are the
         floats that it reads at each tap and writes for each pixel.
         """
-        if not tiles.count or not block[-1]:
+        if not tiles.tiles or not block[-1]:
             return
         images, arrays = self.geometry.images, (self.x, self.y)
         sizes = [array.nbytes // images for array in arrays]
@@ -273,8 +276,23 @@ class Layer:
                 arrays, touched, sizes, tiles.moves, moves, strict=True
             )
         ]
-        table = (tiles.place, tiles.count, self._limits)
-        record = np.array([*places, images, *sizes, *table, *walk, *block], np.int64)
+        x, y = places
+        x_image, y_image = sizes
+        weights, begin, outputs = block
+        record = float_tiles.FloatRecord(
+            table=tiles.place,
+            tiles=tiles.tiles,
+            x=x,
+            y=y,
+            images=images,
+            x_image=x_image,
+            y_image=y_image,
+            limits=self._limits,
+            weights=weights,
+            starts=begin,
+            outputs=outputs,
+            **walk,
+        )
         self.parts.append(Part(kernel.address, record, tiles.row))
 
     def _step(self, cycles: float) -> NativeStep:

@@ -1,8 +1,7 @@
 """The compiled loops of float convolutions and matrix products.
 
-Addresses are plain integers and steps are in bytes. Records are written, and their fields named, by
-``float_layer.Layer``. With ``tanh`` 1, results are bent by the hyperbolic tangent. A kernel is one
-function with few helpers, because each costs time when it is compiled.
+Addresses are plain integers and steps are in bytes. With ``tanh`` 1, results pass the hyperbolic
+tangent. A kernel is one function with few helpers, because each costs time when it is compiled.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, Record, floats, words
+from luciole.kernels.jit import LANES, floats, words
 from luciole.kernels.jit.pixels import (
     add_scaled,
     add_weighted,
@@ -19,7 +18,36 @@ from luciole.kernels.jit.pixels import (
     rows_of,
     write_at,
 )
-from luciole.kernels.layers.pixel_tiles import TAP_FIELDS
+from luciole.kernels.layers.pixel_tiles import ACROSS, DOWN, FIRST, HIGH, LOW, TAP_FIELDS
+from luciole.kernels.layers.sequence import Tiled
+
+
+class FloatRecord(Tiled):
+    """Images, tiles of their pixels, and the weights that they meet."""
+
+    x: int
+    y: int
+    images: int
+    x_image: int
+    """Bytes from image to image."""
+    y_image: int
+    limits: int
+    """The address of two floats at which results are cut off."""
+    down: int
+    """Bytes from tap to tap in the input, and in the weights."""
+    across: int
+    weights_down: int
+    weights_across: int
+    joined: int
+    """Whether taps of a row are neighbours in memory."""
+    depth: int
+    """Inputs of a tap."""
+    block: int
+    """Bytes of a block's weights, for kernels that do several."""
+    weights: int
+    starts: int
+    outputs: int
+    """Outputs of the block, or blocks, or channels that are left."""
 
 
 @cache
@@ -30,24 +58,27 @@ def windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
-    def float_windows(r: Record) -> None:
-        limits = floats(r[7])
-        for image in range(r[2]):
-            x, y = r[0] + image * r[3], r[1] + image * r[4]
-            for table in range(r[5], r[5] + r[6] * size, size):
+    def float_windows(r: FloatRecord) -> None:
+        limits = floats(r.limits)
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            for table in range(r.table, r.table + r.tiles * size, size):
                 taps = words(table + 8 * count)
-                columns, length = (1, taps[2] * r[13]) if r[12] else (taps[2], r[13])
+                joined, apart = (1, taps[ACROSS] * r.depth), (taps[ACROSS], r.depth)
+                columns, length = joined if r.joined else apart
                 at = pixels(count, x, table, 4)
-                tile = rows_of(count, vectors, r[15])
-                for ky in range(taps[1]):
+                tile = rows_of(count, vectors, r.starts)
+                for ky in range(taps[DOWN]):
                     for kx in range(columns):
-                        offset = ky * r[8] + kx * r[9]
-                        weights = r[14] + (taps[0] + kx) * r[11] + ky * r[10]
+                        offset = ky * r.down + kx * r.across
+                        weights = (
+                            r.weights + (taps[FIRST] + kx) * r.weights_across + ky * r.weights_down
+                        )
                         for k in range(length):
                             tile = add_scaled(tile, at, offset + 4 * k, weights + 4 * lanes * k)
                 tile = jit.tanh(tile) if tanh else tile
                 to = pixels(count, y, table + 4 * count, 4)
-                write_at(tile, limits[0], limits[1], to, r[16])
+                write_at(tile, limits[LOW], limits[HIGH], to, r.outputs)
 
     return float_windows
 
@@ -60,31 +91,31 @@ def channels(count: int, vectors: int, tanh: int) -> jit.Kernel:
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
-    def float_channels(r: Record) -> None:
-        limits, across, tap = floats(r[7]), r[9], r[11]
-        for image in range(r[2]):
-            x, y = r[0] + image * r[3], r[1] + image * r[4]
-            for table in range(r[5], r[5] + r[6] * size, size):
+    def float_channels(r: FloatRecord) -> None:
+        limits, across, tap = floats(r.limits), r.across, r.weights_across
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            for table in range(r.table, r.table + r.tiles * size, size):
                 at, taps = pixels(count, x, table, 4), words(table + 8 * count)
-                for block in range(r[16]):
-                    tile = rows_of(count, vectors, r[15] + 4 * lanes * block)
+                for block in range(r.outputs):
+                    tile = rows_of(count, vectors, r.starts + 4 * lanes * block)
                     offset = 4 * lanes * block
-                    weights = r[14] + block * r[13] + taps[0] * tap
-                    for _ in range(taps[1]):
-                        if taps[2] == 3:
+                    weights = r.weights + block * r.block + taps[FIRST] * tap
+                    for _ in range(taps[DOWN]):
+                        if taps[ACROSS] == 3:
                             tile = add_weighted(tile, at, offset, weights)
                             tile = add_weighted(tile, at, offset + across, weights + tap)
                             tile = add_weighted(tile, at, offset + 2 * across, weights + 2 * tap)
                         else:
-                            for kx in range(taps[2]):
+                            for kx in range(taps[ACROSS]):
                                 tile = add_weighted(
                                     tile, at, offset + kx * across, weights + kx * tap
                                 )
-                        offset += r[8]
-                        weights += r[10]
+                        offset += r.down
+                        weights += r.weights_down
                     tile = jit.tanh(tile) if tanh else tile
                     to = pixels(count, y + 4 * lanes * block, table + 4 * count, 4)
-                    write_at(tile, limits[0], limits[1], to, lanes)
+                    write_at(tile, limits[LOW], limits[HIGH], to, lanes)
 
     return float_channels
 
@@ -95,20 +126,22 @@ def last_channels(count: int, tanh: int) -> jit.Kernel:
     size = 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
-    def float_last_channels(r: Record) -> None:
-        limits = floats(r[7])
-        for image in range(r[2]):
-            x, y = r[0] + image * r[3], r[1] + image * r[4]
-            for table in range(r[5], r[5] + r[6] * size, size):
+    def float_last_channels(r: FloatRecord) -> None:
+        limits = floats(r.limits)
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            for table in range(r.table, r.table + r.tiles * size, size):
                 at, taps = pixels(count, x, table, 4), words(table + 8 * count)
-                tile = rows_of(count, 1, r[15])
-                for ky in range(taps[1]):
-                    for kx in range(taps[2]):
-                        offset = ky * r[8] + kx * r[9]
-                        weights = r[14] + (taps[0] + kx) * r[11] + ky * r[10]
-                        tile = add_weighted_first(tile, at, offset, weights, r[16])
+                tile = rows_of(count, 1, r.starts)
+                for ky in range(taps[DOWN]):
+                    for kx in range(taps[ACROSS]):
+                        offset = ky * r.down + kx * r.across
+                        weights = (
+                            r.weights + (taps[FIRST] + kx) * r.weights_across + ky * r.weights_down
+                        )
+                        tile = add_weighted_first(tile, at, offset, weights, r.outputs)
                 tile = jit.tanh(tile) if tanh else tile
                 to = pixels(count, y, table + 4 * count, 4)
-                write_at(tile, limits[0], limits[1], to, r[16])
+                write_at(tile, limits[LOW], limits[HIGH], to, r.outputs)
 
     return float_last_channels

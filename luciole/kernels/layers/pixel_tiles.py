@@ -22,6 +22,12 @@ Table = NDArray[np.int32]
 TAP_FIELDS = 4
 """What stands behind a tile's pixels: first tap inside, rows and columns of taps, and a 0."""
 
+FIRST, DOWN, ACROSS = range(3)
+"""The places of these among them."""
+
+LOW, HIGH = range(2)
+"""The places of the limits at which results are cut off."""
+
 MAX_PLACE = 2**31 - 1
 """Tables hold int32: places in units of 4 bytes."""
 
@@ -115,7 +121,7 @@ def result_moves(table: Table, unit: int) -> Moves:
 
 
 def _pixels(table: Table) -> int:
-    return (table.shape[1] - TAP_FIELDS) // 2
+    return (int(table.shape[1]) - TAP_FIELDS) // 2
 
 
 def _empty(pixels: int) -> Table:

@@ -6,7 +6,7 @@ same make rectangles; a span is a line of such pixels, cut into tiles that a ker
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -14,15 +14,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir.rules import padding_before, window
+from luciole.kernels.jit.record import Record
 from luciole.schema.enums import Padding
 
 Integers = NDArray[np.int64]
 
-SPAN_FIELDS = 11
-"""Numbers that describe one span."""
+
+class Span(Record):
+    """A line of tiles: first input pixel, first tap, first output pixel; how many tiles; how far
+    input and output move from tile to tile and from pixel to pixel within one; rows and columns of
+    taps inside; and the border case (row run times column runs + column run).
+    """
+
+    x: int
+    tap: int
+    y: int
+    tiles: int
+    x_tile: int
+    y_tile: int
+    x_pixel: int
+    y_pixel: int
+    rows: int
+    columns: int
+    case: int
+
 
 TILE_COST = 0.7
 """What a tile costs besides its pixels, in pixels: loops and conversions."""
+
+
+class Inside(Record):
+    """The inputs of a window along one axis that lie inside of the image."""
+
+    first: int
+    count: int
 
 
 @dataclass(frozen=True)
@@ -91,17 +116,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Spans:
-    """Lines of tiles of ``pixels`` pixels, and of what is left over pixel by pixel.
-
-    Both are [spans, SPAN_FIELDS]: first input pixel, first tap, first output pixel, number of
-    tiles, then how far input and output move from tile to tile and from pixel to pixel within
-    one, rows and columns of taps inside, and the border case (row run times column runs + column
-    run).
-    """
+    """Lines of tiles of ``pixels`` pixels, and of what is left over pixel by pixel."""
 
     pixels: int
-    tiles: Integers
-    single: Integers
+    tiles: list[Span]
+    single: list[Span]
 
 
 def spans(rows: Axis, columns: Axis, most: int, least: int = 1) -> Spans:
@@ -113,36 +132,31 @@ def spans(rows: Axis, columns: Axis, most: int, least: int = 1) -> Spans:
 
 
 def _cost(found: Spans) -> float:
-    tiles, single = int(found.tiles[:, 3].sum()), int(found.single[:, 3].sum())
+    tiles, single = (sum(span.tiles for span in s) for s in (found.tiles, found.single))
     return tiles * (found.pixels + TILE_COST) + single * (1 + TILE_COST)
 
 
 def _cut(rows: Axis, columns: Axis, pixels: int) -> Spans:
-    tiles: list[Sequence[int]] = []
-    single: list[Sequence[int]] = []
+    tiles: list[Span] = []
+    single: list[Span] = []
     for case, (down, across) in enumerate((r, c) for r in rows.runs for c in columns.runs):
         left_over = (len(down) * (len(across) % pixels), len(across) * (len(down) % pixels))
         turned = left_over[1] < left_over[0]
         for line in _lines(rows, columns, down, across, turned):
-            x, tap, y, length, dx, dy, *inside = line
-            whole = length // pixels
+            whole, rest = divmod(line.tiles, pixels)
+            alone = line.replace(case=case)
+            dx, dy = line.x_pixel, line.y_pixel
             if whole:
-                moves = (pixels * dx, pixels * dy, dx, dy)
-                tiles.append((x, tap, y, whole, *moves, *inside, case))
-            if length % pixels:
+                tiles.append(alone.replace(tiles=whole, x_tile=pixels * dx, y_tile=pixels * dy))
+            if rest:
                 done = whole * pixels
-                moves = (dx, dy, dx, dy)
-                begin = (x + done * dx, tap, y + done * dy)
-                single.append((*begin, length % pixels, *moves, *inside, case))
-    return Spans(pixels, _table(tiles), _table(single))
+                x, y = line.x + done * dx, line.y + done * dy
+                single.append(alone.replace(tiles=rest, x=x, y=y))
+    return Spans(pixels, tiles, single)
 
 
-def _lines(
-    rows: Axis, columns: Axis, down: range, across: range, turned: bool
-) -> Iterator[tuple[int, ...]]:
-    """The lines of one rectangle, along rows or (``turned``) along columns: first input pixel,
-    first tap, first output pixel, length, steps of input and output, rows and columns of taps.
-    """
+def _lines(rows: Axis, columns: Axis, down: range, across: range, turned: bool) -> Iterator[Span]:
+    """The lines of one rectangle, along rows or (``turned``) along columns, as tiles of a pixel."""
     width, out_width = columns.size, columns.outputs
     if turned:
         starts, length = [(down[0], c) for c in across], len(down)
@@ -151,11 +165,16 @@ def _lines(
         starts, length = [(r, across[0]) for r in down], len(across)
         steps = (columns.stride, 1)
     for r, c in starts:
-        x = int(rows.start[r] * width + columns.start[c])
-        tap = int(rows.first[r] * columns.kernel + columns.first[c])
-        y = r * out_width + c
-        yield (x, tap, y, length, *steps, int(rows.count[r]), int(columns.count[c]))
-
-
-def _table(found: Sequence[Sequence[int]]) -> Integers:
-    return np.array(found, np.int64).reshape(-1, SPAN_FIELDS)
+        yield Span(
+            x=int(rows.start[r] * width + columns.start[c]),
+            tap=int(rows.first[r] * columns.kernel + columns.first[c]),
+            y=r * out_width + c,
+            tiles=length,
+            x_tile=steps[0],
+            y_tile=steps[1],
+            x_pixel=steps[0],
+            y_pixel=steps[1],
+            rows=int(rows.count[r]),
+            columns=int(columns.count[c]),
+            case=0,
+        )

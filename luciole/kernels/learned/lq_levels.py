@@ -130,7 +130,7 @@ def part(layer: Layer, step: NativeStep, share: tuple[int, int], memory: Memory)
     blocks = int(record[LAST_BLOCK])
     record[[FIRST_BLOCK, LAST_BLOCK]] = blocks * place // parts, blocks * (place + 1) // parts
     _give_room(record, layer, memory)
-    return memory.record(*record)
+    return memory.numbers(*record)
 
 
 def _give_room(record: Array, layer: Layer, memory: Memory) -> None:

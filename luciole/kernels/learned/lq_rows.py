@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels import jit
+from luciole.kernels.allocation import placed
 from luciole.kernels.jit import LANES, Record, floats, longs, popcount, words
 from luciole.kernels.learned import lq_levels
 from luciole.kernels.learned.lq_encoding import ROWS as ENCODED_ROWS
@@ -24,7 +25,7 @@ from luciole.kernels.learned.lq_encoding import X as ENCODED
 from luciole.kernels.learned.lq_layer import Layer
 from luciole.kernels.learned.lq_tiling import Tiling
 from luciole.kernels.memory import Memory, reach
-from luciole.kernels.registry import NativeStep, shares
+from luciole.kernels.registry import NativeStep, ranges
 
 X, Y, FIRST_ROW, LAST_ROW, FIRST_GROUP, LAST_GROUP = range(6)
 """Addresses of input and result, and which rows and groups of outputs are done: from the first to
@@ -135,10 +136,10 @@ class _Parts:
         by_rows = count >= 2 * threads * self.rows
         if by_rows:
             least = max(self.rows, LEAST_WORK // (vectors * max(groups, 1)))
-            parts = shares(record, FIRST_ROW, count, threads, least)
+            parts = _shared(record, FIRST_ROW, count, threads, least)
         else:
             least = LEAST_WORK // (vectors * max(count, 1))
-            parts = shares(record, FIRST_GROUP, groups, threads, least)
+            parts = _shared(record, FIRST_GROUP, groups, threads, least)
         for place, part in enumerate(parts):
             self._give_room(part, (0, 1) if by_rows else (place, len(parts)))
         return parts
@@ -148,6 +149,15 @@ class _Parts:
         if self.by_level is not None:
             record = lq_levels.part(self.layer, self.by_level, share, self.memory)
             part[BY_LEVEL_RECORD] = record
+
+
+def _shared(record: Integers, begin: int, count: int, threads: int, least: int) -> list[Array]:
+    """Copies of a record that share what is counted from one field to before the next one."""
+    copies = []
+    for share in ranges(count, threads, least):
+        copies.append(placed(record))
+        copies[-1][[begin, begin + 1]] = share
+    return copies
 
 
 @cache

@@ -1,8 +1,7 @@
 """The compiled loops of LQ_CONV_2D: inputs to bit planes, windows of bit planes to results.
 
-Addresses are plain integers and steps are in bytes. The records ``s`` (sums) and ``c`` (counting)
-are written, and their fields named, by the methods of ``lq_conv_2d._Layer``; a span's fields are
-those of ``spans.Spans``. Plane i of an input word stands ``4 i`` bytes behind plane 0.
+Addresses are plain integers and steps are in bytes. Plane i of an input word stands ``4 i`` bytes
+behind plane 0.
 """
 
 from __future__ import annotations
@@ -13,9 +12,84 @@ from typing import Any
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, Record, floats, longs, popcount, words
-from luciole.kernels.layers.spans import SPAN_FIELDS
+from luciole.kernels.jit import LANES, floats, longs, popcount, words
+from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.layers.spans import Inside, Span
 from luciole.kernels.learned.lq_encoding import X as ENCODED
+
+
+class ConvRecord(Record):
+    """Images, the kernel that encodes inputs and its record, the records of the two below (the
+    first 0 where nobody asks), and tables of ``Span``.
+    """
+
+    x: int
+    y: int
+    images: int
+    x_image: int
+    y_image: int
+    encode: int
+    encoding: int
+    sums: int
+    counting: int
+    tiles: int
+    tile_count: int
+    single: int
+    single_count: int
+
+
+class SumsRecord(Record):
+    """Bit planes, what each is worth, room for a pixel's and a window's sum, and for rows and
+    columns of windows the ``Inside`` of each.
+    """
+
+    planes: int
+    basis: int
+    pixels: int
+    depth: int
+    """Words of a plane of a pixel."""
+    channels: int
+    totals: int
+    sums: int
+    rows: int
+    row_count: int
+    columns: int
+    column_count: int
+    width: int
+    row_dilation: int
+    column_dilation: int
+
+
+class CountingRecord(Record):
+    """Bit planes of inputs and weights, and what counts are worth."""
+
+    planes: int
+    pixel: int
+    """Bytes from pixel to pixel, and from tap to tap down and across."""
+    down: int
+    across: int
+    depth: int
+    """Words of a plane of a pixel."""
+    channels: int
+    joined: int
+    """Whether taps of a row are neighbours in memory."""
+    weights: int
+    columns: int
+    """Columns of the kernel, and all of its taps."""
+    taps: int
+    factors: int
+    starts: int
+    offsets: int
+    """The weights' offsets, 0 where there are none, and the windows' sums that they meet."""
+    sums: int
+    outputs: int
+    groups: int
+    partial: int
+    """Room for a tile's unfinished results."""
+
+
+_sums_at, _counting_at = reader(SumsRecord), reader(CountingRecord)
+_span_at, _inside_at = reader(Span), reader(Inside)
 
 
 @cache
@@ -32,72 +106,80 @@ def kernel(
     """The kernel for tiles of this shape; the last three as in ``lq_layer.ending``."""
 
     @jit.kernel
-    def lq_conv_2d(r: Record) -> None:
+    def lq_conv_2d(r: ConvRecord) -> None:
         tile = jit.counters(pixels, planes, weight_planes, vectors)
         single = jit.counters(1, planes, weight_planes, vectors)
-        c = longs(r[8])
+        c = _counting_at(r.counting, 0)
         shape = (planes, passes, weight_planes, vectors * LANES)
         ending = (low, high, tanh)
-        for image in range(r[2]):
-            y = r[1] + image * r[4]
-            longs(r[6])[ENCODED] = r[0] + image * r[3]
-            jit.call(r[5], r[6])
-            if r[7]:
-                _sum_windows(longs(r[7]), planes * passes)
-            for group in range(c[15]):
-                _spans(tile, c, group, r[9], r[10], y, shape, ending)
-                _spans(single, c, group, r[11], r[12], y, shape, ending)
+        for image in range(r.images):
+            y = r.y + image * r.y_image
+            longs(r.encoding)[ENCODED] = r.x + image * r.x_image
+            jit.call(r.encode, r.encoding)
+            if r.sums:
+                _sum_windows(_sums_at(r.sums, 0), planes * passes)
+            for group in range(c.groups):
+                _spans(tile, c, group, r.tiles, r.tile_count, y, shape, ending)
+                _spans(single, c, group, r.single, r.single_count, y, shape, ending)
 
     return lq_conv_2d
 
 
 @jit.inline
-def _sum_windows(s: Record, planes: int) -> None:
+def _sum_windows(s: SumsRecord, planes: int) -> None:
     """For each window sum_i ax_i (2 popcount(x_i) - n), x_i and n over the taps inside."""
-    ax, totals, sums = floats(s[1]), floats(s[5]), floats(s[6])
-    for pixel in range(s[2]):
+    ax, totals, sums = floats(s.basis), floats(s.totals), floats(s.sums)
+    for pixel in range(s.pixels):
         total = 0.0
         for i in range(planes):
             ones = 0
-            for w in range(s[3]):
-                ones += popcount(words(s[0])[(pixel * s[3] + w) * planes + i])
-            total += ax[i] * (2 * np.int64(ones) - s[4])
+            for w in range(s.depth):
+                ones += popcount(words(s.planes)[(pixel * s.depth + w) * planes + i])
+            total += ax[i] * (2 * np.int64(ones) - s.channels)
         totals[pixel] = total
-    rows, columns, width = longs(s[7]), longs(s[9]), s[11]
-    for r in range(s[8]):
-        for c in range(s[10]):
+    for r in range(s.row_count):
+        down = _inside_at(s.rows, r)
+        for c in range(s.column_count):
+            across = _inside_at(s.columns, c)
             total = 0.0
-            for ky in range(rows[2 * r + 1]):
-                row = (rows[2 * r] + ky * s[12]) * width
-                for kx in range(columns[2 * c + 1]):
-                    total += totals[row + columns[2 * c] + kx * s[13]]
-            sums[r * s[10] + c] = total
+            for ky in range(down.count):
+                row = (down.first + ky * s.row_dilation) * s.width
+                for kx in range(across.count):
+                    total += totals[row + across.first + kx * s.column_dilation]
+            sums[r * s.column_count + c] = total
 
 
 @jit.merged
 def _spans(
-    tile: Any, c: Record, group: int, table: int, count: int, y: int, shape: Any, ending: Any
+    tile: Any,
+    c: CountingRecord,
+    group: int,
+    table: int,
+    count: int,
+    y: int,
+    shape: Any,
+    ending: Any,
 ) -> None:
     """One group of outputs of every span in a table, see ``spans.Spans``."""
-    step = 4 * c[14]
+    step = 4 * c.outputs
     y += 4 * group * shape[3]
     for k in range(count):
-        span = longs(table + 8 * SPAN_FIELDS * k)
-        x, to = c[0] + span[0] * c[1], y + span[2] * step
-        sums = c[13] + 4 * span[2]
-        for _ in range(span[3]):
+        span = _span_at(table, k)
+        x, to = c.planes + span.x * c.pixel, y + span.y * step
+        sums = c.sums + 4 * span.y
+        for _ in range(span.tiles):
             _tile(tile, c, group, span, x, to, sums, shape, ending)
-            x += span[4] * c[1]
-            to += span[5] * step
-            sums += 4 * span[5]
+            x += span.x_tile * c.pixel
+            to += span.y_tile * step
+            sums += 4 * span.y_tile
 
 
 @jit.merged
 def _tile(
     tile: Any,
-    c: Record,
+    c: CountingRecord,
     group: int,
-    span: Record,
+    span: Span,
     x: int,
     y: int,
     sums: int,
@@ -109,10 +191,10 @@ def _tile(
     """
     planes, passes, weight_planes, lanes = shape
     low, high, tanh = ending
-    n = span[8] * span[9] * c[5]
-    outputs, partial = c[14], c[16]
-    factors = c[10] + 4 * group * passes * planes * weight_planes * lanes
-    start = c[11] + 4 * (span[10] * c[15] + group) * lanes
+    n = span.rows * span.columns * c.channels
+    outputs, partial = c.outputs, c.partial
+    factors = c.factors + 4 * group * passes * planes * weight_planes * lanes
+    start = c.starts + 4 * (span.case * c.groups + group) * lanes
     for turn in range(passes):
         filled = jit.fill(tile, -(n >> 1))
         counted = _counted(filled, c, group, span, x + 4 * planes * turn, shape)
@@ -121,30 +203,31 @@ def _tile(
         else:
             more = factors + 4 * planes * weight_planes * lanes * turn
             part = jit.weigh(counted, more, partial, 4 * lanes)
-        if turn == 0 and c[12]:
-            part = jit.add_products(part, sums, 4 * span[7], c[12] + 4 * group * lanes)
+        if turn == 0 and c.offsets:
+            part = jit.add_products(part, sums, 4 * span.y_pixel, c.offsets + 4 * group * lanes)
         if turn < passes - 1:
             jit.write(part, -np.inf, np.inf, partial, 4 * lanes, lanes)
         else:
             part = jit.tanh(part) if tanh else part
-            step = 4 * span[7] * outputs
+            step = 4 * span.y_pixel * outputs
             jit.write(part, low, high, y, step, outputs - group * lanes)
 
 
 @jit.merged
-def _counted(tile: Any, c: Record, group: int, span: Record, x: int, shape: Any) -> Any:
+def _counted(tile: Any, c: CountingRecord, group: int, span: Span, x: int, shape: Any) -> Any:
     """Add up a tile's differing bits over the taps inside. Taps of a row that are neighbours in
     memory are one loop.
     """
     planes, passes, weight_planes, lanes = shape
     word, weights_word = 4 * planes * passes, 4 * weight_planes * lanes
-    tap = c[4] * weights_word
-    weights = c[7] + (group * c[9] + span[1]) * tap
-    columns, length = (1, span[9] * c[4]) if c[6] else (span[9], c[4])
-    for ky in range(span[8]):
+    tap = c.depth * weights_word
+    weights = c.weights + (group * c.taps + span.tap) * tap
+    columns, length = (1, span.columns * c.depth) if c.joined else (span.columns, c.depth)
+    step = span.x_pixel * c.pixel
+    for ky in range(span.rows):
         for kx in range(columns):
-            at = x + ky * c[2] + kx * c[3]
-            against = weights + (ky * c[8] + kx) * tap
+            at = x + ky * c.down + kx * c.across
+            against = weights + (ky * c.columns + kx) * tap
             for k in range(length):
-                tile = jit.count(tile, at + k * word, span[6] * c[1], against + k * weights_word)
+                tile = jit.count(tile, at + k * word, step, against + k * weights_word)
     return tile

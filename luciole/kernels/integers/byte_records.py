@@ -1,0 +1,97 @@
+"""The records of kernels for layers with 8 bit weights; steps are in bytes."""
+
+from __future__ import annotations
+
+from luciole.kernels.jit.record import Record
+from luciole.kernels.layers.sequence import Tiled
+
+
+class Lines(Record):
+    """How images are copied: lines of ``length`` elements, row by row."""
+
+    x: int
+    to: int
+    images: int
+    x_image: int
+    to_image: int
+    rows: int
+    length: int
+    to_row: int
+
+
+class CopyRecord(Lines):
+    """Which bits of each byte are turned; pixels of so many bytes where they stand further apart in
+    the copies.
+    """
+
+    turned: int
+    pixels: int
+    pixel: int
+    to_pixel: int
+
+
+class QuantizeRecord(Lines):
+    """Where each image's scale and zero byte go, how far the first line lies behind the beginning
+    of a copy, and pieces of a line that stand apart in the copies.
+    """
+
+    factors: int
+    border: int
+    pieces: int
+    piece: int
+    to_piece: int
+
+
+class ByteRecord(Tiled):
+    """Tiles of images in their padded copies, and the limits of results."""
+
+    x: int
+    y: int
+    images: int
+    x_image: int
+    y_image: int
+    limits: int
+
+
+READ_BY_SOME = {"starts", "constants", "zero_sums", "scales", "factors"}
+"""Arrays that only some kernels read."""
+
+
+class WindowsRecord(ByteRecord):
+    """Windows: runs of inputs that are neighbours in memory, and the weights that they meet."""
+
+    down: int
+    across: int
+    weights_down: int
+    weights_run: int
+    runs: int
+    """Runs in a row, steps of four bytes in a run, and rows."""
+    steps: int
+    rows: int
+    outputs: int
+    factors: int
+    """Each image's scale and zero byte, where inputs are quantized when the model runs."""
+    weights: int
+    starts: int
+    """What sums begin with; where results are float, what is added to these."""
+    constants: int
+    """What brings sums to the grid of the result."""
+    zero_sums: int
+    """What a sum counts for each step of the zero byte, and the scales of the outputs."""
+    scales: int
+
+
+class ChannelsRecord(ByteRecord):
+    """Rows of 64 channels: the distances of taps, how many whole steps of four taps there are, and
+    the channels of a piece.
+    """
+
+    offsets: int
+    full: int
+    piece: int
+    factors: int
+    weights: int
+    starts: int
+    constants: int
+    zero_sums: int
+    scales: int
