@@ -18,18 +18,26 @@ from luciole.interpreter.crew import Crew
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.plan import Run
 from luciole.kernels import jit
-from luciole.kernels.jit import Record, longs
+from luciole.kernels.jit import longs
+from luciole.kernels.jit.record import Shared
 from luciole.kernels.registry import NativeStep, shares
 from tests.networks import network
 
 COUNT = 1000
 
 
+class SumRecord(Shared):
+    """Two arrays."""
+
+    x: int
+    y: int
+
+
 @jit.kernel
-def add_up(r: Record) -> None:
+def add_up(r: SumRecord) -> None:
     """y[i] = x[0] + ... + x[i] for begin <= i < end."""
-    x, y = longs(r[0]), longs(r[1])
-    for i in range(r[2], r[3]):
+    x, y = longs(r.x), longs(r.y)
+    for i in range(r.begin, r.end):
         total = 0
         for j in range(i + 1):
             total += x[j]
@@ -37,13 +45,9 @@ def add_up(r: Record) -> None:
 
 
 def step(x: NDArray[np.int64], y: NDArray[np.int64], shared: bool) -> NativeStep:
-    record = np.array([x.ctypes.data, y.ctypes.data, 0, COUNT], np.int64)
-    return NativeStep(
-        add_up.address,
-        record,
-        (x, y),
-        (lambda threads: shares(record, 2, COUNT, threads)) if shared else None,
-    )
+    record = SumRecord(begin=0, end=COUNT, x=x.ctypes.data, y=y.ctypes.data)
+    split = (lambda threads: shares(record, threads)) if shared else None
+    return NativeStep(add_up.address, record.words(), (x, y), split)
 
 
 @pytest.mark.parametrize("which", [(1,), (1, 1, 1), (0, 1, 0), (1, 0, 0, 1), (0, 0)])
@@ -81,14 +85,15 @@ def test_a_crew_that_fell_asleep_wakes_up_and_ends_with_its_owner() -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("least", [1, 4])
 def test_shares_cover_the_work_once(count: int, threads: int, least: int) -> None:
-    found = shares(np.zeros(4, np.int64), 1, count, threads, least)
+    found = shares(SumRecord(begin=0, end=count, x=0, y=0), threads, least)
+    first, end = SumRecord.place("begin"), SumRecord.place("end")
     assert len(found) <= threads
     if not found:
         assert count < 2 * least or threads == 1
         return
-    done = np.concatenate([np.arange(r[1], r[2]) for r in found])
+    done = np.concatenate([np.arange(r[first], r[end]) for r in found])
     np.testing.assert_array_equal(done, np.arange(count))
-    assert min(r[2] - r[1] for r in found) >= least
+    assert min(r[end] - r[first] for r in found) >= least
 
 
 def test_the_interpreter_refuses_no_threads() -> None:
