@@ -29,7 +29,7 @@ from luciole.kernels.layers.pixel_tiles import (
 )
 from luciole.kernels.layers.sequence import First, Part, in_sequence
 from luciole.kernels.layers.spans import Axis
-from luciole.kernels.memory import Memory, reach, turns
+from luciole.kernels.memory import Memory, Moves, reach, turns
 from luciole.kernels.registry import NativeStep
 from luciole.schema.enums import Padding
 
@@ -87,11 +87,15 @@ class Line:
 
 
 class Tiles(NamedTuple):
-    """A kernel, and the table of tiles that it runs on: its address and itself."""
+    """A kernel and the table of tiles that it runs on: its address, how many there are, the bytes
+    of one, and what they add to a result's address.
+    """
 
     kernel: Kernel
     place: int
-    table: Table
+    count: int
+    row: int
+    results: Moves
 
 
 Blocks = Callable[[int], dict[str, Array]]
@@ -202,7 +206,8 @@ class ByteLayer:
 
     def tiles(self, kernel: Kernel, pixels: int, table: Table) -> Tiles:
         """A kernel for tiles of so many pixels, and their table."""
-        return Tiles(kernel, kept(table, pixels, self.memory), table)
+        place, row = kept(table, pixels, self.memory), table.nbytes // len(table)
+        return Tiles(kernel, place, len(table), row, result_moves(table, self.y.itemsize))
 
     def _by_block(self, array: Array, groups: int, blocks: int) -> tuple[int, int]:
         """Where an array [groups, blocks, ...] stands, and the bytes of a block."""
@@ -244,15 +249,14 @@ class ByteLayer:
         place of a tile on; ``fields`` are those that a record of this kind has of its own. Arrays
         that a kernel does not read are at 0.
         """
-        kernel, place, table = tiles
-        images, item = len(self.x), self.y.itemsize
+        images = len(self.x)
         image = self.y.nbytes // images
-        over = turns(images, image), result_moves(table, item)
-        to = reach(self.y, item * written, *over, begin=moves[1])
+        over = turns(images, image), tiles.results
+        to = reach(self.y, self.y.itemsize * written, *over, begin=moves[1])
         unread = dict.fromkeys(set(kind.layout.names or ()) & READ_BY_SOME, 0)
         common = ByteRecord(
-            table=place,
-            tiles=len(table),
+            table=tiles.place,
+            tiles=tiles.tiles,
             x=self.copies + moves[0],
             y=to,
             images=images,
@@ -261,7 +265,7 @@ class ByteLayer:
             limits=fields["limits"],
         )
         record = kind(**common.fields() | unread | fields)
-        return Part(kernel.address, record, table.nbytes // len(table))
+        return Part(tiles.kernel.address, record, tiles.row)
 
 
 def _tiling(found: Sequence[Case], outputs: int, depth: int) -> Tiling:
