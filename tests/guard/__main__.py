@@ -10,9 +10,6 @@ from tests.fuzz import parent
 from tests.guard import cases
 from tests.guard.memory import ENDS, watch
 
-SECONDS = 120.0
-"""For one case, whose kernels may have to be compiled."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; 1 where something was found."""
@@ -33,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(given: argparse.Namespace, end: str) -> int:
     """Print how cases ended at one end of arrays; the number of findings."""
     last = given.first + 2 * given.rounds * len(cases.kinds())
-    work = parent.Work(given.seed, cases, end, SECONDS)
+    work = parent.Work(given.seed, cases, end, cases.SECONDS)
     result = parent.fuzz(work, given.first, last, given.workers)
     for found in result.findings:
         print(f"--seed {given.seed} --end {end} --only {found['case']}: {found['what']}")

@@ -28,6 +28,9 @@ from tests.fuzz.models import alone
 from tests.guard.sizes import ODD, OddSizes
 
 PER_MODEL = 1
+SECONDS = 120.0
+"""For one case, whose kernels may have to be compiled."""
+
 TRIES = 500
 """Sound models, one of which has a compiled kernel."""
 
@@ -148,9 +151,8 @@ def anything(rng: Rng, like: Array) -> Array:
     if like.dtype.kind == "b":
         return rng.random(like.shape) < 0.5
     numbers = rng.normal(size=(2, *like.shape))
-    return (numbers[0] + 1j * numbers[1] if like.dtype.kind == "c" else numbers[0]).astype(
-        like.dtype
-    )
+    chosen = numbers[0] + 1j * numbers[1] if like.dtype.kind == "c" else numbers[0]
+    return np.asarray(chosen, like.dtype)
 
 
 def _run_cut(model: Model, rng: Rng) -> str:

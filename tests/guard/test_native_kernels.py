@@ -22,7 +22,7 @@ ROUNDS = 2
 @pytest.fixture(scope="module", params=ENDS)
 def result(request: pytest.FixtureRequest) -> parent.Result:
     """What every kernel did at one end."""
-    work = parent.Work(SEED, cases, request.param)
+    work = parent.Work(SEED, cases, request.param, cases.SECONDS)
     return parent.fuzz(work, 0, 2 * ROUNDS * len(cases.kinds()), workers=2)
 
 

@@ -26,8 +26,8 @@ def floats(*shape: int) -> Array:
 def add(x: Sequence[int], y: Sequence[int]) -> Op:
     """ADD in a graph that leaves every extent open, as files may."""
     graph = Model().add_graph(Graph("main"))
-    values = [graph.add_input(name, (None,) * len(s)) for name, s in (("x", x), ("y", y))]
-    graph.outputs = [graph.append(Add(*values), "sum").output]
+    left, right = (graph.add_input(n, (None,) * len(s)) for n, s in (("x", x), ("y", y)))
+    graph.outputs = [graph.append(Add(left, right), "sum").output]
     return graph.ops[0]
 
 

@@ -93,7 +93,7 @@ class Tiles(NamedTuple):
 
     kernel: Kernel
     place: int
-    count: int
+    number: int
     row: int
     results: Moves
 
@@ -256,7 +256,7 @@ class ByteLayer:
         unread = dict.fromkeys(set(kind.layout.names or ()) & READ_BY_SOME, 0)
         common = ByteRecord(
             table=tiles.place,
-            tiles=tiles.tiles,
+            tiles=tiles.number,
             x=self.copies + moves[0],
             y=to,
             images=images,

@@ -129,7 +129,7 @@ class Tiles(NamedTuple):
     """
 
     place: int
-    tiles: int
+    number: int
     row: int
     moves: tuple[Moves, Moves]
 
@@ -266,7 +266,7 @@ class Layer:
         """One more part, if it has tiles and outputs: a kernel on its record. ``touched`` are the
         floats that it reads at each tap and writes for each pixel.
         """
-        if not tiles.tiles or not block[-1]:
+        if not tiles.number or not block[-1]:
             return
         images, arrays = self.geometry.images, (self.x, self.y)
         sizes = [array.nbytes // images for array in arrays]
@@ -281,7 +281,7 @@ class Layer:
         weights, begin, outputs = block
         record = float_tiles.FloatRecord(
             table=tiles.place,
-            tiles=tiles.tiles,
+            tiles=tiles.number,
             x=x,
             y=y,
             images=images,
