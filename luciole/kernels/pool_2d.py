@@ -107,12 +107,11 @@ inside_at = reader(Inside)
 
 def walk(op: Pool2D, x: Array, y: Array, memory: Memory) -> Windows:
     """Plan how a kernel goes from window to window."""
-    _, height, width, channels = x.shape
+    images, height, width, channels = x.shape
     rows = Axis.of(height, op.filter_height, op.stride_h, 1, op.padding)
     columns = Axis.of(width, op.filter_width, op.stride_w, 1, op.padding)
-    pixel, lines = x.itemsize * channels, y.shape[0] * y.shape[1]
+    pixel, lines = x.itemsize * channels, images * rows.outputs
     steps = (height * width * pixel, width * pixel, pixel)
-    images = -(-lines // max(rows.outputs, 1))
     extents = (images, rows.met.stop, columns.met.stop)
     return Windows(
         begin=0,
