@@ -13,8 +13,10 @@ from luciole.ir.op import INDEX
 from luciole.kernels import registry
 from tests.fuzz import cases, parent
 from tests.fuzz.models import kinds, random_model
+from tests.guard.memory import ENDS
 
 CASES = 5000
+GUARDED = 1000
 SEED = 1
 WITH_INDICES = sorted(
     {
@@ -31,6 +33,15 @@ def test_random_and_damaged_models_are_refused_or_run() -> None:
     assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
     assert sum(result.ends.values()) == CASES
     assert min(result.ends["ran"], result.ends["FormatError"], result.ends["ShapeError"]) > 100
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_random_and_damaged_models_touch_nothing_outside_of_arrays(end: str) -> None:
+    """``--guard``; cases that the test above does not have."""
+    result = parent.fuzz(parent.Work(SEED, guard=end), CASES, CASES + GUARDED, workers=2)
+    assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
+    assert sum(result.ends.values()) == GUARDED
+    assert result.ends["ran"] > 100
 
 
 def test_most_operators_have_sound_random_models() -> None:

@@ -19,6 +19,9 @@ PAGE = mmap.PAGESIZE
 ENDS = ("before", "behind")
 """Where the page lies that nobody may touch."""
 
+SURROUNDINGS = 256
+"""Bytes."""
+
 _NOTHING = 0
 """PROT_NONE."""
 
@@ -59,6 +62,17 @@ class Guard(Allocator):
         place = self.zeros(array.nbytes).view(array.dtype).reshape(array.shape)
         place[...] = array
         return place
+
+
+class Poison(Allocator):
+    """Around every array lie bytes that are NaN as floats: who reads them gives himself away."""
+
+    def zeros(self, size: int) -> Bytes:
+        """So many bytes with some lines of poison before and behind."""
+        room = np.full(2 * SURROUNDINGS + size, 0xFF, np.uint8)
+        inside = room[SURROUNDINGS : SURROUNDINGS + size]
+        inside[...] = 0
+        return inside
 
 
 def watch(end: str) -> None:

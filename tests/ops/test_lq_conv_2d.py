@@ -16,9 +16,11 @@ import pytest
 from luciole.interpreter import Interpreter, Plan
 from luciole.ir import Array
 from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.kernels.allocation import use
 from luciole.kernels.learned import lq_rows
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
+from tests.guard.memory import Poison
 from tests.lq_conv_support import ConvLayer, oracle, random_conv, with_offsets
 from tests.lq_support import check_parts, random_input
 from tests.support import one_op
@@ -56,6 +58,16 @@ def test_any_width_gives_what_the_formula_gives(kx: int, kw: int) -> None:
     layer = random_conv((3, 3), 37, 18, kx, kw)
     check(layer, random_input((1, 4, 6, 37)))
     check(with_offsets(layer), random_input((1, 4, 6, 37)))
+
+
+@pytest.mark.parametrize(("kx", "kw"), [(7, 3), (7, 4), (5, 4)])
+def test_an_input_s_basis_is_read_to_its_end_only(kx: int, kw: int) -> None:
+    """Planes that are counted in several passes are more than the basis has elements."""
+    before = use(Poison())
+    try:
+        check(with_offsets(random_conv((3, 3), 37, 18, kx, kw)), random_input((1, 4, 6, 37)))
+    finally:
+        use(before)
 
 
 KERNELS = [(1, 1), (3, 3), (5, 3), (1, 4), (2, 2)]
