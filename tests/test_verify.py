@@ -270,7 +270,7 @@ def test_scale__one_that_no_kernel_takes(scale: float) -> None:
         (TensorType.INT8, 128, -128, 127),
         (TensorType.UINT8, -1, 0, 255),
         (TensorType.INT4, 8, -8, 7),
-        (TensorType.INT32, 2**31, -(2**31), 2**31 - 1),
+        (TensorType.UINT32, -1, 0, 2**32 - 1),
     ],
 )
 def test_zero_point__one_that_the_type_does_not_hold(
@@ -280,6 +280,15 @@ def test_zero_point__one_that_the_type_does_not_hold(
     model.graph.inputs[0].dtype = model.graph.outputs[0].dtype = dtype
     sentence = f"zero point {point} is not in {dtype.name}, which holds {low} to {high}"
     assert found(model) == ("warning", "ZERO_POINT", "subgraphs[0].tensors[0] 'x'", sentence)
+
+
+@pytest.mark.parametrize("point", [2**31, -(2**31) - 1, 2**63 - 1])
+@pytest.mark.parametrize("dtype", [TensorType.INT8, TensorType.INT64])
+def test_zero_point__one_of_more_than_32_bits(point: int, dtype: TensorType) -> None:
+    model = quantized(scale=floats(1), zero_point=np.array([point]))
+    model.graph.inputs[0].dtype = model.graph.outputs[0].dtype = dtype
+    sentence = f"zero point {point} has more than the 32 bits that runtimes have for it"
+    assert found(model) == ("error", "ZERO_POINT", "subgraphs[0].tensors[0] 'x'", sentence)
 
 
 @pytest.mark.parametrize(

@@ -134,13 +134,20 @@ def _parameters(value: Value, path: str) -> Iterator[Finding]:
         sentence = f"a scale is {wrong[0]}, scales are positive and finite"
         yield Finding(Severity.ERROR, "SCALE", path, sentence)
     points = np.zeros(0, np.int64) if q.zero_point is None else q.zero_point
+    absurd = points[(points < -_HALF) | (points >= _HALF)]
     outside = points[(points < limits[0]) | (points > limits[1])]
-    if len(outside):
+    if len(absurd):
+        sentence = f"zero point {absurd[0]} has more than the 32 bits that runtimes have for it"
+        yield Finding(Severity.ERROR, "ZERO_POINT", path, sentence)
+    elif len(outside):
         sentence = (
             f"zero point {outside[0]} is not in {value.dtype.name}, "
             f"which holds {limits[0]} to {limits[1]}"
         )
         yield Finding(Severity.WARNING, "ZERO_POINT", path, sentence)
+
+
+_HALF = 2**31
 
 
 def _names(graph: Graph, path: str) -> Iterator[Finding]:

@@ -42,6 +42,18 @@ def grids(dtype: TensorType, scale: float, to: float) -> dict[str, Any]:
     return {"affine": [Affine(scale, points[0])], "results": [Affine(to, points[1])]}
 
 
+@pytest.mark.parametrize("cls", [reduce.Mean, reduce.Sum])
+@pytest.mark.parametrize("point", [2**63 - 1, -(2**63), 2**33 + 5])
+def test_zero_points_of_64_bits_wrap_as_32_bits_do(cls: type[Op], point: int) -> None:
+    def result(zero: int) -> Array:
+        arrays = [numbers(UINT8, (4, 33)), np.array([1], np.int32)]
+        found = run_reference(cls, arrays, (1,), affine=[Affine(0.5, zero)], results=[Affine(2, 9)])
+        return found[0]
+
+    wrapped = int(np.array([point]).astype(np.int32)[0])
+    np.testing.assert_array_equal(result(point), result(wrapped))
+
+
 SCALES = ((0.05, 0.02), (0.3, 1.1), (1e-3, 1e-3))
 
 

@@ -73,7 +73,7 @@ def _scaled(op: Mean | Sum, x: Array, gone: dict[str, Any], count: int, divided:
     if not x.size:
         return np.zeros(total.shape, x.dtype)
     factor = factor_of(scale, to, count if divided else 1)
-    steps = (total - zero_point * count).astype(np.int32)
+    steps = (total - zero_point * count % 2**32).astype(np.int32)  # int32 wraps, as in TFLite
     return saturated(multiply(steps, *factor), to_zero, x)
 
 
