@@ -59,6 +59,7 @@ class Compared(Observer):
         """
         given = [a for a in self._operands if a is not None and a.dtype.kind in "fc"]
         usual = all(np.isfinite(a).all() for a in given) or op.kind.startswith(("LQ_", "BCQ_"))
+        given += [np.array(x) for x in op.attributes().values() if isinstance(x, float)]
         hidden = hasattr(op, "activation") and _largest_sum(given) > _LARGEST
         return usual and (hidden or not all(np.isfinite(a).all() for a in results))
 

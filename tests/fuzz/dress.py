@@ -24,6 +24,7 @@ def dressed(rng: Rng, model: Model) -> Model:
     try:
         for graph in richer.graphs:
             _dress(rng, graph)
+            _rename(rng, graph)
     except LucioleError:
         return model
     return model if refusal(verify(richer)) is not None else richer
@@ -43,6 +44,18 @@ def _dress(rng: Rng, graph: Graph) -> None:
     for value in graph.values:
         if value.is_constant and value.data is not None:
             _dress_constant(rng, value)
+
+
+def _rename(rng: Rng, graph: Graph) -> None:
+    """Folders in names, as converters write them, and what people do not expect in a name."""
+    if rng.random() < 0.5:
+        return
+    for value in graph.values:
+        folders = [str(rng.choice(_FOLDERS)) for _ in range(int(rng.integers(4)))]
+        value.name = "/".join([*folders, value.name])
+
+
+_FOLDERS = ("a", "a", "b", "net", "", "x;y", "caf\xe9", "<b>&'\"", "\n", "\u202e", "long" * 30)
 
 
 def _open(rng: Rng, value: Value) -> None:

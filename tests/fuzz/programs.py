@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
@@ -17,6 +17,7 @@ from luciole.ir.findings import Finding, refusal
 from luciole.tools import dump, verify
 from luciole.tools.dump import VIEWS
 from luciole.tools.view import command as view
+from luciole.tools.view import document
 
 Rng = np.random.Generator
 Main = Callable[[Sequence[str]], int]
@@ -32,7 +33,7 @@ def look(rng: Rng, content: bytes, model: Model, findings: Sequence[Finding]) ->
     says too little, too much, or with the wrong exit code.
     """
     main, words = _program(rng, model)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, _groups_of_few():
         path = Path(folder) / NAME
         path.write_bytes(content)
         target = Path(folder) / words[-1] if "-o" in words else None
@@ -45,6 +46,17 @@ def look(rng: Rng, content: bytes, model: Model, findings: Sequence[Finding]) ->
             _check_lines(out)
         if target is not None and target.suffix == ".svg":
             ElementTree.parse(target)  # our own file
+
+
+@contextmanager
+def _groups_of_few() -> Iterator[None]:
+    """Let small graphs be drawn as large ones are: with groups, some of them closed."""
+    before = document.FEWEST, document.COLLAPSE_ABOVE
+    document.FEWEST, document.COLLAPSE_ABOVE = 2, 6
+    try:
+        yield
+    finally:
+        document.FEWEST, document.COLLAPSE_ABOVE = before
 
 
 def _program(rng: Rng, model: Model) -> tuple[Main, list[str]]:
