@@ -11,7 +11,8 @@ from luciole.interpreter import Interpreter, Plan
 from luciole.ir import OPS, LucioleError, Model, Op
 from luciole.ir.op import INDEX
 from luciole.kernels import registry
-from tests.fuzz import cases, parent
+from tests.fuzz import cases, parent, subjects
+from tests.fuzz.data import common
 from tests.fuzz.models import kinds, random_model
 from tests.guard.memory import ENDS
 
@@ -42,6 +43,39 @@ def test_random_and_damaged_models_touch_nothing_outside_of_arrays(end: str) -> 
     assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
     assert sum(result.ends.values()) == GUARDED
     assert result.ends["ran"] > 100
+
+
+@pytest.mark.parametrize(
+    ("subject", "cases"), [("npz", 300), ("hdf5", 250), ("lists", 300), ("recipes", 600)]
+)
+def test_damaged_data_are_refused_or_read_within_bounds(subject: str, cases: int) -> None:
+    result = parent.fuzz(parent.Work(SEED, subjects.subject(subject)), 0, cases, workers=2)
+    assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
+    assert sum(result.ends.values()) == cases
+    assert len(result.ends) > 1
+    assert max(result.ends.values()) < 0.97 * cases
+
+
+def test_a_data_case_is_the_same_every_time() -> None:
+    for name in ("npz", "lists", "recipes"):
+        made = subjects.subject(name)
+        first = [made.make(SEED, n) for n in (3, 8, 3)]
+        assert first[0] == first[2] != first[1]
+        assert first[1] == made.make(SEED, 8)
+
+
+def test_a_case_refuses_memory_beyond_what_is_asked_for() -> None:
+    with common.promised(0):
+        pass
+    hungry = common.MOST_GROWTH + (64 << 20)
+    with pytest.raises(cases.BrokenPromiseError, match="the process grew by"), common.promised(0):
+        np.ones(hungry, np.uint8)
+
+
+@pytest.mark.parametrize("text", ["", "two\nlines", "MemoryError: unable to allocate", "x" * 5000])
+def test_a_data_case_refuses_a_refusal_that_is_no_sentence(text: str) -> None:
+    with pytest.raises(cases.BrokenPromiseError):
+        common.check_refusal(LucioleError(text))
 
 
 def test_most_operators_have_sound_random_models() -> None:

@@ -40,9 +40,12 @@ class Hdf5File:
     hold or that were never written, and for what the HDF5 library cannot read or does not survive.
     """
 
-    def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
-        self._requests = requests
-        self._answers = answers
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._requests = process.stdin
+        self._answers = process.stdout
         self._ask("the file", "open")
 
     def members(self, path: str) -> list[str]:
@@ -81,10 +84,10 @@ class Hdf5File:
             self._requests.write(json.dumps(request).encode() + b"\n")
             self._requests.flush()
         except OSError:
-            raise _DiedError(what) from None
+            raise self._died(what) from None
         line = self._answers.readline()
         if not line.endswith(b"\n"):
-            raise _DiedError(what)
+            raise self._died(what)
         answer = json.loads(line)
         if "refused" in answer:
             raise FormatError(shorten(str(answer["refused"]), 1000))
@@ -94,12 +97,12 @@ class Hdf5File:
         if into is None or answer["bytes"] != into.nbytes:
             return answer.get("found")
         if _fill(self._answers, into) < into.nbytes:
-            raise _DiedError(what)
+            raise self._died(what)
         return into
 
-
-class _DiedError(Exception):
-    """The process ended before it answered."""
+    def _died(self, what: str) -> FormatError:
+        """A refusal of what the process did not survive."""
+        return FormatError(f"{what} is damaged: {_end(self._process.wait())}")
 
 
 def _fill(file: IO[bytes], array: Array) -> int:
@@ -127,16 +130,13 @@ def open_hdf5(path: str | os.PathLike[str]) -> Iterator[Hdf5File]:
         stderr=subprocess.DEVNULL,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
         try:
-            yield Hdf5File(process.stdin, process.stdout)
-        except _DiedError as error:
-            raise FormatError(f"{error} is damaged: {_end(process.wait())}") from None
+            yield Hdf5File(process)
         finally:
-            with suppress(OSError):  # what it was not sent before it ended
-                process.stdin.close()
             process.kill()
+            with suppress(OSError):  # of what it was not sent before it ended
+                if process.stdin is not None:
+                    process.stdin.close()
 
 
 def _end(code: int) -> str:

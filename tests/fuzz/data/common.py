@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -55,12 +55,12 @@ def graph_for(rng: Rng) -> Graph:
         value.quantization = QuantizationParameters(
             scale=np.array([0.5], np.float32), zero_point=np.array([3])
         )
-    if rng.random() < 0.1:
+    if rng.random() < 0.05:
         graph.add_input("b", (1, 2))
     return graph
 
 
-def options_for(rng: Rng, arrays: tuple[str, ...] = ()) -> dict[str, Any]:
+def options_for(rng: Rng, labels: Sequence[str], arrays: Sequence[str]) -> dict[str, Any]:
     """Arguments of load_data as people give them."""
     limit = choose(rng, [None, None, 1, 2, 10, 10**9])
     options: dict[str, Any] = {"limit": limit, "bounds": Bounds(DATA_LIMIT, rng.random() < 0.1)}
@@ -68,15 +68,15 @@ def options_for(rng: Rng, arrays: tuple[str, ...] = ()) -> dict[str, Any]:
         options["preprocess"] = "x/255"
     if arrays and rng.random() < 0.2:
         options["array"] = choose(rng, arrays)
-    if arrays and rng.random() < 0.3:
-        options["labels"] = choose(rng, arrays)
+    if labels and rng.random() < 0.3:
+        options["labels"] = choose(rng, labels)
     return options
 
 
-def load(path: Path, rng: Rng, arrays: tuple[str, ...] = ()) -> str:
+def load(path: Path, rng: Rng, labels: Sequence[str] = (), arrays: Sequence[str] = ()) -> str:
     """Load a case as a program would, and check what was loaded. Returns how it ended."""
     hdf5.SECONDS = _COMPUTING
-    graph, options = graph_for(rng), options_for(rng, arrays)
+    graph, options = graph_for(rng), options_for(rng, labels, arrays)
     with promised(DATA_LIMIT):
         try:
             data = load_data(str(path), graph, **options)
@@ -146,6 +146,3 @@ def emptied() -> Iterator[Path]:
         yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
-
-
-Action = Callable[[Rng], Any]

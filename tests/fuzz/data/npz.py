@@ -86,7 +86,7 @@ def run(case: DataCase, seed: int) -> str:
     with emptied() as folder:
         path = folder / choose(rng, ["x.npz", "x.npz", "x.npy", "data", "x.h5"])
         path.write_bytes(case.content)
-        return load(path, rng, ("x", "a", "y", "none"))
+        return load(path, rng, ("x", "y", "none"), ("x", "a", "none"))
 
 
 def _array(rng: Rng) -> Array:
