@@ -76,7 +76,8 @@ class Hdf5File:
         found = self._ask(repr(path), "read", path, first, end, into=array)
         if found is not array:
             raise FormatError(f"{path!r} is damaged: it is not as long as it says")
-        return array.view(dtype).reshape(shape)
+        filled: Array = array.view(dtype).reshape(shape)
+        return filled
 
     def _ask(self, what: str, *request: object, into: Array | None = None) -> Any:
         """The answer to a request: what was found, or the array where its contents came."""

@@ -104,15 +104,14 @@ class _Reader:
 
     def advance(self) -> None:
         """Go on to the next token."""
-        kind = "comment"
-        while kind == "comment":
+        self.kind = "comment"
+        while self.kind == "comment":
             found = _TOKEN.match(self.text, self._place)
             if found is None or found.lastgroup is None:
                 raise self.unreadable(self._place)
-            kind = found.lastgroup
-            self.line += self.text.count("\n", self._place, found.start(kind))
+            self.kind, self.token = found.lastgroup, found[found.lastgroup]
+            self.line += self.text.count("\n", self._place, found.start(self.kind))
             self._place = found.end()
-        self.kind, self.token = kind, found[kind]
 
     def unreadable(self, place: int) -> FormatError:
         """A refusal of what stands at a place, or behind blanks there, and is no token."""

@@ -200,7 +200,7 @@ def test_loading_refuses_a_lambda_layer_before_it_runs(
 
 
 def test_a_layer_that_the_user_registered_is_loaded(keras: Any, tmp_path: Path) -> None:
-    @keras.utils.register_keras_serializable(package="ours")  # type: ignore[untyped-decorator]
+    @keras.utils.register_keras_serializable(package="ours")
     class Twice(keras.layers.Layer):  # type: ignore[misc]  # a class at run time
         def call(self, x: Any) -> Any:
             return x * 2

@@ -82,8 +82,9 @@ class Npz:
             raise DataError(f"no array {quoted(name)}, found {all_quoted(self.names())}")
         member, source = self._members[name], f"array {quoted(name)}"
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            kind = zipfile.compressor_names.get(member.compress_type, member.compress_type)
-            raise DataError(f"{source} is packed with {kind}, only deflate is read")
+            raise DataError(
+                f"{source} is packed with method {member.compress_type}, 0 and 8 (deflate) are read"
+            )
         with damage_refused(source):
             file = self._archive.open(member)
         return _rows(read_header(file, member.file_size, source))

@@ -49,7 +49,7 @@ def graph_for(rng: Rng) -> Graph:
     """A graph that takes images of 4 x 4, as they are stored or quantized, or of an open size."""
     graph = Graph("main")
     shape = choose(rng, [(1, 4, 4), (1, 4, 4), (None, 16), (1, None, 4), (None, None, None)])
-    dtype = choose(rng, [TensorType.FLOAT32] * 5 + [TensorType.INT8, TensorType.INT32])
+    dtype = choose(rng, [TensorType.FLOAT32] * 8 + [TensorType.INT8, TensorType.INT32])
     value = graph.add_input("a", shape, dtype)
     if dtype == TensorType.INT8:
         value.quantization = QuantizationParameters(
@@ -64,11 +64,11 @@ def options_for(rng: Rng, labels: Sequence[str], arrays: Sequence[str]) -> dict[
     """Arguments of load_data as people give them."""
     limit = choose(rng, [None, None, 1, 2, 10, 10**9])
     options: dict[str, Any] = {"limit": limit, "bounds": Bounds(DATA_LIMIT, rng.random() < 0.1)}
-    if rng.random() < 0.2:
+    if rng.random() < 0.1:
         options["preprocess"] = "x/255"
-    if arrays and rng.random() < 0.2:
+    if arrays and rng.random() < 0.1:
         options["array"] = choose(rng, arrays)
-    if labels and rng.random() < 0.3:
+    if labels and rng.random() < 0.2:
         options["labels"] = choose(rng, labels)
     return options
 

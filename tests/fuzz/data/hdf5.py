@@ -73,7 +73,8 @@ def _array(rng: Rng, raw: bool) -> Array:
 
 def _store(rng: Rng, group: Any, name: str, raw: bool, kind: int) -> None:
     """A dataset of a record, in one of the usual ways."""
-    array, options = _array(rng, raw), {}
+    array = _array(rng, raw)
+    options: dict[str, Any] = {}
     if kind == 1:
         options = {"chunks": tuple(max(1, n // 2) for n in array.shape)}
     elif kind == 2:

@@ -163,12 +163,10 @@ def test_headers_of_every_version_are_read(version: int, tmp_path: Path) -> None
     np.testing.assert_array_equal(found, RECORD[None])
 
 
-@pytest.mark.parametrize(("method", "name"), [(zipfile.ZIP_BZIP2, "bzip2"), (14, "lzma")])
-def test_load_data_refuses_methods_that_unpack_without_end(
-    method: int, name: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_load_data_refuses_methods_that_unpack_without_end(method: int, tmp_path: Path) -> None:
     path = archive(tmp_path / "d.npz", {"x.npy": header("(1, 4, 4)") + RECORD.tobytes()}, method)
-    message = f"array 'x' is packed with {name}, only deflate is read$"
+    message = f"array 'x' is packed with method {method}, 0 and 8 .deflate. are read$"
     with pytest.raises(DataError, match=message):
         load_data(path, graph())
 

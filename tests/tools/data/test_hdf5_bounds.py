@@ -190,7 +190,7 @@ def test_nothing_is_left_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         started.append(popen(*arguments, **options))
         return started[-1]
 
-    monkeypatch.setattr(hdf5.subprocess, "Popen", noted)
+    monkeypatch.setattr(subprocess, "Popen", noted)
     path = store(tmp_path)
     assert load_data(path, graph_of((1, 4, 4))).count == 1
     with pytest.raises(DataError):
