@@ -17,7 +17,7 @@ from luciole.ir.ops.bcq_fully_connected import (
 from luciole.ir.rules import agree
 from luciole.kernels import jit
 from luciole.kernels.activation import activate
-from luciole.kernels.jit import Pointer, floats, words
+from luciole.kernels.jit import Pointer, Single, floats, words
 from luciole.kernels.jit.record import Record
 from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import Context, NativeStep, native, reference
@@ -142,7 +142,7 @@ def _add_words(bits: Pointer, planes: int, tables: Pointer, sums: Pointer) -> No
 
 
 @jit.inline
-def _clamp(y: Pointer, count: int, low: float, high: float) -> None:
+def _clamp(y: Pointer, count: int, low: Single, high: Single) -> None:
     """Cut off what lies outside; NaN stays, as in NumPy."""
     for i in range(count):
         v = y[i]

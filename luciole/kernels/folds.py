@@ -6,10 +6,9 @@ and rounding errors stay small. ``start`` changes nothing that it is combined wi
 
 from __future__ import annotations
 
-from typing import Any
-
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, elementwise
+from luciole.kernels.jit import LANES, Single, elementwise
+from luciole.kernels.jit.elementwise import Chosen, Vector
 
 SHORT = 512
 """Floats of a row up to which beginning and ending four sums takes longer than adding."""
@@ -19,7 +18,7 @@ CHUNK = 256
 
 
 @jit.merged
-def load(x: int, lanes: int, other: float) -> Any:
+def load(x: int, lanes: int, other: Single) -> Vector:
     """The first lanes of a vector, ``other`` behind them."""
     if lanes == LANES:
         return elementwise.load_vector(x)
@@ -27,7 +26,7 @@ def load(x: int, lanes: int, other: float) -> Any:
 
 
 @jit.merged
-def store(vector: Any, y: int, lanes: int) -> None:
+def store(vector: Vector, y: int, lanes: int) -> None:
     """Write the first lanes of a vector."""
     if lanes == LANES:
         elementwise.store_vector(vector, y)
@@ -36,7 +35,9 @@ def store(vector: Any, y: int, lanes: int) -> None:
 
 
 @jit.merged
-def column(function: Any, x: int, distance: int, count: int, lanes: int, start: float) -> Any:
+def column(
+    function: Chosen, x: int, distance: int, count: int, lanes: int, start: Single
+) -> Vector:
     """Combine ``count`` vectors, ``distance`` bytes from one to the next, lane by lane.
 
     What is loaded comes first in every combination, so that MAXIMUM leaves out NaN.
@@ -60,7 +61,7 @@ def column(function: Any, x: int, distance: int, count: int, lanes: int, start: 
 
 
 @jit.merged
-def row(function: Any, x: int, count: int, start: float) -> Any:
+def row(function: Chosen, x: int, count: int, start: Single) -> Vector:
     """Combine ``count`` floats side by side into a vector."""
     if count > SHORT:
         whole = column(function, x, 4 * LANES, count // LANES, LANES, start)
@@ -71,7 +72,7 @@ def row(function: Any, x: int, count: int, start: float) -> Any:
 
 
 @jit.merged
-def _pairs(function: Any, x: int, count: int, start: float) -> Any:
+def _pairs(function: Chosen, x: int, count: int, start: Single) -> Vector:
     """Combine ``count`` vectors, two side by side."""
     a = b = elementwise.spread(start)
     for _ in range(count >> 1):

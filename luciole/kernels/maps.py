@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from luciole.ir import Array, Op, TensorType
 from luciole.kernels import jit, loops
-from luciole.kernels.jit import LANES, elementwise
-from luciole.kernels.jit.elementwise import Unary
+from luciole.kernels.jit import LANES, Single, elementwise
+from luciole.kernels.jit.elementwise import Chosen, Unary
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.memory import reach
 from luciole.kernels.registry import Context, NativeStep, native
@@ -38,7 +37,7 @@ def kernel(function: int) -> jit.Kernel:
 
 
 @jit.merged
-def apply(function: Any, y: int, x: int, count: int, a: float, b: float) -> None:
+def apply(function: Chosen, y: int, x: int, count: int, a: Single, b: Single) -> None:
     """A function with parameters a and b of ``count`` floats at x, to y."""
     for _ in range(count // LANES):
         mapped = elementwise.mapped(function, elementwise.load_vector(x), a, b)

@@ -5,7 +5,6 @@ shape.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from luciole.ir import Array, Op, TensorType
 from luciole.kernels import jit, loops
 from luciole.kernels.activation import LIMITS
 from luciole.kernels.jit import LANES, elementwise, floats
-from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.jit.elementwise import Binary, Chosen, Unary
 from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, native
 from luciole.schema.enums import ActivationFunctionType
@@ -55,7 +54,16 @@ def kernel(function: int, left: int, right: int, then: int) -> jit.Kernel:
 
 @jit.merged
 def _line(
-    both: Any, after: Any, z: int, x: int, y: int, count: int, left: int, right: int, a: Any, b: Any
+    both: Chosen,
+    after: Chosen,
+    z: int,
+    x: int,
+    y: int,
+    count: int,
+    left: int,
+    right: int,
+    a: float,
+    b: float,
 ) -> None:
     """``count`` results at z, of what stands at x and y."""
     first, second = elementwise.spread(floats(x)[0]), elementwise.spread(floats(y)[0])

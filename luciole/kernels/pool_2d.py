@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from luciole.ir.ops.pool_2d import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
 from luciole.kernels import folds, jit, loops
 from luciole.kernels.activation import LIMITS, activate
 from luciole.kernels.jit import LANES, elementwise
-from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.jit.elementwise import Binary, Chosen, Unary
 from luciole.kernels.jit.record import Shared, reader
 from luciole.kernels.layers.spans import Axis, Inside
 from luciole.kernels.layers.windows import patches
@@ -163,7 +162,9 @@ def _kernel(function: int, height: int, width: int) -> jit.Kernel:
 
 
 @jit.merged
-def _window(chosen: Any, r: PoolRecord, y: int, x: int, lanes: int, shape: tuple[int, int]) -> None:
+def _window(
+    chosen: Chosen, r: PoolRecord, y: int, x: int, lanes: int, shape: tuple[int, int]
+) -> None:
     """A function over the taps of a window [rows, columns], for up to 16 channels."""
     rows, columns = shape
     start, low, high = r.start, r.low, r.high

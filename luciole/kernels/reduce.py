@@ -23,7 +23,7 @@ from luciole.ir.rules import axes, integers, product
 from luciole.kernels import folds, jit, loops
 from luciole.kernels.elementwise_binary import truncated_quotient
 from luciole.kernels.jit import LANES, elementwise, floats
-from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.jit.elementwise import Binary, Chosen, Unary
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.memory import Memory, reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, reference
@@ -283,7 +283,7 @@ def _rows(function: int) -> jit.Kernel:
 
 
 @jit.merged
-def _lines(chosen: Any, r: FoldRecord) -> None:
+def _lines(chosen: Chosen, r: FoldRecord) -> None:
     """Results whose elements all stand in one line, evenly apart: the most usual ones."""
     start, share, count = r.start, r.share, r.inner  # read once: results might lie in a record
     dx = loops.offset(r.results, 1, 3, 0, 1)

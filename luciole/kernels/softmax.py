@@ -9,7 +9,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.kernels import folds, jit, loops, maps
-from luciole.kernels.jit import LANES, elementwise
+from luciole.kernels.jit import LANES, Single, elementwise
 from luciole.kernels.jit.elementwise import Binary, Unary
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.memory import reach
@@ -113,7 +113,7 @@ def _log_softmax() -> jit.Kernel:
 
 
 @jit.merged
-def _short(y: int, x: int, n: int, beta: float) -> None:
+def _short(y: int, x: int, n: int, beta: Single) -> None:
     """A row that fits into one vector; lanes beyond the last count 0."""
     given = elementwise.load_first(x, n, LOWEST)
     largest = elementwise.folded(elementwise.function(MAXIMUM), given)
@@ -124,15 +124,15 @@ def _short(y: int, x: int, n: int, beta: float) -> None:
 
 
 @jit.inline
-def _largest(x: int, n: int) -> float:
+def _largest(x: int, n: int) -> Single:
     """The largest of n floats, NaN aside."""
     maximum = elementwise.function(MAXIMUM)
-    result: float = elementwise.folded(maximum, folds.row(maximum, x, n, LOWEST))
+    result: Single = elementwise.folded(maximum, folds.row(maximum, x, n, LOWEST))
     return result
 
 
 @jit.inline
-def _powers(y: int, x: int, n: int, largest: float, beta: float) -> float:
+def _powers(y: int, x: int, n: int, largest: Single, beta: Single) -> Single:
     """Write e^(beta (x - largest)) of n floats to y; their sum. Lanes beyond the last count 0."""
     power, add = elementwise.function(SCALED_EXP), elementwise.function(ADD)
     total = elementwise.spread(np.float32(0))
@@ -147,5 +147,5 @@ def _powers(y: int, x: int, n: int, largest: float, beta: float) -> float:
         powers = elementwise.mapped(power, elementwise.load_first(x, rest, LOWEST), largest, beta)
         elementwise.store_first(powers, y, rest)
         total = elementwise.combined(add, powers, total)
-    result: float = elementwise.folded(add, total)
+    result: Single = elementwise.folded(add, total)
     return result

@@ -11,7 +11,7 @@ import numpy as np
 from luciole.kernels import jit
 from luciole.kernels.integers.byte_layer import ZERO
 from luciole.kernels.integers.byte_records import ChannelsRecord, QuantizeRecord
-from luciole.kernels.jit import LANES, floats, words
+from luciole.kernels.jit import LANES, Single, floats, words
 from luciole.kernels.jit.bytes import in_lanes, store_all_bytes, store_bytes
 from luciole.kernels.jit.dots import add_taps
 from luciole.kernels.jit.elementwise import number
@@ -22,6 +22,7 @@ from luciole.kernels.jit.grids import (
     larger_of_both,
     raised_both,
     scaled_in_turn,
+    write_all_on_grid,
     write_channels_at,
     write_on_grid,
 )
@@ -34,7 +35,7 @@ INFINITY = 0x7F800000
 LARGEST = 127
 """Numbers without a zero point lie between -127 and 127."""
 
-Pair = tuple[float, float]
+Pair = tuple[Single, Single]
 
 
 @jit.inline
@@ -77,10 +78,10 @@ def _write(x: int, count: int, grid: Pair, limits: Pair, to: int, room: int) -> 
     """Quantize ``count`` floats; whatever is in the ``room`` behind them may be written too."""
     whole = count & -LANES
     for k in range(0, whole, LANES):
-        write_on_grid(x + 4 * k, LANES, grid, limits, to + k, LANES)
+        write_all_on_grid(x + 4 * k, LANES, grid, limits, to + k)
     left = count - whole
     if left and room >= whole + LANES:
-        write_on_grid(x + 4 * whole, left, grid, limits, to + whole, LANES)
+        write_all_on_grid(x + 4 * whole, left, grid, limits, to + whole)
     elif left:
         write_on_grid(x + 4 * whole, left, grid, limits, to + whole, left)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from luciole.kernels.jit.bytes import (
 from luciole.kernels.jit.conversions import integers_at
 from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, accepted, native
+
+Whole: TypeAlias = int | np.int32
+"""An integer of 32 bits, or one that fits into them."""
 
 O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
@@ -92,7 +95,7 @@ class Parameters:
 
 
 @jit.merged
-def halved(x: int, half: int, negative: int, bits: int) -> np.int32:
+def halved(x: Whole, half: Whole, negative: Whole, bits: int) -> np.int32:
     """x / 2^bits of int32, halves away from zero; ``half`` is 0 and ``negative`` 0 where bits is,
     else half of 2^bits and -1.
     """
@@ -100,11 +103,10 @@ def halved(x: int, half: int, negative: int, bits: int) -> np.int32:
 
 
 @jit.merged
-def scaled(x: int, multiplier: int, half: int, negative: int, bits: int) -> np.int32:
+def scaled(x: Whole, multiplier: Whole, half: Whole, negative: Whole, bits: int) -> np.int32:
     """x times a factor below 1, of int32, as the reference rounds it."""
     upper = (np.int64(x) * np.int64(multiplier) + (1 << 30)) >> 31
-    found: np.int32 = halved(np.int32(upper), half, negative, bits)
-    return found
+    return halved(np.int32(upper), half, negative, bits)
 
 
 @cache
@@ -153,7 +155,7 @@ def _sums(r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: in
 def _sums_by_16(
     r: PairRecord, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
 ) -> None:
-    p, q = in_lanes(np.int64(integers_at(x, kind)[0])), in_lanes(np.int64(integers_at(y, kind)[0]))
+    p, q = in_lanes(integers_at(x, kind)[0]), in_lanes(integers_at(y, kind)[0])
     low, high, constants = r.low, r.high, r.constants
     for first in range(0, count - LANES + 1, LANES):
         if left:

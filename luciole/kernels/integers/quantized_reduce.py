@@ -25,6 +25,7 @@ from luciole.kernels.integers.quantized_pairs import rounding
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.byte_functions import rescaled_lanes
 from luciole.kernels.jit.bytes import (
+    Vector,
     in_lanes,
     load_bytes,
     plus,
@@ -248,7 +249,7 @@ def _row(x: int, count: int, kind: int) -> int:
 
 
 @jit.merged
-def _finish(r: SumRecord, sums: Any, y: int, lanes: int) -> None:
+def _finish(r: SumRecord, sums: Vector, y: int, lanes: int) -> None:
     """Sums on the result's grid."""
     scaled = rescaled_lanes(sums, r.multiplier, r.half, r.negative, r.bits)
     store_bytes(plus(scaled, in_lanes(r.zero_point)), r.low, r.high, y, lanes)

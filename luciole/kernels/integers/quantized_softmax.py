@@ -137,7 +137,7 @@ def _kernel(kind: int) -> jit.Kernel:
             down = SUM_BITS - 32 + bits + BITS - 8
             half = np.int64(1) << (down - 1)
             for k in range(n):
-                number = _product(share, np.int64(powers[largest - x[k]]))
+                number = _product(share, int(powers[largest - x[k]]))
                 y[k] = min(((number + half) >> down) + lowest, highest)
 
     return quantized_softmax

@@ -16,6 +16,7 @@ from luciole.kernels.jit.bits import (
 from luciole.kernels.jit.cache import kernel_cache
 from luciole.kernels.jit.calls import caller
 from luciole.kernels.jit.compiling import Kernel, inline, kernel, merged, run_timed
+from luciole.kernels.jit.emits import Single
 from luciole.kernels.jit.objects import of_single
 from luciole.kernels.jit.products import add_products
 from luciole.kernels.jit.quantizing import (
@@ -46,6 +47,7 @@ __all__ = [
     "Kernel",
     "Pointer",
     "Record",
+    "Single",
     "add_products",
     "call",
     "caller",

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Annotated, TypeAlias
 
 from llvmlite import ir
 
-from luciole.kernels.jit.scalars import intrinsic, literal_intrinsic, types
+from luciole.kernels.jit.emits import (
+    Address,
+    Builder,
+    Int64,
+    Kind,
+    Literal,
+    Operand,
+    Same,
+    Value,
+    emits,
+    types,
+)
 from luciole.kernels.jit.vectors import (
     FLOATS,
     FMA,
     I32,
     INTS,
     LANES,
+    Floats,
+    Ints,
     Tile,
     addresses,
     gather,
@@ -34,110 +47,87 @@ takes longer than reading (Zen 5: 0.75 cycles for each 64 bytes, against 2).
 """
 
 
-@literal_intrinsic
-def counters(context: Any, pixels: Any, planes: Any, weight_planes: Any, vectors: Any) -> Any:
+def _weighed(counters: Tile, *_: Kind) -> Tile:
+    return Tile(types.float32, counters.shape[0], counters.shape[3])
+
+
+Weighed: TypeAlias = Annotated[Value, _weighed]
+"""Results [pixels, vectors of outputs]."""
+
+
+@emits
+def counters(
+    builder: Builder, pixels: Literal, planes: Literal, weight_planes: Literal, vectors: Literal
+) -> Ints:
     """A tile of zeros [pixels, input planes, weight planes, vectors of outputs]; its shape is
     known when a kernel is compiled.
     """
-    given = (pixels, planes, weight_planes, vectors)
-    if not all(isinstance(n, types.IntegerLiteral) for n in given):
-        return None
-    tile = Tile(types.int32, *(n.literal_value for n in given))
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return ir.Constant(ir.ArrayType(INTS, tile.count), None)
-
-    return tile(*given), generate
+    return ir.Constant(ir.ArrayType(INTS, pixels * planes * weight_planes * vectors), None)
 
 
-@literal_intrinsic
-def float_tile(context: Any, rows: Any, columns: Any) -> Any:
+@emits
+def float_tile(builder: Builder, rows: Literal, columns: Literal) -> Floats:
     """A tile of zeros [rows, columns]."""
-    if not all(isinstance(n, types.IntegerLiteral) for n in (rows, columns)):
-        return None
-    tile = Tile(types.float32, rows.literal_value, columns.literal_value)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return ir.Constant(ir.ArrayType(FLOATS, tile.count), None)
-
-    return tile(rows, columns), generate
+    return ir.Constant(ir.ArrayType(FLOATS, rows * columns), None)
 
 
-@intrinsic
-def fill(typing_context: Any, tile: Any, start: Any) -> Any:
+@emits
+def fill(builder: Builder, tile: Operand[Tile], start: Int64) -> Same:
     """A tile of the same shape with a number in every counter."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = splat(builder, builder.trunc(args[1], I32))
-        return gather(builder, [vector] * tile.count)
-
-    return tile(tile, types.int64), generate
+    vector = splat(builder, builder.trunc(start, I32))
+    return gather(builder, [vector] * tile.kind.count)
 
 
-@intrinsic
-def count(typing_context: Any, tile: Any, x: Any, step: Any, weights: Any) -> Any:
+@emits
+def count(builder: Builder, tile: Operand[Tile], x: Address, step: Int64, weights: Address) -> Same:
     """Add the bits in which words differ: pixel p's word of plane i at ``x + p step + 4 i``
     against the words [weight planes, outputs] at ``weights``.
     """
-    pixels, planes, weight_planes, vectors = tile.shape
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile_value, x, step, weights = args
-        size = weight_planes * vectors
-        words = [load(builder, INTS, weights, 4 * LANES * k) for k in range(size)]
-        added: list[Any] = []
-        for address in addresses(builder, x, step, pixels):
-            for i in range(planes):
-                word = splat(builder, load(builder, I32, address, 4 * i))
-                for weight in words:
-                    bits = of_llvm(builder, "llvm.ctpop.v16i32", builder.xor(word, weight))
-                    before = builder.extract_value(tile_value, len(added))
-                    added.append(builder.add(before, bits))
-        return gather(builder, added)
-
-    return tile(tile, types.int64, types.int64, types.int64), generate
+    pixels, planes, weight_planes, vectors = tile.kind.shape
+    size = weight_planes * vectors
+    words = [load(builder, INTS, weights, 4 * LANES * k) for k in range(size)]
+    added: list[Value] = []
+    for address in addresses(builder, x, step, pixels):
+        for i in range(planes):
+            word = splat(builder, load(builder, I32, address, 4 * i))
+            for weight in words:
+                bits = of_llvm(builder, "llvm.ctpop.v16i32", builder.xor(word, weight))
+                before = builder.extract_value(tile.value, len(added))
+                added.append(builder.add(before, bits))
+    return gather(builder, added)
 
 
-@intrinsic
-def prefetch_words(typing_context: Any, tile: Any, weights: Any) -> Any:
+@emits
+def prefetch_words(builder: Builder, tile: Operand[Tile], weights: Address) -> None:
     """Fetch the words [weight planes, outputs] that stand AHEAD bytes behind an address, where a
     tile's shape says that this pays.
     """
-    pixels, planes, weight_planes, vectors = tile.shape
+    pixels, planes, weight_planes, vectors = tile.kind.shape
     lines = weight_planes * vectors if pixels * planes <= MOST_USES else 0
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        for line in range(lines):
-            prefetch_line(builder, args[1], AHEAD + 4 * LANES * line, 3)
-        return context.get_dummy_value()
-
-    return types.void(tile, types.int64), generate
+    for line in range(lines):
+        prefetch_line(builder, weights, AHEAD + 4 * LANES * line, 3)
 
 
-@intrinsic
-def weigh(typing_context: Any, tile: Any, factors: Any, start: Any, step: Any) -> Any:
+@emits
+def weigh(
+    builder: Builder, tile: Operand[Tile], factors: Address, start: Address, step: Int64
+) -> Weighed:
     """Counters as results [pixels, vectors of outputs]: start + sum_ij factor_ij counter_ij.
 
     ``factors`` is the address of [input planes, weight planes, outputs]; pixel p's start stands at
     ``start + p step``.
     """
-    pixels, planes, weight_planes, vectors = tile.shape
+    pixels, planes, weight_planes, vectors = tile.kind.shape
     products = planes * weight_planes
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile_value, factors, start, step = args
-        results = []
-        for p, address in enumerate(addresses(builder, start, step, pixels)):
-            for v in range(vectors):
-                chains = [load(builder, FLOATS, address, 4 * LANES * v)]
-                chains += [ir.Constant(FLOATS, None)] * (weight_planes - 1)
-                for k in range(products):
-                    counter = builder.extract_value(tile_value, (p * products + k) * vectors + v)
-                    factor = load(builder, FLOATS, factors, 4 * LANES * (k * vectors + v))
-                    number, chain = builder.sitofp(counter, FLOATS), k % weight_planes
-                    chains[chain] = of_llvm(builder, FMA, number, factor, chains[chain])
-                results.append(functools.reduce(builder.fadd, chains))
-        return gather(builder, results)
-
-    rows = Tile(types.float32, pixels, vectors)
-    return rows(tile, types.int64, types.int64, types.int64), generate
+    results = []
+    for p, address in enumerate(addresses(builder, start, step, pixels)):
+        for v in range(vectors):
+            chains = [load(builder, FLOATS, address, 4 * LANES * v)]
+            chains += [ir.Constant(FLOATS, None)] * (weight_planes - 1)
+            for k in range(products):
+                counter = builder.extract_value(tile.value, (p * products + k) * vectors + v)
+                factor = load(builder, FLOATS, factors, 4 * LANES * (k * vectors + v))
+                number, chain = builder.sitofp(counter, FLOATS), k % weight_planes
+                chains[chain] = of_llvm(builder, FMA, number, factor, chains[chain])
+            results.append(functools.reduce(builder.fadd, chains))
+    return gather(builder, results)

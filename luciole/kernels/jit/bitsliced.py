@@ -9,14 +9,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, TypeAlias
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import cgutils
 
+from luciole.kernels.jit.emits import (
+    Address,
+    Builder,
+    Float32,
+    Form,
+    Operand,
+    Same,
+    Value,
+    emits,
+    types,
+)
 from luciole.kernels.jit.processor import features
-from luciole.kernels.jit.scalars import I64, intrinsic, types
+from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
     F32,
     FLOATS,
@@ -51,13 +62,16 @@ MOST_ROWS = 120
 """Rows that may be added to counters of one sign, so that 8 bits hold the count."""
 
 BITS = 8
-_BIT = Tile(types.int32, BITS)
+
+Bits: TypeAlias = Annotated[Value, Tile(types.int32, BITS)]
+"""512 counters: one vector for each of their bits."""
+
 _I8, _I16 = ir.IntType(8), ir.IntType(16)
 _SUM, _CARRY = 0x96, 0xE8
 """Truth tables of a full adder for ``vpternlogd``."""
 
 
-def _full_adder(builder: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+def _full_adder(builder: Builder, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
     """Sum and carry of three bits, 512 times."""
     name = "llvm.x86.avx512.pternlog.d.512"
     tables = (ir.Constant(I32, _SUM), ir.Constant(I32, _CARRY))
@@ -65,12 +79,12 @@ def _full_adder(builder: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
     return sum_, carry
 
 
-def _call(builder: Any, name: str, kind: Any, *args: Any) -> Any:
+def _call(builder: Builder, name: str, kind: Form, *args: Value) -> Value:
     function = ir.FunctionType(kind, [a.type for a in args])
     return builder.call(cgutils.get_or_insert_function(builder.module, function, name), args)
 
 
-def _add_bits(builder: Any, bits: list[Any], place: int, rows: Sequence[Any]) -> Any:
+def _add_bits(builder: Builder, bits: list[Value], place: int, rows: Sequence[Value]) -> Value:
     """Add rows of bits that weigh 2^place, an even number of them; what is carried to the next
     place is added up there, until one row is left, which is returned.
 
@@ -88,13 +102,13 @@ def _add_bits(builder: Any, bits: list[Any], place: int, rows: Sequence[Any]) ->
     return carry if len(carries) == 1 else _add_bits(builder, bits, place + 1, carries)
 
 
-def _ripple(builder: Any, bits: list[Any], place: int, row: Any) -> None:
+def _ripple(builder: Builder, bits: list[Value], place: int, row: Value) -> None:
     """Add one row of bits that weigh 2^place, and let it be carried as far as it goes."""
     for k in range(place, BITS):
         bits[k], row = builder.xor(bits[k], row), builder.and_(bits[k], row)
 
 
-def _row(builder: Any, base: Any, numbers: Any, place: int) -> Any:
+def _row(builder: Builder, base: Value, numbers: Value, place: int) -> Value:
     """The row of bits whose number stands at a place of a list."""
     number = load_half(builder, numbers, 2 * place)
     offset = builder.shl(builder.zext(number, I64), ir.Constant(I64, 6))
@@ -103,96 +117,75 @@ def _row(builder: Any, base: Any, numbers: Any, place: int) -> Any:
     return row
 
 
-def load_half(builder: Any, address: Any, offset: int) -> Any:
+def load_half(builder: Builder, address: Value, offset: int) -> Value:
     """The 16-bit integer at an address."""
     loaded = builder.load(pointer(builder, address, _I16, offset))
     loaded.align = 2
     return loaded
 
 
-def _add_rows(eights: int) -> Any:
-    """The body of ``add_8_rows`` and ``add_32_rows``."""
-
-    def typed(typing_context: Any, counters: Any, base: Any, numbers: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            tile, base, numbers = args
-            bits = [builder.extract_value(tile, k) for k in range(BITS)]
-            carries = []
-            for first in range(0, 8 * eights, 8):
-                rows = [_row(builder, base, numbers, first + k) for k in range(8)]
-                carries.append(_add_bits(builder, bits, 0, rows))
-            place = 3
-            if eights > 1:
-                carries = [_add_bits(builder, bits, place, carries)]
-                place += eights.bit_length() - 1
-            _ripple(builder, bits, place, carries[0])
-            return gather(builder, bits)
-
-        return _BIT(_BIT, types.int64, types.int64), generate
-
-    return typed
+def _add_rows(builder: Builder, eights: int, counters: Value, base: Value, numbers: Value) -> Value:
+    """What ``add_8_rows`` and ``add_32_rows`` do."""
+    bits = [builder.extract_value(counters, k) for k in range(BITS)]
+    carries = []
+    for first in range(0, 8 * eights, 8):
+        rows = [_row(builder, base, numbers, first + k) for k in range(8)]
+        carries.append(_add_bits(builder, bits, 0, rows))
+    place = 3
+    if eights > 1:
+        carries = [_add_bits(builder, bits, place, carries)]
+        place += eights.bit_length() - 1
+    _ripple(builder, bits, place, carries[0])
+    return gather(builder, bits)
 
 
-@intrinsic
-def add_8_rows(typing_context: Any, counters: Any, base: Any, numbers: Any) -> Any:
+@emits
+def add_8_rows(builder: Builder, counters: Bits, base: Address, numbers: Address) -> Bits:
     """Add 8 rows of 512 bits to counters: the 64 bytes at ``base + 64 n`` for each n of a list of
     16-bit integers at ``numbers``.
     """
-    return _add_rows(1)(typing_context, counters, base, numbers)
+    return _add_rows(builder, 1, counters, base, numbers)
 
 
-@intrinsic
-def add_32_rows(typing_context: Any, counters: Any, base: Any, numbers: Any) -> Any:
+@emits
+def add_32_rows(builder: Builder, counters: Bits, base: Address, numbers: Address) -> Bits:
     """Add 32 rows, see ``add_8_rows``."""
-    return _add_rows(4)(typing_context, counters, base, numbers)
+    return _add_rows(builder, 4, counters, base, numbers)
 
 
-@intrinsic
-def no_counts(typing_context: Any) -> Any:
+@emits
+def no_counts(builder: Builder) -> Bits:
     """Counters at 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return gather(builder, [ir.Constant(INTS, None)] * BITS)
-
-    return _BIT(), generate
+    return gather(builder, [ir.Constant(INTS, None)] * BITS)
 
 
-@intrinsic
-def complement(typing_context: Any, counters: Any) -> Any:
+@emits
+def complement(builder: Builder, counters: Bits) -> Bits:
     """-1 - c of every counter c."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        bits = [builder.extract_value(args[0], k) for k in range(BITS)]
-        return gather(builder, [builder.not_(bit) for bit in bits])
-
-    return _BIT(_BIT), generate
+    bits = [builder.extract_value(counters, k) for k in range(BITS)]
+    return gather(builder, [builder.not_(bit) for bit in bits])
 
 
-@intrinsic
-def write_counts(typing_context: Any, counters: Any, to: Any) -> Any:
+@emits
+def write_counts(builder: Builder, counters: Bits, to: Address) -> None:
     """Write counters as 512 bytes: byte 16 v + e is the counter in bit ``lane(v, e)`` of a row.
 
     Bytes of one lane are brought together by interleaving (bytes, then pairs, then fours); one
     product of 8 x 8 bits with the unit matrix then swaps rows and columns.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        bits = [builder.extract_value(args[0], k) for k in range(BITS)]
-        octets = ir.VectorType(_I8, ROW_BYTES)
-        unit = ir.Constant(octets, [1 << k % 8 for k in range(ROW_BYTES)])
-        for place, vector in enumerate(_interleaved(builder, bits[::-1])):
-            swapped = _call(
-                builder,
-                "llvm.x86.vgf2p8affineqb.512",
-                octets,
-                unit,
-                builder.bitcast(vector, octets),
-                ir.Constant(_I8, 0),
-            )
-            store(builder, swapped, args[1], ROW_BYTES * place)
-        return context.get_dummy_value()
-
-    return types.void(_BIT, types.int64), generate
+    bits = [builder.extract_value(counters, k) for k in range(BITS)]
+    octets = ir.VectorType(_I8, ROW_BYTES)
+    unit = ir.Constant(octets, [1 << k % 8 for k in range(ROW_BYTES)])
+    for place, vector in enumerate(_interleaved(builder, bits[::-1])):
+        swapped = _call(
+            builder,
+            "llvm.x86.vgf2p8affineqb.512",
+            octets,
+            unit,
+            builder.bitcast(vector, octets),
+            ir.Constant(_I8, 0),
+        )
+        store(builder, swapped, to, ROW_BYTES * place)
 
 
 def lane(vector: int, element: int) -> int:
@@ -200,14 +193,14 @@ def lane(vector: int, element: int) -> int:
     return 16 * (vector // 4) + 128 * (vector % 4) + element
 
 
-def _interleaved(builder: Any, vectors: Sequence[Any]) -> list[Any]:
+def _interleaved(builder: Builder, vectors: Sequence[Value]) -> list[Value]:
     """8 vectors as 8 others: every 8 bytes of theirs are the bytes of one place, in order."""
     pairs = _woven(builder, vectors, 1)
     fours = _woven(builder, [pairs[i] for i in (0, 2, 1, 3, 4, 6, 5, 7)], 2)
     return _woven(builder, [fours[i] for i in (0, 4, 1, 5, 2, 6, 3, 7)], 4)
 
 
-def _woven(builder: Any, vectors: Sequence[Any], size: int) -> list[Any]:
+def _woven(builder: Builder, vectors: Sequence[Value], size: int) -> list[Value]:
     """Neighbours interleaved in elements of ``size`` bytes, within every 16 bytes: the lower half
     of both, then the upper half.
     """
@@ -218,7 +211,7 @@ def _woven(builder: Any, vectors: Sequence[Any], size: int) -> list[Any]:
     return found
 
 
-def _unpacked(builder: Any, first: Any, second: Any, size: int, upper: int) -> Any:
+def _unpacked(builder: Builder, first: Value, second: Value, size: int, upper: int) -> Value:
     count, half = ROW_BYTES // size, 8 // size
     kind = ir.VectorType(ir.IntType(8 * size), count)
     order: list[int] = []
@@ -229,65 +222,50 @@ def _unpacked(builder: Any, first: Any, second: Any, size: int, upper: int) -> A
     return builder.shuffle_vector(builder.bitcast(first, kind), builder.bitcast(second, kind), mask)
 
 
-@intrinsic
-def totals(typing_context: Any, rows: Any, at: Any, factor: Any, plus: Any) -> Any:
+@emits
+def totals(
+    builder: Builder, rows: Operand[Tile], at: Address, factor: Float32, plus: Float32
+) -> Same:
     """A tile of floats like ``rows`` from those at an address, times ``factor``, plus ``plus``."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _, at, factor, plus = args
-        factor, plus = splat(builder, factor), splat(builder, plus)
-        given = [load(builder, FLOATS, at, 4 * LANES * k) for k in range(rows.count)]
-        return gather(builder, [of_llvm(builder, FMA, g, factor, plus) for g in given])
-
-    return rows(rows, types.int64, types.float32, types.float32), generate
+    factor, plus = splat(builder, factor), splat(builder, plus)
+    given = [load(builder, FLOATS, at, 4 * LANES * k) for k in range(rows.kind.count)]
+    return gather(builder, [of_llvm(builder, FMA, g, factor, plus) for g in given])
 
 
-@intrinsic
-def add_counts(typing_context: Any, rows: Any, counts: Any, factor: Any) -> Any:
+@emits
+def add_counts(builder: Builder, rows: Operand[Tile], counts: Address, factor: Address) -> Same:
     """Add to a tile of floats the signed bytes at an address, times the float at another."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile, counts, factor = args
-        factor = splat(builder, load(builder, F32, factor))
-        octets = ir.VectorType(_I8, LANES)
-        results = []
-        for k in range(rows.count):
-            count = builder.sitofp(load(builder, octets, counts, LANES * k), FLOATS)
-            before = builder.extract_value(tile, k)
-            results.append(of_llvm(builder, FMA, count, factor, before))
-        return gather(builder, results)
-
-    return rows(rows, types.int64, types.int64), generate
+    factor = splat(builder, load(builder, F32, factor))
+    octets = ir.VectorType(_I8, LANES)
+    results = []
+    for k in range(rows.kind.count):
+        count = builder.sitofp(load(builder, octets, counts, LANES * k), FLOATS)
+        before = builder.extract_value(rows.value, k)
+        results.append(of_llvm(builder, FMA, count, factor, before))
+    return gather(builder, results)
 
 
-@intrinsic
-def combine(typing_context: Any, rows: Any, scales: Any, start: Any) -> Any:
+Combined: TypeAlias = Annotated[Value, lambda rows, *_: Tile(types.float32, 1, rows.shape[0])]
+"""Results [1, vectors]."""
+
+
+@emits
+def combine(builder: Builder, rows: Operand[Tile], scales: Address, start: Address) -> Combined:
     """Sums [vectors, weight planes] as results [1, vectors]: start + sum_j scale_j sum_j, with
     scales [vectors, weight planes, 16] and starts [vectors, 16] at addresses.
     """
-    vectors, planes = rows.shape
-    results = Tile(types.float32, 1, vectors)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile, scales, start = args
-        found = []
-        for v in range(vectors):
-            sum_ = load(builder, FLOATS, start, 4 * LANES * v)
-            for k in range(v * planes, (v + 1) * planes):
-                scale = load(builder, FLOATS, scales, 4 * LANES * k)
-                sum_ = of_llvm(builder, FMA, builder.extract_value(tile, k), scale, sum_)
-            found.append(sum_)
-        return gather(builder, found)
-
-    return results(rows, types.int64, types.int64), generate
+    vectors, planes = rows.kind.shape
+    found = []
+    for v in range(vectors):
+        sum_ = load(builder, FLOATS, start, 4 * LANES * v)
+        for k in range(v * planes, (v + 1) * planes):
+            scale = load(builder, FLOATS, scales, 4 * LANES * k)
+            sum_ = of_llvm(builder, FMA, builder.extract_value(rows.value, k), scale, sum_)
+        found.append(sum_)
+    return gather(builder, found)
 
 
-@intrinsic
-def prefetch(typing_context: Any, address: Any) -> Any:
+@emits
+def prefetch(builder: Builder, address: Address) -> None:
     """Fetch a line of 64 bytes to the second nearest cache."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        prefetch_line(builder, args[0], 0, 2)
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
+    prefetch_line(builder, address, 0, 2)

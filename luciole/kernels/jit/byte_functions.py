@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 from numba.core import cgutils
 
-from luciole.kernels.jit.bytes import LONGS, MANY, VECTOR, in_all
+from luciole.kernels.jit.bytes import LONGS, MANY, Vector, in_all
 from luciole.kernels.jit.dots import together
+from luciole.kernels.jit.emits import Address, Builder, Int64, Truth, Value, emits
 from luciole.kernels.jit.fixed_point import Limits, packed
 from luciole.kernels.jit.processor import features
-from luciole.kernels.jit.scalars import I64, intrinsic, types
+from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
     FLOATS,
     I32,
@@ -27,102 +26,90 @@ from luciole.kernels.jit.vectors import (
 )
 
 
-@intrinsic
-def quotients(typing_context: Any, x: Any, count: Any) -> Any:
+@emits
+def quotients(builder: Builder, x: Vector, count: Int64) -> Vector:
     """x / count, halves rounded away from zero; |x| and its quotients times ``count`` lie below
     2^24, where single precision tells quotients from the next integers.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, count = builder.extract_value(args[0], 0), builder.trunc(args[1], I32)
-        divisor, half = (
-            splat(builder, count),
-            splat(builder, builder.lshr(count, ir.Constant(I32, 1))),
-        )
-        negative = builder.icmp_signed("<", x, in_all(0))
-        size = builder.select(negative, builder.neg(x), x)
-        above, below = (builder.sitofp(n, FLOATS) for n in (builder.add(size, half), divisor))
-        found = builder.fptosi(builder.fdiv(above, below), INTS)
-        return gather(builder, [builder.select(negative, builder.neg(found), found)])
-
-    return VECTOR(VECTOR, types.int64), generate
+    x, count = builder.extract_value(x, 0), builder.trunc(count, I32)
+    divisor, half = (
+        splat(builder, count),
+        splat(builder, builder.lshr(count, ir.Constant(I32, 1))),
+    )
+    negative = builder.icmp_signed("<", x, in_all(0))
+    size = builder.select(negative, builder.neg(x), x)
+    above, below = (builder.sitofp(n, FLOATS) for n in (builder.add(size, half), divisor))
+    found = builder.fptosi(builder.fdiv(above, below), INTS)
+    return gather(builder, [builder.select(negative, builder.neg(found), found)])
 
 
-@intrinsic
+@emits
 def rescaled_lanes(
-    typing_context: Any, x: Any, multiplier: Any, half: Any, negative: Any, bits: Any
-) -> Any:
+    builder: Builder, x: Vector, multiplier: Int64, half: Int64, negative: Int64, bits: Int64
+) -> Vector:
     """x times a factor of at most 1, as ``integers.fixed_point.multiply`` has it: the upper half of
     the product with a multiplier, then halves away from zero (see ``quantized_pairs``).
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x = builder.sext(builder.extract_value(args[0], 0), LONGS)
-        multiplier, half, negative, bits = (splat(builder, a) for a in args[1:])
-        product = builder.add(builder.mul(x, multiplier), in_all(1 << 30, LONGS))
-        upper = builder.ashr(product, in_all(31, LONGS))
-        sign = builder.and_(builder.ashr(upper, in_all(63, LONGS)), negative)
-        whole = builder.ashr(builder.add(builder.add(upper, half), sign), bits)
-        return gather(builder, [builder.trunc(whole, INTS)])
-
-    return VECTOR(VECTOR, types.int64, types.int64, types.int64, types.int64), generate
+    x = builder.sext(builder.extract_value(x, 0), LONGS)
+    multiplier, half, negative, bits = (
+        splat(builder, a) for a in (multiplier, half, negative, bits)
+    )
+    product = builder.add(builder.mul(x, multiplier), in_all(1 << 30, LONGS))
+    upper = builder.ashr(product, in_all(31, LONGS))
+    sign = builder.and_(builder.ashr(upper, in_all(63, LONGS)), negative)
+    whole = builder.ashr(builder.add(builder.add(upper, half), sign), bits)
+    return gather(builder, [builder.trunc(whole, INTS)])
 
 
-@intrinsic
-def summed(typing_context: Any, x: Any, y: Any, constants: Any) -> Any:
+@emits
+def summed(builder: Builder, x: Vector, y: Vector, constants: Address) -> Vector:
     """Two vectors of bytes as steps of their sum, see ``luciole.kernels.integers.quantized_pairs``,
     whose int64 constants stand at an address.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, y = (builder.extract_value(v, 0) for v in args[:2])
-        given = _Constants(builder, args[2])
-        coarse = builder.mul(x, given.word(0))
-        low = builder.ashr(builder.add(builder.mul(y, given.word(2)), given.word(3)), in_all(11))
-        fine = builder.add(builder.add(builder.mul(y, given.word(1)), given.word(4)), low)
-        fine = builder.mul(
-            _halved(builder, fine, *(given.word(k) for k in (5, 6, 7))), given.word(8)
-        )
-        total = builder.add(builder.add(coarse, given.word(9)), fine)
-        upper = _upper(builder, total, given.long(10), given.long(11))
-        steps = _halved(builder, upper, *(given.word(k) for k in (12, 13, 14)))
-        return gather(builder, [builder.add(steps, given.word(15))])
-
-    return VECTOR(VECTOR, VECTOR, types.int64), generate
+    x, y = (builder.extract_value(v, 0) for v in (x, y))
+    given = _Constants(builder, constants)
+    coarse = builder.mul(x, given.word(0))
+    low = builder.ashr(builder.add(builder.mul(y, given.word(2)), given.word(3)), in_all(11))
+    fine = builder.add(builder.add(builder.mul(y, given.word(1)), given.word(4)), low)
+    fine = builder.mul(_halved(builder, fine, *(given.word(k) for k in (5, 6, 7))), given.word(8))
+    total = builder.add(builder.add(coarse, given.word(9)), fine)
+    upper = _upper(builder, total, given.long(10), given.long(11))
+    steps = _halved(builder, upper, *(given.word(k) for k in (12, 13, 14)))
+    return gather(builder, [builder.add(steps, given.word(15))])
 
 
 class _Constants:
     """Numbers at an address that nobody writes to, so that loops read them once."""
 
-    def __init__(self, builder: Any, address: Any) -> None:
+    def __init__(self, builder: Builder, address: Value) -> None:
         self._builder, self._address = builder, address
 
-    def _number(self, place: int) -> Any:
+    def _number(self, place: int) -> Value:
         number = self._builder.load(pointer(self._builder, self._address, I64, 8 * place))
         number.set_metadata("invariant.load", self._builder.module.add_metadata([]))
         return number
 
-    def word(self, place: int) -> Any:
+    def word(self, place: int) -> Value:
         """A number in 16 lanes of int32."""
         return splat(self._builder, self._builder.trunc(self._number(place), I32))
 
-    def many(self, place: int) -> Any:
+    def many(self, place: int) -> Value:
         """A number in 64 lanes of bytes."""
         number = self._builder.trunc(self._number(place), MANY.element)
         return wide_splat(self._builder, number, 4 * LANES)
 
-    def long(self, place: int) -> Any:
+    def long(self, place: int) -> Value:
         """A number in 8 lanes of int64."""
         return wide_splat(self._builder, self._number(place), LANES // 2)
 
 
-def _halved(builder: Any, x: Any, half: Any, negative: Any, bits: Any) -> Any:
+def _halved(builder: Builder, x: Value, half: Value, negative: Value, bits: Value) -> Value:
     """x / 2^bits, halves away from zero; ``negative`` is -1, or 0 where bits is."""
     sign = builder.and_(builder.ashr(x, in_all(31)), negative)
     return builder.ashr(builder.add(builder.add(x, half), sign), bits)
 
 
-def _upper(builder: Any, x: Any, multiplier: Any, addend: Any) -> Any:
+def _upper(builder: Builder, x: Value, multiplier: Value, addend: Value) -> Value:
     """The upper halves of x multiplier + addend, x and the multiplier unsigned and below 2^32."""
     half = LANES // 2
     longs = ir.VectorType(I64, half)
@@ -137,59 +124,43 @@ def _upper(builder: Any, x: Any, multiplier: Any, addend: Any) -> Any:
     return wide_shuffle(builder, even, odd, order)
 
 
-@intrinsic
-def looks_up_many(typing_context: Any) -> Any:
+@emits
+def looks_up_many(builder: Builder) -> Truth:
     """Whether the machine looks up 64 bytes at once, known when a kernel is compiled."""
     known = "avx512vbmi" in features()
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.get_constant(types.boolean, known)
-
-    return types.boolean(), generate
+    return ir.Constant(ir.IntType(1), known)
 
 
-@intrinsic
-def look_up_64(typing_context: Any, to: Any, x: Any, table: Any) -> Any:
+@emits
+def look_up_64(builder: Builder, to: Address, x: Address, table: Address) -> None:
     """Write what a table of 256 bytes has for each of 64 bytes; only where ``looks_up_many``."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        to, x, table = args
-        if "avx512vbmi" not in features():
-            return context.get_dummy_value()
-        store(builder, _looked_up(builder, _many(builder, x), table, 0), to, align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
+    if "avx512vbmi" not in features():
+        return
+    store(builder, _looked_up(builder, _many(builder, x), table, 0), to, align=1)
 
 
-@intrinsic
-def sum_64(typing_context: Any, to: Any, x: Any, y: Any, constants: Any) -> Any:
+@emits
+def sum_64(builder: Builder, to: Address, x: Address, y: Address, constants: Address) -> None:
     """Write the sums of 64 bytes and 64 others; only where ``looks_up_many``. Its constants, see
     ``luciole.kernels.integers.quantized_pairs``, stand at an address.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        to, x, y, constants = args
-        if "avx512vbmi" not in features():
-            return context.get_dummy_value()
-        given, none = _Constants(builder, constants), ir.Constant(MANY, None)
-        coarse = builder.xor(_many(builder, x), given.many(128))
-        fine, index = [], _many(builder, y)
-        for plane in range(4):
-            fine.append(_looked_up(builder, index, constants, 256 * plane))
-        vectors = zip(
-            together(builder, [none, none, none, coarse]), together(builder, fine), strict=True
-        )
-        steps = [_steps_of_sum(builder, upper, rest, given) for upper, rest in vectors]
-        limits = Limits(builder, builder.add(constants, ir.Constant(I64, 8 * 132)))
-        found = packed(builder, gather(builder, steps), 4, limits)[0]
-        store(builder, found, to, align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64, types.int64), generate
+    if "avx512vbmi" not in features():
+        return
+    given, none = _Constants(builder, constants), ir.Constant(MANY, None)
+    coarse = builder.xor(_many(builder, x), given.many(128))
+    fine, index = [], _many(builder, y)
+    for plane in range(4):
+        fine.append(_looked_up(builder, index, constants, 256 * plane))
+    vectors = zip(
+        together(builder, [none, none, none, coarse]), together(builder, fine), strict=True
+    )
+    steps = [_steps_of_sum(builder, upper, rest, given) for upper, rest in vectors]
+    limits = Limits(builder, builder.add(constants, ir.Constant(I64, 8 * 132)))
+    found = packed(builder, gather(builder, steps), 4, limits)[0]
+    store(builder, found, to, align=1)
 
 
-def _steps_of_sum(builder: Any, upper: Any, rest: Any, given: _Constants) -> Any:
+def _steps_of_sum(builder: Builder, upper: Value, rest: Value, given: _Constants) -> Value:
     """Signed bytes, in the uppermost 8 of 32 bits, times 2^19, and what is added to them as steps
     of the result, see ``luciole.kernels.jit.fixed_point.rescaled``.
     """
@@ -199,12 +170,12 @@ def _steps_of_sum(builder: Any, upper: Any, rest: Any, given: _Constants) -> Any
     return builder.ashr(builder.add(above, more), given.word(131))
 
 
-def _many(builder: Any, address: Any) -> Any:
+def _many(builder: Builder, address: Value) -> Value:
     """64 bytes."""
     return load(builder, MANY, address, align=1)
 
 
-def _looked_up(builder: Any, given: Any, table: Any, offset: int) -> Any:
+def _looked_up(builder: Builder, given: Value, table: Value, offset: int) -> Value:
     """What a table of 256 bytes, ``offset`` bytes behind an address, has for each of 64 bytes."""
     quarters = []
     for k in range(4):
@@ -215,7 +186,7 @@ def _looked_up(builder: Any, given: Any, table: Any, offset: int) -> Any:
     return builder.select(is_upper, upper, lower)
 
 
-def _of_two(builder: Any, x: Any, first: Any, second: Any) -> Any:
+def _of_two(builder: Builder, x: Value, first: Value, second: Value) -> Value:
     """What two vectors have in the places that the lowest 7 bits of each byte say."""
     kind = ir.FunctionType(MANY, [MANY] * 3)
     name = "llvm.x86.avx512.vpermi2var.qi.512"

@@ -10,14 +10,14 @@ import ctypes
 import functools
 import struct
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
 from luciole.kernels.jit.compiling import Function, Steps
-from luciole.kernels.jit.scalars import I64, call, intrinsic, number, types
+from luciole.kernels.jit.emits import Builder, Int64, emits, types
+from luciole.kernels.jit.scalars import I64, call, number
 
 _CONTENTS = bytes.__basicsize__ - 1
 """Where the contents of a ``bytes`` object begin."""
@@ -26,18 +26,14 @@ _NO_ARGUMENTS = 0x0004
 """METH_NOARGS of CPython's ``PyMethodDef``."""
 
 
-@intrinsic
-def _call_python(typing_context: Any, function: Any, argument: Any) -> Any:
+@emits
+def _call_python(builder: Builder, function: Int64, argument: Int64) -> Int64:
     """Call a function of Python's C interface with one argument; gives what it returns."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(I64, [I64])
-        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), [args[1]])
-
-    return types.int64(types.int64, types.int64), generate
+    kind = ir.FunctionType(I64, [I64])
+    return builder.call(builder.inttoptr(function, kind.as_pointer()), [argument])
 
 
-def _invoke(own: Any, nothing: Any) -> Any:
+def _invoke(own: int, nothing: int) -> int:
     """Run the rows at the first number of ``own``, up to one of zeros; gives None."""
     own += _CONTENTS
     row = number(own)

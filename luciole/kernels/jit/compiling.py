@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar, get_type_hints
+from typing import ParamSpec, TypeVar, get_type_hints
 
 import numba
 import numpy as np
@@ -13,19 +13,22 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numpy.typing import NDArray
 
+from luciole.kernels.jit.emits import Kind, types
 from luciole.kernels.jit.machine_code import machine_code
 from luciole.kernels.jit.objects import address_of, in_c_library, python_call
 from luciole.kernels.jit.record import Record as NamedRecord
 from luciole.kernels.jit.record import numba_type
-from luciole.kernels.jit.scalars import call, nanoseconds, number, set_number, types
+from luciole.kernels.jit.scalars import call, nanoseconds, number, set_number
 
+P = ParamSpec("P")
 R = TypeVar("R")
+X = TypeVar("X")
 
 
 class Function:
     """A function that is compiled, or read from the cache, when it is first needed."""
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+    def __init__(self, function: Callable[..., object], signature: Kind) -> None:
         self.function = function
         self._signature = signature
         self._name = _name(function)
@@ -58,35 +61,37 @@ def kernel(function: Callable[[R], None]) -> Kernel:
     return Kernel(function)
 
 
-def _name(function: Callable[..., Any]) -> str:
+def _name(function: Callable[..., object]) -> str:
     """A name that tells functions apart whose source is the same: by what they close over."""
     inside = [_plain(cell.cell_contents) for cell in function.__closure__ or ()]
     return f"{function.__module__}.{function.__qualname__}({', '.join(inside)})"
 
 
-def _plain(closed_over: Any) -> str:
+def _plain(closed_over: object) -> str:
     if isinstance(closed_over, (bool, int, float, str, tuple)):
         return repr(closed_over)
     if isinstance(closed_over, Dispatcher):
         return _name(closed_over.py_func)
     if isinstance(closed_over, _Intrinsic):
-        return _name(closed_over._defn)
+        return _name(closed_over._defn.__wrapped__)
     raise TypeError(f"a kernel closes over {closed_over!r}: only numbers and helpers will do")
 
 
-def inline(function: Callable[..., Any]) -> Any:
+def inline(function: Callable[P, X]) -> Callable[P, X]:
     """A helper that kernels call; compiled into them."""
-    return numba.njit(inline="never", error_model="numpy")(function)
+    made: Callable[P, X] = numba.njit(inline="never", error_model="numpy")(function)
+    return made
 
 
-def merged(function: Callable[..., Any]) -> Any:
+def merged(function: Callable[P, X]) -> Callable[P, X]:
     """A helper whose body becomes part of its caller: for what keeps tiles in registers."""
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls it
-    return numba.njit(forceinline=True, error_model="numpy", **options)(function)
+    made: Callable[P, X] = numba.njit(forceinline=True, error_model="numpy", **options)(function)
+    return made
 
 
 @functools.cache
-def compiled(function: Callable[..., Any], arguments: int) -> Callable[..., int]:
+def compiled(function: Callable[..., object], arguments: int) -> Callable[..., int]:
     """A function of int64 numbers, compiled, as Python calls it."""
     signature = types.int64(*[types.int64] * arguments)
     return python_call(Function(function, signature).address, arguments)
@@ -96,7 +101,7 @@ Steps = NDArray[np.int64]
 """Rows of (address of a kernel, address of its record)."""
 
 
-def _time_steps(row: Any, count: Any, clock: Any, kind: Any, now: Any, times: Any) -> Any:
+def _time_steps(row: int, count: int, clock: int, kind: int, now: int, times: int) -> int:
     before = nanoseconds(clock, kind, now)
     for i in range(count):
         call(number(row + 16 * i), number(row + 16 * i + 8))

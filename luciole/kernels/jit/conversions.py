@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Annotated, TypeAlias
 
 from llvmlite import ir
 
-from luciole.kernels.jit.scalars import literal_intrinsic, types
+from luciole.kernels.jit.emits import Address, Builder, Literal, Value, emits, types
 
 
 class Kind(IntEnum):
@@ -32,12 +32,11 @@ _TYPES = {
 }
 
 
-@literal_intrinsic
-def integers_at(typing_context: Any, address: Any, kind: Any) -> Any:
+Integers: TypeAlias = Annotated[Value, lambda address, kind: types.CPointer(_TYPES[kind][0])]
+"""A pointer to integers of the kind that the second operand, a ``Literal``, says."""
+
+
+@emits
+def integers_at(builder: Builder, address: Address, kind: Literal) -> Integers:
     """An address as a pointer to integers of a kind, a constant when a kernel is compiled."""
-    element, bits = _TYPES[kind.literal_value]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], ir.IntType(bits).as_pointer())
-
-    return types.CPointer(element)(types.int64, kind), generate
+    return builder.inttoptr(address, ir.IntType(8 * Kind(kind).size).as_pointer())

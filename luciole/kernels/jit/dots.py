@@ -7,20 +7,32 @@ of an output's weights.
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 
+from luciole.kernels.jit.emits import (
+    Address,
+    Builder,
+    Float32,
+    Form,
+    Int64,
+    Literal,
+    Operand,
+    Same,
+    Value,
+    emits,
+)
 from luciole.kernels.jit.masked import lanes_before, load_first_bytes, store_first_bytes
 from luciole.kernels.jit.pixels import behind, repeated
 from luciole.kernels.jit.processor import features
-from luciole.kernels.jit.scalars import I64, intrinsic, literal_intrinsic, types
+from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
     BYTES,
     FLOATS,
     I32,
     INTS,
     LANES,
+    FloatsLike,
+    Ints,
     Tile,
     gather,
     load,
@@ -32,45 +44,42 @@ from luciole.kernels.jit.vectors import (
 )
 
 
-@literal_intrinsic
-def integer_rows(context: Any, pixels: Any, vectors: Any, start: Any) -> Any:
+@emits
+def integer_rows(builder: Builder, pixels: Literal, vectors: Literal, start: Address) -> Ints:
     """A tile [pixels, vectors] whose rows are all the int32 numbers at ``start``."""
-    return repeated(types.int32, INTS, pixels, vectors)
+    return repeated(builder, INTS, pixels, vectors, start)
 
 
-@intrinsic
-def add_dots(typing_context: Any, tile: Any, at: Any, offset: Any, weights: Any) -> Any:
+@emits
+def add_dots(
+    builder: Builder, tile: Operand[Tile], at: Value, offset: Int64, weights: Address
+) -> Same:
     """Add to each pixel's row the products of the pixel's own four bytes, ``offset`` bytes behind
     its address, with the bytes [vectors, 16, 4] at ``weights``.
     """
-    vectors = tile.shape[1]
+    vectors = tile.kind.shape[1]
     add = _with_vnni if "avx512vnni" in features() else _with_products
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile_value, at, offset, weights = args
-        factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(vectors)]
-        sums: list[Any] = []
-        for address in behind(builder, at, offset):
-            four = splat(builder, load(builder, I32, address, align=1))
-            for factor in factors:
-                before = builder.extract_value(tile_value, len(sums))
-                sums.append(add(builder, before, four, factor))
-        return gather(builder, sums)
-
-    return tile(tile, at, types.int64, types.int64), generate
+    factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(vectors)]
+    sums: list[Value] = []
+    for address in behind(builder, at, offset):
+        four = splat(builder, load(builder, I32, address, align=1))
+        for factor in factors:
+            before = builder.extract_value(tile.value, len(sums))
+            sums.append(add(builder, before, four, factor))
+    return gather(builder, sums)
 
 
-@literal_intrinsic
+@emits
 def add_line_dots(
-    typing_context: Any,
-    tile: Any,
-    at: Any,
-    offset: Any,
-    weights: Any,
-    width: Any,
-    stride: Any,
-    depth: Any,
-) -> Any:
+    builder: Builder,
+    tile: Operand[Tile],
+    at: Value,
+    offset: Int64,
+    weights: Address,
+    width: Literal,
+    stride: Literal,
+    depth: Literal,
+) -> Same:
     """Add to the rows of pixels side by side, which have 16 outputs, the products of four bytes of
     each tap of a line; an input is read once for all pixels that it belongs to.
 
@@ -78,32 +87,25 @@ def add_line_dots(
     apart; weights are [taps, steps of four bytes, 16, 4], and only the first step counts. ``width``
     taps, the pixels' ``stride`` in taps and ``depth`` are known when a kernel is compiled.
     """
-    if not all(isinstance(n, types.IntegerLiteral) for n in (width, stride, depth)):
-        return None
     add = _with_vnni if "avx512vnni" in features() else _with_products
-    taps, step, far = (n.literal_value for n in (width, stride, depth))
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        between = 4 * LANES * -(-far // 4)
-        factors = [load(builder, INTS, args[3], between * tap) for tap in range(taps)]
-        sums = [builder.extract_value(args[0], p) for p in range(tile.count)]
-        start = behind(builder, args[1], args[2])[0]
-        for place in range((tile.count - 1) * step + taps):
-            four = splat(builder, load(builder, I32, start, far * place, align=1))
-            for tap, factor in enumerate(factors):
-                pixel, rest = divmod(place - tap, step)
-                if not rest and 0 <= pixel < tile.count:
-                    sums[pixel] = add(builder, sums[pixel], four, factor)
-        return gather(builder, sums)
-
-    return tile(tile, at, types.int64, types.int64, width, stride, depth), generate
+    between = 4 * LANES * -(-depth // 4)
+    factors = [load(builder, INTS, weights, between * tap) for tap in range(width)]
+    sums = [builder.extract_value(tile.value, p) for p in range(tile.kind.count)]
+    start = behind(builder, at, offset)[0]
+    for place in range((tile.kind.count - 1) * stride + width):
+        four = splat(builder, load(builder, I32, start, depth * place, align=1))
+        for tap, factor in enumerate(factors):
+            pixel, rest = divmod(place - tap, stride)
+            if not rest and 0 <= pixel < tile.kind.count:
+                sums[pixel] = add(builder, sums[pixel], four, factor)
+    return gather(builder, sums)
 
 
-def _with_vnni(builder: Any, sums: Any, unsigned: Any, signed: Any) -> Any:
+def _with_vnni(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
     return of_llvm(builder, "llvm.x86.avx512.vpdpbusd.512", sums, unsigned, signed)
 
 
-def _with_products(builder: Any, sums: Any, unsigned: Any, signed: Any) -> Any:
+def _with_products(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
     """The same in plain LLVM, which multiplies 16 bits where it sees that they are enough."""
     for byte in range(4):
         down, up = (ir.Constant(INTS, [bits] * LANES) for bits in (8 * byte, 24 - 8 * byte))
@@ -114,10 +116,15 @@ def _with_products(builder: Any, sums: Any, unsigned: Any, signed: Any) -> Any:
     return sums
 
 
-@intrinsic
+@emits
 def add_taps(
-    typing_context: Any, tile: Any, at: Any, offsets: Any, count: Any, weights: Any
-) -> Any:
+    builder: Builder,
+    tile: Operand[Tile],
+    at: Value,
+    offsets: Address,
+    count: Literal,
+    weights: Address,
+) -> Same:
     """Add to rows of 64 channels the products of ``count`` (1 to 4, known when a kernel is
     compiled) taps: bytes at int32 distances, at ``offsets``, from each row's address, times the
     bytes [4, 16, 4] at ``weights``. A row with four addresses has 16 channels from each.
@@ -125,32 +132,23 @@ def add_taps(
     Vector v of a row holds channels 4 v to 4 v + 3, then those and 16, and so on: bytes of four
     taps come together within each 128 bits.
     """
-    if not isinstance(count, types.IntegerLiteral):
-        return None
     add = _with_vnni if "avx512vnni" in features() else _with_products
-    rows, taps = tile.shape[0], count.literal_value
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile_value, at, offsets, _, weights = args
-        factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(4)]
-        moves = [builder.sext(load(builder, I32, offsets, 4 * k), I64) for k in range(taps)]
-        places = [behind(builder, at, move) for move in moves]
-        pieces = at.type.count // rows
-        sums: list[Any] = []
-        for row in range(rows):
-            given = [
-                _sixty_four(builder, found[pieces * row : pieces * (row + 1)]) for found in places
-            ]
-            given += [ir.Constant(given[0].type, None)] * (4 - taps)
-            for four, factor in zip(together(builder, given), factors, strict=True):
-                before = builder.extract_value(tile_value, len(sums))
-                sums.append(add(builder, before, four, factor))
-        return gather(builder, sums)
-
-    return tile(tile, at, types.int64, count, types.int64), generate
+    rows, taps = tile.kind.shape[0], count
+    factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(4)]
+    moves = [builder.sext(load(builder, I32, offsets, 4 * k), I64) for k in range(taps)]
+    places = [behind(builder, at, move) for move in moves]
+    pieces = at.type.count // rows
+    sums: list[Value] = []
+    for row in range(rows):
+        given = [_sixty_four(builder, found[pieces * row : pieces * (row + 1)]) for found in places]
+        given += [ir.Constant(given[0].type, None)] * (4 - taps)
+        for four, factor in zip(together(builder, given), factors, strict=True):
+            before = builder.extract_value(tile.value, len(sums))
+            sums.append(add(builder, before, four, factor))
+    return gather(builder, sums)
 
 
-def _sixty_four(builder: Any, addresses: list[Any]) -> Any:
+def _sixty_four(builder: Builder, addresses: list[Value]) -> Value:
     """64 bytes from one address, or 16 from each of four."""
     kind = ir.VectorType(ir.IntType(8), 4 * LANES // len(addresses))
     parts = [load(builder, kind, address, align=1) for address in addresses]
@@ -162,7 +160,7 @@ def _sixty_four(builder: Any, addresses: list[Any]) -> Any:
     return parts[0]
 
 
-def together(builder: Any, taps: list[Any]) -> list[Any]:
+def together(builder: Builder, taps: list[Value]) -> list[Value]:
     """Four vectors of 64 bytes as four of 16 int32 whose bytes are of one channel each."""
     a, b, c, d = taps
     first, second = (_interleaved(builder, *pair, ir.IntType(16)) for pair in ((a, b), (c, d)))
@@ -172,7 +170,7 @@ def together(builder: Any, taps: list[Any]) -> list[Any]:
     return found
 
 
-def _interleaved(builder: Any, a: Any, b: Any, wider: Any) -> list[Any]:
+def _interleaved(builder: Builder, a: Value, b: Value, wider: Form) -> list[Value]:
     """Elements of two vectors in turn, as integers of twice their size: those of the lower half of
     each 128 bits, and those of the upper one.
     """
@@ -187,59 +185,43 @@ def _interleaved(builder: Any, a: Any, b: Any, wider: Any) -> list[Any]:
     return found
 
 
-@intrinsic
-def scaled(typing_context: Any, tile: Any, factor: Any, scales: Any, starts: Any) -> Any:
+@emits
+def scaled(
+    builder: Builder, tile: Operand[Tile], factor: Float32, scales: Address, starts: Address
+) -> FloatsLike:
     """Sums as floats: sum * (factor * scale) + start, each rounded; ``scales`` and ``starts`` are
     addresses of floats [outputs].
     """
-    rows = Tile(types.float32, *tile.shape)
-    vectors = tile.shape[1]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile_value, factor, scales, starts = args
-        each = splat(builder, factor)
-        own, begin = (
-            [load(builder, FLOATS, place, 4 * LANES * v) for v in range(vectors)]
-            for place in (scales, starts)
-        )
-        factors = [builder.fmul(each, scale) for scale in own]
-        results = []
-        for i in range(tile.count):
-            number = builder.sitofp(builder.extract_value(tile_value, i), FLOATS)
-            v = i % vectors
-            results.append(builder.fadd(builder.fmul(number, factors[v]), begin[v]))
-        return gather(builder, results)
-
-    return rows(tile, types.float32, types.int64, types.int64), generate
+    vectors = tile.kind.shape[1]
+    each = splat(builder, factor)
+    own, begin = (
+        [load(builder, FLOATS, place, 4 * LANES * v) for v in range(vectors)]
+        for place in (scales, starts)
+    )
+    factors = [builder.fmul(each, scale) for scale in own]
+    results = []
+    for i in range(tile.kind.count):
+        number = builder.sitofp(builder.extract_value(tile.value, i), FLOATS)
+        v = i % vectors
+        results.append(builder.fadd(builder.fmul(number, factors[v]), begin[v]))
+    return gather(builder, results)
 
 
-@intrinsic
-def turn_bytes(typing_context: Any, x: Any, to: Any, turned: Any, vectors: Any) -> Any:
+@emits
+def turn_bytes(builder: Builder, x: Address, to: Address, turned: Int64, vectors: Literal) -> None:
     """Copy so many (known when a kernel is compiled) times 16 bytes, some of their bits turned."""
-    if not isinstance(vectors, types.IntegerLiteral):
-        return None
-    lanes = LANES * vectors.literal_value
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, to, turned, _ = args
-        given = load(builder, ir.VectorType(BYTES.element, lanes), x, align=1)
-        bits = wide_splat(builder, builder.trunc(turned, BYTES.element), lanes)
-        store(builder, builder.xor(given, bits), to, align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64, vectors), generate
+    lanes = LANES * vectors
+    given = load(builder, ir.VectorType(BYTES.element, lanes), x, align=1)
+    bits = wide_splat(builder, builder.trunc(turned, BYTES.element), lanes)
+    store(builder, builder.xor(given, bits), to, align=1)
 
 
-@intrinsic
-def turn_first_bytes(typing_context: Any, x: Any, to: Any, turned: Any, count: Any) -> Any:
+@emits
+def turn_first_bytes(
+    builder: Builder, x: Address, to: Address, turned: Int64, count: Int64
+) -> None:
     """The same for at most 16 bytes."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, to, turned, count = args
-        inside = lanes_before(builder, count, 0)
-        bits = wide_splat(builder, builder.trunc(turned, BYTES.element), LANES)
-        given = load_first_bytes(builder, x, inside)
-        store_first_bytes(builder, builder.xor(given, bits), to, count)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64, types.int64), generate
+    inside = lanes_before(builder, count, 0)
+    bits = wide_splat(builder, builder.trunc(turned, BYTES.element), LANES)
+    given = load_first_bytes(builder, x, inside)
+    store_first_bytes(builder, builder.xor(given, bits), to, count)

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import Annotated, TypeAlias
 
 from llvmlite import ir
 from numba.extending import models, register_model
 
 from luciole.kernels.jit import functions, masked
+from luciole.kernels.jit.emits import (
+    Address,
+    Builder,
+    Float32,
+    Int64,
+    Literal,
+    Operand,
+    Value,
+    emits,
+    types,
+)
 from luciole.kernels.jit.lanes import Lanes
-from luciole.kernels.jit.scalars import intrinsic, literal_intrinsic, types
 from luciole.kernels.jit.vectors import (
     F32,
     FLOATS,
@@ -29,7 +39,8 @@ from luciole.kernels.jit.vectors import (
     store,
 )
 
-VECTOR = Tile(types.float32, 1)
+Vector: TypeAlias = Annotated[Value, Tile(types.float32, 1)]
+"""16 floats in a register."""
 
 
 class Unary(IntEnum):
@@ -101,7 +112,7 @@ _BINARY: dict[int, Callable[[Lanes, Lanes], Lanes]] = {
 }
 
 
-class _Function(types.Type):  # type: ignore[misc]  # numba is not typed
+class Function(types.Type):  # type: ignore[misc]  # numba is not typed
     """The type of a numbered function: the number is part of it, the value holds nothing."""
 
     def __init__(self, number: int) -> None:
@@ -109,141 +120,98 @@ class _Function(types.Type):  # type: ignore[misc]  # numba is not typed
         super().__init__(name=f"Function({number})")
 
 
-register_model(_Function)(models.OpaqueModel)
+register_model(Function)(models.OpaqueModel)
 
 
-@literal_intrinsic
-def function(typing_context: Any, number: Any) -> Any:
+Chosen: TypeAlias = Annotated[Value, Function]
+"""A function of ``Unary`` or ``Binary``: its type is all that it is."""
+
+
+@emits
+def function(builder: Builder, number: Literal) -> Chosen:
     """A function by its number (of ``Unary`` or ``Binary``), a constant when a kernel is
     compiled.
     """
-    kind = _Function(number.literal_value)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.get_dummy_value()
-
-    return kind(types.int64), generate
+    return ir.Constant(ir.IntType(8).as_pointer(), None)
 
 
-@intrinsic
-def number(typing_context: Any, bits: Any) -> Any:
+@emits
+def number(builder: Builder, bits: Int64) -> Float32:
     """The float32 whose bits are the lower half of a record's number."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(builder.trunc(args[0], I32), F32)
-
-    return types.float32(types.int64), generate
+    return builder.bitcast(builder.trunc(bits, I32), F32)
 
 
-@intrinsic
-def spread(typing_context: Any, number: Any) -> Any:
+@emits
+def spread(builder: Builder, number: Float32) -> Vector:
     """A number in every lane."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return gather(builder, [splat(builder, args[0])])
-
-    return VECTOR(types.float32), generate
+    return gather(builder, [splat(builder, number)])
 
 
-@intrinsic
-def load_vector(typing_context: Any, address: Any) -> Any:
+@emits
+def load_vector(builder: Builder, address: Address) -> Vector:
     """16 floats from an address on."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return gather(builder, [load(builder, FLOATS, args[0])])
-
-    return VECTOR(types.int64), generate
+    return gather(builder, [load(builder, FLOATS, address)])
 
 
-@intrinsic
-def store_vector(typing_context: Any, vector: Any, address: Any) -> Any:
+@emits
+def store_vector(builder: Builder, vector: Vector, address: Address) -> None:
     """Write 16 floats to an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        store(builder, builder.extract_value(args[0], 0), args[1])
-        return context.get_dummy_value()
-
-    return types.void(VECTOR, types.int64), generate
+    store(builder, builder.extract_value(vector, 0), address)
 
 
-@intrinsic
-def load_first(typing_context: Any, address: Any, count: Any, other: Any) -> Any:
+@emits
+def load_first(builder: Builder, address: Address, count: Int64, other: Float32) -> Vector:
     """``count`` floats (at most 16) from an address on, nothing behind them is read; ``other`` in
     the lanes that are left.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        address, count, other = args
-        lanes = masked.lanes_before(builder, count, 0)
-        loaded = masked.load_first(builder, address, 0, lanes, splat(builder, other))
-        return gather(builder, [loaded])
-
-    return VECTOR(types.int64, types.int64, types.float32), generate
+    lanes = masked.lanes_before(builder, count, 0)
+    loaded = masked.load_first(builder, address, 0, lanes, splat(builder, other))
+    return gather(builder, [loaded])
 
 
-@intrinsic
-def store_first(typing_context: Any, vector: Any, address: Any, count: Any) -> Any:
+@emits
+def store_first(builder: Builder, vector: Vector, address: Address, count: Int64) -> None:
     """Write the first ``count`` floats (at most 16) to an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector, address, count = args
-        lanes = masked.lanes_before(builder, count, 0)
-        masked.store_first(builder, builder.extract_value(vector, 0), address, 0, lanes)
-        return context.get_dummy_value()
-
-    return types.void(VECTOR, types.int64, types.int64), generate
+    lanes = masked.lanes_before(builder, count, 0)
+    masked.store_first(builder, builder.extract_value(vector, 0), address, 0, lanes)
 
 
-@intrinsic
-def mapped(typing_context: Any, function: Any, x: Any, a: Any, b: Any) -> Any:
+@emits
+def mapped(
+    builder: Builder, function: Operand[Function], x: Vector, a: Float32, b: Float32
+) -> Vector:
     """A unary function of a vector, with its parameters a and b."""
-    formula = _UNARY[function.number]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x = Lanes(builder, builder.extract_value(args[1], 0))
-        a, b = (x.of(splat(builder, parameter)) for parameter in args[2:])
-        return gather(builder, [formula(x, a, b).value])
-
-    return VECTOR(function, VECTOR, types.float32, types.float32), generate
+    formula = _UNARY[function.kind.number]
+    lanes = Lanes(builder, builder.extract_value(x, 0))
+    parameters = (lanes.of(splat(builder, number)) for number in (a, b))
+    return gather(builder, [formula(lanes, *parameters).value])
 
 
-@intrinsic
-def combined(typing_context: Any, function: Any, x: Any, y: Any) -> Any:
+@emits
+def combined(builder: Builder, function: Operand[Function], x: Vector, y: Vector) -> Vector:
     """A binary function of two vectors."""
-    formula = _BINARY[function.number]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, y = (Lanes(builder, builder.extract_value(v, 0)) for v in args[1:])
-        return gather(builder, [formula(x, y).value])
-
-    return VECTOR(function, VECTOR, VECTOR), generate
+    formula = _BINARY[function.kind.number]
+    x, y = (Lanes(builder, builder.extract_value(v, 0)) for v in (x, y))
+    return gather(builder, [formula(x, y).value])
 
 
-@intrinsic
-def folded(typing_context: Any, function: Any, x: Any) -> Any:
+@emits
+def folded(builder: Builder, function: Operand[Function], x: Vector) -> Float32:
     """A binary function over the lanes of a vector, as a number: of neighbours 8 lanes apart, then
     4, 2 and 1.
     """
-    formula = _BINARY[function.number]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x = Lanes(builder, builder.extract_value(args[1], 0))
-        distance = LANES // 2
-        while distance:
-            turned = [(lane + distance) % LANES for lane in range(LANES)]
-            other = builder.shuffle_vector(x.value, x.value, ir.Constant(INTS, turned))
-            x, distance = formula(x, x.of(other)), distance // 2
-        return builder.extract_element(x.value, ir.Constant(I32, 0))
-
-    return types.float32(function, VECTOR), generate
+    formula = _BINARY[function.kind.number]
+    x = Lanes(builder, builder.extract_value(x, 0))
+    distance = LANES // 2
+    while distance:
+        turned = [(lane + distance) % LANES for lane in range(LANES)]
+        other = builder.shuffle_vector(x.value, x.value, ir.Constant(INTS, turned))
+        x, distance = formula(x, x.of(other)), distance // 2
+    return builder.extract_element(x.value, ir.Constant(I32, 0))
 
 
-@intrinsic
-def plus_product(typing_context: Any, sum_: Any, x: Any, y: Any) -> Any:
+@emits
+def plus_product(builder: Builder, sum_: Vector, x: Vector, y: Vector) -> Vector:
     """sum + x y, with one rounding where the machine can."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        sum_, x, y = (Lanes(builder, builder.extract_value(v, 0)) for v in args)
-        return gather(builder, [x.times_plus(y, sum_).value])
-
-    return VECTOR(VECTOR, VECTOR, VECTOR), generate
+    sum_, x, y = (Lanes(builder, builder.extract_value(v, 0)) for v in (sum_, x, y))
+    return gather(builder, [x.times_plus(y, sum_).value])

@@ -4,18 +4,18 @@ written as bytes. Exactly what ``luciole.kernels.integers.fixed_point`` computes
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 from numba.core import cgutils
 
+from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Operand, Same, Value, emits
 from luciole.kernels.jit.masked import store_first_bytes
 from luciole.kernels.jit.processor import features
-from luciole.kernels.jit.scalars import I64, intrinsic, types
+from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
     I32,
     INTS,
     LANES,
+    Tile,
     gather,
     load,
     of_llvm,
@@ -41,8 +41,8 @@ EXACT_BYTES = 8 * LANES
 """What ``scaled_exactly`` reads for 16 outputs: factors in double precision."""
 
 
-@intrinsic
-def rescaled(typing_context: Any, tile: Any, constants: Any) -> Any:
+@emits
+def rescaled(builder: Builder, tile: Operand[Tile], constants: Address) -> Same:
     """Sums, raised so that they have no sign, as steps of the result.
 
     As a sum is without a sign, the upper half of its product with twice the multiplier, plus an
@@ -50,23 +50,18 @@ def rescaled(typing_context: Any, tile: Any, constants: Any) -> Any:
     down for negative sums: half of a step less 1 is part of the addend, and sums whose upper bit is
     set, which are those that are not negative where they are raised by 2^31, have the 1 more.
     """
-    vectors = tile.shape[1]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value, base = args
-        results = []
-        for i in range(tile.count):
-            sums, offset = builder.extract_value(value, i), FIXED_BYTES * (i % vectors)
-            upper = _upper(builder, sums, base, offset)
-            shift = load(builder, INTS, base, offset + 16 * LANES)
-            more = builder.lshr(sums, ir.Constant(INTS, [31] * LANES))
-            results.append(builder.ashr(builder.add(upper, more), shift))
-        return gather(builder, results)
-
-    return tile(tile, types.int64), generate
+    vectors = tile.kind.shape[1]
+    results = []
+    for i in range(tile.kind.count):
+        sums, offset = builder.extract_value(tile.value, i), FIXED_BYTES * (i % vectors)
+        upper = _upper(builder, sums, constants, offset)
+        shift = load(builder, INTS, constants, offset + 16 * LANES)
+        more = builder.lshr(sums, ir.Constant(INTS, [31] * LANES))
+        results.append(builder.ashr(builder.add(upper, more), shift))
+    return gather(builder, results)
 
 
-def _upper(builder: Any, sums: Any, base: Any, offset: int) -> Any:
+def _upper(builder: Builder, sums: Value, base: Value, offset: int) -> Value:
     """The upper halves of products of 64 bits."""
     low = ir.Constant(LONGS, [0xFFFFFFFF] * HALF)
     pairs = builder.bitcast(sums, LONGS)
@@ -81,24 +76,19 @@ def _upper(builder: Any, sums: Any, base: Any, offset: int) -> Any:
     return builder.shuffle_vector(*products, ir.Constant(INTS, order))
 
 
-@intrinsic
-def scaled_exactly(typing_context: Any, tile: Any, factors: Any) -> Any:
+@emits
+def scaled_exactly(builder: Builder, tile: Operand[Tile], factors: Address) -> Same:
     """Sums times factors in double precision, rounded to integers, halves away from zero."""
-    vectors = tile.shape[1]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value, factors = args
-        results = []
-        for i in range(tile.count):
-            sums = builder.extract_value(value, i)
-            low, high = (_rounded_half(builder, sums, factors, i % vectors, n) for n in (0, 1))
-            results.append(wide_shuffle(builder, low, high, list(range(LANES))))
-        return gather(builder, results)
-
-    return tile(tile, types.int64), generate
+    vectors = tile.kind.shape[1]
+    results = []
+    for i in range(tile.kind.count):
+        sums = builder.extract_value(tile.value, i)
+        low, high = (_rounded_half(builder, sums, factors, i % vectors, n) for n in (0, 1))
+        results.append(wide_shuffle(builder, low, high, list(range(LANES))))
+    return gather(builder, results)
 
 
-def _rounded_half(builder: Any, sums: Any, factors: Any, vector: int, half: int) -> Any:
+def _rounded_half(builder: Builder, sums: Value, factors: Value, vector: int, half: int) -> Value:
     """8 of 16 sums, scaled."""
     numbers = list(range(HALF * half, HALF * half + HALF))
     some = builder.shuffle_vector(sums, sums, ir.Constant(SHORT, numbers))
@@ -113,50 +103,44 @@ def _rounded_half(builder: Any, sums: Any, factors: Any, vector: int, half: int)
     )
 
 
-@intrinsic
-def write_bytes(typing_context: Any, tile: Any, limits: Any, at: Any, count: Any) -> Any:
+@emits
+def write_bytes(
+    builder: Builder, tile: Operand[Tile], limits: Address, at: Value, count: Int64
+) -> None:
     """Write each pixel's row as bytes, see ``Limits``, to its address: its first ``count`` ones
     where there are more.
     """
-    vectors = tile.shape[1]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value, limits, at, count = args
-        found = packed(builder, value, tile.count, Limits(builder, limits))
-        places = [(builder.extract_value(at, i // vectors), i % vectors) for i in range(tile.count)]
-        results = [
-            _lanes_of(builder, found[i // 4], _ORDER[LANES * (i % 4) : LANES * (i % 4 + 1)])
-            for i in range(tile.count)
-        ]
-        _write(builder, results, places, count, vectors)
-        return context.get_dummy_value()
-
-    return types.void(tile, types.int64, at, types.int64), generate
+    vectors = tile.kind.shape[1]
+    found = packed(builder, tile.value, tile.kind.count, Limits(builder, limits))
+    places = [
+        (builder.extract_value(at, i // vectors), i % vectors) for i in range(tile.kind.count)
+    ]
+    results = [
+        _lanes_of(builder, found[i // 4], _ORDER[LANES * (i % 4) : LANES * (i % 4 + 1)])
+        for i in range(tile.kind.count)
+    ]
+    _write(builder, results, places, count, vectors)
 
 
-@intrinsic
-def write_channels(typing_context: Any, tile: Any, limits: Any, at: Any, count: Any) -> Any:
+@emits
+def write_channels(
+    builder: Builder, tile: Operand[Tile], limits: Address, at: Value, count: Int64
+) -> None:
     """Write rows of 64 bytes, whose vectors are what ``dots.add_taps`` makes, see ``Limits``: whole
     where there is one address for each, else in pieces of 16, the first ``count`` of each.
     """
-    rows = tile.shape[0]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value, limits, at, count = args
-        found = packed(builder, value, tile.count, Limits(builder, limits))
-        if at.type.count == rows:
-            for i, result in enumerate(found):
-                store(builder, result, builder.extract_value(at, i), align=1)
-            return context.get_dummy_value()
-        places = [(builder.extract_value(at, i), 0) for i in range(4 * rows)]
-        results = [
-            _lanes_of(builder, found[i // 4], list(range(LANES * (i % 4), LANES * (i % 4 + 1))))
-            for i in range(4 * rows)
-        ]
-        _write(builder, results, places, count, 1)
-        return context.get_dummy_value()
-
-    return types.void(tile, types.int64, at, types.int64), generate
+    rows = tile.kind.shape[0]
+    found = packed(builder, tile.value, tile.kind.count, Limits(builder, limits))
+    if at.type.count == rows:
+        for i, result in enumerate(found):
+            store(builder, result, builder.extract_value(at, i), align=1)
+        return
+    places = [(builder.extract_value(at, i), 0) for i in range(4 * rows)]
+    results = [
+        _lanes_of(builder, found[i // 4], list(range(LANES * (i % 4), LANES * (i % 4 + 1))))
+        for i in range(4 * rows)
+    ]
+    _write(builder, results, places, count, 1)
 
 
 class Limits:
@@ -164,8 +148,8 @@ class Limits:
     bytes that are turned at last: four int64 at an address.
     """
 
-    def __init__(self, builder: Any, address: Any) -> None:
-        def number(place: int, kind: Any, count: int) -> Any:
+    def __init__(self, builder: Builder, address: Value) -> None:
+        def number(place: int, kind: Form, count: int) -> Value:
             given = builder.trunc(load(builder, I64, address, 8 * place), kind)
             return wide_splat(builder, given, count)
 
@@ -173,7 +157,7 @@ class Limits:
         self.low, self.high, self.turned = (number(i, I8, 4 * LANES) for i in (1, 2, 3))
 
 
-def packed(builder: Any, tile: Any, count: int, limits: Limits) -> list[Any]:
+def packed(builder: Builder, tile: Value, count: int, limits: Limits) -> list[Value]:
     """Vectors, four at a time, as 64 bytes: of each the first four, then of each the next four, and
     so on.
     """
@@ -194,19 +178,19 @@ _ORDER = [LANES * (lane // 4 % 4) + 4 * (lane // LANES) + lane % 4 for lane in r
 """Where the bytes of ``packed`` come from; it leads back as well."""
 
 
-def in_order(builder: Any, found: Any) -> Any:
+def in_order(builder: Builder, found: Value) -> Value:
     """64 bytes of ``packed``, vector after vector."""
     return _lanes_of(builder, found, _ORDER)
 
 
-def _with_zero(builder: Any, a: Any, b: Any, limits: Limits) -> Any:
+def _with_zero(builder: Builder, a: Value, b: Value, limits: Limits) -> Value:
     """Two vectors as int16, plus what is to be added."""
     return of_llvm(
         builder, "llvm.sadd.sat.v32i16", _halved(builder, a, b, "packssdw", I16), limits.plus
     )
 
 
-def _halved(builder: Any, a: Any, b: Any, name: str, narrow: Any) -> Any:
+def _halved(builder: Builder, a: Value, b: Value, name: str, narrow: Form) -> Value:
     """Two vectors as one of integers half as wide, saturated: of each the first 128 bits, then of
     each the next ones, and so on.
     """
@@ -233,11 +217,11 @@ def _halved(builder: Any, a: Any, b: Any, name: str, narrow: Any) -> Any:
     return builder.trunc(pair, result)
 
 
-def _lanes_of(builder: Any, value: Any, lanes: list[int]) -> Any:
+def _lanes_of(builder: Builder, value: Value, lanes: list[int]) -> Value:
     return wide_shuffle(builder, value, value, lanes)
 
 
-def _write(builder: Any, results: Any, places: Any, count: Any, vectors: int) -> None:
+def _write(builder: Builder, results: Value, places: Value, count: Value, vectors: int) -> None:
     """Write vectors of bytes to addresses and numbers of vectors behind them."""
     full = builder.icmp_signed(">=", count, ir.Constant(I64, LANES * vectors))
     with builder.if_else(full) as (everything, rest):

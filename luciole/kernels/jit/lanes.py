@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
 
+from luciole.kernels.jit.emits import Builder, Value
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.vectors import FLOATS, FMA, INTS, LANES, of_llvm
 
@@ -25,10 +25,10 @@ class Lanes:
     Comparisons give LLVM's vectors of truth values, all false for NaN.
     """
 
-    builder: Any
-    value: Any
+    builder: Builder
+    value: Value
 
-    def of(self, value: Any) -> Lanes:
+    def of(self, value: Value) -> Lanes:
         """Another LLVM vector in the same place of a program."""
         return Lanes(self.builder, value)
 
@@ -36,7 +36,7 @@ class Lanes:
         """A number in every lane."""
         return self.of(ir.Constant(FLOATS, [number] * LANES))
 
-    def _vector(self, other: Lanes | float) -> Any:
+    def _vector(self, other: Lanes | float) -> Value:
         return other.value if isinstance(other, Lanes) else self.number(other).value
 
     def __add__(self, other: Lanes | float) -> Lanes:
@@ -66,15 +66,15 @@ class Lanes:
         vectors = self.value, self._vector(factor), self._vector(summand)
         return self.of(of_llvm(self.builder, FMA, *vectors))
 
-    def compared(self, sign: str, other: Lanes | float) -> Any:
+    def compared(self, sign: str, other: Lanes | float) -> Value:
         """Where self < other, or another of LLVM's comparison signs; false for NaN."""
         return self.builder.fcmp_ordered(sign, self.value, self._vector(other))
 
-    def is_nan(self) -> Any:
+    def is_nan(self) -> Value:
         """Where a lane is not a number."""
         return self.builder.fcmp_unordered("uno", self.value, self.value)
 
-    def where(self, mask: Any, other: Lanes | float) -> Lanes:
+    def where(self, mask: Value, other: Lanes | float) -> Lanes:
         """self where the mask is true, ``other`` elsewhere."""
         return self.of(self.builder.select(mask, self.value, self._vector(other)))
 
@@ -86,11 +86,11 @@ class Lanes:
         """The smaller of both; NaN stays NaN."""
         return self.of(self._vector(high)).where(self.compared(">", high), self)
 
-    def bits(self) -> Any:
+    def bits(self) -> Value:
         """The lanes' bit patterns as 16 integers of 32 bits."""
         return self.builder.bitcast(self.value, INTS)
 
-    def of_bits(self, bits: Any) -> Lanes:
+    def of_bits(self, bits: Value) -> Lanes:
         """The floats with these bit patterns."""
         return self.of(self.builder.bitcast(bits, FLOATS))
 
@@ -102,7 +102,7 @@ class Lanes:
         return sum_
 
 
-def integers(number: int) -> Any:
+def integers(number: int) -> Value:
     """An integer of 32 bits in every lane."""
     return ir.Constant(INTS, [number] * LANES)
 
@@ -122,7 +122,7 @@ def scaled(x: Lanes, n: Lanes) -> Lanes:
     return x.of(x.builder.call(cgutils.get_or_insert_function(x.builder.module, kind, name), args))
 
 
-def exponential(x: Lanes, bits: Any) -> Lanes:
+def exponential(x: Lanes, bits: Value) -> Lanes:
     """The powers of two whose biased exponents stand in the lowest 8 of these bits, bit 8 being
     0.
     """

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 from numba.core import cgutils
 
+from luciole.kernels.jit.emits import Builder, Value
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import BYTES, FLOATS, I32, INTS, LANES, pointer, splat
 
@@ -18,7 +17,7 @@ NO_BYTES = ir.Constant(BYTES, None)
 _ALIGNMENT = ir.Constant(I32, 4)
 
 
-def lanes_before(builder: Any, count: Any, first: int) -> Any:
+def lanes_before(builder: Builder, count: Value, first: int) -> Value:
     """Which lanes of a vector are among ``count`` elements, where its own first is number
     ``first``.
     """
@@ -30,7 +29,7 @@ def lanes_before(builder: Any, count: Any, first: int) -> Any:
     return builder.icmp_signed("<", _NUMBERS, splat(builder, builder.trunc(left, I32)))
 
 
-def load_first(builder: Any, address: Any, offset: int, lanes: Any, others: Any) -> Any:
+def load_first(builder: Builder, address: Value, offset: int, lanes: Value, others: Value) -> Value:
     """The floats of some lanes at an address, ``others`` in the rest."""
     place = pointer(builder, address, FLOATS, offset)
     kinds = [place.type, I32, TRUTHS, FLOATS]
@@ -41,7 +40,7 @@ def load_first(builder: Any, address: Any, offset: int, lanes: Any, others: Any)
     return builder.call(load, [place, _ALIGNMENT, lanes, others])
 
 
-def store_first(builder: Any, value: Any, address: Any, offset: int, lanes: Any) -> None:
+def store_first(builder: Builder, value: Value, address: Value, offset: int, lanes: Value) -> None:
     """Write some lanes of a vector of floats to an address."""
     place = pointer(builder, address, FLOATS, offset)
     function = ir.FunctionType(ir.VoidType(), [FLOATS, place.type, I32, TRUTHS])
@@ -51,7 +50,9 @@ def store_first(builder: Any, value: Any, address: Any, offset: int, lanes: Any)
     builder.call(store, [value, place, _ALIGNMENT, lanes])
 
 
-def load_first_bytes(builder: Any, address: Any, lanes: Any, others: Any = NO_BYTES) -> Any:
+def load_first_bytes(
+    builder: Builder, address: Value, lanes: Value, others: Value = NO_BYTES
+) -> Value:
     """The bytes of some lanes at an address, ``others`` in the rest."""
     place = pointer(builder, address, BYTES)
     function = ir.FunctionType(BYTES, [place.type, I32, TRUTHS, BYTES])
@@ -61,7 +62,9 @@ def load_first_bytes(builder: Any, address: Any, lanes: Any, others: Any = NO_BY
     return builder.call(load, [place, ir.Constant(I32, 1), lanes, others])
 
 
-def store_first_bytes(builder: Any, value: Any, address: Any, count: Any, first: int = 0) -> None:
+def store_first_bytes(
+    builder: Builder, value: Value, address: Value, count: Value, first: int = 0
+) -> None:
     """Write a vector of bytes to an address, without the lanes that ``lanes_before`` leaves out.
 
     The count is hidden from LLVM: with AVX-512 it writes 4 bytes, not 1, where it knows that the

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 
 from luciole.kernels.jit.compiling import merged
-from luciole.kernels.jit.scalars import intrinsic, literal_intrinsic, types
+from luciole.kernels.jit.emits import Address, Builder, Int64, Literal, Value, emits
 from luciole.kernels.jit.vectors import INTS, LANES, addresses, load, store
 
 
-@literal_intrinsic
-def move(typing_context: Any, to: Any, source: Any, size: Any) -> Any:
+@emits
+def move(builder: Builder, to: Address, source: Address, size: Literal) -> None:
     """Copy ``size`` bytes, a constant when a kernel is compiled, between two addresses."""
-    kind = ir.VectorType(ir.IntType(8), size.literal_value)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        store(builder, load(builder, kind, args[1], align=1), args[0], align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, size), generate  # one compiled body per size
+    kind = ir.VectorType(ir.IntType(8), size)
+    store(builder, load(builder, kind, source, align=1), to, align=1)
 
 
 @merged
@@ -78,25 +71,19 @@ def scatter(to: int, source: int, item: int, count: int, step: int, source_step:
         source += source_step
 
 
-@intrinsic
-def turn(typing_context: Any, to: Any, step: Any, source: Any, source_step: Any) -> Any:
+@emits
+def turn(builder: Builder, to: Address, step: Int64, source: Address, source_step: Int64) -> None:
     """Transpose 16 x 16 elements of 4 bytes; the steps lead from row to row."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        to, step, source, source_step = args
-        rows = [load(builder, INTS, a) for a in addresses(builder, source, source_step, LANES)]
-        distance = LANES // 2
-        while distance:
-            _exchange(builder, rows, distance)
-            distance //= 2
-        for row, address in zip(rows, addresses(builder, to, step, LANES), strict=True):
-            store(builder, row, address)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64, types.int64), generate
+    rows = [load(builder, INTS, a) for a in addresses(builder, source, source_step, LANES)]
+    distance = LANES // 2
+    while distance:
+        _exchange(builder, rows, distance)
+        distance //= 2
+    for row, address in zip(rows, addresses(builder, to, step, LANES), strict=True):
+        store(builder, row, address)
 
 
-def _exchange(builder: Any, rows: list[Any], distance: int) -> None:
+def _exchange(builder: Builder, rows: list[Value], distance: int) -> None:
     """Exchange blocks of ``distance`` x ``distance`` elements beside the diagonal."""
     lanes = range(LANES)
     upper = [lane if not lane & distance else LANES + lane - distance for lane in lanes]

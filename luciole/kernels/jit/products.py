@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from luciole.kernels.jit.scalars import intrinsic, types
+from luciole.kernels.jit.emits import Address, Builder, Int64, Operand, Same, Value, emits
 from luciole.kernels.jit.vectors import (
     F32,
     FLOATS,
     FMA,
     LANES,
+    Tile,
     addresses,
     gather,
     load,
@@ -18,22 +17,19 @@ from luciole.kernels.jit.vectors import (
 )
 
 
-@intrinsic
-def add_products(typing_context: Any, rows: Any, x: Any, step: Any, weights: Any) -> Any:
+@emits
+def add_products(
+    builder: Builder, rows: Operand[Tile], x: Address, step: Int64, weights: Address
+) -> Same:
     """Add to results [pixels, vectors] the product of pixel p's float at ``x + p step`` with the
     floats [outputs] at ``weights``.
     """
-    pixels, vectors = rows.shape
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rows_value, x, step, weights = args
-        factors = [load(builder, FLOATS, weights, 4 * LANES * v) for v in range(vectors)]
-        results: list[Any] = []
-        for address in addresses(builder, x, step, pixels):
-            number = splat(builder, load(builder, F32, address))
-            for factor in factors:
-                before = builder.extract_value(rows_value, len(results))
-                results.append(of_llvm(builder, FMA, number, factor, before))
-        return gather(builder, results)
-
-    return rows(rows, types.int64, types.int64, types.int64), generate
+    pixels, vectors = rows.kind.shape
+    factors = [load(builder, FLOATS, weights, 4 * LANES * v) for v in range(vectors)]
+    results: list[Value] = []
+    for address in addresses(builder, x, step, pixels):
+        number = splat(builder, load(builder, F32, address))
+        for factor in factors:
+            before = builder.extract_value(rows.value, len(results))
+            results.append(of_llvm(builder, FMA, number, factor, before))
+    return gather(builder, results)

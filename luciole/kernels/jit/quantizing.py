@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, TypeAlias
 
 from llvmlite import ir
 from numba.core import cgutils
 
+from luciole.kernels.jit.emits import (
+    Address,
+    Builder,
+    Form,
+    Int64,
+    Literal,
+    Operand,
+    Truth,
+    UInt32,
+    Value,
+    emits,
+    types,
+)
 from luciole.kernels.jit.masked import TRUTHS, lanes_before, load_first
-from luciole.kernels.jit.scalars import I64, intrinsic, literal_intrinsic, types
+from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
     F32,
     FLOATS,
     I32,
     INTS,
     LANES,
+    Floats,
+    Ints,
     Tile,
     gather,
     load,
@@ -23,87 +38,70 @@ from luciole.kernels.jit.vectors import (
     store,
 )
 
-_WORD = Tile(types.int32, 2)
-WORD_FLOATS = Tile(types.float32, 2)
+Word: TypeAlias = Annotated[Value, Tile(types.int32, 2)]
+"""32 integers."""
+
+WordFloats: TypeAlias = Annotated[Value, Tile(types.float32, 2)]
+"""32 floats."""
+
 _POINTERS = ir.VectorType(ir.IntType(8).as_pointer(), LANES)
 _ADDRESSES = ir.VectorType(I64, LANES)
 
 
-@intrinsic
-def word_floats(typing_context: Any, address: Any) -> Any:
+@emits
+def word_floats(builder: Builder, address: Address) -> WordFloats:
     """The 32 floats at an address as a tile."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return gather(builder, [load(builder, FLOATS, args[0], 4 * LANES * h) for h in range(2)])
-
-    return WORD_FLOATS(types.int64), generate
+    return gather(builder, [load(builder, FLOATS, address, 4 * LANES * h) for h in range(2)])
 
 
-@intrinsic
-def first_floats(typing_context: Any, address: Any, count: Any) -> Any:
+@emits
+def first_floats(builder: Builder, address: Address, count: Int64) -> WordFloats:
     """The first ``count`` of 32 floats at an address, NaN for the others, which are not touched."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        address, count = args
-        nan = ir.Constant(FLOATS, [float("nan")] * LANES)
-        halves = [
-            load_first(
-                builder, address, 4 * LANES * h, lanes_before(builder, count, LANES * h), nan
-            )
-            for h in range(2)
-        ]
-        return gather(builder, halves)
-
-    return WORD_FLOATS(types.int64, types.int64), generate
+    nan = ir.Constant(FLOATS, [float("nan")] * LANES)
+    halves = [
+        load_first(builder, address, 4 * LANES * h, lanes_before(builder, count, LANES * h), nan)
+        for h in range(2)
+    ]
+    return gather(builder, halves)
 
 
-def _splats(element: Any, scalar: Any) -> Any:
-    """An intrinsic that reads numbers, each into all lanes of a vector of its own."""
-
-    def typed(typing_context: Any, address: Any, count: Any) -> Any:
-        if not isinstance(count, types.IntegerLiteral):
-            return None
-        tile = Tile(element, count.literal_value)
-
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            numbers = [load(builder, scalar, args[0], 4 * i) for i in range(tile.count)]
-            if not numbers:
-                return ir.Constant(ir.ArrayType(ir.VectorType(scalar, LANES), 0), ir.Undefined)
-            return gather(builder, [splat(builder, number) for number in numbers])
-
-        return tile(types.int64, count), generate
-
-    return typed
+def _splats(builder: Builder, form: Form, address: Value, count: int) -> Value:
+    """Numbers of an LLVM type, each in all lanes of a vector of its own."""
+    numbers = [load(builder, form, address, 4 * i) for i in range(count)]
+    if not numbers:
+        return ir.Constant(ir.ArrayType(ir.VectorType(form, LANES), 0), ir.Undefined)
+    return gather(builder, [splat(builder, number) for number in numbers])
 
 
-@literal_intrinsic
-def float_splats(typing_context: Any, address: Any, count: Any) -> Any:
+@emits
+def float_splats(builder: Builder, address: Address, count: Literal) -> Floats:
     """``count`` floats at an address (a number known when a kernel is compiled), each in all lanes
     of a vector of its own.
     """
-    return _splats(types.float32, F32)(typing_context, address, count)
+    return _splats(builder, F32, address, count)
 
 
-@literal_intrinsic
-def word_splats(typing_context: Any, address: Any, count: Any) -> Any:
+@emits
+def word_splats(builder: Builder, address: Address, count: Literal) -> Ints:
     """Like ``float_splats`` for words."""
-    return _splats(types.int32, I32)(typing_context, address, count)
+    return _splats(builder, I32, address, count)
 
 
-@intrinsic
-def is_empty(typing_context: Any, tile: Any) -> Any:
+@emits
+def is_empty(builder: Builder, tile: Operand[Tile]) -> Truth:
     """Whether a tile has no vectors, known when a kernel is compiled."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.get_constant(types.boolean, tile.count == 0)
-
-    return types.boolean(tile), generate
+    return ir.Constant(ir.IntType(1), tile.kind.count == 0)
 
 
-@intrinsic
+@emits
 def encode_word(
-    typing_context: Any, x: Any, thresholds: Any, codes: Any, mask: Any, to: Any
-) -> Any:
+    builder: Builder,
+    x: WordFloats,
+    thresholds: Operand[Tile],
+    codes: Operand[Tile],
+    mask: Int64,
+    to: Address,
+) -> None:
     """Write the code numbers of 32 floats as one word per bit, cut off by ``mask``, to an address.
 
     ``thresholds`` is a tile of 2^K - 1 rising numbers, and the tile ``codes`` holds the code of
@@ -111,27 +109,21 @@ def encode_word(
     next threshold is selected by the last comparison. What the comparisons give are the bits of the
     level's number: no number is ever made of them.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, thresholds, codes, mask, to = args
-        limits = [builder.extract_value(thresholds, i) for i in range(signature.args[1].count)]
-        numbers = [builder.extract_value(codes, i) for i in range(signature.args[2].count)]
-        halves = [
-            _code_bits(builder, builder.extract_value(x, half), limits, numbers)
-            for half in range(2)
-        ]
-        for bit, pair in enumerate(zip(*halves, strict=True)):
-            bits = builder.and_(word(builder, pair), builder.trunc(mask, I32))
-            store(builder, bits, to, 4 * bit)
-        return context.get_dummy_value()
-
-    given = (WORD_FLOATS, thresholds, codes, types.int64, types.int64)
-    return types.void(*given), generate
+    limits = [builder.extract_value(thresholds.value, i) for i in range(thresholds.kind.count)]
+    numbers = [builder.extract_value(codes.value, i) for i in range(codes.kind.count)]
+    halves = [
+        _code_bits(builder, builder.extract_value(x, half), limits, numbers) for half in range(2)
+    ]
+    for bit, pair in enumerate(zip(*halves, strict=True)):
+        bits = builder.and_(word(builder, pair), builder.trunc(mask, I32))
+        store(builder, bits, to, 4 * bit)
 
 
-def _code_bits(builder: Any, x: Any, limits: Sequence[Any], codes: Sequence[Any]) -> list[Any]:
+def _code_bits(
+    builder: Builder, x: Value, limits: Sequence[Value], codes: Sequence[Value]
+) -> list[Value]:
     """The bits of the code of each ``x``, lowest first."""
-    found: list[Any] = []
+    found: list[Value] = []
     left = list(limits)
     while left:
         middle = len(left) // 2
@@ -145,68 +137,59 @@ def _code_bits(builder: Any, x: Any, limits: Sequence[Any], codes: Sequence[Any]
     return [_bit(builder, codes[0], ir.Constant(I32, i)) for i in range(len(found))]
 
 
-def _selected(builder: Any, above: Any, lower: Sequence[Any], upper: Sequence[Any]) -> list[Any]:
+def _selected(
+    builder: Builder, above: Value, lower: Sequence[Value], upper: Sequence[Value]
+) -> list[Value]:
     pairs = zip(lower, upper, strict=True)
     return [builder.select(above, high, low) for low, high in pairs]
 
 
-def _bit(builder: Any, codes: Any, bit: Any) -> Any:
+def _bit(builder: Builder, codes: Value, bit: Value) -> Value:
     """Whether a bit is set, for each of 16 numbers."""
     mask = splat(builder, builder.shl(ir.Constant(I32, 1), bit))
     return builder.icmp_unsigned("!=", builder.and_(codes, mask), ir.Constant(INTS, None))
 
 
-def word(builder: Any, halves: Sequence[Any]) -> Any:
+def word(builder: Builder, halves: Sequence[Value]) -> Value:
     """Two vectors of truth values as one word, the first value lowest."""
     everything = ir.Constant(ir.VectorType(I32, 2 * LANES), list(range(2 * LANES)))
     return builder.bitcast(builder.shuffle_vector(*halves, everything), I32)
 
 
-@intrinsic
-def lowest_levels(typing_context: Any) -> Any:
+@emits
+def lowest_levels(builder: Builder) -> Word:
     """Level number 0 for each of 32 floats."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return gather(builder, [ir.Constant(INTS, None)] * 2)
-
-    return _WORD(), generate
+    return gather(builder, [ir.Constant(INTS, None)] * 2)
 
 
-@intrinsic
-def raise_levels(typing_context: Any, levels: Any, x: Any, thresholds: Any, step: Any) -> Any:
+@emits
+def raise_levels(
+    builder: Builder, levels: Word, x: WordFloats, thresholds: Address, step: Int64
+) -> Word:
     """One step of a binary search in the floats at an address: level numbers go up by ``step``
     where ``x`` lies above the threshold behind the levels between; NaN lies above none.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        levels, x, thresholds, step = args
-        last = builder.add(thresholds, builder.mul(step, ir.Constant(I64, 4)))
-        first = builder.sub(last, ir.Constant(I64, 4))
-        up = splat(builder, builder.trunc(step, I32))
-        after = []
-        for half in range(2):
-            number = builder.extract_value(levels, half)
-            limit = _looked_up(builder, FLOATS, first, number)
-            above = builder.fcmp_ordered(">", builder.extract_value(x, half), limit)
-            raised = builder.select(above, up, ir.Constant(INTS, None))
-            after.append(builder.add(number, raised))
-        return gather(builder, after)
-
-    return _WORD(_WORD, WORD_FLOATS, types.int64, types.int64), generate
+    last = builder.add(thresholds, builder.mul(step, ir.Constant(I64, 4)))
+    first = builder.sub(last, ir.Constant(I64, 4))
+    up = splat(builder, builder.trunc(step, I32))
+    after = []
+    for half in range(2):
+        number = builder.extract_value(levels, half)
+        limit = _looked_up(builder, FLOATS, first, number)
+        above = builder.fcmp_ordered(">", builder.extract_value(x, half), limit)
+        raised = builder.select(above, up, ir.Constant(INTS, None))
+        after.append(builder.add(number, raised))
+    return gather(builder, after)
 
 
-@intrinsic
-def looked_up(typing_context: Any, numbers: Any, table: Any) -> Any:
+@emits
+def looked_up(builder: Builder, numbers: Word, table: Address) -> Word:
     """The words at an address that 32 numbers stand for."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        numbers = [builder.extract_value(args[0], half) for half in range(2)]
-        return gather(builder, [_looked_up(builder, INTS, args[1], n) for n in numbers])
-
-    return _WORD(_WORD, types.int64), generate
+    numbers = [builder.extract_value(numbers, half) for half in range(2)]
+    return gather(builder, [_looked_up(builder, INTS, table, n) for n in numbers])
 
 
-def _looked_up(builder: Any, kind: Any, table: Any, numbers: Any) -> Any:
+def _looked_up(builder: Builder, kind: Form, table: Value, numbers: Value) -> Value:
     """``table[number]`` in every lane."""
     offsets = builder.shl(builder.zext(numbers, _ADDRESSES), ir.Constant(_ADDRESSES, [2] * LANES))
     places = builder.inttoptr(builder.add(offsets, splat(builder, table)), _POINTERS)
@@ -222,13 +205,8 @@ def _looked_up(builder: Any, kind: Any, table: Any, numbers: Any) -> Any:
     )
 
 
-@intrinsic
-def plane(typing_context: Any, codes: Any, bit: Any) -> Any:
+@emits
+def plane(builder: Builder, codes: Word, bit: Int64) -> UInt32:
     """The word that holds one bit of each of 32 code numbers, the first one lowest."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        codes, bit = args
-        halves = [builder.extract_value(codes, half) for half in range(2)]
-        return word(builder, [_bit(builder, h, builder.trunc(bit, I32)) for h in halves])
-
-    return types.uint32(_WORD, types.int64), generate
+    halves = [builder.extract_value(codes, half) for half in range(2)]
+    return word(builder, [_bit(builder, h, builder.trunc(bit, I32)) for h in halves])

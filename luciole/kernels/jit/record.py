@@ -15,7 +15,8 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from luciole.kernels.jit.scalars import I64, intrinsic, types
+from luciole.kernels.jit.emits import Address, Builder, Int64, Kind, emits
+from luciole.kernels.jit.scalars import I64
 
 WORD = 8
 """Bytes of a field."""
@@ -99,7 +100,7 @@ def table(records: Sequence[Record], kind: type[Record] | None = None) -> NDArra
     return rows.view(np.int64).reshape(len(records), len(names))
 
 
-def numba_type(kind: type[Record]) -> Any:
+def numba_type(kind: type[Record]) -> Kind:
     """The type of a record while a kernel is compiled: a reference to its bytes."""
     return numba.from_dtype(kind.layout)
 
@@ -108,18 +109,12 @@ def reader(kind: type[R]) -> Callable[[int, int], R]:
     """Make a function for kernels: from the address of a table, and a row's number, to the record
     there.
     """
-    found = numba_type(kind)
     size = kind.layout.itemsize
+    form = ir.ArrayType(ir.IntType(8), size).as_pointer()
 
-    @intrinsic
-    def row(typing_context: Any, address: Any, number: Any) -> Any:
+    def row(builder: Builder, address: Address, number: Int64) -> R:
         """The record of a row."""
+        place = builder.add(address, builder.mul(number, ir.Constant(I64, size)))
+        return builder.inttoptr(place, form)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            start, number = args
-            place = builder.add(start, builder.mul(number, ir.Constant(I64, size)))
-            return builder.inttoptr(place, context.get_value_type(found))
-
-        return found(types.int64, types.int64), generate
-
-    return row
+    return emits(row, numba_type(kind))

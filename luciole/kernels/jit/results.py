@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 
 from luciole.kernels.jit import functions, masked
+from luciole.kernels.jit.emits import Address, Builder, Float32, Int64, Operand, Same, Value, emits
 from luciole.kernels.jit.lanes import Lanes
-from luciole.kernels.jit.scalars import intrinsic, types
 from luciole.kernels.jit.vectors import (
     LANES,
+    Tile,
     addresses,
     gather,
     splat,
@@ -18,24 +17,20 @@ from luciole.kernels.jit.vectors import (
 )
 
 
-@intrinsic
-def tanh(typing_context: Any, rows: Any) -> Any:
+@emits
+def tanh(builder: Builder, rows: Operand[Tile]) -> Same:
     """The hyperbolic tangent of every result."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        results = [Lanes(builder, builder.extract_value(args[0], k)) for k in range(rows.count)]
-        return gather(builder, [functions.tanh(result).value for result in results])
-
-    return rows(rows), generate
+    results = [Lanes(builder, builder.extract_value(rows.value, k)) for k in range(rows.kind.count)]
+    return gather(builder, [functions.tanh(result).value for result in results])
 
 
-def between(builder: Any, value: Any, low: Any, high: Any) -> Any:
+def between(builder: Builder, value: Value, low: Value, high: Value) -> Value:
     """What lies outside of two limits cut off; NaN stays NaN."""
     value = builder.select(builder.fcmp_ordered("<", value, low), low, value)
     return builder.select(builder.fcmp_ordered(">", value, high), high, value)
 
 
-def store_rows(builder: Any, values: Any, starts: Any, vectors: int, count: Any) -> None:
+def store_rows(builder: Builder, values: Value, starts: Value, vectors: int, count: Value) -> None:
     """Write rows of so many vectors of floats to an address each: their first ``count`` floats
     where they have more.
     """
@@ -51,24 +46,23 @@ def store_rows(builder: Any, values: Any, starts: Any, vectors: int, count: Any)
                 masked.store_first(builder, value, start, 4 * LANES * v, inside[v])
 
 
-@intrinsic
+@emits
 def write(
-    typing_context: Any, rows: Any, low: Any, high: Any, y: Any, step: Any, count: Any
-) -> Any:
+    builder: Builder,
+    rows: Operand[Tile],
+    low: Float32,
+    high: Float32,
+    y: Address,
+    step: Int64,
+    count: Int64,
+) -> None:
     """Write results, cut off at two limits, pixel p's to ``y + p step``: its first ``count`` ones
     where there are more.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rows_value, low, high, y, step, count = args
-        low, high = splat(builder, low), splat(builder, high)
-        values = [
-            between(builder, builder.extract_value(rows_value, k), low, high)
-            for k in range(rows.count)
-        ]
-        pixels, vectors = rows.shape
-        store_rows(builder, values, addresses(builder, y, step, pixels), vectors, count)
-        return context.get_dummy_value()
-
-    integers = (types.int64, types.int64, types.int64)
-    return types.void(rows, types.float32, types.float32, *integers), generate
+    low, high = splat(builder, low), splat(builder, high)
+    values = [
+        between(builder, builder.extract_value(rows.value, k), low, high)
+        for k in range(rows.kind.count)
+    ]
+    pixels, vectors = rows.kind.shape
+    store_rows(builder, values, addresses(builder, y, step, pixels), vectors, count)

@@ -4,14 +4,13 @@ are asked for, seldom divided.
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 
+from luciole.kernels.jit.emits import Address, Builder, Value, emits
 from luciole.kernels.jit.fixed_point import Limits, in_order, packed
 from luciole.kernels.jit.record import WORD, Record
 from luciole.kernels.jit.results import between
-from luciole.kernels.jit.scalars import I64, intrinsic, types
+from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
     F32,
     FLOATS,
@@ -47,46 +46,40 @@ class Grid64(Record):
     turned: int
 
 
-@intrinsic
-def quantize_64(typing_context: Any, to: Any, x: Any, constants: Any) -> Any:
+@emits
+def quantize_64(builder: Builder, to: Address, x: Address, constants: Address) -> None:
     """Write 64 floats as bytes: x / scale to the nearest integer, halves away from zero, the lowest
     for NaN. ``constants`` is the address of a ``Grid64``.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        to, x, constants = args
-        scale, inverse, trusted = (
-            splat(builder, load(builder, F32, constants, WORD * Grid64.place(name)))
-            for name in ("scale", "inverse", "trusted")
-        )
-        given = [load(builder, FLOATS, x, 4 * LANES * k) for k in range(4)]
-        guesses = [_guess(builder, vector, inverse, trusted) for vector in given]
-        doubts = guesses[0][1]
-        for _, doubt in guesses[1:]:
-            doubts = builder.or_(doubts, doubt)
-        some = builder.bitcast(doubts, ir.IntType(LANES))
-        begin = builder.block
-        with builder.if_then(
-            builder.icmp_unsigned("!=", some, ir.Constant(some.type, 0)), likely=False
-        ):
-            exact = [_exact(builder, vector, scale) for vector in given]
-            divided = builder.block
-        steps = []
-        for (guess, _), number in zip(guesses, exact, strict=True):
-            steps.append(builder.phi(INTS))
-            steps[-1].add_incoming(guess, begin)
-            steps[-1].add_incoming(number, divided)
-        limits = Limits(
-            builder, builder.add(constants, ir.Constant(I64, WORD * Grid64.place("zero_point")))
-        )
-        found = in_order(builder, packed(builder, gather(builder, steps), 4, limits)[0])
-        store(builder, found, to, align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
+    scale, inverse, trusted = (
+        splat(builder, load(builder, F32, constants, WORD * Grid64.place(name)))
+        for name in ("scale", "inverse", "trusted")
+    )
+    given = [load(builder, FLOATS, x, 4 * LANES * k) for k in range(4)]
+    guesses = [_guess(builder, vector, inverse, trusted) for vector in given]
+    doubts = guesses[0][1]
+    for _, doubt in guesses[1:]:
+        doubts = builder.or_(doubts, doubt)
+    some = builder.bitcast(doubts, ir.IntType(LANES))
+    begin = builder.block
+    with builder.if_then(
+        builder.icmp_unsigned("!=", some, ir.Constant(some.type, 0)), likely=False
+    ):
+        exact = [_exact(builder, vector, scale) for vector in given]
+        divided = builder.block
+    steps = []
+    for (guess, _), number in zip(guesses, exact, strict=True):
+        steps.append(builder.phi(INTS))
+        steps[-1].add_incoming(guess, begin)
+        steps[-1].add_incoming(number, divided)
+    limits = Limits(
+        builder, builder.add(constants, ir.Constant(I64, WORD * Grid64.place("zero_point")))
+    )
+    found = in_order(builder, packed(builder, gather(builder, steps), 4, limits)[0])
+    store(builder, found, to, align=1)
 
 
-def _guess(builder: Any, x: Any, inverse: Any, trusted: Any) -> tuple[Any, Any]:
+def _guess(builder: Builder, x: Value, inverse: Value, trusted: Value) -> tuple[Value, Value]:
     """The integers next to x / scale, and in which lanes that is not certain."""
     steps = between(builder, builder.fmul(x, inverse), _all(-MOST_STEPS), _all(MOST_STEPS))
     whole = of_llvm(builder, "llvm.rint.v16f32", steps)
@@ -94,7 +87,7 @@ def _guess(builder: Any, x: Any, inverse: Any, trusted: Any) -> tuple[Any, Any]:
     return builder.fptosi(whole, INTS), builder.fcmp_unordered(">", rest, trusted)
 
 
-def _exact(builder: Any, x: Any, scale: Any) -> Any:
+def _exact(builder: Builder, x: Value, scale: Value) -> Value:
     """x / scale to the nearest integer, halves away from zero."""
     steps = builder.fdiv(x, scale)
     size = of_llvm(builder, "llvm.fabs.v16f32", steps)
@@ -106,5 +99,5 @@ def _exact(builder: Any, x: Any, scale: Any) -> Any:
     return builder.fptosi(builder.select(negative, builder.fneg(found), found), INTS)
 
 
-def _all(number: float) -> Any:
+def _all(number: float) -> Value:
     return ir.Constant(FLOATS, [number] * LANES)

@@ -15,15 +15,15 @@ import ctypes
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
 from luciole.kernels.jit.compiling import compiled, inline, merged
+from luciole.kernels.jit.emits import Address, Builder, Int64, emits
 from luciole.kernels.jit.objects import in_c_library
-from luciole.kernels.jit.scalars import I64, call, intrinsic, number, set_number, types
+from luciole.kernels.jit.scalars import I64, call, number, set_number
 
 Integers = NDArray[np.int64]
 
@@ -61,43 +61,30 @@ _C_FUNCTIONS = (
 """In the order of their addresses."""
 
 
-@intrinsic
-def atomic_load(typing_context: Any, address: Any) -> Any:
+@emits
+def atomic_load(builder: Builder, address: Address) -> Int64:
     """The int64 at an address, sequentially consistent."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(builder.inttoptr(args[0], I64.as_pointer()), "seq_cst", 8)
-
-    return types.int64(types.int64), generate
+    return builder.load_atomic(builder.inttoptr(address, I64.as_pointer()), "seq_cst", 8)
 
 
-@intrinsic
-def atomic_add(typing_context: Any, address: Any, number: Any) -> Any:
+@emits
+def atomic_add(builder: Builder, address: Address, number: Int64) -> Int64:
     """Add to the int64 at an address, sequentially consistent; gives the sum."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = builder.inttoptr(args[0], I64.as_pointer())
-        return builder.add(builder.atomic_rmw("add", place, args[1], "seq_cst"), args[1])
-
-    return types.int64(types.int64, types.int64), generate
+    place = builder.inttoptr(address, I64.as_pointer())
+    return builder.add(builder.atomic_rmw("add", place, number, "seq_cst"), number)
 
 
-@intrinsic
-def _call_c(typing_context: Any, function: Any, first: Any, second: Any) -> Any:
+@emits
+def _call_c(builder: Builder, function: Address, first: Int64, second: Int64) -> None:
     """Call a function of the C library; one that takes fewer arguments does not look at the
     others.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(ir.IntType(32), [I64, I64])
-        builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
+    kind = ir.FunctionType(ir.IntType(32), [I64, I64])
+    builder.call(builder.inttoptr(function, kind.as_pointer()), [first, second])
 
 
 @inline
-def _wait(place: Any, wanted: Any, leave_core: Any) -> Any:
+def _wait(place: int, wanted: int, leave_core: int) -> None:
     looks = 0
     while atomic_load(place) < wanted:
         looks += 1
@@ -106,7 +93,7 @@ def _wait(place: Any, wanted: Any, leave_core: Any) -> Any:
 
 
 @merged
-def _take_part(state: Any, thread: Any, rows: Any) -> Any:
+def _take_part(state: int, thread: int, rows: int) -> None:
     row, threads = number(state + 8 * TABLE), number(state + 8 * THREADS)
     arrived = number(state + 8 * BEFORE)
     for _ in range(rows):
@@ -121,7 +108,7 @@ def _take_part(state: Any, thread: Any, rows: Any) -> Any:
 
 
 @inline
-def _begin(state: Any) -> Any:
+def _begin(state: int) -> None:
     """Begin a round, and wake who sleeps."""
     atomic_add(state + 8 * ROUND, 1)
     if atomic_load(state + 8 * ASLEEP):
@@ -131,7 +118,7 @@ def _begin(state: Any) -> Any:
 
 
 @inline
-def _sleep(state: Any, seen: Any) -> Any:
+def _sleep(state: int, seen: int) -> None:
     """Wait for a round after the one ``seen`` without taking a core."""
     atomic_add(state + 8 * ASLEEP, 1)
     _call_c(number(state + 8 * LOCK), state + 8 * MUTEX, 0)
@@ -141,7 +128,7 @@ def _sleep(state: Any, seen: Any) -> Any:
     atomic_add(state + 8 * ASLEEP, -1)
 
 
-def _lead(state: Any, table: Any, rows: Any, met: Any) -> Any:
+def _lead(state: int, table: int, rows: int, met: int) -> int:
     set_number(state + 8 * TABLE, table)
     set_number(state + 8 * MET, met)
     set_number(state + 8 * BEFORE, atomic_load(state + 8 * ARRIVED))
@@ -150,7 +137,7 @@ def _lead(state: Any, table: Any, rows: Any, met: Any) -> Any:
     return 0
 
 
-def _follow(state: Any, thread: Any) -> Any:
+def _follow(state: int, thread: int) -> int:
     seen = 0
     while True:
         looks = 0
@@ -164,7 +151,7 @@ def _follow(state: Any, thread: Any) -> Any:
         _take_part(state, thread, number(state + 8 * MET))
 
 
-def _end(state: Any) -> Any:
+def _end(state: int) -> int:
     set_number(state + 8 * STOP, 1)
     _begin(state)
     return 0

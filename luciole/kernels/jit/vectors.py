@@ -5,14 +5,15 @@ two with AVX2, and right everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeAlias
 
 from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import models, register_model
 
-from luciole.kernels.jit.scalars import I64, types
+from luciole.kernels.jit.emits import Builder, Form, Kind, Value, types
+from luciole.kernels.jit.scalars import I64
 
 LANES = 16
 """Elements of one vector."""
@@ -25,53 +26,64 @@ BYTES = ir.VectorType(ir.IntType(8), LANES)
 class Tile(types.Type):  # type: ignore[misc]  # numba is not typed
     """The type of a group of vectors that stay in registers, indexed as its shape says."""
 
-    def __init__(self, element: Any, *shape: int) -> None:
+    def __init__(self, element: Kind, *shape: int) -> None:
         self.element, self.shape, self.count = element, shape, math.prod(shape)
         super().__init__(name=f"Tile({element}, {shape})")
 
 
 @register_model(Tile)
 class _TileModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is not typed
-    def __init__(self, manager: Any, tile: Tile) -> None:
+    def __init__(self, manager: Kind, tile: Tile) -> None:
         vector = FLOATS if tile.element is types.float32 else INTS
         super().__init__(manager, tile, ir.ArrayType(vector, tile.count))
 
 
-def splat(builder: Any, scalar: Any) -> Any:
+def shaped(element: Kind) -> Callable[..., Tile]:
+    """The type of a tile with the shape that a function's ``Literal`` operands say."""
+    return lambda *given: Tile(element, *(n for n in given if isinstance(n, int)))
+
+
+Ints: TypeAlias = Annotated[Value, shaped(types.int32)]
+Floats: TypeAlias = Annotated[Value, shaped(types.float32)]
+FloatsLike: TypeAlias = Annotated[Value, lambda tile, *_: Tile(types.float32, *tile.shape)]
+"""Floats in the shape of the first operand."""
+
+
+def splat(builder: Builder, scalar: Value) -> Value:
     """A scalar in every lane."""
     return wide_splat(builder, scalar, LANES)
 
 
-def wide_splat(builder: Any, scalar: Any, count: int) -> Any:
+def wide_splat(builder: Builder, scalar: Value, count: int) -> Value:
     """A scalar in each of so many lanes."""
     empty = ir.Constant(ir.VectorType(scalar.type, count), ir.Undefined)
     first = builder.insert_element(empty, scalar, ir.Constant(I32, 0))
     return wide_shuffle(builder, first, empty, [0] * count)
 
 
-def wide_shuffle(builder: Any, a: Any, b: Any, order: Sequence[int]) -> Any:
+def wide_shuffle(builder: Builder, a: Value, b: Value, order: Sequence[int]) -> Value:
     """Lanes of two vectors in another order; those of the second one are counted on."""
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(order)), list(order)))
 
 
-def pointer(builder: Any, address: Any, kind: Any, offset: int = 0) -> Any:
+def pointer(builder: Builder, address: Value, kind: Form, offset: int = 0) -> Value:
     """An address, ``offset`` bytes on, as a pointer to an LLVM type."""
     return builder.inttoptr(builder.add(address, ir.Constant(I64, offset)), kind.as_pointer())
 
 
-def load(builder: Any, kind: Any, address: Any, offset: int = 0, align: int = 4) -> Any:
+def load(builder: Builder, kind: Form, address: Value, offset: int = 0, align: int = 4) -> Value:
     """What stands ``offset`` bytes behind an address, on a multiple of ``align`` bytes."""
     loaded = builder.load(pointer(builder, address, kind, offset))
     loaded.align = align
     return loaded
 
 
-def store(builder: Any, value: Any, address: Any, offset: int = 0, align: int = 4) -> None:
+def store(builder: Builder, value: Value, address: Value, offset: int = 0, align: int = 4) -> None:
     """Write a value ``offset`` bytes behind an address, to a multiple of ``align`` bytes."""
     builder.store(value, pointer(builder, address, value.type, offset)).align = align
 
 
-def prefetch_line(builder: Any, address: Any, offset: int, nearness: int) -> None:
+def prefetch_line(builder: Builder, address: Value, offset: int, nearness: int) -> None:
     """Fetch the line of 64 bytes at an address to the nearest cache (3) or the one behind it (2);
     the address may lie outside of everything.
     """
@@ -82,7 +94,7 @@ def prefetch_line(builder: Any, address: Any, offset: int, nearness: int) -> Non
     builder.call(function, [place, read, near, data])
 
 
-def gather(builder: Any, vectors: Sequence[Any]) -> Any:
+def gather(builder: Builder, vectors: Sequence[Value]) -> Value:
     """Vectors as one value of a tile's LLVM type."""
     tile = ir.Constant(ir.ArrayType(vectors[0].type, len(vectors)), ir.Undefined)
     for place, vector in enumerate(vectors):
@@ -90,7 +102,7 @@ def gather(builder: Any, vectors: Sequence[Any]) -> Any:
     return tile
 
 
-def of_llvm(builder: Any, name: str, *args: Any) -> Any:
+def of_llvm(builder: Builder, name: str, *args: Value) -> Value:
     """Call one of LLVM's own functions whose result has the type of its arguments."""
     kind = ir.FunctionType(args[0].type, [a.type for a in args])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
@@ -99,6 +111,6 @@ def of_llvm(builder: Any, name: str, *args: Any) -> Any:
 FMA = "llvm.fmuladd.v16f32"  # one rounding where the machine can, and never a call
 
 
-def addresses(builder: Any, address: Any, step: Any, count: int) -> list[Any]:
+def addresses(builder: Builder, address: Value, step: Value, count: int) -> list[Value]:
     """The addresses ``address + i * step``."""
     return [builder.add(address, builder.mul(step, ir.Constant(I64, i))) for i in range(count)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,8 @@ from numpy.typing import NDArray
 from luciole.ir import Array, codes
 from luciole.kernels import jit
 from luciole.kernels.jit import Record, words
+from luciole.kernels.jit.quantizing import WordFloats
+from luciole.kernels.jit.vectors import Floats, Ints
 from luciole.kernels.memory import Memory
 
 MAX_SELECTED = 4
@@ -100,7 +101,7 @@ def kernel(thresholds: int, numbers: int) -> jit.Kernel:
 
 
 @jit.merged
-def _encode_word(levels: Any, r: Record, x: Any, mask: int, to: int) -> None:
+def _encode_word(levels: tuple[Floats, Ints], r: Record, x: WordFloats, mask: int, to: int) -> None:
     if jit.is_empty(levels[0]):
         _look_up_word(r, x, mask, to)
     else:
@@ -108,7 +109,7 @@ def _encode_word(levels: Any, r: Record, x: Any, mask: int, to: int) -> None:
 
 
 @jit.inline
-def _look_up_word(r: Record, x: Any, mask: int, to: int) -> None:
+def _look_up_word(r: Record, x: WordFloats, mask: int, to: int) -> None:
     numbers = jit.lowest_levels()
     step = 1 << (r[_BITS] - 1)
     while step > 0:

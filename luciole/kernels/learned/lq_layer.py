@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from luciole.kernels.learned.lq_encoding import Encoding
 from luciole.schema.enums import ActivationFunctionType
 
 ACTIVATIONS = (*LIMITS, ActivationFunctionType.TANH)
+
+Ending: TypeAlias = tuple[float, float, int]
+"""Where results are cut off, and whether TANH is taken before."""
 
 
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1, dtype=np.uint8)
@@ -33,7 +37,7 @@ def without_padding(binary: Array, n: int) -> NDArray[np.uint32]:
     return words
 
 
-def ending(activation: ActivationFunctionType) -> tuple[float, float, int]:
+def ending(activation: ActivationFunctionType) -> Ending:
     """Where an activation cuts off (both known when a kernel is compiled, so that a limit that is
     none costs nothing), and whether TANH is taken before.
     """
@@ -98,6 +102,6 @@ class Layer:
         return np.asarray(or_zero(self.bias) + share, np.float32)
 
     @property
-    def ending(self) -> tuple[float, float, int]:
+    def ending(self) -> Ending:
         """What a kernel is compiled to do to results last, see ``ending``."""
         return ending(self.activation)

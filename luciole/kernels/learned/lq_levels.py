@@ -8,7 +8,6 @@ touched once, however many bits inputs have. Every level's counts then meet its 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,9 @@ from numpy.typing import NDArray
 from luciole.ir import Array, codes
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, Record, bitsliced, floats, longs
+from luciole.kernels.jit.vectors import Floats
 from luciole.kernels.learned.lq_encoding import MAX_SELECTED
-from luciole.kernels.learned.lq_layer import Layer
+from luciole.kernels.learned.lq_layer import Ending, Layer
 from luciole.kernels.learned.lq_sorting import FACTORS as SEGMENT_FACTORS
 from luciole.kernels.learned.lq_sorting import SEGMENTS, SLACK, SUMMARY, UNIT, most_segments
 from luciole.kernels.learned.lq_sorting import X as SORTED
@@ -258,7 +258,15 @@ def _fetch(r: Record, ahead: int, units: int) -> int:
 
 
 @jit.merged
-def _finish(sums: Any, r: Record, s: Record, block: int, row: int, shape: Any, ending: Any) -> None:
+def _finish(
+    sums: Floats,
+    r: Record,
+    s: Record,
+    block: int,
+    row: int,
+    shape: tuple[int, int, int],
+    ending: Ending,
+) -> None:
     """Results of a block: every segment's counts times its factor, then every plane's sum times its
     scale.
     """

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +18,11 @@ from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.allocation import placed
 from luciole.kernels.jit import LANES, Record, floats, longs, popcount, words
+from luciole.kernels.jit.vectors import Ints
 from luciole.kernels.learned import lq_levels
 from luciole.kernels.learned.lq_encoding import ROWS as ENCODED_ROWS
 from luciole.kernels.learned.lq_encoding import X as ENCODED
-from luciole.kernels.learned.lq_layer import Layer
+from luciole.kernels.learned.lq_layer import Ending, Layer
 from luciole.kernels.learned.lq_tiling import Tiling
 from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import NativeStep, ranges
@@ -235,7 +235,15 @@ def _sum_rows(r: Record, rows: int, planes: int) -> None:
 
 
 @jit.merged
-def _group(tile: Any, r: Record, begin: int, row: int, group: int, shape: Any, ending: Any) -> None:
+def _group(
+    tile: Ints,
+    r: Record,
+    begin: int,
+    row: int,
+    group: int,
+    shape: tuple[int, int, int, int],
+    ending: Ending,
+) -> None:
     """A group's results for a tile of rows: n - 2 differing = -2 (differing - n div 2) + n mod 2,
     so that counters begin at -(n div 2) and stay small.
     """

@@ -7,15 +7,16 @@ behind plane 0.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, floats, longs, popcount, words
 from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.jit.vectors import Ints
 from luciole.kernels.layers.spans import Inside, Span
 from luciole.kernels.learned.lq_encoding import X as ENCODED
+from luciole.kernels.learned.lq_layer import Ending
 
 
 class ConvRecord(Record):
@@ -151,14 +152,14 @@ def _sum_windows(s: SumsRecord, planes: int) -> None:
 
 @jit.merged
 def _spans(
-    tile: Any,
+    tile: Ints,
     c: CountingRecord,
     group: int,
     table: int,
     count: int,
     y: int,
-    shape: Any,
-    ending: Any,
+    shape: tuple[int, int, int, int],
+    ending: Ending,
 ) -> None:
     """One group of outputs of every span in a table, see ``spans.Spans``."""
     step = 4 * c.outputs
@@ -176,15 +177,15 @@ def _spans(
 
 @jit.merged
 def _tile(
-    tile: Any,
+    tile: Ints,
     c: CountingRecord,
     group: int,
     span: Span,
     x: int,
     y: int,
     sums: int,
-    shape: Any,
-    ending: Any,
+    shape: tuple[int, int, int, int],
+    ending: Ending,
 ) -> None:
     """Results of one tile: n - 2 differing = -2 (differing - n div 2) + n mod 2, so that counters
     begin at -(n div 2) and stay small.
@@ -214,7 +215,14 @@ def _tile(
 
 
 @jit.merged
-def _counted(tile: Any, c: CountingRecord, group: int, span: Span, x: int, shape: Any) -> Any:
+def _counted(
+    tile: Ints,
+    c: CountingRecord,
+    group: int,
+    span: Span,
+    x: int,
+    shape: tuple[int, int, int, int],
+) -> Ints:
     """Add up a tile's differing bits over the taps inside. Taps of a row that are neighbours in
     memory are one loop.
     """

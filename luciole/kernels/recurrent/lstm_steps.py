@@ -7,14 +7,13 @@ inputs and the last outputs.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from luciole.ir import Array
 from luciole.kernels import folds, jit
 from luciole.kernels.jit import LANES, elementwise, floats
-from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.jit.elementwise import Binary, Unary, Vector
 from luciole.kernels.jit.moves import copy
 from luciole.kernels.jit.record import Shared
 
@@ -98,7 +97,7 @@ def _cells(r: LSTMRecord, x: int, hidden: int, cell: int, y: int, block: int, la
 @jit.merged
 def _products(
     weights: int, biases: int, x: int, inputs: int, hidden: int, outputs: int, block: int
-) -> Any:
+) -> tuple[Vector, Vector, Vector, Vector]:
     """The four gates of 16 cells before their activations."""
     at = biases + 4 * GATES * LANES * block
     a, b = elementwise.load_vector(at), elementwise.load_vector(at + 4 * LANES)

@@ -1,0 +1,156 @@
+"""Instructions that kernels call as functions: each is one function that writes LLVM's code.
+
+Such a function takes the builder first. Its other parameters are what a kernel gives it, and their
+annotations say in which type: ``Int64``, ``Address`` and ``Float32`` convert, ``Value`` and
+``Operand`` take what comes, and a ``Literal`` is a number that is known when a kernel is compiled.
+numba and llvmlite are not typed: to a type checker, all of these but ``Literal`` and ``Operand``
+are ``Any``, so that it counts arguments and knows their names, and not more.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types as _numba_types
+from numba.core.base import BaseContext
+from numba.core.types import IntegerLiteral
+from numba.extending import intrinsic
+
+types: Any = _numba_types
+
+Builder: TypeAlias = ir.IRBuilder
+"""What writes LLVM's instructions, one behind the other."""
+
+Value: TypeAlias = ir.Value
+"""What LLVM computes: a register, or a constant."""
+
+Form: TypeAlias = ir.Type
+"""A type of LLVM's, which says how a value lies in registers and memory."""
+
+Kind: TypeAlias = _numba_types.Type
+"""A type of numba's, which says what a value means."""
+
+Single: TypeAlias = float | np.float32
+"""A float32, as kernels have it."""
+
+Int64: TypeAlias = Annotated[int, types.int64]
+Address: TypeAlias = Annotated[int, types.int64]
+Float32: TypeAlias = Annotated[Single, types.float32]
+UInt32: TypeAlias = Annotated[int, types.uint32]
+Truth: TypeAlias = Annotated[bool, types.boolean]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+K = TypeVar("K", bound=Kind)
+
+Generate: TypeAlias = Callable[[BaseContext, Builder, Kind, Sequence[Value]], Value]
+"""What numba calls to have an instruction written: with its context, and a signature."""
+
+
+class Operand(NamedTuple, Generic[K]):
+    """A value, and numba's type of it: one of a class."""
+
+    value: Value
+    kind: K
+
+
+Literal: TypeAlias = Annotated[int, "literal"]
+"""A number that is known when a kernel is compiled."""
+
+
+def same(first: Kind, *_: Kind) -> Kind:
+    """The type of the first operand."""
+    return first
+
+
+Same: TypeAlias = Annotated[Value, same]
+"""The result of what gives back a value of its first operand's type."""
+
+
+def emits(emit: Callable[Concatenate[Builder, P], R], result: Kind | None = None) -> Callable[P, R]:
+    """Make a function that kernels call of one that writes its code.
+
+    What that returns is of numba's type ``result``, or else as its annotation says: nothing, or a
+    value of a type that stands there, or that a function there finds from the types of the operands
+    (of a ``Literal``, from the number). numba refuses a call that gives a ``Literal`` what is
+    not known.
+    """
+    hints = get_type_hints(emit, include_extras=True)
+    returned = hints.pop("return") if result is None else Annotated[Value, result]
+    names = list(inspect.signature(emit).parameters)[1:]
+    wanted = [hints[name] for name in names]
+    write: Callable[..., Value] = emit
+
+    @functools.wraps(emit)
+    def typed(_: object, *given: Kind) -> tuple[Kind, Generate] | None:
+        kinds = [kind for kind in map(_accepted, wanted, given) if kind is not None]
+        if len(kinds) < len(names):
+            return None
+        found = _result(returned, kinds)
+
+        def generate(
+            context: BaseContext, builder: Builder, _: Kind, values: Sequence[Value]
+        ) -> Value:
+            value = write(builder, *map(_operand, wanted, kinds, values))
+            return context.get_dummy_value() if found == types.void else value
+
+        return found(*kinds), generate
+
+    typed.__signature__ = _signature(["context", *names])  # type: ignore[attr-defined]  # for numba
+    made: Callable[P, R] = intrinsic(prefer_literal=Literal in wanted)(typed)
+    return made
+
+
+def _accepted(hint: object, given: Kind) -> Kind | None:
+    """The type in which an operand is taken, None for one that is not what it should be."""
+    if hint == Literal:
+        return given if isinstance(given, IntegerLiteral) else None
+    if get_origin(hint) is Operand:
+        return given if isinstance(given, get_args(hint)) else None
+    declared = getattr(hint, "__metadata__", (None,))[0]
+    return declared if isinstance(declared, types.Type) else types.unliteral(given)
+
+
+def _result(hint: object, kinds: Sequence[Kind]) -> Kind:
+    """The type of what is returned."""
+    if hint is type(None):
+        return types.void
+    (declared,) = get_args(hint)[1:]
+    if isinstance(declared, types.Type):
+        return declared
+    return declared(*map(_known, kinds))
+
+
+def _known(kind: Kind) -> object:
+    """The number of a ``Literal``'s type, else the type."""
+    return kind.literal_value if isinstance(kind, IntegerLiteral) else kind
+
+
+def _operand(hint: object, kind: Kind, value: Value) -> object:
+    """An operand as a function that writes code is given it."""
+    if hint == Literal:
+        return _known(kind)
+    return Operand(value, kind) if get_origin(hint) is Operand else value
+
+
+def _signature(names: Sequence[str]) -> inspect.Signature:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature([inspect.Parameter(name, kind) for name in names])
