@@ -13,8 +13,6 @@ from luciole.kernels.jit.emits import (
     Int64,
     Kind,
     Literal,
-    Operand,
-    Same,
     Value,
     emits,
     types,
@@ -27,7 +25,9 @@ from luciole.kernels.jit.vectors import (
     LANES,
     Floats,
     Ints,
+    Same,
     Tile,
+    Vectors,
     addresses,
     gather,
     load,
@@ -51,7 +51,7 @@ def _weighed(counters: Tile, *_: Kind) -> Tile:
     return Tile(types.float32, counters.shape[0], counters.shape[3])
 
 
-Weighed: TypeAlias = Annotated[Value, _weighed]
+Weighed: TypeAlias = Annotated[Vectors, _weighed]
 """Results [pixels, vectors of outputs]."""
 
 
@@ -72,14 +72,14 @@ def float_tile(builder: Builder, rows: Literal, columns: Literal) -> Floats:
 
 
 @emits
-def fill(builder: Builder, tile: Operand[Tile], start: Int64) -> Same:
+def fill(builder: Builder, tile: Vectors, start: Int64) -> Same:
     """A tile of the same shape with a number in every counter."""
     vector = splat(builder, builder.trunc(start, I32))
     return gather(builder, [vector] * tile.kind.count)
 
 
 @emits
-def count(builder: Builder, tile: Operand[Tile], x: Address, step: Int64, weights: Address) -> Same:
+def count(builder: Builder, tile: Vectors, x: Address, step: Int64, weights: Address) -> Same:
     """Add the bits in which words differ: pixel p's word of plane i at ``x + p step + 4 i``
     against the words [weight planes, outputs] at ``weights``.
     """
@@ -98,7 +98,7 @@ def count(builder: Builder, tile: Operand[Tile], x: Address, step: Int64, weight
 
 
 @emits
-def prefetch_words(builder: Builder, tile: Operand[Tile], weights: Address) -> None:
+def prefetch_words(builder: Builder, tile: Vectors, weights: Address) -> None:
     """Fetch the words [weight planes, outputs] that stand AHEAD bytes behind an address, where a
     tile's shape says that this pays.
     """
@@ -110,7 +110,7 @@ def prefetch_words(builder: Builder, tile: Operand[Tile], weights: Address) -> N
 
 @emits
 def weigh(
-    builder: Builder, tile: Operand[Tile], factors: Address, start: Address, step: Int64
+    builder: Builder, tile: Vectors, factors: Address, start: Address, step: Int64
 ) -> Weighed:
     """Counters as results [pixels, vectors of outputs]: start + sum_ij factor_ij counter_ij.
 

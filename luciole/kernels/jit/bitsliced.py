@@ -2,7 +2,8 @@
 
 A counter is a number in two's complement of 8 bits, and bit k of all 512 of them is one vector.
 Adding a row of 512 bits costs two operations, whatever the counters' number: a tree of full adders
-adds 8 rows or 32 at once. Needs AVX-512 and GFNI, see ``AVAILABLE``.
+adds 8 rows or 32 at once, as Harley and Seal count bits (Mula, Kurz and Lemire, Faster Population
+Counts Using AVX2 Instructions, 2018). Needs AVX-512 and GFNI, see ``AVAILABLE``.
 """
 
 from __future__ import annotations
@@ -20,8 +21,6 @@ from luciole.kernels.jit.emits import (
     Builder,
     Float32,
     Form,
-    Operand,
-    Same,
     Value,
     emits,
     types,
@@ -35,7 +34,9 @@ from luciole.kernels.jit.vectors import (
     I32,
     INTS,
     LANES,
+    Same,
     Tile,
+    Vectors,
     gather,
     load,
     of_llvm,
@@ -63,7 +64,7 @@ MOST_ROWS = 120
 
 BITS = 8
 
-Bits: TypeAlias = Annotated[Value, Tile(types.int32, BITS)]
+Bits: TypeAlias = Annotated[Vectors, Tile(types.int32, BITS)]
 """512 counters: one vector for each of their bits."""
 
 _I8, _I16 = ir.IntType(8), ir.IntType(16)
@@ -72,7 +73,7 @@ _SUM, _CARRY = 0x96, 0xE8
 
 
 def _full_adder(builder: Builder, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
-    """Sum and carry of three bits, 512 times."""
+    """Sum and carry of three bits, 512 times: two ``vpternlogd``."""
     name = "llvm.x86.avx512.pternlog.d.512"
     tables = (ir.Constant(I32, _SUM), ir.Constant(I32, _CARRY))
     sum_, carry = (_call(builder, name, INTS, a, b, c, table) for table in tables)
@@ -171,7 +172,7 @@ def write_counts(builder: Builder, counters: Bits, to: Address) -> None:
     """Write counters as 512 bytes: byte 16 v + e is the counter in bit ``lane(v, e)`` of a row.
 
     Bytes of one lane are brought together by interleaving (bytes, then pairs, then fours); one
-    product of 8 x 8 bits with the unit matrix then swaps rows and columns.
+    product of 8 x 8 bits with the unit matrix, ``vgf2p8affineqb``, then swaps rows and columns.
     """
     bits = [builder.extract_value(counters, k) for k in range(BITS)]
     octets = ir.VectorType(_I8, ROW_BYTES)
@@ -223,9 +224,7 @@ def _unpacked(builder: Builder, first: Value, second: Value, size: int, upper: i
 
 
 @emits
-def totals(
-    builder: Builder, rows: Operand[Tile], at: Address, factor: Float32, plus: Float32
-) -> Same:
+def totals(builder: Builder, rows: Vectors, at: Address, factor: Float32, plus: Float32) -> Same:
     """A tile of floats like ``rows`` from those at an address, times ``factor``, plus ``plus``."""
     factor, plus = splat(builder, factor), splat(builder, plus)
     given = [load(builder, FLOATS, at, 4 * LANES * k) for k in range(rows.kind.count)]
@@ -233,7 +232,7 @@ def totals(
 
 
 @emits
-def add_counts(builder: Builder, rows: Operand[Tile], counts: Address, factor: Address) -> Same:
+def add_counts(builder: Builder, rows: Vectors, counts: Address, factor: Address) -> Same:
     """Add to a tile of floats the signed bytes at an address, times the float at another."""
     factor = splat(builder, load(builder, F32, factor))
     octets = ir.VectorType(_I8, LANES)
@@ -245,12 +244,12 @@ def add_counts(builder: Builder, rows: Operand[Tile], counts: Address, factor: A
     return gather(builder, results)
 
 
-Combined: TypeAlias = Annotated[Value, lambda rows, *_: Tile(types.float32, 1, rows.shape[0])]
+Combined: TypeAlias = Annotated[Vectors, lambda rows, *_: Tile(types.float32, 1, rows.shape[0])]
 """Results [1, vectors]."""
 
 
 @emits
-def combine(builder: Builder, rows: Operand[Tile], scales: Address, start: Address) -> Combined:
+def combine(builder: Builder, rows: Vectors, scales: Address, start: Address) -> Combined:
     """Sums [vectors, weight planes] as results [1, vectors]: start + sum_j scale_j sum_j, with
     scales [vectors, weight planes, 16] and starts [vectors, 16] at addresses.
     """

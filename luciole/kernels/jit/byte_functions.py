@@ -187,7 +187,9 @@ def _looked_up(builder: Builder, given: Value, table: Value, offset: int) -> Val
 
 
 def _of_two(builder: Builder, x: Value, first: Value, second: Value) -> Value:
-    """What two vectors have in the places that the lowest 7 bits of each byte say."""
+    """What two vectors have in the places that the lowest 7 bits of each byte say:
+    ``vpermi2b``.
+    """
     kind = ir.FunctionType(MANY, [MANY] * 3)
     name = "llvm.x86.avx512.vpermi2var.qi.512"
     function = cgutils.get_or_insert_function(builder.module, kind, name)

@@ -16,6 +16,7 @@ from luciole.kernels.jit.vectors import (
     INTS,
     LANES,
     Tile,
+    Vectors,
     gather,
     load,
     of_llvm,
@@ -24,7 +25,7 @@ from luciole.kernels.jit.vectors import (
     wide_splat,
 )
 
-Vector: TypeAlias = Annotated[Value, Tile(types.int32, 1)]
+Vector: TypeAlias = Annotated[Vectors, Tile(types.int32, 1)]
 """16 int32, or 64 bytes, in a register."""
 
 LONGS = ir.VectorType(I64, LANES)
@@ -118,14 +119,14 @@ def store_bytes(
     builder: Builder, x: Vector, low: Int64, high: Int64, address: Address, count: Int64
 ) -> None:
     """Write the first ``count`` lanes (at most 16), cut off at two limits, as bytes."""
-    narrow = _cut_off(builder, *(x, low, high))
+    narrow = _cut_off(builder, x, low, high)
     store_first_bytes(builder, narrow, address, count)
 
 
 @emits
 def store_all_bytes(builder: Builder, x: Vector, low: Int64, high: Int64, address: Address) -> None:
     """Write 16 lanes, cut off at two limits, as bytes."""
-    store(builder, _cut_off(builder, *(x, low, high)), address, align=1)
+    store(builder, _cut_off(builder, x, low, high), address, align=1)
 
 
 def _cut_off(builder: Builder, tile: Value, low: Value, high: Value) -> Value:

@@ -17,12 +17,11 @@ from luciole.kernels.jit.emits import (
     Int64,
     Literal,
     Operand,
-    Same,
     Value,
     emits,
 )
 from luciole.kernels.jit.masked import lanes_before, load_first_bytes, store_first_bytes
-from luciole.kernels.jit.pixels import behind, repeated
+from luciole.kernels.jit.pixels import Addresses, behind, repeated
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
@@ -33,7 +32,8 @@ from luciole.kernels.jit.vectors import (
     LANES,
     FloatsLike,
     Ints,
-    Tile,
+    Same,
+    Vectors,
     gather,
     load,
     of_llvm,
@@ -52,7 +52,7 @@ def integer_rows(builder: Builder, pixels: Literal, vectors: Literal, start: Add
 
 @emits
 def add_dots(
-    builder: Builder, tile: Operand[Tile], at: Value, offset: Int64, weights: Address
+    builder: Builder, tile: Vectors, at: Operand[Addresses], offset: Int64, weights: Address
 ) -> Same:
     """Add to each pixel's row the products of the pixel's own four bytes, ``offset`` bytes behind
     its address, with the bytes [vectors, 16, 4] at ``weights``.
@@ -72,8 +72,8 @@ def add_dots(
 @emits
 def add_line_dots(
     builder: Builder,
-    tile: Operand[Tile],
-    at: Value,
+    tile: Vectors,
+    at: Operand[Addresses],
     offset: Int64,
     weights: Address,
     width: Literal,
@@ -102,6 +102,7 @@ def add_line_dots(
 
 
 def _with_vnni(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
+    """Sums of int32, plus four products in each lane: ``vpdpbusd``."""
     return of_llvm(builder, "llvm.x86.avx512.vpdpbusd.512", sums, unsigned, signed)
 
 
@@ -119,8 +120,8 @@ def _with_products(builder: Builder, sums: Value, unsigned: Value, signed: Value
 @emits
 def add_taps(
     builder: Builder,
-    tile: Operand[Tile],
-    at: Value,
+    tile: Vectors,
+    at: Operand[Addresses],
     offsets: Address,
     count: Literal,
     weights: Address,
@@ -137,7 +138,7 @@ def add_taps(
     factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(4)]
     moves = [builder.sext(load(builder, I32, offsets, 4 * k), I64) for k in range(taps)]
     places = [behind(builder, at, move) for move in moves]
-    pieces = at.type.count // rows
+    pieces = at.kind.count // rows
     sums: list[Value] = []
     for row in range(rows):
         given = [_sixty_four(builder, found[pieces * row : pieces * (row + 1)]) for found in places]
@@ -187,7 +188,7 @@ def _interleaved(builder: Builder, a: Value, b: Value, wider: Form) -> list[Valu
 
 @emits
 def scaled(
-    builder: Builder, tile: Operand[Tile], factor: Float32, scales: Address, starts: Address
+    builder: Builder, tile: Vectors, factor: Float32, scales: Address, starts: Address
 ) -> FloatsLike:
     """Sums as floats: sum * (factor * scale) + start, each rounded; ``scales`` and ``starts`` are
     addresses of floats [outputs].

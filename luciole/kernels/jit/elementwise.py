@@ -33,13 +33,14 @@ from luciole.kernels.jit.vectors import (
     INTS,
     LANES,
     Tile,
+    Vectors,
     gather,
     load,
     splat,
     store,
 )
 
-Vector: TypeAlias = Annotated[Value, Tile(types.float32, 1)]
+Vector: TypeAlias = Annotated[Vectors, Tile(types.float32, 1)]
 """16 floats in a register."""
 
 
@@ -123,7 +124,7 @@ class Function(types.Type):  # type: ignore[misc]  # numba is not typed
 register_model(Function)(models.OpaqueModel)
 
 
-Chosen: TypeAlias = Annotated[Value, Function]
+Chosen: TypeAlias = Annotated[Operand[Function], Function]
 """A function of ``Unary`` or ``Binary``: its type is all that it is."""
 
 
@@ -182,7 +183,7 @@ def mapped(
 ) -> Vector:
     """A unary function of a vector, with its parameters a and b."""
     formula = _UNARY[function.kind.number]
-    lanes = Lanes(builder, builder.extract_value(x, 0))
+    lanes = _lanes(builder, x)
     parameters = (lanes.of(splat(builder, number)) for number in (a, b))
     return gather(builder, [formula(lanes, *parameters).value])
 
@@ -191,8 +192,7 @@ def mapped(
 def combined(builder: Builder, function: Operand[Function], x: Vector, y: Vector) -> Vector:
     """A binary function of two vectors."""
     formula = _BINARY[function.kind.number]
-    x, y = (Lanes(builder, builder.extract_value(v, 0)) for v in (x, y))
-    return gather(builder, [formula(x, y).value])
+    return gather(builder, [formula(_lanes(builder, x), _lanes(builder, y)).value])
 
 
 @emits
@@ -201,17 +201,20 @@ def folded(builder: Builder, function: Operand[Function], x: Vector) -> Float32:
     4, 2 and 1.
     """
     formula = _BINARY[function.kind.number]
-    x = Lanes(builder, builder.extract_value(x, 0))
-    distance = LANES // 2
+    lanes, distance = _lanes(builder, x), LANES // 2
     while distance:
         turned = [(lane + distance) % LANES for lane in range(LANES)]
-        other = builder.shuffle_vector(x.value, x.value, ir.Constant(INTS, turned))
-        x, distance = formula(x, x.of(other)), distance // 2
-    return builder.extract_element(x.value, ir.Constant(I32, 0))
+        other = builder.shuffle_vector(lanes.value, lanes.value, ir.Constant(INTS, turned))
+        lanes, distance = formula(lanes, lanes.of(other)), distance // 2
+    return builder.extract_element(lanes.value, ir.Constant(I32, 0))
 
 
 @emits
 def plus_product(builder: Builder, sum_: Vector, x: Vector, y: Vector) -> Vector:
     """sum + x y, with one rounding where the machine can."""
-    sum_, x, y = (Lanes(builder, builder.extract_value(v, 0)) for v in (sum_, x, y))
-    return gather(builder, [x.times_plus(y, sum_).value])
+    summand, factor, other = (_lanes(builder, vector) for vector in (sum_, x, y))
+    return gather(builder, [factor.times_plus(other, summand).value])
+
+
+def _lanes(builder: Builder, vector: Value) -> Lanes:
+    return Lanes(builder, builder.extract_value(vector, 0))

@@ -1,10 +1,14 @@
 """Instructions that kernels call as functions: each is one function that writes LLVM's code.
 
 Such a function takes the builder first. Its other parameters are what a kernel gives it, and their
-annotations say in which type: ``Int64``, ``Address`` and ``Float32`` convert, ``Value`` and
-``Operand`` take what comes, and a ``Literal`` is a number that is known when a kernel is compiled.
-numba and llvmlite are not typed: to a type checker, all of these but ``Literal`` and ``Operand``
-are ``Any``, so that it counts arguments and knows their names, and not more.
+annotations say in which type it comes, and as what:
+
+- ``Int64``, ``Address``, ``Float32`` and others with a type of numba's: converted, LLVM's value;
+- ``Operand[...]``: as it is, where its type is one of a class; LLVM's value and that type;
+- ``Literal``: a Python number, known when a kernel is compiled.
+
+A type checker reads the annotations as a kernel does: an ``Address`` is an int there. What the body
+makes of it goes through llvmlite, which has no annotations.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types as _numba_types
 from numba.core.base import BaseContext
+from numba.core.errors import TypingError
 from numba.core.types import IntegerLiteral
 from numba.extending import intrinsic
 
@@ -56,6 +61,8 @@ Float32: TypeAlias = Annotated[Single, types.float32]
 UInt32: TypeAlias = Annotated[int, types.uint32]
 Truth: TypeAlias = Annotated[bool, types.boolean]
 
+Literal: TypeAlias = Annotated[int, "literal"]
+"""A number that is known when a kernel is compiled."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,67 +73,66 @@ Generate: TypeAlias = Callable[[BaseContext, Builder, Kind, Sequence[Value]], Va
 
 
 class Operand(NamedTuple, Generic[K]):
-    """A value, and numba's type of it: one of a class."""
+    """A value, and numba's type of it."""
 
     value: Value
     kind: K
 
 
-Literal: TypeAlias = Annotated[int, "literal"]
-"""A number that is known when a kernel is compiled."""
-
-
 def same(first: Kind, *_: Kind) -> Kind:
-    """The type of the first operand."""
+    """The type of the first operand, for results that have it."""
     return first
-
-
-Same: TypeAlias = Annotated[Value, same]
-"""The result of what gives back a value of its first operand's type."""
 
 
 def emits(emit: Callable[Concatenate[Builder, P], R], result: Kind | None = None) -> Callable[P, R]:
     """Make a function that kernels call of one that writes its code.
 
     What that returns is of numba's type ``result``, or else as its annotation says: nothing, or a
-    value of a type that stands there, or that a function there finds from the types of the operands
-    (of a ``Literal``, from the number). numba refuses a call that gives a ``Literal`` what is
-    not known.
+    value of the type that stands there, or that a function there finds from the types of the
+    operands (of a ``Literal``, from the number). numba raises TypingError for an operand that is
+    not what it should be.
     """
     hints = get_type_hints(emit, include_extras=True)
-    returned = hints.pop("return") if result is None else Annotated[Value, result]
-    names = list(inspect.signature(emit).parameters)[1:]
-    wanted = [hints[name] for name in names]
+    returned = Annotated[Value, result] if result is not None else hints["return"]
+    wanted = {name: hints[name] for name in list(inspect.signature(emit).parameters)[1:]}
     write: Callable[..., Value] = emit
 
     @functools.wraps(emit)
-    def typed(_: object, *given: Kind) -> tuple[Kind, Generate] | None:
-        kinds = [kind for kind in map(_accepted, wanted, given) if kind is not None]
-        if len(kinds) < len(names):
-            return None
+    def typed(_: object, *given: Kind) -> tuple[Kind, Generate]:
+        kinds = [
+            _accepted(f"{emit.__name__}: {name}", hint, kind)
+            for (name, hint), kind in zip(wanted.items(), given, strict=True)
+        ]
         found = _result(returned, kinds)
 
         def generate(
             context: BaseContext, builder: Builder, _: Kind, values: Sequence[Value]
         ) -> Value:
-            value = write(builder, *map(_operand, wanted, kinds, values))
+            value = write(builder, *map(_operand, wanted.values(), kinds, values))
             return context.get_dummy_value() if found == types.void else value
 
         return found(*kinds), generate
 
-    typed.__signature__ = _signature(["context", *names])  # type: ignore[attr-defined]  # for numba
-    made: Callable[P, R] = intrinsic(prefer_literal=Literal in wanted)(typed)
+    typed.__signature__ = _signature(["context", *wanted])  # type: ignore[attr-defined]  # for numba
+    made: Callable[P, R] = intrinsic(prefer_literal=Literal in wanted.values())(typed)
     return made
 
 
-def _accepted(hint: object, given: Kind) -> Kind | None:
-    """The type in which an operand is taken, None for one that is not what it should be."""
+def _accepted(who: str, hint: object, given: Kind) -> Kind:
+    """The type in which an operand is taken."""
     if hint == Literal:
-        return given if isinstance(given, IntegerLiteral) else None
+        return _required(who, given, IntegerLiteral, "a number known when a kernel is compiled")
     if get_origin(hint) is Operand:
-        return given if isinstance(given, get_args(hint)) else None
-    declared = getattr(hint, "__metadata__", (None,))[0]
+        (wanted,) = get_args(hint)
+        return _required(who, given, wanted, f"a value of a {wanted.__name__}")
+    (declared,) = get_args(hint)[1:]
     return declared if isinstance(declared, types.Type) else types.unliteral(given)
+
+
+def _required(who: str, given: Kind, wanted: type[Kind], right: str) -> Kind:
+    if not isinstance(given, wanted):
+        raise TypingError(f"{who} is of type {given}: {right} is possible")
+    return given
 
 
 def _result(hint: object, kinds: Sequence[Kind]) -> Kind:
@@ -134,9 +140,7 @@ def _result(hint: object, kinds: Sequence[Kind]) -> Kind:
     if hint is type(None):
         return types.void
     (declared,) = get_args(hint)[1:]
-    if isinstance(declared, types.Type):
-        return declared
-    return declared(*map(_known, kinds))
+    return declared if isinstance(declared, types.Type) else declared(*map(_known, kinds))
 
 
 def _known(kind: Kind) -> object:

@@ -7,15 +7,17 @@ from __future__ import annotations
 from llvmlite import ir
 from numba.core import cgutils
 
-from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Operand, Same, Value, emits
+from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Operand, Value, emits
 from luciole.kernels.jit.masked import store_first_bytes
+from luciole.kernels.jit.pixels import Addresses
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
     I32,
     INTS,
     LANES,
-    Tile,
+    Same,
+    Vectors,
     gather,
     load,
     of_llvm,
@@ -42,7 +44,7 @@ EXACT_BYTES = 8 * LANES
 
 
 @emits
-def rescaled(builder: Builder, tile: Operand[Tile], constants: Address) -> Same:
+def rescaled(builder: Builder, tile: Vectors, constants: Address) -> Same:
     """Sums, raised so that they have no sign, as steps of the result.
 
     As a sum is without a sign, the upper half of its product with twice the multiplier, plus an
@@ -77,7 +79,7 @@ def _upper(builder: Builder, sums: Value, base: Value, offset: int) -> Value:
 
 
 @emits
-def scaled_exactly(builder: Builder, tile: Operand[Tile], factors: Address) -> Same:
+def scaled_exactly(builder: Builder, tile: Vectors, factors: Address) -> Same:
     """Sums times factors in double precision, rounded to integers, halves away from zero."""
     vectors = tile.kind.shape[1]
     results = []
@@ -105,7 +107,7 @@ def _rounded_half(builder: Builder, sums: Value, factors: Value, vector: int, ha
 
 @emits
 def write_bytes(
-    builder: Builder, tile: Operand[Tile], limits: Address, at: Value, count: Int64
+    builder: Builder, tile: Vectors, limits: Address, at: Operand[Addresses], count: Int64
 ) -> None:
     """Write each pixel's row as bytes, see ``Limits``, to its address: its first ``count`` ones
     where there are more.
@@ -113,7 +115,7 @@ def write_bytes(
     vectors = tile.kind.shape[1]
     found = packed(builder, tile.value, tile.kind.count, Limits(builder, limits))
     places = [
-        (builder.extract_value(at, i // vectors), i % vectors) for i in range(tile.kind.count)
+        (builder.extract_value(at.value, i // vectors), i % vectors) for i in range(tile.kind.count)
     ]
     results = [
         _lanes_of(builder, found[i // 4], _ORDER[LANES * (i % 4) : LANES * (i % 4 + 1)])
@@ -124,18 +126,18 @@ def write_bytes(
 
 @emits
 def write_channels(
-    builder: Builder, tile: Operand[Tile], limits: Address, at: Value, count: Int64
+    builder: Builder, tile: Vectors, limits: Address, at: Operand[Addresses], count: Int64
 ) -> None:
     """Write rows of 64 bytes, whose vectors are what ``dots.add_taps`` makes, see ``Limits``: whole
     where there is one address for each, else in pieces of 16, the first ``count`` of each.
     """
     rows = tile.kind.shape[0]
     found = packed(builder, tile.value, tile.kind.count, Limits(builder, limits))
-    if at.type.count == rows:
+    if at.kind.count == rows:
         for i, result in enumerate(found):
-            store(builder, result, builder.extract_value(at, i), align=1)
+            store(builder, result, builder.extract_value(at.value, i), align=1)
         return
-    places = [(builder.extract_value(at, i), 0) for i in range(4 * rows)]
+    places = [(builder.extract_value(at.value, i), 0) for i in range(4 * rows)]
     results = [
         _lanes_of(builder, found[i // 4], list(range(LANES * (i % 4), LANES * (i % 4 + 1))))
         for i in range(4 * rows)
@@ -192,7 +194,7 @@ def _with_zero(builder: Builder, a: Value, b: Value, limits: Limits) -> Value:
 
 def _halved(builder: Builder, a: Value, b: Value, name: str, narrow: Form) -> Value:
     """Two vectors as one of integers half as wide, saturated: of each the first 128 bits, then of
-    each the next ones, and so on.
+    each the next ones, and so on, as ``vpackssdw`` and ``vpacksswb`` have it.
     """
     lanes = a.type.count
     result = ir.VectorType(narrow, 2 * lanes)

@@ -49,7 +49,9 @@ MANTISSA = 23
 
 
 def _reduced(x: Lanes) -> tuple[Lanes, Lanes]:
-    """x = n log 2 + r, r as small as can be: n plus ``ROUNDING``, and r."""
+    """x = n log 2 + r, r as small as can be: n plus ``ROUNDING``, and r. The product is taken off
+    in two parts, as by Cody and Waite (Software Manual for the Elementary Functions, 1980).
+    """
     shifted = x.times_plus(1 / math.log(2), ROUNDING)
     n = shifted - ROUNDING
     return shifted, n.times_plus(-LOG2[1], n.times_plus(-LOG2[0], x))

@@ -16,12 +16,13 @@ from luciole.kernels.jit.emits import (
     Int64,
     Literal,
     Operand,
-    Same,
+    Single,
     Value,
     emits,
     types,
 )
 from luciole.kernels.jit.masked import lanes_before, load_first, store_first, store_first_bytes
+from luciole.kernels.jit.pixels import Addresses
 from luciole.kernels.jit.results import between
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
@@ -32,7 +33,8 @@ from luciole.kernels.jit.vectors import (
     LANES,
     FloatsLike,
     Ints,
-    Tile,
+    Same,
+    Vectors,
     gather,
     load,
     of_llvm,
@@ -47,12 +49,12 @@ not; with 0.5 the float below goes up too, as its sum is rounded.
 """
 
 
-Pair: TypeAlias = Annotated[Value, types.UniTuple(types.float32, 2)]
+Pair: TypeAlias = Annotated[tuple[Single, Single], types.UniTuple(types.float32, 2)]
 """Two floats."""
 
 
 @emits
-def raised_both(builder: Builder, tile: Operand[Tile], x: Address, count: Int64) -> Same:
+def raised_both(builder: Builder, tile: Vectors, x: Address, count: Int64) -> Same:
     """Two vectors of bit patterns, raised to those of ``count`` floats, at most 16, at ``x``: the
     numbers above 0, and the magnitudes of those below. As integers they rise with the magnitude,
     infinity and NaN highest.
@@ -69,17 +71,17 @@ def raised_both(builder: Builder, tile: Operand[Tile], x: Address, count: Int64)
 
 
 @emits
-def larger_of_both(builder: Builder, tile: Operand[Tile], other: Value) -> Same:
+def larger_of_both(builder: Builder, tile: Vectors, other: Vectors) -> Same:
     """The larger lanes of two such pairs of vectors."""
     results = []
     for i in range(tile.kind.count):
-        a, b = (builder.extract_value(value, i) for value in (tile.value, other))
+        a, b = (builder.extract_value(value, i) for value in (tile.value, other.value))
         results.append(builder.select(builder.icmp_signed(">", a, b), a, b))
     return gather(builder, results)
 
 
 @emits
-def highest(builder: Builder, tile: Operand[Tile], which: Literal) -> Int64:
+def highest(builder: Builder, tile: Vectors, which: Literal) -> Int64:
     """The largest number of one vector (which is known when a kernel is compiled) of int32."""
     kind = ir.FunctionType(I32, [INTS])
     name = f"llvm.vector.reduce.smax.v{LANES}i32"
@@ -139,7 +141,7 @@ def integer_multiples(
 
 @emits
 def scaled_in_turn(
-    builder: Builder, tile: Operand[Tile], factor: Float32, scales: Address, starts: Address
+    builder: Builder, tile: Vectors, factor: Float32, scales: Address, starts: Address
 ) -> FloatsLike:
     """Sums as floats: sum * scale * factor + start, each rounded; ``scales`` and ``starts`` are
     addresses of floats [outputs].
@@ -159,7 +161,12 @@ def scaled_in_turn(
 
 @emits
 def write_channels_at(
-    builder: Builder, tile: Operand[Tile], low: Float32, high: Float32, at: Value, count: Int64
+    builder: Builder,
+    tile: Vectors,
+    low: Float32,
+    high: Float32,
+    at: Operand[Addresses],
+    count: Int64,
 ) -> None:
     """Write rows of 64 floats, whose vectors are in the order of ``dots.add_taps``, cut off at two
     limits: whole where there is one address for each, else in pieces of 16, the first ``count`` of
@@ -172,13 +179,13 @@ def write_channels_at(
         for i in range(tile.kind.count)
     ]
     results = [v for row in range(rows) for v in _in_order(builder, given[4 * row : 4 * row + 4])]
-    if at.type.count == rows:
+    if at.kind.count == rows:
         for i, result in enumerate(results):
-            store(builder, result, builder.extract_value(at, i // 4), 4 * LANES * (i % 4))
+            store(builder, result, builder.extract_value(at.value, i // 4), 4 * LANES * (i % 4))
         return
     inside = lanes_before(builder, count, 0)
     for i, result in enumerate(results):
-        store_first(builder, result, builder.extract_value(at, i), 0, inside)
+        store_first(builder, result, builder.extract_value(at.value, i), 0, inside)
 
 
 def _in_order(builder: Builder, four: list[Value]) -> list[Value]:

@@ -113,7 +113,7 @@ SCALES = "avx512f" in features()
 
 def scaled(x: Lanes, n: Lanes) -> Lanes:
     """x 2^n of whole numbers n, rounded once: denormals and infinity are reached, and take no
-    longer. Needs AVX-512.
+    longer: ``vscalefps``. Needs AVX-512.
     """
     mask, rounding = ir.Constant(ir.IntType(LANES), -1), ir.Constant(ir.IntType(32), 4)
     args = [x.value, n.value, x.value, mask, rounding]

@@ -11,7 +11,9 @@ from luciole.kernels.jit.vectors import INTS, LANES, addresses, load, store
 
 @emits
 def move(builder: Builder, to: Address, source: Address, size: Literal) -> None:
-    """Copy ``size`` bytes, a constant when a kernel is compiled, between two addresses."""
+    """Copy ``size`` bytes, a constant when a kernel is compiled, between two addresses: there is
+    one compiled body per size.
+    """
     kind = ir.VectorType(ir.IntType(8), size)
     store(builder, load(builder, kind, source, align=1), to, align=1)
 
@@ -73,7 +75,9 @@ def scatter(to: int, source: int, item: int, count: int, step: int, source_step:
 
 @emits
 def turn(builder: Builder, to: Address, step: Int64, source: Address, source_step: Int64) -> None:
-    """Transpose 16 x 16 elements of 4 bytes; the steps lead from row to row."""
+    """Transpose 16 x 16 elements of 4 bytes, halving blocks as Eklundh does (A Fast Computer Method
+    for Matrix Transposing, 1972); the steps lead from row to row.
+    """
     rows = [load(builder, INTS, a) for a in addresses(builder, source, source_step, LANES)]
     distance = LANES // 2
     while distance:

@@ -18,7 +18,6 @@ from luciole.kernels.jit.emits import (
     Kind,
     Literal,
     Operand,
-    Same,
     Value,
     emits,
     types,
@@ -33,7 +32,8 @@ from luciole.kernels.jit.vectors import (
     I32,
     LANES,
     Floats,
-    Tile,
+    Same,
+    Vectors,
     addresses,
     gather,
     load,
@@ -56,7 +56,7 @@ class _AddressesModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is 
         super().__init__(manager, addresses, ir.ArrayType(I64, addresses.count))
 
 
-Pixels: TypeAlias = Annotated[Value, lambda count, *_: Addresses(count)]
+Pixels: TypeAlias = Annotated[Operand[Addresses], lambda count, *_: Addresses(count)]
 """As many addresses as the first operand, a ``Literal``, says."""
 
 
@@ -74,12 +74,12 @@ def pixels(builder: Builder, count: Literal, base: Address, table: Address, unit
 
 
 @emits
-def side_by_side(builder: Builder, count: Literal, at: Value, step: Int64) -> Pixels:
+def side_by_side(builder: Builder, count: Literal, at: Operand[Addresses], step: Int64) -> Pixels:
     """Addresses of ``count`` (known when a kernel is compiled) pixels from the first one of ``at``
     on, ``step`` bytes from one to the next.
     """
     found = ir.Constant(ir.ArrayType(I64, count), ir.Undefined)
-    places = addresses(builder, builder.extract_value(at, 0), step, count)
+    places = addresses(builder, builder.extract_value(at.value, 0), step, count)
     for i, place in enumerate(places):
         found = builder.insert_value(found, place, i)
     return found
@@ -99,7 +99,7 @@ def rows_of(builder: Builder, pixels: Literal, vectors: Literal, start: Address)
 
 @emits
 def add_scaled(
-    builder: Builder, tile: Operand[Tile], at: Value, offset: Int64, weights: Address
+    builder: Builder, tile: Vectors, at: Operand[Addresses], offset: Int64, weights: Address
 ) -> Same:
     """Add to each pixel's row the floats [vectors] at ``weights`` times the pixel's own float,
     ``offset`` bytes behind its address.
@@ -115,14 +115,14 @@ def add_scaled(
     return gather(builder, results)
 
 
-def behind(builder: Builder, at: Value, offset: Value) -> list[Value]:
+def behind(builder: Builder, at: Operand[Addresses], offset: Value) -> list[Value]:
     """Addresses, ``offset`` bytes on."""
-    return [builder.add(builder.extract_value(at, i), offset) for i in range(at.type.count)]
+    return [builder.add(builder.extract_value(at.value, i), offset) for i in range(at.kind.count)]
 
 
 @emits
 def add_weighted(
-    builder: Builder, tile: Operand[Tile], at: Value, offset: Int64, weights: Address
+    builder: Builder, tile: Vectors, at: Operand[Addresses], offset: Int64, weights: Address
 ) -> Same:
     """Add to each pixel's row the floats [vectors] at ``weights`` times the pixel's own as many
     floats, ``offset`` bytes behind its address.
@@ -140,7 +140,12 @@ def add_weighted(
 
 @emits
 def add_weighted_first(
-    builder: Builder, tile: Operand[Tile], at: Value, offset: Int64, weights: Address, count: Int64
+    builder: Builder,
+    tile: Vectors,
+    at: Operand[Addresses],
+    offset: Int64,
+    weights: Address,
+    count: Int64,
 ) -> Same:
     """``add_weighted`` where only the first ``count`` floats of a row are there."""
     vectors = tile.kind.shape[1]
@@ -158,7 +163,12 @@ def add_weighted_first(
 
 @emits
 def write_at(
-    builder: Builder, tile: Operand[Tile], low: Float32, high: Float32, at: Value, count: Int64
+    builder: Builder,
+    tile: Vectors,
+    low: Float32,
+    high: Float32,
+    at: Operand[Addresses],
+    count: Int64,
 ) -> None:
     """Write each pixel's row, cut off at two limits, to its address: its first ``count`` floats
     where there are more.
@@ -169,5 +179,5 @@ def write_at(
         between(builder, builder.extract_value(tile.value, i), low, high)
         for i in range(tile.kind.count)
     ]
-    starts = [builder.extract_value(at, p) for p in range(tile.kind.shape[0])]
+    starts = [builder.extract_value(at.value, p) for p in range(tile.kind.shape[0])]
     store_rows(builder, results, starts, vectors, count)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from luciole.kernels.jit.emits import Address, Builder, Int64, Operand, Same, Value, emits
+from luciole.kernels.jit.emits import Address, Builder, Int64, Value, emits
 from luciole.kernels.jit.vectors import (
     F32,
     FLOATS,
     FMA,
     LANES,
-    Tile,
+    Same,
+    Vectors,
     addresses,
     gather,
     load,
@@ -19,7 +20,7 @@ from luciole.kernels.jit.vectors import (
 
 @emits
 def add_products(
-    builder: Builder, rows: Operand[Tile], x: Address, step: Int64, weights: Address
+    builder: Builder, rows: Vectors, x: Address, step: Int64, weights: Address
 ) -> Same:
     """Add to results [pixels, vectors] the product of pixel p's float at ``x + p step`` with the
     floats [outputs] at ``weights``.

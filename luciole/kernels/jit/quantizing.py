@@ -14,7 +14,6 @@ from luciole.kernels.jit.emits import (
     Form,
     Int64,
     Literal,
-    Operand,
     Truth,
     UInt32,
     Value,
@@ -32,16 +31,17 @@ from luciole.kernels.jit.vectors import (
     Floats,
     Ints,
     Tile,
+    Vectors,
     gather,
     load,
     splat,
     store,
 )
 
-Word: TypeAlias = Annotated[Value, Tile(types.int32, 2)]
+Word: TypeAlias = Annotated[Vectors, Tile(types.int32, 2)]
 """32 integers."""
 
-WordFloats: TypeAlias = Annotated[Value, Tile(types.float32, 2)]
+WordFloats: TypeAlias = Annotated[Vectors, Tile(types.float32, 2)]
 """32 floats."""
 
 _POINTERS = ir.VectorType(ir.IntType(8).as_pointer(), LANES)
@@ -88,7 +88,7 @@ def word_splats(builder: Builder, address: Address, count: Literal) -> Ints:
 
 
 @emits
-def is_empty(builder: Builder, tile: Operand[Tile]) -> Truth:
+def is_empty(builder: Builder, tile: Vectors) -> Truth:
     """Whether a tile has no vectors, known when a kernel is compiled."""
     return ir.Constant(ir.IntType(1), tile.kind.count == 0)
 
@@ -97,8 +97,8 @@ def is_empty(builder: Builder, tile: Operand[Tile]) -> Truth:
 def encode_word(
     builder: Builder,
     x: WordFloats,
-    thresholds: Operand[Tile],
-    codes: Operand[Tile],
+    thresholds: Vectors,
+    codes: Vectors,
     mask: Int64,
     to: Address,
 ) -> None:
@@ -185,8 +185,8 @@ def raise_levels(
 @emits
 def looked_up(builder: Builder, numbers: Word, table: Address) -> Word:
     """The words at an address that 32 numbers stand for."""
-    numbers = [builder.extract_value(numbers, half) for half in range(2)]
-    return gather(builder, [_looked_up(builder, INTS, table, n) for n in numbers])
+    halves = [builder.extract_value(numbers, half) for half in range(2)]
+    return gather(builder, [_looked_up(builder, INTS, table, half) for half in halves])
 
 
 def _looked_up(builder: Builder, kind: Form, table: Value, numbers: Value) -> Value:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from llvmlite import ir
 
 from luciole.kernels.jit import functions, masked
-from luciole.kernels.jit.emits import Address, Builder, Float32, Int64, Operand, Same, Value, emits
+from luciole.kernels.jit.emits import Address, Builder, Float32, Int64, Value, emits
 from luciole.kernels.jit.lanes import Lanes
 from luciole.kernels.jit.vectors import (
     LANES,
-    Tile,
+    Same,
+    Vectors,
     addresses,
     gather,
     splat,
@@ -18,7 +19,7 @@ from luciole.kernels.jit.vectors import (
 
 
 @emits
-def tanh(builder: Builder, rows: Operand[Tile]) -> Same:
+def tanh(builder: Builder, rows: Vectors) -> Same:
     """The hyperbolic tangent of every result."""
     results = [Lanes(builder, builder.extract_value(rows.value, k)) for k in range(rows.kind.count)]
     return gather(builder, [functions.tanh(result).value for result in results])
@@ -49,7 +50,7 @@ def store_rows(builder: Builder, values: Value, starts: Value, vectors: int, cou
 @emits
 def write(
     builder: Builder,
-    rows: Operand[Tile],
+    rows: Vectors,
     low: Float32,
     high: Float32,
     y: Address,

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from llvmlite import ir
 
-from luciole.kernels.jit.emits import Address, Builder, Int64, Same, Value, emits, types
+from luciole.kernels.jit.emits import Address, Builder, Int64, Value, emits, same, types
 
 Pointer: TypeAlias = Value
 """A C pointer while a kernel is compiled: what ``floats`` and ``words`` make of an address."""
@@ -16,14 +16,16 @@ Record = Pointer
 
 I64 = ir.IntType(64)
 
-
 FloatPointer: TypeAlias = Annotated[Value, types.CPointer(types.float32)]
 WordPointer: TypeAlias = Annotated[Value, types.CPointer(types.uint32)]
 LongPointer: TypeAlias = Annotated[Value, types.CPointer(types.int64)]
 
+Integer: TypeAlias = Annotated[int, same]
+"""An integer of any size; as a result, of the first operand's."""
+
 
 @emits
-def popcount(builder: Builder, word: Value) -> Same:
+def popcount(builder: Builder, word: Integer) -> Integer:
     """Number of set bits of an unsigned word, as the same type."""
     return builder.ctpop(word)
 

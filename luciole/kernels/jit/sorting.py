@@ -5,10 +5,10 @@ from __future__ import annotations
 from llvmlite import ir
 from numba.core import cgutils
 
-from luciole.kernels.jit.emits import Address, Builder, Int64, Operand, Value, emits
+from luciole.kernels.jit.emits import Address, Builder, Int64, Value, emits
 from luciole.kernels.jit.quantizing import WordFloats, word
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import I32, LANES, Tile, load, store
+from luciole.kernels.jit.vectors import I32, LANES, Vectors, load, store
 
 _I16 = ir.IntType(16)
 _HALVES = ir.VectorType(_I16, 2 * LANES)
@@ -18,7 +18,7 @@ _HALVES = ir.VectorType(_I16, 2 * LANES)
 def sort_word(
     builder: Builder,
     x: WordFloats,
-    thresholds: Operand[Tile],
+    thresholds: Vectors,
     first: Int64,
     mask: Int64,
     lists: Address,
@@ -65,7 +65,7 @@ def _above(builder: Builder, x: Value, thresholds: Value, level: int) -> Value:
 
 
 def _compressed(builder: Builder, numbers: Value, members: Value) -> Value:
-    """Those of 32 integers whose bit is set, next to each other."""
+    """Those of 32 integers whose bit is set, next to each other: ``vpcompressw``."""
     chosen = builder.bitcast(members, ir.VectorType(ir.IntType(1), 2 * LANES))
     given = [numbers, ir.Constant(_HALVES, None), chosen]
     function = cgutils.get_or_insert_function(

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import models, register_model
 
-from luciole.kernels.jit.emits import Builder, Form, Kind, Value, types
+from luciole.kernels.jit.emits import Builder, Form, Kind, Operand, Value, same, types
 from luciole.kernels.jit.scalars import I64
 
 LANES = 16
@@ -38,14 +38,19 @@ class _TileModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is not t
         super().__init__(manager, tile, ir.ArrayType(vector, tile.count))
 
 
+Vectors: TypeAlias = Operand[Tile]
+Same: TypeAlias = Annotated[Vectors, same]
+"""A tile like the first operand."""
+
+
 def shaped(element: Kind) -> Callable[..., Tile]:
     """The type of a tile with the shape that a function's ``Literal`` operands say."""
     return lambda *given: Tile(element, *(n for n in given if isinstance(n, int)))
 
 
-Ints: TypeAlias = Annotated[Value, shaped(types.int32)]
-Floats: TypeAlias = Annotated[Value, shaped(types.float32)]
-FloatsLike: TypeAlias = Annotated[Value, lambda tile, *_: Tile(types.float32, *tile.shape)]
+Ints: TypeAlias = Annotated[Vectors, shaped(types.int32)]
+Floats: TypeAlias = Annotated[Vectors, shaped(types.float32)]
+FloatsLike: TypeAlias = Annotated[Vectors, lambda tile, *_: Tile(types.float32, *tile.shape)]
 """Floats in the shape of the first operand."""
 
 
