@@ -14,6 +14,7 @@ from luciole.kernels import registry
 from tests.fuzz import cases, parent, subjects
 from tests.fuzz.data import common
 from tests.fuzz.models import kinds, random_model
+from tests.fuzz.programs import BrokenPromiseError
 from tests.guard.memory import ENDS
 
 CASES = 5000
@@ -68,13 +69,13 @@ def test_a_case_refuses_memory_beyond_what_is_asked_for() -> None:
     with common.promised(0):
         pass
     hungry = common.MOST_GROWTH + (64 << 20)
-    with pytest.raises(cases.BrokenPromiseError, match="the process grew by"), common.promised(0):
+    with pytest.raises(BrokenPromiseError, match="the process grew by"), common.promised(0):
         np.ones(hungry, np.uint8)
 
 
 @pytest.mark.parametrize("text", ["", "two\nlines", "MemoryError: unable to allocate", "x" * 5000])
 def test_a_data_case_refuses_a_refusal_that_is_no_sentence(text: str) -> None:
-    with pytest.raises(cases.BrokenPromiseError):
+    with pytest.raises(BrokenPromiseError):
         common.check_refusal(LucioleError(text))
 
 
@@ -144,7 +145,7 @@ def test_a_case_refuses_a_refusal_that_says_too_little(
         raise LucioleError(text)
 
     monkeypatch.setattr(Interpreter, "allocate_tensors", fail)
-    with pytest.raises(cases.BrokenPromiseError):
+    with pytest.raises(BrokenPromiseError):
         cases.run(case, SEED)
 
 

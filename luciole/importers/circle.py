@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import TypeVar
 
 import numpy as np
@@ -26,6 +25,7 @@ _ABSENT = -1
 _NO_CODE = -1
 """The number of an operator whose code does not exist: no operator has it."""
 
+_KNOWN_TYPES = frozenset(TensorType)
 _UNKNOWN_TYPE = TensorType.VARIANT
 """What stands for an element type that is not known: its elements have no size."""
 
@@ -151,7 +151,7 @@ class _Importer:
 
     def _value(self, tensor: tables.Tensor, path: str) -> Value:
         dtype = tensor.type
-        if not isinstance(dtype, IntEnum):
+        if dtype not in _KNOWN_TYPES:  # a file may have any number
             self._error("ELEMENT_TYPE", path, f"element type {dtype} is not known")
             dtype = _UNKNOWN_TYPE
         value = Value(tensor.name or "", TensorType(dtype), tuple(_ints(tensor.shape)))

@@ -22,9 +22,9 @@ from luciole.kernels.allocation import placed
 from luciole.kernels.layers import sequence
 from luciole.kernels.learned import lq_rows
 from luciole.kernels.registry import Context, NativeStep, Signature
-from tests.fuzz.cases import BrokenPromiseError
 from tests.fuzz.compiled import Compared
 from tests.fuzz.models import alone
+from tests.fuzz.programs import BrokenPromiseError
 from tests.guard.sizes import ODD, OddSizes
 
 PER_MODEL = 1

@@ -97,6 +97,6 @@ def test_view_writes_the_file_and_says_the_error(
 def test_files_that_ask_for_much_are_shown(
     capsys: Capture, tmp_path: Path, program: str, name: str
 ) -> None:
-    words = ["-o", tmp_path / "shown.html"] if program == "view" else []
+    words: list[str | Path] = ["-o", tmp_path / "shown.html"] if program == "view" else []
     outcome = call(capsys, program, data_path(f"hostile/{name}.circle"), *words)
     assert (outcome.code, outcome.err) == (0, "")

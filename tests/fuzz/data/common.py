@@ -19,8 +19,8 @@ from luciole.ir import Graph, LucioleError, TensorType
 from luciole.schema.tables import QuantizationParameters
 from luciole.tools.data import Data, load_data
 from luciole.tools.data.bounds import Bounds
-from tests.fuzz.cases import BrokenPromiseError
 from tests.fuzz.mutations import Rng
+from tests.fuzz.programs import BrokenPromiseError
 
 DATA_LIMIT = 16 << 20
 """Bytes of records and labels that are asked for at most."""

@@ -118,7 +118,7 @@ def _framed(rng: Rng, header: str) -> bytes:
     length = len(header) if rng.random() < 0.9 else int(choose(rng, [0, 5, 9999, 2**16 - 1, 2**31]))
     width = 2 if version == 1 else 4
     raw = (length % 2 ** (8 * width)).to_bytes(width, "little")
-    return b"\x93NUMPY" + bytes([version, 0]) + raw + header.encode("latin1", "replace")
+    return b"".join([b"\x93NUMPY", bytes([version, 0]), raw, header.encode("latin1", "replace")])
 
 
 @cache
