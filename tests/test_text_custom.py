@@ -8,11 +8,12 @@ import subprocess
 from pathlib import Path
 
 import flatbuffers
+import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
-from luciole.ir import UnknownOp
+from luciole.ir import Buffer, UnknownOp
 from luciole.ir.text import describe, dump
 from luciole.ir.text_flexbuffer import read_map, value_text
 from luciole.schema.enums import (
@@ -31,6 +32,16 @@ from tests.text_support import (
     source_table,
     with_metadata,
 )
+
+
+def test_tables_that_entries_share_are_shown_once() -> None:
+    """Thousands of entries may name one long buffer."""
+    model = with_metadata(ONE_op_table=b"")
+    table = struct.pack("<IIII", 1, 7, 1, 3)
+    buffer = Buffer(np.frombuffer(table, np.uint8))
+    model.metadata = [("ONE_op_table", buffer)] * 3
+    assert dump(model, "m").count("[7 : 3]") == 1
+    assert [entry["table"] is None for entry in describe(model)["metadata"]] == [False, True, True]
 
 
 def test_dump_shows_custom_options() -> None:

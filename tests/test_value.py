@@ -111,6 +111,15 @@ def test_counts_are_exact_however_large() -> None:
     assert element_count(()) == 1
     assert element_count((2**40, 2**40)) == 2**80
     assert element_count((7, 0, 9)) == 0
+    assert element_count((2**31 - 1,) * 32) == (2**31 - 1) ** 32
+    assert element_count((1,) * 10**5 + (2,)) == 2
+
+
+def test_absurd_counts_are_large_and_short() -> None:
+    """Millions of extents have products of millions of digits."""
+    assert 2**992 < element_count((2**31 - 1,) * 10**6) < 2**1100
+    assert element_count((2**31 - 1,) * 10**6 + (0,)) == 0
+    assert shape_text((1,) * 33) == "[33 axes]"
 
 
 # --------------------------------------------------------------------------------- contents

@@ -16,6 +16,7 @@ from luciole.importers import circle, import_model
 from luciole.interpreter import Interpreter
 from luciole.ir import Buffer, Graph, Model, Op, TensorType, UnknownOp, Value
 from luciole.ir import verify as verify_module
+from luciole.ir.findings import LONGEST
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.control_flow import Call
 from luciole.ir.ops.conv_2d import Conv2D
@@ -101,6 +102,27 @@ def test_calls__a_graph_that_calls_itself() -> None:
     graph = model.add_graph(Graph("main"))
     graph.append(Call.from_operands([], {"graph_": graph}), results=[])
     assert found(model) == ("error", "CALLS", "subgraphs[0]", "graph 'main' calls itself")
+
+
+def test_extents__no_rule_speaks_of_what_has_too_many_axes() -> None:
+    model, graph, x = empty()
+    x.shape = (1,) * 33
+    append(graph, Add(x, graph.add_constant("c", np.zeros((2, 1), np.float32))), result("y", 1))
+    assert [f.code for f in verify(model)] == ["EXTENTS"]
+
+
+def test_findings_of_very_long_names_are_cut_off() -> None:
+    """Each of thousands of operators may speak of a name that is as long as the file."""
+    model, graph, op = sound()
+    op.output.name, name = "y" * 10**6, "x" * 10**6
+    graph.append(Abs(graph.add_value(result(name, 1, 4))), "z")
+    _, _, _, sentence = found(model)
+    begin = "Abs 'z': operand '"
+    assert sentence.startswith(begin + name[: LONGEST - len(begin)] + "... (10000")
+    assert len(sentence) < LONGEST + 30
+    assert len(str(op)) < 1100
+    unknown = UnknownOp(32, custom_code="c" * 10**6)
+    assert len(unknown.kind) < 1100
 
 
 def test_no_graph__an_empty_model() -> None:

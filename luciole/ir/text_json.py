@@ -60,18 +60,22 @@ def describe(
         "description": jsonable(model.description),
         "operator_codes": [_code(index, key) for key, index in numbers.codes.items()],
         "buffers": [len(buffer) for buffer in numbers.buffers],
-        "metadata": [
-            {
-                "name": utf8(name),
-                "buffer": numbers.buffer(buffer),
-                "table": jsonable(read_table(name, buffer)),
-            }
-            for name, buffer in model.metadata
-        ],
+        "metadata": _metadata(model, numbers),
         "signatures": [_signature(signature, numbers) for signature in model.signatures],
         "subgraphs": [_graph(graph, numbers) for graph in model.graphs],
         "findings": None if findings is None else [jsonable(f.as_json()) for f in findings],
     }
+
+
+def _metadata(model: Model, numbers: Numbering) -> list[dict[str, Any]]:
+    """The entries; the table of a buffer that several share is given once."""
+    found: list[dict[str, Any]] = []
+    shown: set[int] = set()
+    for name, buffer in model.metadata:
+        table = None if id(buffer) in shown else jsonable(read_table(name, buffer))
+        shown.add(id(buffer))
+        found.append({"name": utf8(name), "buffer": numbers.buffer(buffer), "table": table})
+    return found
 
 
 def jsonable(value: Any, numbers: Numbering | None = None) -> Any:

@@ -13,6 +13,8 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 import luciole
+from luciole.ir import TensorType
+from luciole.ir.verify import verify
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.document import Subject, document
 from luciole.tools.view.measures import set_measures
@@ -288,6 +290,25 @@ def test_a_model_of_two_graphs_shows_both(visit: Open, view: View, tmp_path: Pat
     linked = visit(address, "#node=net%2Fstage0%2Fblock0%2Fop3&graph=1")
     expect(linked.page.locator(".node")).to_have_count(32)
     expect(linked.page.locator(".head h2")).to_have_text("FullyConnected", use_inner_text=True)
+
+
+def test_what_is_wrong_is_listed_and_leads_to_the_operator(visit: Open, tmp_path: Path) -> None:
+    model = nested(20)
+    model.graph.ops[3].output.dtype = TensorType.INT8
+    model.graph.values[0].shape_signature = (-5, 16)
+    findings = verify(model)
+    made = document([Subject(model, "model", findings=findings)], Blobs())
+    (tmp_path / "wrong.html").write_text(html(made, {}))
+    here = visit((tmp_path / "wrong.html").as_uri())
+    part = here.page.locator(".findings")
+    expect(part.locator("h3")).to_have_text("What is wrong")
+    expect(part.locator(".tag")).to_have_count(len(findings))
+    expect(part.locator(".tag").first).to_have_text("error")
+    sentence = "shape signature [-5,16] contradicts shape [1,16]"
+    expect(part.get_by_text(sentence)).to_be_visible()
+    part.get_by_role("button", name="subgraphs[0].operators[3]").first.click()
+    here.settle()
+    expect(here.page.locator(".head .name").first).to_have_text("net/stage0/block0/op3")
 
 
 def test_odd_models_are_drawn(visit: Open, tmp_path: Path, screenshots: Path) -> None:

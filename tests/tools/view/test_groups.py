@@ -7,7 +7,7 @@ from typing import Any
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.document import Subject, document
 from luciole.tools.view.drawing import Flow, flat, nested
-from luciole.tools.view.groups import Group, grouped
+from luciole.tools.view.groups import DEEPEST, Group, grouped
 from tests.tools.view.graphs import chain, network
 from tests.tools.view.graphs import nested as nested_model
 
@@ -35,6 +35,13 @@ def test_a_group_around_nearly_all_is_left_out_and_a_lonely_one_is_no_group() ->
 
 def test_of_fused_names_the_first_counts_and_slashes_alone_are_no_folders() -> None:
     assert shape(grouped(["a/1;z/1", "a/2;z/2", "b", "//", "/"])) == [["a", [0, 1]], 2, 3, 4]
+
+
+def test_folders_in_folders_without_end_are_groups_up_to_a_depth() -> None:
+    tree = grouped([f"{letter * 5000}{i}" for letter in ("a/", "b/") for i in range(30)])
+    first, second = (member for member in tree.members if isinstance(member, Group))
+    assert (first.title, second.title) == ("/".join("a" * DEEPEST), "/".join("b" * DEEPEST))
+    assert list(tree.operators()) == list(range(60))
 
 
 def test_edges_go_out_of_groups_over_and_into_groups() -> None:

@@ -8,6 +8,7 @@ from itertools import combinations, pairwise
 
 import pytest
 
+from luciole.tools.view import layering as module
 from luciole.tools.view.layering import crossings, layering
 from luciole.tools.view.layout import Box, Layout, layouts
 from tests.tools.view.graphs import Edge, branchy, chain, tangled
@@ -55,6 +56,22 @@ def test_no_box_of_five_thousand_overlaps_another() -> None:
     boxes = boxes_for(5000)
     for layout in layouts(boxes, tangled(5000)):
         assert overlapping(rectangles(boxes, layout)) == []
+
+
+def test_edges_that_skip_too_many_layers_run_straight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tensor that thousands of operators use would make millions of dummies."""
+    edges = chain(60) + [(0, i) for i in range(2, 60)]
+    monkeypatch.setattr(module, "MOST_DUMMIES", 500)
+    made = layering(60, edges)
+    skipped = [b - a - 1 for a, b in edges]
+    assert sum(skipped) > 500 >= sum(map(len, made.chains)) > 400
+    found = [len(dummies) for dummies in made.chains]
+    shortest_without = min(s for s, n in zip(skipped, found, strict=True) if n < s)
+    assert max(found) <= shortest_without
+    boxes = boxes_for(60)
+    for layout in layouts(boxes, edges):
+        assert overlapping(rectangles(boxes, layout)) == []
+        assert all(len(route) >= 2 for route in layout.routes)
 
 
 def test_the_sweep_finds_overlaps() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.ir import Array, codes
+from luciole.ir import Array, Graph, codes
 from luciole.ir.ops import bcq_fully_connected
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
@@ -182,6 +182,33 @@ def test_a_damaged_layer_has_no_levels_and_is_shown_all_the_same() -> None:
     op.hidden_size = 500
     assert learned_weights(op) is None
     assert levels_json(op, None, {}, Blobs()) is None
+
+
+def test_layers_of_more_bits_than_can_be_drawn_have_no_levels() -> None:
+    """There would be 2^40 of them."""
+    graph = Graph()
+    x = graph.add_input("x", (32, 1))
+    scales = graph.add_constant("s", np.ones(40, np.float32))
+    words = graph.add_constant("w", np.zeros((40, 1), np.int32))
+    clusters = graph.add_constant("c", np.array([[40, 1]], np.int32))
+    op = BCQFullyConnected(x, scales, words, None, clusters, weights_hidden_size=32)
+    graph.append(op, "y")
+    assert levels_json(op, None, {}, Blobs()) is None
+
+
+def test_layers_that_share_their_weights_are_summed_up_once() -> None:
+    op, blobs = dense(3, 2, 40), Blobs()
+    graph = op.graph
+    assert graph is not None
+    again = op.clone(op.operands)
+    graph.append(again, "again")
+    first, second = (levels_json(each, None, {}, blobs) for each in (op, again))
+    assert first is not None
+    assert second is not None
+    assert first["weights"] is second["weights"]
+    third = levels_json(dense(3, 2, 40), None, {}, blobs)
+    assert third is not None
+    assert third["weights"] is not first["weights"]
 
 
 def test_a_layer_is_called_as_its_constants_are(digits: Digits) -> None:

@@ -92,6 +92,26 @@ def test_a_buffer_that_does_not_fit_its_shape_is_said_to_be_so() -> None:
     assert "its buffer has 4" in tensor_json(value, "0:0:t0", Blobs())["why"]
 
 
+def test_tensors_that_share_their_bytes_are_summed_up_once() -> None:
+    blobs, first = Blobs(), constant(np.arange(60, dtype=np.int8), np.array([0.5]))
+    other = constant(np.zeros(0, np.int8))
+    other.shape, other.buffer = (6, 10), first.buffer
+    another_type = constant(np.zeros(0, np.int8))
+    another_type.dtype, another_type.shape = TensorType.UINT8, (60,)
+    another_type.buffer = first.buffer
+    found = [tensor_json(v, "0:0:t0", blobs) for v in (first, other, another_type)]
+    assert [f["values"]["shape"] for f in found] == [[60], [6, 10], [60]]
+    assert found[0]["contents"] is found[1]["contents"]
+    assert found[0]["contents"] is not found[2]["contents"]
+    assert found[0]["quantization"]["clipped"] == 0
+
+
+def test_tensors_that_nobody_can_have_are_said_to_be_so() -> None:
+    value = Value("x", TensorType.FLOAT32, (2**31 - 1,) * 100_000)
+    facts = tensor_json(value, "0:0:t0", Blobs())
+    assert facts["text"] == "100000 axes"
+
+
 @pytest.mark.parametrize("dtype", NUMPY.values())
 def test_arrays_reach_the_page_as_little_endian_bytes(dtype: np.dtype[np.generic]) -> None:
     array = np.arange(6).reshape(2, 3).astype(dtype.newbyteorder(">"))
@@ -133,6 +153,7 @@ def test_names_are_one_line_and_never_empty() -> None:
 
 def test_texts_are_cut_off_where_they_would_not_fit() -> None:
     assert fitted("abc", 100) == "abc"
+    assert fitted("i" * 10**7, 60) == fitted("i" * 50, 60)
     cut = fitted("a long text that goes on", 60)
     assert cut.endswith("…")
     assert width_of(cut) <= 60
