@@ -11,8 +11,8 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes, import_model
 from luciole.ir import Buffer, GraphError, Model, TensorType, UnknownOp
+from luciole.ir.findings import Severity
 from luciole.ir.ops.conv_2d import Conv2D
-from luciole.ir.verify import Severity
 from luciole.schema import opcodes, tables
 from luciole.schema.dialect import CIRCLE, DIALECTS, TFLITE, Dialect
 from luciole.schema.enums import BuiltinOperator
@@ -204,9 +204,23 @@ def test_custom_options_behind_the_tables_move_into_them() -> None:
 
 def test_importing_refuses_custom_options_outside_the_file() -> None:
     root = with_operator(large_custom_options_offset=2**40, large_custom_options_size=3)
-    message = f"operators[1].custom_options: its bytes end at byte {2**40 + 3}, the file has"
+    message = "operators[1].custom_options: its bytes end at byte 1099511627779, the file has"
     with pytest.raises(FormatError, match=re.escape(message)):
         from_bytes(write(root, TFLITE))
+
+
+def test_importing_refuses_custom_options_that_very_many_share() -> None:
+    root = with_operator(large_custom_options_offset=16, large_custom_options_size=1 << 14)
+    graph = (root.subgraphs or [])[0]
+    operators = graph.operators or []
+    operators[1].outputs = None
+    graph.operators = [*operators, *[operators[1]] * 50]
+    content = write(root, TFLITE).ljust(1 << 15, b"\0")
+    assert "BYTES" not in {finding.code for finding in import_model(content)[1]}
+    graph.operators = [*operators, *[operators[1]] * 100]
+    _, findings = import_model(write(root, TFLITE).ljust(1 << 15, b"\0"))
+    said = [f.sentence for f in findings if f.code == "BYTES"]
+    assert said[0].startswith("custom options come to more bytes than a file of ")
 
 
 @both

@@ -16,7 +16,7 @@ from luciole.ir.findings import Finding, Severity, refusal
 from luciole.ir.verify import verify
 from luciole.schema import opcodes, tables
 from luciole.schema.enums import TensorType
-from luciole.schema.reader import Bytes, read_damaged
+from luciole.schema.reader import Bytes, read_damaged, shared_room
 
 _INLINE = 1
 """An offset above this says that a buffer's or an operator's data lies behind the tables."""
@@ -80,6 +80,7 @@ class _Importer:
         self.root = root
         self.raw = raw
         self.findings: list[Finding] = []
+        self.room = shared_room(len(raw))
         self.codes = root.operator_codes or []
         self.numbers = [opcodes.resolve(code) for code in self.codes]
 
@@ -118,6 +119,16 @@ class _Importer:
             self._error("BYTES", path, sentence)
             return None
         return self.raw[offset : offset + size]
+
+    def _large_options(self, operator: tables.Operator, path: str) -> NDArray[np.uint8] | None:
+        """Custom options behind the tables. They are copied, so operators may share only some."""
+        offset, size = operator.large_custom_options_offset, operator.large_custom_options_size
+        if size > self.room:
+            sentence = f"custom options come to more bytes than a file of {len(self.raw)} can hold"
+            self._error("BYTES", path, sentence)
+            return None
+        self.room -= size
+        return self._behind_tables(offset, size, path)
 
     def _pick(self, items: Sequence[T], index: int, path: str, what: str) -> T | None:
         """What a number of the file speaks of, None where there is no such thing."""
@@ -171,11 +182,7 @@ class _Importer:
         code = self._pick(self.codes, operator.opcode_index, path, "operator code")
         number = _NO_CODE if code is None else self.numbers[operator.opcode_index]
         if operator.large_custom_options_offset > _INLINE:
-            operator.custom_options = self._behind_tables(
-                operator.large_custom_options_offset,
-                operator.large_custom_options_size,
-                f"{path}.custom_options",
-            )
+            operator.custom_options = self._large_options(operator, f"{path}.custom_options")
         inputs = self._operands(graph, operator, path)
         op = import_operator(operator, number, code or tables.OperatorCode(), inputs, self.graphs)
         op.version = 1 if code is None else code.version

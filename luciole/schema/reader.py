@@ -64,6 +64,11 @@ class _Noted:
         return Fault("".join(reversed(self.parts)).lstrip("."), self.sentence)
 
 
+def shared_room(size: int) -> int:
+    """Bytes that lists of numbers, and custom options, of a file of so many may come to."""
+    return _MOST_SHARED * size + _FEW_NUMBERS
+
+
 def dialect_of(data: Bytes) -> Dialect | None:
     """The format that a file's identifier names, or None."""
     identifier = _octets(data)[4:_HEADER].tobytes()
@@ -140,7 +145,7 @@ class Reader:
         # A table takes 4 bytes at least, so more of them means that offsets were shared to blow the
         # file up.
         self.budget = min(self.size // 4, _MOST_ENTRIES)
-        self.numbers = _MOST_SHARED * self.size + _FEW_NUMBERS
+        self.numbers = shared_room(self.size)
 
     def need(self, position: int, size: int, what: str) -> None:
         """Refuse a stretch of bytes that is not inside the file."""
