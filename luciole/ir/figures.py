@@ -17,6 +17,7 @@ from luciole.ir.ops.rnn import Recurrent
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.ops.unidirectional_sequence_lstm import Memory
+from luciole.ir.quantization import is_affine
 from luciole.ir.value import Value, element_count
 
 
@@ -97,9 +98,7 @@ def parameters(op: Op) -> dict[Value, int]:
 
 def _is_number(value: Value) -> bool:
     """Whether a constant holds numbers: integers of 32 and 64 bits do where they have a scale."""
-    found = value.quantization
-    scaled = found is not None and found.scale is not None and len(found.scale) > 0
-    return scaled or value.dtype not in INDEX
+    return is_affine(value) or value.dtype not in INDEX
 
 
 def _lq_conv_2d_weights(op: LQConv2D) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from luciole.ir import Op, TensorType, Value
-from luciole.ir.dtypes import NUMPY, PACKED
+from luciole.ir import Op, Value
+from luciole.ir.dtypes import element_bits
 from luciole.ir.op import INDEX
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_fully_connected import LearnedLevels
@@ -44,13 +44,6 @@ def weights_of(op: Op) -> Value | None:
         if v is not None and v.is_constant and len(v.dims) >= 2 and v.dtype not in INDEX
     ]
     return max(matrices, key=lambda v: len(v.buffer or ()), default=None)
-
-
-def element_bits(dtype: TensorType) -> int | None:
-    """Bits of one element, None where that is not fixed (strings, ...)."""
-    if dtype in PACKED:
-        return PACKED[dtype][0]
-    return NUMPY[dtype].itemsize * 8 if dtype in NUMPY else None
 
 
 def _input_bits(op: Op) -> int | None:

@@ -7,13 +7,9 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.ops.l2_normalization import L2Normalization
+from luciole.ir.quantization import per_tensor
 from luciole.kernels.activation import activate
-from luciole.kernels.integers.fixed_point import (
-    high_multiply,
-    multiply,
-    per_tensor,
-    rounding_divide,
-)
+from luciole.kernels.integers.fixed_point import high_multiply, multiply, rounding_divide
 from luciole.kernels.registry import reference
 from luciole.kernels.sizes import room
 from luciole.schema.enums import ActivationFunctionType

@@ -21,8 +21,8 @@ from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.softmax import Softmax
+from luciole.ir.quantization import Affine
 from luciole.schema.enums import ActivationFunctionType as Activation
-from luciole.schema.tables import QuantizationParameters
 
 HIGHEST_LEVEL = {1: 0.798, 2: 1.494, 3: 2.051, 4: 2.514}
 """The highest of 2^K evenly spaced levels with the least squared error for normal numbers: Max,
@@ -204,11 +204,8 @@ def _as_integers(
         shape = [-1 if a == axis else 1 for a in range(data.ndim)]
         value.set_data(np.rint(data / scale.reshape(shape)).astype(NUMPY[dtype]))
     value.dtype = dtype
-    value.quantization = QuantizationParameters(
-        scale=scale.astype(np.float32),
-        zero_point=np.full(len(scale), zero_point),
-        quantized_dimension=axis,
-    )
+    points = np.full(len(scale), zero_point)
+    value.quantization = Affine.channels(scale, points, axis, dtype).table()
 
 
 def _constant(graph: Graph, array: Array) -> Value:

@@ -201,7 +201,7 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     """
     found = Sum.of(op, LEFT)
     points, factors, grid = found.zero_points, found.factors, found.grid
-    if int(factors[2][1]) > 0 or not _in_range((*points, grid.zero_point)):
+    if int(factors[2][1]) > 0 or not _in_range((*points, grid.zero)):
         return None
     is_first = rounding(factors[0]) == HALF
     signs = (1, sign) if is_first else (sign, 1)
@@ -212,7 +212,7 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     step = signs[0] << (LEFT - 1)
     constants = [step, upper, lower, 1024 - points[fine] * lower, -points[fine] * upper, *fine_rest]
     constants += [signs[1], (1 << 31) - points[coarse] * step]
-    constants += [2 * multiplier, (1 << 31) - (multiplier << 32), *rest, grid.zero_point]
+    constants += [2 * multiplier, (1 << 31) - (multiplier << 32), *rest, grid.zero]
     table, wide = np.array(constants, np.int64), _wide_constants(found, coarse, signs)
     place = 0 if wide is None else wide.ctypes.data
     owns = (table,) if wide is None else (table, wide)
@@ -236,7 +236,7 @@ def _wide_constants(found: Sum, coarse: int, signs: tuple[int, int]) -> Array | 
     fine = signs[1] * steps + (begin << (LEFT - 1)) + (1 << 31)
     planes = fine.astype(np.uint32).view(np.uint8).reshape(256, 4).T
     addend = (1 << 31) + ((half - 1) << 32) - (multiplier << 32)
-    limits = [n - raised for n in (found.grid.zero_point, *found.grid.limits)]
+    limits = [n - raised for n in (found.grid.zero, *found.grid.limits)]
     numbers = np.array([turned, 2 * multiplier, addend, bits, *limits, raised], np.int64)
     return np.concatenate([np.ascontiguousarray(planes).reshape(-1).view(np.int64), numbers])
 
@@ -248,7 +248,7 @@ def product_parameters(op: ops.Mul) -> Parameters | None:
     (x_scale, x_zero), (y_scale, y_zero) = operands(op)
     grid = Grid.of(op)
     factor = quantize_multiplier(x_scale * y_scale / grid.scale)
-    points = (x_zero, y_zero, grid.zero_point)
+    points = (x_zero, y_zero, grid.zero)
     numbers = [*points, *grid.limits, *rounding(factor), max(int(factor[1]), 0)]
     return Parameters(numbers) if _in_range(points) else None
 

@@ -9,15 +9,14 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
+from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
 from luciole.kernels.integers.fixed_point import (
     Integers,
-    is_affine,
     multiply,
     multiply_wide,
-    per_tensor,
     quantize_multiplier,
 )
 from luciole.kernels.integers.fixed_point_functions import saturated

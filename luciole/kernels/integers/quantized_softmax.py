@@ -9,13 +9,13 @@ import numpy as np
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.softmax import Distribution, LogSoftmax, Softmax
+from luciole.ir.quantization import per_tensor
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
 from luciole.kernels.integers.fixed_point import (
     BITS,
     high_multiply,
     multiply,
-    per_tensor,
     quantize_multiplier,
     rounding_divide,
 )

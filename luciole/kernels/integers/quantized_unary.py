@@ -10,14 +10,8 @@ from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.ops import activations, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
-from luciole.kernels.integers.fixed_point import (
-    is_affine,
-    multiply,
-    per_tensor,
-    quantize_multiplier,
-    rounded,
-    rounding_divide,
-)
+from luciole.ir.quantization import is_affine, per_tensor, rounded
+from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, rounding_divide
 from luciole.kernels.integers.fixed_point_functions import inverse_root, saturated
 from luciole.kernels.integers.tables import Function, in_c, interpolated, looked_up, pieces
 from luciole.kernels.registry import reference
