@@ -71,7 +71,7 @@ class Sum:
     """
 
     left: int
-    zero_points: tuple[int, int]
+    zeros: tuple[int, int]
     factors: tuple[Factor, Factor, Factor]
     grid: Grid
 
@@ -87,7 +87,7 @@ class Sum:
 
     def scaled(self, x: Array, slot: int) -> Integers:
         """An operand on the common grid."""
-        steps = (x.astype(np.int64) - self.zero_points[slot]) << self.left
+        steps = (x.astype(np.int64) - self.zeros[slot]) << self.left
         return multiply(steps, *self.factors[slot])
 
     def back(self, number: Array) -> Array:

@@ -200,7 +200,7 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     so that it is only shifted, and the other one's product has two parts that fit into int32.
     """
     found = Sum.of(op, LEFT)
-    points, factors, grid = found.zero_points, found.factors, found.grid
+    points, factors, grid = found.zeros, found.factors, found.grid
     if int(factors[2][1]) > 0 or not _in_range((*points, grid.zero)):
         return None
     is_first = rounding(factors[0]) == HALF
@@ -228,7 +228,7 @@ def _wide_constants(found: Sum, coarse: int, signs: tuple[int, int]) -> Array | 
     if not bits:
         return None
     dtype = NUMPY[found.grid.dtype]
-    raised, zero = 128 + np.iinfo(dtype).min, found.zero_points[coarse]
+    raised, zero = 128 + np.iinfo(dtype).min, found.zeros[coarse]
     turned = raised if signs[0] > 0 else 255 ^ raised
     begin = raised - zero if signs[0] > 0 else zero - raised + 1
     every = np.arange(256, dtype=np.uint8).view(dtype)
