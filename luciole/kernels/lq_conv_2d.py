@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType, codes
+from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.activation import activate
 from luciole.kernels.layers.spans import Axis, Spans, spans
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.learned import lq_rows, lq_tiles
 from luciole.kernels.learned.lq_encoding import Encoding
-from luciole.kernels.learned.lq_layer import ACTIVATIONS, ending, or_zero, without_padding
+from luciole.kernels.learned.lq_layer import ending, or_zero, without_padding
 from luciole.kernels.learned.lq_tiling import Tiling
 from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, native, ranges, reference
@@ -126,7 +127,7 @@ def build(op: LQConv2D, context: Context) -> NativeStep | None:
         return None
     constant = all(value is None or value.is_constant for value in op.operands[1:])
     y = context.results[0]
-    if not constant or op.activation not in ACTIVATIONS or not x.size or not y.size:
+    if not constant or op.activation not in APPLIED or not x.size or not y.size:
         return None
     geometry = _Geometry.of(op, x.shape, binary.shape[2:4])
     if len(geometry.rows.runs) * len(geometry.columns.runs) > MAX_BORDER_CASES:

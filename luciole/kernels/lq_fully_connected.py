@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array, TensorType, codes
+from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels.activation import activate
 from luciole.kernels.learned import lq_rows
-from luciole.kernels.learned.lq_layer import ACTIVATIONS, Layer, or_zero
+from luciole.kernels.learned.lq_layer import Layer, or_zero
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
 
@@ -41,7 +42,7 @@ def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
         return None
     constant = all(value is None or value.is_constant for value in op.operands[1:])
     y = context.results[0]
-    if not constant or op.activation not in ACTIVATIONS:
+    if not constant or op.activation not in APPLIED:
         return None
     layer = Layer(op.hidden_size, op.input_offset, op.activation, ax, aw, binary, bias, offsets)
     return lq_rows.step(layer, x, y)

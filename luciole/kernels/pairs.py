@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, Op, TensorType
+from luciole.ir.ops.activations import LIMITS
 from luciole.kernels import jit, loops
-from luciole.kernels.activation import LIMITS
 from luciole.kernels.jit import LANES, Record, elementwise, floats
 from luciole.kernels.jit.elementwise import Binary, Unary
 from luciole.kernels.maps import bits

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, TensorType
+from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.pool_2d import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
 from luciole.kernels import folds, jit, loops
-from luciole.kernels.activation import LIMITS, activate
+from luciole.kernels.activation import activate
 from luciole.kernels.jit import LANES, Record, elementwise, longs
 from luciole.kernels.jit.elementwise import Binary, Unary
 from luciole.kernels.layers.spans import Axis

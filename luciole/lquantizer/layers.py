@@ -6,20 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from luciole.ir import Array, Graph, Op, TensorType, Value
+from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.geometry import Dense
 from luciole.lquantizer.recipe import Choice, Recipe
-from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
-
-_ACTIVATIONS = {
-    ActivationFunctionType.NONE,
-    ActivationFunctionType.RELU,
-    ActivationFunctionType.RELU_N1_TO_1,
-    ActivationFunctionType.RELU6,
-    ActivationFunctionType.TANH,
-}
+from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
 
 
 @dataclass(frozen=True)
@@ -92,7 +85,7 @@ def misfit(op: Op) -> str | None:
         return "its bias is not a FLOAT32 constant"
     if is_fixed(op.input):
         return "its input is constant"
-    if op.activation not in _ACTIVATIONS:
+    if op.activation not in APPLIED:
         return f"its fused activation {op.activation.name} has no kernel"
     return _unusual_form(op)
 

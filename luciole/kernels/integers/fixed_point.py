@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from luciole.ir import Array, LucioleError, UnsupportedError
 from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.activations import LIMITS
 from luciole.ir.quantization import rounded
 from luciole.schema.enums import ActivationFunctionType, TensorType
 
@@ -22,14 +23,6 @@ LARGEST_SHIFT = 30
 
 LARGEST_WIDE_SHIFT = 14
 """Where a fraction has 15 bits, there must be one left to round by."""
-
-ACTIVATIONS: dict[ActivationFunctionType, tuple[float | None, float | None]] = {
-    ActivationFunctionType.NONE: (None, None),
-    ActivationFunctionType.RELU: (0.0, None),
-    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
-    ActivationFunctionType.RELU6: (0.0, 6.0),
-}
-"""The real numbers where an activation cuts off, None where the element type does."""
 
 
 def quantize_multiplier(
@@ -99,12 +92,15 @@ def activation_range(
     Raises UnsupportedError for another activation than those that cut off, and LucioleError where
     a limit is too many steps of the scale for int32.
     """
-    if activation not in ACTIVATIONS:
+    if activation not in LIMITS:
         raise UnsupportedError(f"fused activation {activation.name} is not supported for integers")
     limits = np.iinfo(NUMPY[dtype])
-    low, high = ACTIVATIONS[activation]
-    least = limits.min if low is None else max(limits.min, _steps(low, scale, zero_point))
-    most = limits.max if high is None else min(limits.max, _steps(high, scale, zero_point))
+    low, high = LIMITS[activation]
+    least, most = limits.min, limits.max
+    if np.isfinite(low):
+        least = max(least, _steps(low, scale, zero_point))
+    if np.isfinite(high):
+        most = min(most, _steps(high, scale, zero_point))
     return int(least), int(most)
 
 

@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, codes
-from luciole.kernels.activation import LIMITS
+from luciole.ir.ops.activations import LIMITS
 from luciole.kernels.learned.lq_encoding import Encoding
 from luciole.schema.enums import ActivationFunctionType
-
-ACTIVATIONS = (*LIMITS, ActivationFunctionType.TANH)
-
 
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1, dtype=np.uint8)
 """How many bits of a byte are set."""
