@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from luciole.ir import Array, TensorType
-from luciole.ir.codes import WORD
+from luciole.ir.learned_levels import WORD
 from luciole.ir.ops.activations import APPLIED, LIMITS
 from luciole.ir.ops.bcq_fully_connected import (
     BCQFullyConnected,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.ir import Array, TensorType, codes
+from luciole.ir import Array, TensorType, learned_levels
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels.activation import activate
@@ -26,9 +26,11 @@ def lq_fully_connected(
     """Quantize the input, dequantize the weights, multiply: in float64, so that it can judge the
     other.
     """
-    levels, _ = codes.levels(input_scales, op.input_offset)
-    quantized = levels[codes.encode(x, codes.thresholds(levels))]
-    weights = codes.decode(weights_binary, weights_scales, op.hidden_size, or_zero(weights_offsets))
+    levels, _ = learned_levels.levels(input_scales, op.input_offset)
+    quantized = levels[learned_levels.encode(x, learned_levels.thresholds(levels))]
+    weights = learned_levels.decode(
+        weights_binary, weights_scales, op.hidden_size, or_zero(weights_offsets)
+    )
     y = quantized.reshape(-1, op.hidden_size) @ weights.T + or_zero(bias)
     y = y.reshape(*x.shape[:-1], weights.shape[0]).astype(np.float32)
     return activate(y, op.activation)

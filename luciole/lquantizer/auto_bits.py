@@ -15,7 +15,7 @@ import numpy as np
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, outputs_of
 from luciole.ir import Model
-from luciole.ir.codes import WORD
+from luciole.ir.learned_levels import WORD
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.fit import fit_records, task_of

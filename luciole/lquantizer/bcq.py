@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, Graph, Op, Value, codes
-from luciole.ir.codes import WORD
+from luciole.ir import Array, Graph, Op, Value, learned_levels
+from luciole.ir.learned_levels import WORD
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, decoded
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pad import Pad
@@ -43,7 +43,7 @@ def replace_layer_bcq(
     new = BCQFullyConnected(
         _columns(before, weights.shape[1]),
         before.constant("weights_scales", np.ascontiguousarray(scales.T).reshape(-1)),
-        before.constant("weights_binary", _by_plane(codes.planes(code, scales.shape[1]))),
+        before.constant("weights_binary", _by_plane(learned_levels.planes(code, scales.shape[1]))),
         before.flat_bias() if bias is None else before.constant("bias", bias.astype(np.float32)),
         before.constant("weights_clusters", np.array([scales.shape[::-1]], np.int32)),
         weights_hidden_size=-(-weights.shape[1] // WORD) * WORD,

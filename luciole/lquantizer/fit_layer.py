@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, codes
+from luciole.ir import Array, learned_levels
 from luciole.lquantizer.equalize import along, channel_scales, divided
 from luciole.lquantizer.geometry import Rows
 from luciole.lquantizer.moments import Part
@@ -128,8 +128,10 @@ def quantized_rows(rows: Rows, inputs: Fit | None) -> Matrix:
 
 
 def _to_levels(rows: Rows, basis: NDArray[np.float64], offset: float) -> Matrix:
-    level, _ = codes.levels(basis.astype(np.float32), float(np.float32(offset)))
-    z = level.astype(np.float32)[codes.encode(rows.values, codes.thresholds(level))]
+    level, _ = learned_levels.levels(basis.astype(np.float32), float(np.float32(offset)))
+    z = level.astype(np.float32)[
+        learned_levels.encode(rows.values, learned_levels.thresholds(level))
+    ]
     if rows.inside is not None:
         z[~rows.inside] = 0
     return z

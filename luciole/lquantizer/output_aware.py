@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import codes
+from luciole.ir import learned_levels
 from luciole.lquantizer.qem import Samples, best_fit
 
 Matrix = NDArray[np.float32]
@@ -40,7 +40,7 @@ class Coded:
 
     def values(self) -> Matrix:
         """The weights that the codes stand for: [n, o]."""
-        table = self.basis @ codes.sign_codes(self.basis.shape[1]).T + self.offset[:, None]
+        table = self.basis @ learned_levels.sign_codes(self.basis.shape[1]).T + self.offset[:, None]
         return np.take_along_axis(table.T, self.code, axis=0).astype(np.float32)
 
 
@@ -54,8 +54,8 @@ class _Levels:
 
     @classmethod
     def of(cls, coded: Coded) -> _Levels:
-        level, order = codes.levels(coded.basis, coded.offset)
-        return cls(level.astype(np.float32), codes.thresholds(level), order)
+        level, order = learned_levels.levels(coded.basis, coded.offset)
+        return cls(level.astype(np.float32), learned_levels.thresholds(level), order)
 
     def nearest(self, wanted: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
         """For one number per output: the nearest level and its code number, both [o]."""
@@ -97,8 +97,8 @@ def plain_codes(
     """
     counts = None if importance is None else np.asarray(importance, np.float64)
     found = best_fit(Samples.of(weights.T, counts), bits, offset, restarts=1, seed=seed)
-    level, order = codes.levels(found.basis, found.offset)
-    place = codes.encode_rows(weights.T, codes.thresholds(level))
+    level, order = learned_levels.levels(found.basis, found.offset)
+    place = learned_levels.encode_rows(weights.T, learned_levels.thresholds(level))
     code = np.take_along_axis(order, place, axis=1).T.copy()
     return Coded(code, found.basis, found.offset, weights)
 
@@ -155,7 +155,7 @@ def descend(h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]
 def move_bases(h: Matrix, weights: Matrix, coded: Coded, offset: bool) -> None:
     """The best bases and offsets for the present codes: (B^T H B) a = B^T H w."""
     bits = coded.basis.shape[1]
-    signs = codes.sign_codes(bits)[coded.code].astype(np.float32)
+    signs = learned_levels.sign_codes(bits)[coded.code].astype(np.float32)
     columns = [signs[..., k] for k in range(bits)] + [np.ones_like(weights)] * offset
     present = np.concatenate([coded.basis, coded.offset[:, None]], 1)[:, : len(columns)]
     wanted = h @ weights

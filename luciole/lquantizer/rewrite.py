@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, Graph, Model, Value, codes
+from luciole.ir import Array, Graph, Model, Value, learned_levels
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
@@ -76,7 +76,9 @@ class _Constants(NamedTuple):
 
 
 def _constants(graph: Graph, op: Dense, learned: Parameters) -> _Constants:
-    binary = codes.planes(_by_position(op, learned.weight_codes), learned.weight_basis.shape[1])
+    binary = learned_levels.planes(
+        _by_position(op, learned.weight_codes), learned.weight_basis.shape[1]
+    )
     binary = np.moveaxis(binary, -2, 1)
     bias = _flat_bias(graph, op)
     if learned.bias is not None:
@@ -160,8 +162,8 @@ def set_input_basis(op: LQFullyConnected, basis: NDArray[np.float64]) -> None:
 
 def nearest_codes(weights: Array, basis: NDArray[np.float32]) -> NDArray[np.intp]:
     """The code numbers [o, n] of the levels nearest to weights [o, n]."""
-    levels, order = codes.levels(basis)
-    index = codes.encode_rows(weights, codes.thresholds(levels))
+    levels, order = learned_levels.levels(basis)
+    index = learned_levels.encode_rows(weights, learned_levels.thresholds(levels))
     return np.take_along_axis(order, index, axis=1)
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value, codes
+from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value, learned_levels
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.op import REQUIRED
 from luciole.ir.ops.activations import Tanh
@@ -176,7 +176,7 @@ def _levels(
     arrays = (
         (HIGHEST_LEVEL[bits] * powers).astype(np.float32),
         (rows * powers).astype(np.float32),
-        codes.pack(rng.integers(0, 2, (shape[0], bits, *shape[1:])) == 1),
+        learned_levels.pack(rng.integers(0, 2, (shape[0], bits, *shape[1:])) == 1),
         rng.normal(size=shape[0]).astype(np.float32),
     )
     return [_constant(graph, array) for array in arrays]

@@ -12,7 +12,7 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, Model, Shape, codes
+from luciole.ir import Array, Graph, Model, Shape, learned_levels
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.verify import Severity, verify
@@ -52,7 +52,7 @@ def with_nearest_weights(op: FullyConnected, basis: Array) -> None:
     """Give a float layer the very weights that its quantized form will have."""
     weights = weights_of(op)
     words = encode_weights(weights, basis.astype(np.float32))
-    values = codes.decode(words, basis.astype(np.float32), weights.shape[1])
+    values = learned_levels.decode(words, basis.astype(np.float32), weights.shape[1])
     op.weights.set_data(values.astype(np.float32))
 
 
@@ -164,7 +164,7 @@ def test_dequantized_weights_are_the_nearest_levels(n: int) -> None:
     model, basis = one_layer((1, n), n), weight_basis(6, 3)
     weights = weights_of(layer(model))
     new, _ = replace_layer_bcq(layer(model), basis)
-    levels = codes.sign_codes(3) @ basis.astype(np.float32).astype(np.float64).T
+    levels = learned_levels.sign_codes(3) @ basis.astype(np.float32).astype(np.float64).T
     distance = np.abs(levels.T[:, None, :] - weights[:, :, None])
     found = dequantized_weights(new, n)
     assert found.shape == (6, n)

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import codes
-from luciole.ir.codes import WORD
+from luciole.ir import learned_levels
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
+from luciole.ir.learned_levels import WORD
 from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
 from luciole.ir.rules import agree, known, rank
 from luciole.ir.value import Shape, Value, shape_text
@@ -118,7 +118,7 @@ def matrix_rows(clusters: Sequence[Cluster]) -> NDArray[np.intp]:
 
 def signs(binary: Array, hidden: int) -> NDArray[np.float64]:
     """The bits of ``weights_binary`` [p, hidden / 32] as -1 and +1 [p, hidden]."""
-    return np.asarray(codes.unpack(binary, hidden) * 2.0 - 1.0, np.float64)
+    return np.asarray(learned_levels.unpack(binary, hidden) * 2.0 - 1.0, np.float64)
 
 
 def decoded(scales: Array, binary: Array, clusters: Array, hidden: int) -> NDArray[np.float64]:

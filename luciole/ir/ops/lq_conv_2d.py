@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from luciole.ir.codes import WORD
+from luciole.ir.learned_levels import WORD
 from luciole.ir.op import attr
 from luciole.ir.ops.lq_fully_connected import LearnedLevels, outputs_of
 from luciole.ir.rules import agree, rank, window

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from luciole.ir.codes import WORD
 from luciole.ir.errors import ShapeError
+from luciole.ir.learned_levels import WORD
 from luciole.ir.op import Op, Quant, attr, dtype_of, operand
 from luciole.ir.ops.fully_connected import rows
 from luciole.ir.rules import agree, rank

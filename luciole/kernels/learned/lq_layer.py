@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, codes
+from luciole.ir import Array, learned_levels
 from luciole.ir.ops.activations import LIMITS
 from luciole.kernels.learned.lq_encoding import Encoding
 from luciole.schema.enums import ActivationFunctionType
@@ -25,8 +25,8 @@ def or_zero(array: Array | None) -> Array:
 def without_padding(binary: Array, n: int) -> NDArray[np.uint32]:
     """A copy of words [..., ceil(n / 32)], padding bits cleared, whatever a file holds there."""
     words = np.array(binary, np.int32, order="C").view(np.uint32)
-    if n % codes.WORD:
-        words[..., -1] &= np.uint32((1 << n % codes.WORD) - 1)
+    if n % learned_levels.WORD:
+        words[..., -1] &= np.uint32((1 << n % learned_levels.WORD) - 1)
     return words
 
 

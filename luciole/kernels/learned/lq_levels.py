@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, codes
+from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, Record, bitsliced, floats, longs
 from luciole.kernels.learned.lq_encoding import MAX_SELECTED
@@ -169,7 +169,7 @@ def _bits(layer: Layer, block: int) -> NDArray[np.bool_]:
     size = vectors * LANES
     given = layer.binary[block * size : (block + 1) * size]
     padded = np.zeros((size, planes, layer.inputs), np.bool_)
-    padded[: len(given)] = codes.unpack(given, layer.inputs)
+    padded[: len(given)] = learned_levels.unpack(given, layer.inputs)
     parts = padded.reshape(vectors, LANES, planes, layer.inputs).transpose(3, 0, 2, 1)
     bits = np.zeros((layer.inputs, bitsliced.COUNTERS), np.bool_)
     bits[:, : size * planes] = parts.reshape(layer.inputs, -1)
@@ -179,7 +179,7 @@ def _bits(layer: Layer, block: int) -> NDArray[np.bool_]:
 def _sorting(layer: Layer, memory: Memory, turns: int, segments: int) -> int:
     """The address of sorting records, one for each of so many rows."""
     encoding = layer.encoding
-    levels = codes.levels(encoding.basis)[0].astype(np.float32)
+    levels = learned_levels.levels(encoding.basis)[0].astype(np.float32)
     tables = memory.keep(encoding.thresholds), memory.keep(levels)
     stride = 2 * (layer.inputs + SLACK)
     records = np.zeros((turns, SORTING_BYTES // 8), np.int64)

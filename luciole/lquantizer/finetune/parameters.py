@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from luciole.ir import Array, Graph, Op, Value, codes
+from luciole.ir import Array, Graph, Op, Value, learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.value import shape_text
@@ -68,7 +68,7 @@ def read(op: LQOp, target: Array | None = None, margin: float = 0.05) -> Paramet
     outputs = len(basis)
     offset = offset if offset.size else np.zeros(outputs, np.float32)
     bias = _constant(op, "bias")
-    levels, order = codes.levels(basis, offset)
+    levels, order = learned_levels.levels(basis, offset)
     index = np.take_along_axis(np.argsort(order, axis=1), _code_numbers(op), axis=1)
     latents = np.take_along_axis(levels, index, axis=1)
     if target is not None:
@@ -96,7 +96,7 @@ def _constant(op: LQOp, name: str) -> Array:
 def _code_numbers(op: LQOp) -> Array:
     """The code of every weight, bit i for basis element i: [o, n]."""
     shape = row_shape(op)
-    signs = codes.unpack(_constant(op, "weights_binary"), shape[-1])
+    signs = learned_levels.unpack(_constant(op, "weights_binary"), shape[-1])
     rows = signs.reshape(*signs.shape[:2], -1).astype(np.intp)
     weights = 1 << np.arange(rows.shape[1])
     return np.asarray((rows * weights[:, None]).sum(axis=1))
@@ -125,12 +125,12 @@ def _into_cells(target: Array, levels: Array, index: Array, margin: float) -> Ar
 
 def encode(op: LQOp, learned: Parameters) -> Array:
     """The packed bit planes of the shadow weights' nearest levels, as the operator holds them."""
-    levels, order = codes.levels(learned.weight_basis, learned.weight_offset)
-    index = codes.encode_rows(learned.latents, codes.thresholds(levels))
+    levels, order = learned_levels.levels(learned.weight_basis, learned.weight_offset)
+    index = learned_levels.encode_rows(learned.latents, learned_levels.thresholds(levels))
     numbers = np.take_along_axis(order, index, axis=1)
     places = np.arange(learned.weight_basis.shape[1])
     signs = (numbers[:, None, :] >> places[:, None]) & 1
-    return codes.pack(signs.reshape(*signs.shape[:2], *row_shape(op)).astype(np.bool_))
+    return learned_levels.pack(signs.reshape(*signs.shape[:2], *row_shape(op)).astype(np.bool_))
 
 
 def write(op: LQOp, learned: Parameters) -> None:

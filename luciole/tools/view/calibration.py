@@ -7,7 +7,7 @@ import numpy as np
 from luciole.interpreter import Interpreter
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import Records, batch_size, run_records
-from luciole.ir import Array, Model, Value, codes
+from luciole.ir import Array, Model, Value, learned_levels
 from luciole.ir.ops.lq_fully_connected import LearnedLevels
 from luciole.tools.view.levels import InputHistogram, input_levels, reach
 
@@ -35,7 +35,7 @@ class _Counter:
         self.below += int((x < self.low).sum())
         self.above += int((x > self.high).sum())
         self.clipped += int(((x < self.first) | (x > self.last)).sum())
-        found = codes.encode(x, self.thresholds)
+        found = learned_levels.encode(x, self.thresholds)
         self.level_counts += np.bincount(found, minlength=len(self.levels))
 
     def result(self, source: str) -> InputHistogram:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, Op, ShapeError, codes
+from luciole.ir import Array, Op, ShapeError, learned_levels
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, clusters_of, matrix_rows
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -41,7 +41,7 @@ class Learned:
 
     def values(self) -> NDArray[np.float64]:
         """The weights [o, n]."""
-        signs = codes.sign_codes(self.basis.shape[1])
+        signs = learned_levels.sign_codes(self.basis.shape[1])
         behind = self.basis @ signs.T + self.offsets[:, None]
         return np.take_along_axis(behind, self.numbers(), axis=1)
 
@@ -84,9 +84,9 @@ def _of_levels(op: LQFullyConnected | LQConv2D) -> Learned | None:
     if scales is None or words is None:
         return None
     count = op.hidden_size if isinstance(op, LQFullyConnected) else op.input_channels
-    if words.shape[-1] != -(-count // codes.WORD):
+    if words.shape[-1] != -(-count // learned_levels.WORD):
         return None
-    signs = codes.unpack(words, count).reshape(*scales.shape, -1)
+    signs = learned_levels.unpack(words, count).reshape(*scales.shape, -1)
     given = None if op.weights_offsets is None else op.weights_offsets.data
     offsets = np.zeros(len(scales)) if given is None else given.astype(np.float64)
     bits = np.full(len(scales), scales.shape[1])
@@ -106,7 +106,7 @@ def _of_planes(op: BCQFullyConnected) -> Learned | None:
     basis = np.zeros((len(bits), bits.max()))
     signs = np.zeros((len(bits), bits.max(), op.weights_hidden_size), np.bool_)
     basis[rows[order], plane] = scales[order]
-    signs[rows[order], plane] = codes.unpack(words, op.weights_hidden_size)[order]
+    signs[rows[order], plane] = learned_levels.unpack(words, op.weights_hidden_size)[order]
     return Learned(basis, np.zeros(len(bits)), signs, bits)
 
 
@@ -140,7 +140,7 @@ def _weights_json(learned: Learned, original: Array | None, blobs: Blobs) -> Jso
     """Per channel: basis, levels in rising order with the code behind each, how many weights have
     it, and a histogram of the original weights.
     """
-    values, order = codes.levels(learned.basis, learned.offsets)
+    values, order = learned_levels.levels(learned.basis, learned.offsets)
     rank = np.argsort(order, axis=1)
     numbers = np.take_along_axis(rank, learned.numbers(), axis=1)
     many = values.shape[1]
@@ -230,8 +230,8 @@ def _input_json(op: LearnedLevels, histogram: InputHistogram | None) -> Json:
 def input_levels(op: LearnedLevels) -> tuple[Array, Array, NDArray[np.float32]]:
     """The levels of a layer's input in rising order, the code behind each, and the thresholds."""
     basis = op.input_scales.data
-    values, order = codes.levels(np.zeros(1) if basis is None else basis, _offset(op))
-    return values, order, codes.thresholds(values)
+    values, order = learned_levels.levels(np.zeros(1) if basis is None else basis, _offset(op))
+    return values, order, learned_levels.thresholds(values)
 
 
 def _offset(op: LearnedLevels) -> float:
