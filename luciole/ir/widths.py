@@ -8,7 +8,7 @@ from luciole.ir import Op, Value
 from luciole.ir.dtypes import element_bits
 from luciole.ir.op import INDEX
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
-from luciole.ir.ops.lq_fully_connected import LearnedLevels
+from luciole.ir.ops.lq_fully_connected import LQLayer
 
 
 class Bits(NamedTuple):
@@ -20,7 +20,7 @@ class Bits(NamedTuple):
 
 def bits_of(op: Op) -> Bits | None:
     """The widths of an operator with weights, None for every other one."""
-    if isinstance(op, LearnedLevels):
+    if isinstance(op, LQLayer):
         kw, kx = op.weights_scales.shape[-1:], op.input_scales.shape[:1]
         return Bits(kw[0] or 0, kx[0]) if kw and kx else None
     if isinstance(op, BCQFullyConnected):

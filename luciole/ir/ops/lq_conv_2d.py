@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from luciole.ir.learned_levels import WORD
 from luciole.ir.op import attr
-from luciole.ir.ops.lq_fully_connected import LearnedLevels, outputs_of
+from luciole.ir.ops.lq_fully_connected import LQLayer, outputs_of
 from luciole.ir.rules import agree, rank, window
 from luciole.ir.value import Shape
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
 
 
 class LQConv2D(
-    LearnedLevels,
+    LQLayer,
     code=BuiltinOperator.LQ_CONV_2D,
     options="LQConv2DOptions",
     custom_code="LQConv2D",

@@ -13,7 +13,7 @@ from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Tensor
 MAX_INPUT_BITS, MAX_WEIGHT_BITS = 8, 4
 
 
-class LearnedLevels(Op):
+class LQLayer(Op):
     """Base of the layers whose inputs and weights have learned levels."""
 
     input: Value = operand()
@@ -28,7 +28,7 @@ class LearnedLevels(Op):
 
 
 class LQFullyConnected(
-    LearnedLevels,
+    LQLayer,
     code=BuiltinOperator.LQ_FULLY_CONNECTED,
     options="LQFullyConnectedOptions",
     custom_code="LQFullyConnected",
@@ -58,7 +58,7 @@ class LQFullyConnected(
         return (*rows(self.input, n, keep_num_dims=True), o)
 
 
-def outputs_of(op: LearnedLevels) -> int | None:
+def outputs_of(op: LQLayer) -> int | None:
     """The number of outputs, on which bases, bit planes, bias and offsets agree.
 
     Raises ShapeError where they do not, or where a basis has more elements than kernels take.

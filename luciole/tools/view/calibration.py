@@ -8,7 +8,7 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import Records, batch_size, run_records
 from luciole.ir import Array, Model, Value, learned_levels
-from luciole.ir.ops.lq_fully_connected import LearnedLevels
+from luciole.ir.ops.lq_fully_connected import LQLayer
 from luciole.tools.view.levels import InputHistogram, input_levels, reach
 
 BINS = 96
@@ -19,7 +19,7 @@ MARGIN = 0.4
 class _Counter:
     """Counts one layer's input, run by run."""
 
-    def __init__(self, op: LearnedLevels) -> None:
+    def __init__(self, op: LQLayer) -> None:
         self.levels, _, self.thresholds = input_levels(op)
         self.first, self.last = reach(self.levels)
         span = float(self.levels[-1] - self.levels[0]) or 1.0
@@ -72,7 +72,7 @@ def input_histograms(model: Model, records: Records, source: str) -> dict[str, I
     counters: dict[str, _Counter] = {}
     readers: dict[Value, list[_Counter]] = {}
     for op in model.graph.ops:
-        if isinstance(op, LearnedLevels):
+        if isinstance(op, LQLayer):
             counters[op.name] = _Counter(op)
             readers.setdefault(op.input, []).append(counters[op.name])
     if not counters:

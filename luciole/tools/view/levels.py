@@ -14,7 +14,7 @@ from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, clusters_of, m
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.ir.ops.lq_fully_connected import LearnedLevels, LQFullyConnected
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected, LQLayer
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.text import rounded
 
@@ -64,7 +64,7 @@ def layer_name(op: Op) -> str:
     """What the quantizer called a layer: its constants are named after it, also where its result
     took over the name of an activation that became part of it.
     """
-    binary = op.weights_binary if isinstance(op, LearnedLevels | BCQFullyConnected) else None
+    binary = op.weights_binary if isinstance(op, LQLayer | BCQFullyConnected) else None
     name, slash, _ = (op.name if binary is None else binary.name).rpartition("/weights_binary")
     return name if slash else op.name
 
@@ -131,7 +131,7 @@ def levels_json(
     if learned is None or not np.isfinite([*learned.basis.flat, *learned.offsets]).all():
         return None
     facts: Json = {"weights": _weights_json(learned, float_weights(original), blobs)}
-    if isinstance(op, LearnedLevels) and np.isfinite(input_levels(op)[0]).all():
+    if isinstance(op, LQLayer) and np.isfinite(input_levels(op)[0]).all():
         facts["input"] = _input_json(op, histograms.get(op.name))
     return facts
 
@@ -211,7 +211,7 @@ def reach(levels: Array) -> tuple[Array, Array]:
     return levels[..., 0] - step[..., 0] / 2, levels[..., -1] + step[..., -1] / 2
 
 
-def _input_json(op: LearnedLevels, histogram: InputHistogram | None) -> Json:
+def _input_json(op: LQLayer, histogram: InputHistogram | None) -> Json:
     values, order, between = input_levels(op)
     basis = op.input_scales.data
     facts: Json = {
@@ -227,12 +227,12 @@ def _input_json(op: LearnedLevels, histogram: InputHistogram | None) -> Json:
     return facts
 
 
-def input_levels(op: LearnedLevels) -> tuple[Array, Array, NDArray[np.float32]]:
+def input_levels(op: LQLayer) -> tuple[Array, Array, NDArray[np.float32]]:
     """The levels of a layer's input in rising order, the code behind each, and the thresholds."""
     basis = op.input_scales.data
     values, order = learned_levels.levels(np.zeros(1) if basis is None else basis, _offset(op))
     return values, order, learned_levels.thresholds(values)
 
 
-def _offset(op: LearnedLevels) -> float:
+def _offset(op: LQLayer) -> float:
     return op.input_offset if isinstance(op, LQFullyConnected | LQConv2D) else 0.0
