@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import learned_levels
+from luciole.ir.number_format import LearnedLevels
 from luciole.lquantizer.qem import Samples, best_fit
 
 Matrix = NDArray[np.float32]
@@ -40,8 +41,8 @@ class Coded:
 
     def values(self) -> Matrix:
         """The weights that the codes stand for: [n, o]."""
-        table = self.basis @ learned_levels.sign_codes(self.basis.shape[1]).T + self.offset[:, None]
-        return np.take_along_axis(table.T, self.code, axis=0).astype(np.float32)
+        rows = LearnedLevels(self.basis, self.offset).decode(self.code.T)
+        return np.ascontiguousarray(rows.T, np.float32)
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,9 @@ class _Levels:
 
     @classmethod
     def of(cls, coded: Coded) -> _Levels:
-        level, order = learned_levels.levels(coded.basis, coded.offset)
-        return cls(level.astype(np.float32), learned_levels.thresholds(level), order)
+        format = LearnedLevels(coded.basis, coded.offset)
+        level, order = format.levels
+        return cls(level.astype(np.float32), format.thresholds, order)
 
     def nearest(self, wanted: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
         """For one number per output: the nearest level and its code number, both [o]."""
@@ -97,9 +99,7 @@ def plain_codes(
     """
     counts = None if importance is None else np.asarray(importance, np.float64)
     found = best_fit(Samples.of(weights.T, counts), bits, offset, restarts=1, seed=seed)
-    level, order = learned_levels.levels(found.basis, found.offset)
-    place = learned_levels.encode_rows(weights.T, learned_levels.thresholds(level))
-    code = np.take_along_axis(order, place, axis=1).T.copy()
+    code = LearnedLevels(found.basis, found.offset).encode(weights.T).T.copy()
     return Coded(code, found.basis, found.offset, weights)
 
 

@@ -16,7 +16,8 @@ from luciole.ir import Array, Graph, Model, Shape, learned_levels
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.verify import Severity, verify
-from luciole.lquantizer.bcq import dequantized_weights, replace_layer_bcq
+from luciole.ir.weights import learned_weights
+from luciole.lquantizer.bcq import replace_layer_bcq
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.rewrite import finish
 from luciole.schema.enums import ActivationFunctionType
@@ -46,6 +47,12 @@ def layer(model: Model, name: str = "fc") -> FullyConnected:
 def weights_of(op: FullyConnected) -> Array:
     assert op.weights.data is not None
     return op.weights.data
+
+
+def dequantized(op: BCQFullyConnected) -> Array:
+    found = learned_weights(op)
+    assert found is not None
+    return found.values()
 
 
 def with_nearest_weights(op: FullyConnected, basis: Array) -> None:
@@ -166,10 +173,11 @@ def test_dequantized_weights_are_the_nearest_levels(n: int) -> None:
     new, _ = replace_layer_bcq(layer(model), basis)
     levels = learned_levels.sign_codes(3) @ basis.astype(np.float32).astype(np.float64).T
     distance = np.abs(levels.T[:, None, :] - weights[:, :, None])
-    found = dequantized_weights(new, n)
+    values = dequantized(new)
+    found = values[:, :n]
     assert found.shape == (6, n)
     np.testing.assert_allclose(np.abs(found - weights), distance.min(-1), rtol=0, atol=1e-6)
-    assert dequantized_weights(new).shape == (6, new.weights_hidden_size)
+    assert values.shape == (6, new.weights_hidden_size)
 
 
 def test_files_hold_one_cluster_and_a_plane_for_each_bit() -> None:

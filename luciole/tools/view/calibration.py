@@ -8,8 +8,9 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import Records, batch_size, run_records
 from luciole.ir import Array, Model, Value, learned_levels
-from luciole.ir.ops.lq_fully_connected import LQLayer
-from luciole.tools.view.levels import InputHistogram, input_levels, reach
+from luciole.ir.number_format import LearnedLevels
+from luciole.ir.weights import input_levels
+from luciole.tools.view.levels import InputHistogram, reach
 
 BINS = 96
 MARGIN = 0.4
@@ -19,8 +20,8 @@ MARGIN = 0.4
 class _Counter:
     """Counts one layer's input, run by run."""
 
-    def __init__(self, op: LQLayer) -> None:
-        self.levels, _, self.thresholds = input_levels(op)
+    def __init__(self, format: LearnedLevels) -> None:
+        self.levels, self.thresholds = format.levels[0], format.thresholds
         self.first, self.last = reach(self.levels)
         span = float(self.levels[-1] - self.levels[0]) or 1.0
         self.low = float(self.levels[0]) - MARGIN * span
@@ -72,9 +73,10 @@ def input_histograms(model: Model, records: Records, source: str) -> dict[str, I
     counters: dict[str, _Counter] = {}
     readers: dict[Value, list[_Counter]] = {}
     for op in model.graph.ops:
-        if isinstance(op, LQLayer):
-            counters[op.name] = _Counter(op)
-            readers.setdefault(op.input, []).append(counters[op.name])
+        format, first = input_levels(op), op.operands[0] if op.operands else None
+        if format is not None and first is not None:
+            counters[op.name] = _Counter(format)
+            readers.setdefault(first, []).append(counters[op.name])
     if not counters:
         return {}
     interpreter = Interpreter(model)

@@ -61,7 +61,7 @@ def test_a_channels_levels_are_those_of_the_model(
     op = luciole.load(digits.quantized).graph.ops[0]
     learned = learned_weights(op)
     assert learned is not None
-    levels, order = learned_levels.levels(learned.basis, learned.offsets)
+    levels, order = learned_levels.levels(learned.format.basis, learned.format.offset)
     weights = learned.values()
     for channel in (0, 7, 319):
         page.fill(".picker input[type=number]", str(channel))

@@ -114,7 +114,8 @@ def test_a_layer_with_two_widths_has_the_weights_that_its_operator_decodes() -> 
     model = one_op(BCQFullyConnected, operands, (1, 2, 4), weights_hidden_size=64)
     learned = learned_weights(model.graph.ops[0])
     assert learned is not None
-    assert learned.bits.tolist() == [2, 2, 2, 1, 1]
+    assert learned.format.widths is not None
+    assert learned.format.widths.tolist() == [2, 2, 2, 1, 1]
     wanted = bcq_fully_connected.decoded(scales, words, clusters, 64)
     np.testing.assert_allclose(learned.values(), wanted, atol=1e-6)
     assert bits_of(model.graph.ops[0]) == (2, 32)
