@@ -146,8 +146,9 @@ class Op:
 
     ``stateful`` says that more happens than that results are computed from operands: something is
     read or written that outlives a run, or another graph is called, which may do so. Such an
-    operator is never computed beforehand and never removed. ``oldest_version`` is the first that
-    TFLite's runtimes know: what a new operator is written as.
+    operator is never computed beforehand and never removed. ``reshapes`` says that the result is
+    the first operand's elements in their order, so that both may share one place.
+    ``oldest_version`` is the first that TFLite's runtimes know: what a new operator is written as.
     """
 
     code: ClassVar[BuiltinOperator]
@@ -156,6 +157,7 @@ class Op:
     result_names: ClassVar[tuple[str, ...]] = ("output",)
     variadic_results: ClassVar[bool] = False
     stateful: ClassVar[bool] = False
+    reshapes: ClassVar[bool] = False
     oldest_version: ClassVar[int] = 1
     quant: ClassVar[Quant | None] = None
     fields: ClassVar[tuple[Field, ...]] = ()

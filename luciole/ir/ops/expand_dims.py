@@ -14,6 +14,7 @@ class ExpandDims(Op, code=BuiltinOperator.EXPAND_DIMS, options="ExpandDimsOption
     input: Value = operand()
     axis: Value = operand(dtype=INDEX)
 
+    reshapes = True
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -21,6 +21,7 @@ class Reshape(Op, code=BuiltinOperator.RESHAPE, options="ReshapeOptions"):
 
     new_shape: tuple[int, ...] = attr(default=(), dump="NewShape")
 
+    reshapes = True
     infer_dtype = dtype_of("tensor")
 
     def infer_shape(self, /) -> Shape:

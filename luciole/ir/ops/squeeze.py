@@ -16,6 +16,7 @@ class Squeeze(Op, code=BuiltinOperator.SQUEEZE, options="SqueezeOptions"):
 
     squeeze_dims: tuple[int, ...] = attr(default=(), dump="SqueezeDims")
 
+    reshapes = True
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:
