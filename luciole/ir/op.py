@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
 from luciole.ir.errors import DefinitionError, GraphError, ShapeError
-from luciole.ir.value import Shape, Use, Value
+from luciole.ir.value import Shape, Use, Value, element_count
 from luciole.schema.enums import BuiltinOperator, TensorType
 from luciole.schema.printable import printable
 from luciole.schema.table import Table
@@ -24,7 +24,7 @@ CUSTOM_OPS: dict[str, type[Op]] = {}
 only here: their attributes are the entries of a FlexBuffer map.
 """
 
-HOOKS = frozenset({"infer_shape", "infer_dtype", "verify", "fold"})
+HOOKS = frozenset({"infer_shape", "infer_dtype", "verify", "fold", "macs", "weight_shape"})
 INDEX = (TensorType.INT32, TensorType.INT64)
 """Element types of operands that hold axes, shapes and indices."""
 
@@ -358,6 +358,28 @@ class Op:
         """The result where shapes alone decide it, else None."""
         return None
 
+    def weight_shape(self, /) -> tuple[int, ...] | None:
+        """The extents of the weights that stand behind packed constants, outputs first; None for an
+        operator whose operands show their weights as they are.
+        """
+        return None
+
+    def macs(self, /) -> int | None:
+        """Multiply-accumulates of one run, None where no matrices are multiplied: for an operator
+        with weights, each element of the result takes as many as an output has weights.
+
+        An unknown extent counts as 1. Additions of a bias do not count, taps on padding do.
+        """
+        packed, quant = self.weight_shape(), self.quant
+        if packed is not None:
+            return element_count(self.output.dims) * element_count(packed[1:])
+        weights = None if quant is None else self.given_operands().get(quant.weight)
+        if weights is None or quant is None or not _has_axis(weights, quant.axis):
+            return None
+        outputs = weights.dims[quant.axis]
+        each = element_count(weights.dims) // outputs if outputs else 0
+        return element_count(self.output.dims) * each
+
     # ------------------------------------------------------------- the hooks' answers, made uniform
     def result_shapes(self) -> tuple[Shape, ...]:
         """One shape per result. Raises ShapeError that names the operator."""
@@ -375,6 +397,10 @@ class Op:
         except ShapeError as error:
             raise ShapeError(f"{self}: {error}") from None
         return types if isinstance(types, tuple) else (types,) * len(self.result_shapes())
+
+
+def _has_axis(value: Value, axis: int) -> bool:
+    return -len(value.dims) <= axis < len(value.dims)
 
 
 def _reserved() -> frozenset[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
-from luciole.ir.value import MOST_AXES, Shape, Value, shape_text
+from luciole.ir.value import MOST_AXES, Shape, Value, element_count, shape_text
 from luciole.schema.enums import Padding
 
 if TYPE_CHECKING:
@@ -187,6 +187,15 @@ def settled(shape: Shape) -> tuple[int, ...]:
     if None in shape:
         raise ShapeError(f"shape {shape_text(shape)} is not fully known")
     return tuple(n for n in shape if n is not None)
+
+
+def transposed_macs(data: Value, filter: Value) -> int:
+    """Multiply-accumulates of a transposed convolution: each element of the data meets all weights
+    of its channel, the filter's last axis.
+    """
+    channels = filter.dims[-1] if filter.dims else 0
+    each = element_count(filter.dims) // channels if channels else 0
+    return element_count(data.dims) * each
 
 
 def product(extents: Iterable[int | None]) -> int | None:

@@ -3,7 +3,7 @@
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
 from luciole.ir.rules import agree, broadcast
-from luciole.ir.value import Shape, Value, shape_text
+from luciole.ir.value import Shape, Value, element_count, shape_text
 from luciole.schema.enums import BuiltinOperator
 
 
@@ -35,3 +35,8 @@ class BatchMatMul(Op, code=BuiltinOperator.BATCH_MATMUL, options="BatchMatMulOpt
         y_batch, y_depth, columns = _matrix(self.y, "y", self.adjoint_rhs)
         agree("summed extent", x_depth, y_depth, "x", "y")
         return (*broadcast(x_batch, y_batch), rows, columns)
+
+    def macs(self, /) -> int:
+        """Each element of the result is a row of x times a column of y."""
+        depth = self.x.dims[-2 if self.adjoint_lhs else -1] if len(self.x.dims) > 1 else 0
+        return element_count(self.output.dims) * depth

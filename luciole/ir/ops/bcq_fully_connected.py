@@ -52,6 +52,9 @@ class BCQFullyConnected(
         if not is_whole(self.weights_hidden_size):
             yield not_whole("weights_hidden_size", self.weights_hidden_size)
 
+    def weight_shape(self, /) -> tuple[int, ...]:
+        return (*self.output.dims[:1], self.weights_hidden_size)
+
     def infer_shape(self, /) -> Shape:
         hidden = self.weights_hidden_size
         if not is_whole(hidden):

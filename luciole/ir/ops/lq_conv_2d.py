@@ -38,6 +38,10 @@ class LQConv2D(
         if self.input_channels < 1:
             yield f"input_channels is {self.input_channels}, it must be at least 1"
 
+    def weight_shape(self, /) -> tuple[int, ...]:
+        dims = self.weights_binary.dims
+        return (*dims[:1], *dims[2:4], self.input_channels)
+
     def infer_shape(self, /) -> Shape:
         n, h, w, channels = rank(self.input, "input", 4)
         _, _, kh, kw, words = rank(self.weights_binary, "weights_binary", 5)

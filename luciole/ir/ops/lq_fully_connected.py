@@ -50,6 +50,9 @@ class LQFullyConnected(
         if self.hidden_size < 1:
             yield f"hidden_size is {self.hidden_size}, it must be at least 1"
 
+    def weight_shape(self, /) -> tuple[int, ...]:
+        return (*self.weights_binary.dims[:1], self.hidden_size)
+
     def infer_shape(self, /) -> Shape:
         n = self.hidden_size
         _, _, words = rank(self.weights_binary, "weights_binary", 3)
