@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
 from luciole.ir.errors import DefinitionError, GraphError, ShapeError
+from luciole.ir.quant import Quant
 from luciole.ir.value import Shape, Use, Value, element_count
 from luciole.schema.enums import BuiltinOperator, TensorType
 from luciole.schema.printable import printable
@@ -29,17 +30,6 @@ INDEX = (TensorType.INT32, TensorType.INT64)
 """Element types of operands that hold axes, shapes and indices."""
 
 REQUIRED: Any = object()
-
-
-@dataclass(frozen=True)
-class Quant:
-    """What a quantizer must know about an operator: which operand is the weight, along which axis
-    its output channels lie, and which operand is the bias.
-    """
-
-    weight: str
-    axis: int
-    bias: str | None = None
 
 
 @dataclass(frozen=True)
@@ -373,8 +363,10 @@ class Op:
         packed, quant = self.weight_shape(), self.quant
         if packed is not None:
             return element_count(self.output.dims) * element_count(packed[1:])
-        weights = None if quant is None else self.given_operands().get(quant.weight)
-        if weights is None or quant is None or not _has_axis(weights, quant.axis):
+        if quant is None or quant.weight is None:
+            return None
+        weights = self.given_operands().get(quant.weight)
+        if weights is None or not _has_axis(weights, quant.axis):
             return None
         outputs = weights.dims[quant.axis]
         each = element_count(weights.dims) // outputs if outputs else 0
@@ -450,6 +442,11 @@ def _check_definition(cls: type[Op]) -> None:
             raise DefinitionError(
                 f"{cls.__name__}.{name} speaks of {spoken_of!r}; the operands are {names}"
             )
+    wrong = [name for name in cls.quant.spoken_of if name not in names] if cls.quant else []
+    if wrong:
+        raise DefinitionError(
+            f"{cls.__name__}.quant speaks of {wrong[0]!r}; the operands are {names}"
+        )
     variadic = [f for f in cls.operand_fields() if f.kind == "operands"]
     if variadic and variadic != [cls.operand_fields()[-1]]:
         raise DefinitionError(

@@ -51,7 +51,7 @@ def weights_of(op: Op) -> Weights[NumberFormat] | None:
     Raises LucioleError for constants that do not fit each other.
     """
     learned = learned_weights(op)
-    if learned is not None or op.quant is None:
+    if learned is not None or op.quant is None or op.quant.weight is None:
         return learned
     value, axis = weight_constant(op), op.quant.axis
     found = None if value is None or _is_shuffled(op) else _format(value, axis)
@@ -77,9 +77,14 @@ def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
     return _of_planes(op) if isinstance(op, BCQFullyConnected) else None
 
 
+def has_weights(op: Op) -> bool:
+    """Whether an operator is a layer: one of its operands is declared as the weight."""
+    return op.quant is not None and op.quant.weight is not None
+
+
 def weight_constant(op: Op) -> Value | None:
     """The constant that an operator's weights are in: the declared one, else the largest matrix."""
-    if op.quant is not None:
+    if op.quant is not None and op.quant.weight is not None:
         declared = op.given_operands().get(op.quant.weight)
         return declared if declared is not None and declared.is_constant else None
     matrices = [

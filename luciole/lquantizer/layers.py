@@ -9,6 +9,7 @@ from luciole.ir import Array, Graph, Op, TensorType, Value
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.weights import has_weights
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.geometry import Dense
 from luciole.lquantizer.recipe import Choice, Recipe
@@ -42,7 +43,7 @@ def find_layers(graph: Graph, recipe: Recipe) -> tuple[list[Layer], dict[str, st
     layers: list[Layer] = []
     skipped: dict[str, str] = {}
     for op in graph.ops:
-        if op.quant is None:
+        if not has_weights(op):
             continue
         choice = recipe.choose(op.name)
         reason = "skipped by the recipe" if choice.skip else unfit(op)
@@ -121,7 +122,7 @@ def find_groups(graph: Graph, recipe: Recipe) -> tuple[list[Group], dict[str, st
     skipped: dict[str, str] = {}
     has_convolutions = any(isinstance(op, Conv2D) for op in graph.ops)
     for op in graph.ops:
-        if op.quant is None:
+        if not has_weights(op):
             continue
         choice = recipe.choose(op.name)
         reason = "skipped by the recipe" if choice.skip else misfit(op)

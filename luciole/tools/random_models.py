@@ -108,7 +108,7 @@ def in_int8(model: Model) -> Model:
     for op in graph.ops:
         if isinstance(op, Softmax):
             _as_integers(op.results[0], np.array([1 / 256]), zero_point=-128)
-        if op.quant is None:
+        if op.quant is None or op.quant.weight is None:
             continue
         operands = dict(op.named_operands())
         weights, bias = operands.get(op.quant.weight), operands.get(op.quant.bias or "")
