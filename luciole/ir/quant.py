@@ -22,16 +22,16 @@ class Free:
 FREE = Free()
 
 
+@dataclass(frozen=True, init=False)
 class Like:
     """The result and the named operands have one scale and zero point between them: elements are
     moved or picked as they are. It holds for each result with elements of the operands.
     """
 
-    def __init__(self, *operands: str) -> None:
-        self.operands = operands
+    operands: tuple[str, ...]
 
-    def __repr__(self) -> str:
-        return f"Like({', '.join(map(repr, self.operands))})"
+    def __init__(self, *operands: str) -> None:
+        object.__setattr__(self, "operands", operands)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,9 @@ class Quant:
     @property
     def spoken_of(self) -> tuple[str, ...]:
         """The operands that it names."""
-        named = (self.weight, self.bias) + (
-            self.result.operands if isinstance(self.result, Like) else ()
-        )
-        return tuple(name for name in named if name is not None)
+        shared = self.result.operands if isinstance(self.result, Like) else ()
+        return tuple(name for name in (self.weight, self.bias, *shared) if name is not None)
+
+    def fixed(self, dtype: TensorType) -> Grid | None:
+        """Scale and zero point that a result of this type must have, None where it may have any."""
+        return self.result.grid(dtype) if isinstance(self.result, Fixed) else None

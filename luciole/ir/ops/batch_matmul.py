@@ -2,6 +2,7 @@
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.quant import Quant
 from luciole.ir.rules import agree, broadcast
 from luciole.ir.value import Shape, Value, element_count, shape_text
 from luciole.schema.enums import BuiltinOperator
@@ -28,6 +29,7 @@ class BatchMatMul(Op, code=BuiltinOperator.BATCH_MATMUL, options="BatchMatMulOpt
     adjoint_rhs: bool = attr(default=False, dump="adjoint_rhs")
     asymmetric_quantize_inputs: bool = attr(default=False)
 
+    quant = Quant()
     infer_dtype = dtype_of("x")
 
     def infer_shape(self, /) -> Shape:

@@ -1,9 +1,9 @@
 """CONV_3D_TRANSPOSE."""
 
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
-from luciole.ir.quant import Quant
 from luciole.ir.ops.conv_3d import dilations, strides
 from luciole.ir.ops.fill import not_negative
+from luciole.ir.quant import Quant
 from luciole.ir.rules import (
     agree,
     check_bias,

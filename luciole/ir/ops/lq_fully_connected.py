@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from luciole.ir.errors import ShapeError
 from luciole.ir.learned_levels import WORD
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Quant
 from luciole.ir.ops.fully_connected import rows
+from luciole.ir.quant import Quant
 from luciole.ir.rules import agree, rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from luciole.ir.op import Op, like, operand
+from luciole.ir.quant import Quant
 from luciole.ir.quantization import faults
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator, TensorType
@@ -16,6 +17,7 @@ class Quantize(Op, code=BuiltinOperator.QUANTIZE, options="QuantizeOptions"):
 
     input: Value = operand()
 
+    quant = Quant()
     infer_shape = like("input")
 
     def infer_dtype(self, /) -> TensorType:

@@ -7,9 +7,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from luciole.ir import Array, LucioleError, UnsupportedError
+from luciole.ir import Array, LucioleError, Op, UnsupportedError
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.activations import LIMITS
+from luciole.ir.quant import Grid
 from luciole.ir.quantization import rounded
 from luciole.schema.enums import ActivationFunctionType, TensorType
 
@@ -111,6 +112,13 @@ def _steps(number: float, scale: np.float32, zero_point: int) -> int:
     if not abs(steps) < 2.0**BITS:
         raise LucioleError(f"the result's scale {scale} is too small for its activation")
     return zero_point + int(rounded(steps))
+
+
+def fixed_result(op: Op, dtype: TensorType) -> Grid:
+    """The one scale and zero point that kernels give to an operator's results of this type."""
+    found = None if op.quant is None else op.quant.fixed(dtype)
+    assert found is not None, "an operator whose results are fixed says so"
+    return found
 
 
 def requantized(
