@@ -22,12 +22,12 @@ from luciole.ir.ops.elementwise_binary import Minimum
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.passes.split_activation import split_activation
+from luciole.ir.quantization import Affine
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.config import Recipe
 from luciole.lquantizer.network.layers import find_groups
 from luciole.lquantizer.rewrite.learned_levels import finish
-from luciole.schema.tables import QuantizationParameters
 
 _PER_OUTPUT = 8
 """Bytes of a step and a smallest level in float32."""
@@ -131,10 +131,8 @@ def _round_input(graph: Graph, op: Dense, seen: Seen, bits: int, done: dict[Valu
         graph.insert_before(op, cut, graph.unique_name(f"{x.name}/cut"))
         integer = Quantize(cut.output)
         graph.insert_before(op, integer, graph.unique_name(f"{x.name}/int"))
-        integer.output.quantization = QuantizationParameters(
-            scale=np.asarray([scale], np.float32),
-            zero_point=np.asarray([zero_point - 128], np.int64),
-        )
+        affine = Affine.single(scale, zero_point - 128, integer.output.dtype)
+        integer.output.quantization = affine.table()
         real = Dequantize(integer.output)
         graph.insert_before(op, real, graph.unique_name(f"{x.name}/real"))
         done[x] = real.output

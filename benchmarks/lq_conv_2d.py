@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks import limits
 from benchmarks.machine import machine
 from luciole.interpreter import Interpreter
-from luciole.ir import Graph, Model, Value, codes
+from luciole.ir import Graph, Model, Value, learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.schema.enums import ActivationFunctionType
 from luciole.tools.timing import interleaved_medians
@@ -87,7 +87,7 @@ def add_layer(graph: Graph, x: Value, layer: Layer, bits: int, place: int) -> Va
     constants = {
         "input_scales": (0.4 * 2.0 ** np.arange(bits)).astype(np.float32),
         "weights_scales": scales.astype(np.float32),
-        "weights_binary": codes.pack(rng.integers(0, 2, shape) == 1),
+        "weights_binary": learned_levels.pack(rng.integers(0, 2, shape) == 1),
         "bias": rng.normal(size=layer.channels).astype(np.float32),
     }
     operands = [graph.add_constant(f"{name}/{place}", a) for name, a in constants.items()]

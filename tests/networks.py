@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from luciole.ir import Array, Graph, Model, Shape, Signature, Value, codes
+from luciole.ir import Array, Graph, Model, Shape, Signature, Value, learned_levels
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -71,4 +71,4 @@ def value_named(model: Model, name: str) -> Value:
 
 def encode_weights(weights: Array, basis: Array) -> Array:
     """The packed sign planes [o, kw, words] of weights [o, n], each at its row's nearest level."""
-    return codes.planes(nearest_codes(weights, basis), basis.shape[1])
+    return learned_levels.planes(nearest_codes(weights, basis), basis.shape[1])

@@ -18,6 +18,7 @@ from luciole.importers import import_model
 from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, Shape, ShapeError, TensorType, Value
 from luciole.ir.errors import DefinitionError
 from luciole.ir.op import REQUIRED, Field, attr, dtype_of, like, operand, operands
+from luciole.ir.quant import Like, Quant
 from luciole.ir.text import show
 from luciole.kernels import registry
 from luciole.schema import enums
@@ -302,12 +303,27 @@ def test_a_definition_refuses_a_rule_that_names_no_operand(rule: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "fact",
+    [Quant(weight="w"), Quant(weight="x", bias="w"), Quant(result=Like("x", "w"))],
+    ids=["weight", "bias", "result"],
+)
+def test_a_definition_refuses_quantization_facts_that_name_no_operand(fact: Quant) -> None:
+    with pytest.raises(
+        DefinitionError, match=r"Bad\.quant speaks of 'w'; the operands are \['x'\]"
+    ):
+
+        class Bad(Op):
+            x: Value = operand()
+            quant = fact
+
+
+@pytest.mark.parametrize(
     "name",
     [
         *("operands", "results", "graph", "version", "intermediates", "file_options"),
         *("name", "kind", "output", "attributes", "clone", "set_operand"),
         *("code", "custom_code", "options", "fields", "quant", "stateful", "result_names"),
-        *("infer_shape", "verify"),
+        *("infer_shape", "verify", "macs", "weight_shape", "reshapes"),
     ],
 )
 @pytest.mark.parametrize("specifier", [operand, attr], ids=["operand", "attr"])

@@ -9,7 +9,9 @@ from luciole.importers import load
 from luciole.ir import Graph, Model, UnknownOp
 from luciole.ir.figures import macs, parameters
 from luciole.ir.ops.batch_matmul import BatchMatMul
+from luciole.ir.ops.conv_3d_transpose import Conv3DTranspose
 from luciole.ir.ops.elementwise_unary import Abs
+from luciole.ir.ops.rnn import UnidirectionalSequenceRNN
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.schema.enums import Padding
 from tests.lq_conv_support import random_conv
@@ -61,6 +63,31 @@ def test_matrix_products_and_transposed_convolutions() -> None:
         "every input element meets every tap and output channel"
     )
     assert sum(parameters(op).values()) == kernel.size, "the shape is no parameter"
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_recurrent_layers_meet_their_constant_matrices_at_every_step(constant: bool) -> None:
+    graph = Model().add_graph(Graph("main"))
+    x, state = graph.add_input("x", (2, 5, 3)), graph.add_input("state", (2, 4))
+    bias = graph.add_constant("bias", np.zeros(4, np.float32))
+    shapes = {"weights": (4, 3), "recurrent_weights": (4, 4)}
+    weights, recurrent = (
+        graph.add_constant(name, np.zeros(shape, np.float32))
+        if constant
+        else graph.add_input(name, shape)
+        for name, shape in shapes.items()
+    )
+    op = UnidirectionalSequenceRNN(x, weights, recurrent, bias, state)
+    graph.append(op, "y")
+    assert macs(op) == (2 * 5 * (4 * 3 + 4 * 4) if constant else 0)
+
+
+def test_transposed_convolutions_of_volumes() -> None:
+    shape = np.array([1, 4, 4, 4, 3], np.int32)
+    kernel, data = np.zeros((2, 2, 2, 3, 5), np.float32), np.zeros((1, 2, 2, 2, 5), np.float32)
+    arrays = [shape, kernel, data]
+    model = one_op(Conv3DTranspose, arrays, (0, 1), stride_d=2, stride_h=2, stride_w=2)
+    assert macs(model.graph.ops[0]) == 2 * 2 * 2 * 5 * (2 * 2 * 2 * 3)
 
 
 def test_other_operators_have_no_macs() -> None:

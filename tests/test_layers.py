@@ -131,6 +131,21 @@ def test_tensorflow_is_imported_only_when_a_function_runs() -> None:
     assert [i.in_function for i in all_imports() if i.package == "tensorflow"] == [True] * 2
 
 
+def readers_of(attribute: str) -> set[str]:
+    """The modules that read an attribute of this name off something."""
+    trees = {module_of(path): ast.parse(path.read_text()) for path in sorted(ROOT.rglob("*.py"))}
+    return {
+        module
+        for module, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == attribute
+    }
+
+
+def test_one_module_knows_what_zero_points_are() -> None:
+    assert readers_of("zero_point") == {"luciole.ir.quantization"}
+
+
 def test_the_ir_knows_no_files() -> None:
     assert {i.package for i in all_imports() if i.room == "ir"} & FILES == set()
 

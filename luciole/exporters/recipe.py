@@ -12,6 +12,7 @@ from luciole.exporters.circle import to_tables
 from luciole.exporters.fillers import Filler, filler_of
 from luciole.exporters.recipe_options import write_options, write_type
 from luciole.ir import Array, Model
+from luciole.ir.quantization import vectors
 from luciole.ir.text_common import index_vector
 from luciole.schema import opcodes, tables
 from luciole.schema.dialect import CIRCLE, Dialect
@@ -144,8 +145,7 @@ class _Writer:
         if table is None:
             return
         quant = Message()
-        vectors = {"min": table.min, "max": table.max, "scale": table.scale}
-        for name, vector in {**vectors, "zero_point": table.zero_point}.items():
+        for name, vector in vectors(table).items():
             quant.entries += _repeated(name, vector).entries
         if table.quantized_dimension:
             quant.add("quantized_dimension", table.quantized_dimension)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.interpreter.affine import is_quantized, quantized, real, same_numbers, scale_of
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.metrics import ErrorSums, Measures, Range, top_k_match
@@ -20,6 +19,7 @@ from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import BATCH, Progress, Records, batch_size, run_records
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.dtypes import NUMPY
+from luciole.ir.quantization import affine_of
 from luciole.ir.value import element_count, has_batch_axis, shape_text
 
 TOP = (1, 5)
@@ -111,7 +111,7 @@ class _Sums:
 
     def __init__(self, pair: Pair, is_output: bool) -> None:
         self.pair = pair
-        self.errors = ErrorSums(scale_of(pair[1]))
+        self.errors = ErrorSums(_scale(pair[1]))
         self.is_output = is_output
         self.matches: dict[int, float] = {}
 
@@ -128,7 +128,7 @@ class _Sums:
             return
         rows = batch if has_batch_axis(self.pair[0]) else 1
         x, y = (
-            real(value, array).reshape(rows, -1)
+            _real(value, array).reshape(rows, -1)
             for value, array in zip(self.pair, (a, b), strict=True)
         )
         self.errors.add(x, y)
@@ -142,6 +142,18 @@ class _Sums:
         top = {k: total / max(self.errors.records, 1) for k, total in self.matches.items()}
         kinds = (_kind(self.pair[0]), _kind(self.pair[1]))
         return TensorErrors(self.pair[0].name, kinds, self.errors.measures(), ranges, top)
+
+
+def _scale(value: Value) -> float | None:
+    """The one scale of a quantized tensor, None where there is none or several."""
+    affine = affine_of(value)
+    return None if affine is None or len(affine.scale) != 1 else float(affine.scale[0])
+
+
+def _real(value: Value, array: Array) -> Array:
+    """A tensor's contents as float64: the real numbers that its integers stand for."""
+    affine = affine_of(value)
+    return array.astype(np.float64) if affine is None else affine.decode(array)
 
 
 def _core(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -207,12 +219,14 @@ def second_inputs(first: Graph, second: Graph, records: Records) -> Records:
 
 
 def _as_input(a: Value, b: Value, array: Array) -> Array:
-    if a.dtype == b.dtype and same_numbers(a, b):
+    given, wanted = affine_of(a), affine_of(b)
+    plain = given is None and wanted is None
+    if a.dtype == b.dtype and (plain or (given and wanted and given.same_numbers(wanted))):
         return array
-    if is_quantized(b) and (is_quantized(a) or NUMPY[a.dtype].kind == "f"):
-        return quantized(b, real(a, array))
-    if is_quantized(a) and b.dtype in NUMPY and NUMPY[b.dtype].kind == "f":
-        return real(a, array).astype(NUMPY[b.dtype])
+    if wanted and (given or NUMPY[a.dtype].kind == "f"):
+        return wanted.encode(_real(a, array))
+    if given and b.dtype in NUMPY and NUMPY[b.dtype].kind == "f":
+        return given.decode(array).astype(NUMPY[b.dtype])
     raise InputError(
         f"input {b.name!r} of the second model is {b.dtype.name}, the first one's is {a.dtype.name}"
     )

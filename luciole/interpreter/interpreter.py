@@ -19,6 +19,7 @@ from luciole.interpreter.uncopied import Uncopied
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.calls import reachable
 from luciole.ir.dtypes import NUMPY
+from luciole.ir.quantization import stored_parameters
 from luciole.ir.value import compatible
 
 
@@ -387,12 +388,8 @@ class Interpreter(Uncopied):
 
     def _details(self, value: Value) -> TensorDetails:
         q = value.quantization
-        scales = np.zeros(0, np.float32) if q is None or q.scale is None else q.scale
-        zeros = (
-            np.zeros(len(scales), np.int32)
-            if q is None or q.zero_point is None or not len(q.zero_point)
-            else q.zero_point.astype(np.int32)
-        )
+        scales, points = stored_parameters(value)
+        zeros = points.astype(np.int32) if len(points) else np.zeros(len(scales), np.int32)
         settled = self._plan.shape(value) if self._plan else None
         shape = self._shapes.get(value, value.dims) if settled is None else settled
         return {

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from luciole.ir import Graph, Op, Value
 from luciole.ir.rules import product
 from luciole.ir.value import impossible
-from luciole.kernels import registry
 
 
 class Lifetime(NamedTuple):
@@ -29,7 +28,7 @@ def shared_places(ops: Sequence[Op]) -> dict[Value, Value]:
     """
     places: dict[Value, Value] = {}
     for op in ops:
-        operand = op.operands[0] if registry.only_reshapes(op) else None
+        operand = op.operands[0] if op.reshapes else None
         if operand is None or operand.is_constant or operand.is_variable:
             continue
         place, result = places.get(operand, operand), op.results[0]

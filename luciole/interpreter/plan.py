@@ -24,10 +24,10 @@ from luciole.ir.calls import reachable, remembered
 from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.passes.fold_constants import folded
 from luciole.ir.passes.infer_shapes import infer_op, shapes_given
+from luciole.ir.quantization import zero_code
 from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text
 from luciole.kernels import allocation, jit, registry
-from luciole.kernels.borders import padding_value
 from luciole.kernels.registry import Context, ExecutionError, NativeStep, Reference
 from luciole.kernels.sizes import afford, limited
 
@@ -340,7 +340,7 @@ def _refuse_given(op: Op) -> None:
 def _reset(value: Value, array: Array) -> None:
     raw = value.buffer.data if value.buffer is not None else None
     if raw is None or not len(raw):
-        array[...] = padding_value(value)
+        array[...] = zero_code(value)
         return
     if len(raw) != array.nbytes:
         raise GraphError(

@@ -3,7 +3,8 @@
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError, LucioleError, ShapeError, UnsupportedError
 from luciole.ir.graph import Graph, Model, Signature
-from luciole.ir.op import CUSTOM_OPS, OPS, Op, Quant, UnknownOp
+from luciole.ir.op import CUSTOM_OPS, OPS, Op, UnknownOp
+from luciole.ir.quant import Quant
 from luciole.ir.value import Buffer, Shape, Use, Value
 from luciole.schema.enums import TensorType
 

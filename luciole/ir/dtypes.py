@@ -61,6 +61,18 @@ def byte_count(dtype: TensorType, elements: int) -> int | None:
     return None
 
 
+def element_bits(dtype: TensorType) -> int | None:
+    """Bits of one element, None where that is not fixed (strings, ...)."""
+    if dtype in PACKED:
+        return PACKED[dtype][0]
+    return NUMPY[dtype].itemsize * 8 if dtype in NUMPY else None
+
+
+def array_type(dtype: TensorType) -> np.dtype[Any]:
+    """The type of an array of these elements; packed ones are unpacked. KeyError: there is none."""
+    return PACKED[dtype][1] if dtype in PACKED else NUMPY[dtype]
+
+
 def array_bytes(dtype: TensorType, elements: int) -> int | None:
     """Bytes that an array of this many elements takes, None where the type has no array form."""
     if dtype in PACKED:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
 from luciole.ir.errors import SLIPS, DefinitionError, GraphError, LucioleError, ShapeError
-from luciole.ir.value import Shape, Use, Value
+from luciole.ir.quant import Quant
+from luciole.ir.value import Shape, Use, Value, element_count
 from luciole.schema.enums import BuiltinOperator, TensorType
 from luciole.schema.printable import printable, shorten
 from luciole.schema.table import Table
@@ -24,7 +25,7 @@ CUSTOM_OPS: dict[str, type[Op]] = {}
 only here: their attributes are the entries of a FlexBuffer map.
 """
 
-HOOKS = frozenset({"infer_shape", "infer_dtype", "verify", "fold"})
+HOOKS = frozenset({"infer_shape", "infer_dtype", "verify", "fold", "macs", "weight_shape"})
 INDEX = (TensorType.INT32, TensorType.INT64)
 """Element types of operands that hold axes, shapes and indices."""
 
@@ -35,17 +36,6 @@ _LINKS = frozenset({"operands", "results", "intermediates", "graph"})
 
 MOST_QUOTED = 1000
 """Characters of a name in a sentence: files may have names as long as themselves."""
-
-
-@dataclass(frozen=True)
-class Quant:
-    """What a quantizer must know about an operator: which operand is the weight, along which axis
-    its output channels lie, and which operand is the bias.
-    """
-
-    weight: str
-    axis: int
-    bias: str | None = None
 
 
 @dataclass(frozen=True)
@@ -152,8 +142,9 @@ class Op:
 
     ``stateful`` says that more happens than that results are computed from operands: something is
     read or written that outlives a run, or another graph is called, which may do so. Such an
-    operator is never computed beforehand and never removed. ``oldest_version`` is the first that
-    TFLite's runtimes know: what a new operator is written as.
+    operator is never computed beforehand and never removed. ``reshapes`` says that the result is
+    the first operand's elements in their order, so that both may share one place.
+    ``oldest_version`` is the first that TFLite's runtimes know: what a new operator is written as.
     """
 
     code: ClassVar[BuiltinOperator]
@@ -162,6 +153,7 @@ class Op:
     result_names: ClassVar[tuple[str, ...]] = ("output",)
     variadic_results: ClassVar[bool] = False
     stateful: ClassVar[bool] = False
+    reshapes: ClassVar[bool] = False
     oldest_version: ClassVar[int] = 1
     quant: ClassVar[Quant | None] = None
     fields: ClassVar[tuple[Field, ...]] = ()
@@ -381,6 +373,30 @@ class Op:
         """The result where shapes alone decide it, else None."""
         return None
 
+    def weight_shape(self, /) -> tuple[int, ...] | None:
+        """The extents of the weights that stand behind packed constants, outputs first; None for an
+        operator whose operands show their weights as they are.
+        """
+        return None
+
+    def macs(self, /) -> int | None:
+        """Multiply-accumulates of one run, None where no matrices are multiplied: for an operator
+        with weights, each element of the result takes as many as an output has weights.
+
+        An unknown extent counts as 1. Additions of a bias do not count, taps on padding do.
+        """
+        packed, quant = self.weight_shape(), self.quant
+        if packed is not None:
+            return element_count(self.output.dims) * element_count(packed[1:])
+        if quant is None or quant.weight is None:
+            return None
+        weights = self.given_operands().get(quant.weight)
+        if weights is None or not _has_axis(weights, quant.axis):
+            return None
+        outputs = weights.dims[quant.axis]
+        each = element_count(weights.dims) // outputs if outputs else 0
+        return element_count(self.output.dims) * each
+
     # ------------------------------------------------------------- the hooks' answers, made uniform
     def result_shapes(self) -> tuple[Shape, ...]:
         """One shape per result. Raises ShapeError that names the operator."""
@@ -441,6 +457,10 @@ def _loose_op(
     return op
 
 
+def _has_axis(value: Value, axis: int) -> bool:
+    return -len(value.dims) <= axis < len(value.dims)
+
+
 def _reserved() -> frozenset[str]:
     """The names that have a meaning for every operator."""
     bare = Op.__new__(Op)
@@ -488,6 +508,11 @@ def _check_definition(cls: type[Op]) -> None:
             raise DefinitionError(
                 f"{cls.__name__}.{name} speaks of {spoken_of!r}; the operands are {names}"
             )
+    wrong = [name for name in cls.quant.spoken_of if name not in names] if cls.quant else []
+    if wrong:
+        raise DefinitionError(
+            f"{cls.__name__}.quant speaks of {wrong[0]!r}; the operands are {names}"
+        )
     variadic = [f for f in cls.operand_fields() if f.kind == "operands"]
     if variadic and variadic != [cls.operand_fields()[-1]]:
         raise DefinitionError(

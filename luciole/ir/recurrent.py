@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.rules import agree, rank
-from luciole.ir.value import Shape, Value, shape_text
+from luciole.ir.value import Shape, Value, element_count, shape_text
 from luciole.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from luciole.ir.op import Op
 
 WEIGHTS = (TensorType.FLOAT32, TensorType.INT8)
 """Element types of weights under float inputs."""
@@ -47,6 +50,16 @@ RNN: Extents = {
     "hidden_state": ("batch", "units"),
 }
 RNN_AUXILIARY: Extents = {"aux_weights": ("units", "auxillary inputs")}
+
+
+def sequence_macs(op: Op) -> int:
+    """Multiply-accumulates of recurrent layers: every constant matrix once for each step of each
+    sequence, which is the first operand.
+    """
+    matrices = [v for v in op.operands if v is not None and v.is_constant and len(v.dims) == 2]
+    first = op.operands[0]
+    steps = 0 if first is None else element_count(first.dims[:-1])
+    return steps * sum(element_count(v.dims) for v in matrices)
 
 
 def check_extents(given: Mapping[str, Value], extents: Extents, sizes: Sizes) -> None:

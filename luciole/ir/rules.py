@@ -189,6 +189,15 @@ def settled(shape: Shape) -> tuple[int, ...]:
     return tuple(n for n in shape if n is not None)
 
 
+def transposed_macs(data: Value, filter: Value) -> int:
+    """Multiply-accumulates of a transposed convolution: each element of the data meets all weights
+    of its channel, the filter's last axis.
+    """
+    channels = filter.dims[-1] if filter.dims else 0
+    each = element_count(filter.dims) // channels if channels else 0
+    return element_count(data.dims) * each
+
+
 def product(extents: Iterable[int | None]) -> int | None:
     """Number of elements, None when an extent is unknown."""
     counted = tuple(extents)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from luciole.ir.findings import Finding, refusal
 from luciole.ir.graph import Graph, Model, Signature
 from luciole.ir.op import Op
+from luciole.ir.quantization import vectors
 from luciole.ir.text_common import (
     Code,
     Numbering,
@@ -42,6 +43,9 @@ __all__ = ["describe", "dump", "dump_lines", "show", "show_op"]
 
 _DOUBLE_RULE, _RULE = "=" * 67, "-" * 67
 _QUANTIZATION, _SPARSITY = f"{INDENT}Quantization: ", f"{INDENT}Sparsity: "
+_LABELS = {"zero_point": "zeropt"}
+"""What ONE calls vectors whose name in the schema it shortens."""
+
 _OPERATORS = (
     "Operators: O(subgraph index : operator index) OpCodeName ",
     "    Option(values) ... <-- depending on OpCode",
@@ -173,15 +177,12 @@ def _operand(value: Value, graph: int, numbers: Numbering) -> Iterator[str]:
 def _quantization(table: QuantizationParameters) -> Iterator[str]:
     if isinstance(table.details, MXQuantization):
         yield from (f"{INDENT}MX Quantization: axis ({table.details.axis})", "")
-    recorded = table.min is not None and table.max is not None
-    if not recorded and (table.scale is None or table.zero_point is None):
+    given = {name: vector for name, vector in vectors(table).items() if vector is not None}
+    if not (given.keys() >= {"min", "max"} or given.keys() >= {"scale", "zero_point"}):
         return
     line = _QUANTIZATION
-    vectors = {"min": table.min, "max": table.max, "scale": table.scale, "zeropt": table.zero_point}
-    for label, vector in vectors.items():
-        if vector is None:
-            continue
-        line += f"{label}({shortened(vector)}) "
+    for name, vector in given.items():
+        line += f"{_LABELS.get(name, name)}({shortened(vector)}) "
         if len(vector) > 1:
             yield line
             line = " " * len(_QUANTIZATION)

@@ -13,6 +13,7 @@ from luciole.ir.errors import GraphError
 from luciole.ir.findings import Finding
 from luciole.ir.graph import Graph, Model, Signature
 from luciole.ir.op import Op
+from luciole.ir.quantization import vectors
 from luciole.ir.text_common import (
     Code,
     Numbering,
@@ -175,10 +176,7 @@ def _quantization(table: QuantizationParameters | None) -> dict[str, Any] | None
     if table is None:
         return None
     return {
-        "min": jsonable(table.min),
-        "max": jsonable(table.max),
-        "scale": jsonable(table.scale),
-        "zero_point": jsonable(table.zero_point),
+        **{name: jsonable(vector) for name, vector in vectors(table).items()},
         "quantized_dimension": table.quantized_dimension,
         "details": _record(table.details),
     }

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
-
 from luciole.ir.calls import Extent, check_calls, remembered
-from luciole.ir.dtypes import byte_count, integer_range
+from luciole.ir.dtypes import byte_count
 from luciole.ir.errors import GraphError, LucioleError
 from luciole.ir.findings import Finding, Severity
 from luciole.ir.graph import Graph, Model
 from luciole.ir.op import Op, UnknownOp
+from luciole.ir.quantization import absurd_points, impossible_scales, misfits, outside_points
 from luciole.ir.sparsity import fault
 from luciole.ir.value import MOST_AXES, Value, compatible, element_count, impossible, shape_text
 
@@ -51,7 +50,6 @@ def _tensors(graph: Graph, path: str) -> Iterator[Finding]:
         yield from _buffer(value, here)
         yield from _sparsity(value, here)
         yield from _quantization(value, here)
-        yield from _parameters(value, here)
         if value.producer is not None and value.buffer is not None and len(value.buffer):
             yield Finding(
                 Severity.ERROR, "RESULT_HAS_DATA", here, f"{value.producer.op} computes a constant"
@@ -107,47 +105,15 @@ def _sparsity(value: Value, path: str) -> Iterator[Finding]:
 
 
 def _quantization(value: Value, path: str) -> Iterator[Finding]:
-    q = value.quantization
-    if q is None or q.scale is None or len(q.scale) == 0:
-        return
-    scales, zeros = len(q.scale), 0 if q.zero_point is None else len(q.zero_point)
-    if zeros not in (0, scales):
-        yield Finding(
-            Severity.ERROR, "QUANTIZATION", path, f"{scales} scales but {zeros} zero points"
-        )
-    if scales > 1:
-        axis = q.quantized_dimension
-        extent = value.dims[axis] if 0 <= axis < len(value.dims) else None
-        if extent != scales:
-            found = "no" if extent is None else extent
-            sentence = f"{scales} scales for axis {axis}, which has {found} elements"
-            yield Finding(Severity.ERROR, "QUANTIZATION", path, sentence)
-
-
-def _parameters(value: Value, path: str) -> Iterator[Finding]:
-    """Scales and zero points of integers as every kernel takes them."""
-    q, limits = value.quantization, integer_range(value.dtype)
-    if q is None or limits is None or q.scale is None or not len(q.scale):
-        return
-    wrong = q.scale[~(np.isfinite(q.scale) & (q.scale > 0))]
-    if len(wrong):
-        sentence = f"a scale is {wrong[0]}, scales are positive and finite"
+    """Scales and zero points that do not fit, or that kernels do not take."""
+    for sentence in misfits(value):
+        yield Finding(Severity.ERROR, "QUANTIZATION", path, sentence)
+    for sentence in impossible_scales(value):
         yield Finding(Severity.ERROR, "SCALE", path, sentence)
-    points = np.zeros(0, np.int64) if q.zero_point is None else q.zero_point
-    absurd = points[(points < -_HALF) | (points >= _HALF)]
-    outside = points[(points < limits[0]) | (points > limits[1])]
-    if len(absurd):
-        sentence = f"zero point {absurd[0]} has more than the 32 bits that runtimes have for it"
+    for sentence in absurd_points(value):
         yield Finding(Severity.ERROR, "ZERO_POINT", path, sentence)
-    elif len(outside):
-        sentence = (
-            f"zero point {outside[0]} is not in {value.dtype.name}, "
-            f"which holds {limits[0]} to {limits[1]}"
-        )
+    for sentence in outside_points(value):
         yield Finding(Severity.WARNING, "ZERO_POINT", path, sentence)
-
-
-_HALF = 2**31
 
 
 def _names(graph: Graph, path: str) -> Iterator[Finding]:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.batch_matmul import BatchMatMul
+from luciole.ir.quantization import per_tensor
 from luciole.kernels import jit
-from luciole.kernels.integers.fixed_point import per_tensor
 from luciole.kernels.integers.hybrid import of_rows, weight_scale
 from luciole.kernels.integers.int8_rescale import Rescaling, centred
 from luciole.kernels.jit import floats

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from luciole.ir import Array, TensorType
-from luciole.ir.codes import WORD
+from luciole.ir.learned_levels import WORD
+from luciole.ir.ops.activations import APPLIED, LIMITS
 from luciole.ir.ops.bcq_fully_connected import (
     BCQFullyConnected,
     clusters_of,
@@ -23,13 +24,9 @@ from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
-_ACTIVATIONS = (
-    ActivationFunctionType.NONE,
-    ActivationFunctionType.RELU,
-    ActivationFunctionType.RELU_N1_TO_1,
-    ActivationFunctionType.RELU6,
-    ActivationFunctionType.TANH,
-)
+_TANH = int(ActivationFunctionType.TANH)
+_LIMITS = tuple(LIMITS.get(activation, (-np.inf, np.inf)) for activation in ActivationFunctionType)
+"""Where an activation cuts off, by its number in the file."""
 _TABLE = 256
 """Entries of a table: one for each byte."""
 
@@ -90,7 +87,7 @@ def build(op: BCQFullyConnected, context: Context) -> NativeStep | None:
     if x is None or scales is None or binary is None or clusters is None or not constant:
         return None
     y = context.results[0]
-    if op.activation not in _ACTIVATIONS or y.dtype != np.float32:
+    if op.activation not in APPLIED or y.dtype != np.float32:
         return None
     groups = clusters_of(clusters, len(binary))
     if sum(c.size for c in groups) != len(y):  # the reference says what is wrong
@@ -155,13 +152,9 @@ def _clamp(y: Pointer, count: int, low: Single, high: Single) -> None:
 @jit.inline
 def _activate(y: Pointer, count: int, activation: int) -> None:
     """Apply a fused activation, numbered as in the file."""
-    if activation == 1:
-        _clamp(y, count, np.float32(0), np.float32(np.inf))
-    elif activation == 2:
-        _clamp(y, count, np.float32(-1), np.float32(1))
-    elif activation == 3:
-        _clamp(y, count, np.float32(0), np.float32(6))
-    elif activation == 4:
+    low, high = _LIMITS[activation]
+    _clamp(y, count, np.float32(low), np.float32(high))
+    if activation == _TANH:
         for i in range(count):
             y[i] = np.float32(math.tanh(y[i]))
 

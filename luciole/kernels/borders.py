@@ -1,4 +1,4 @@
-"""Borders around tensors: what they hold, and slabs of them for compiled kernels."""
+"""Borders around tensors, as slabs for compiled kernels."""
 
 from __future__ import annotations
 
@@ -6,27 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType, Value
-from luciole.ir.dtypes import NUMPY
+from luciole.ir import Array
 from luciole.kernels.allocation import placed
-from luciole.kernels.integers.fixed_point import is_affine, per_tensor
-
-AFFINE = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
-
-
-def padding_value(value: Value) -> int:
-    """What stands for 0 in a tensor: its zero point where it is quantized, else 0.
-
-    Raises LucioleError for several scales, and for a zero point that the element type does not
-    hold.
-    """
-    if value.dtype not in AFFINE or not is_affine(value):
-        return 0
-    limits = np.iinfo(NUMPY[value.dtype])
-    _, point = per_tensor(value, f"tensor {value.name!r}")
-    if not limits.min <= point <= limits.max:
-        raise LucioleError(f"tensor {value.name!r} has zero point {point}, no {value.dtype.name}")
-    return point
 
 
 def inside(shape: Sequence[int], borders: Sequence[tuple[int, int]]) -> tuple[slice, ...]:

@@ -6,9 +6,9 @@ import numpy as np
 
 from luciole.ir import Array, TensorType, Value
 from luciole.ir.ops.concatenation import Concatenation, concatenated
+from luciole.ir.quantization import is_affine, per_tensor, rounded
 from luciole.kernels import moves
 from luciole.kernels.activation import activate
-from luciole.kernels.integers.fixed_point import is_affine, per_tensor, rounded
 from luciole.kernels.integers.fixed_point_functions import saturated
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.schema.enums import ActivationFunctionType

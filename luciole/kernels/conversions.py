@@ -36,7 +36,7 @@ class FloatsRecord(Shared):
     y: int
     x: int
     scale: float
-    zero_point: int
+    zero: int
 
 
 class IntegersRecord(FloatsRecord):
@@ -50,7 +50,7 @@ class IntegersRecord(FloatsRecord):
 def to_floats(kind: Kind, x: Array, y: Array, scale: float = 1, zero_point: int = 0) -> NativeStep:
     """y = scale (x - zero point)."""
     to, given = reach(y, 4 * x.size), reach(x, kind.size * x.size)
-    record = FloatsRecord(begin=0, end=x.size, y=to, x=given, scale=scale, zero_point=zero_point)
+    record = FloatsRecord(begin=0, end=x.size, y=to, x=given, scale=scale, zero=zero_point)
     return loops.step(_to_floats(int(kind)), record, x.size)
 
 
@@ -109,7 +109,7 @@ def _from_floats(
         y=reach(y, kind.size * x.size),
         x=reach(x, 4 * x.size),
         scale=scale,
-        zero_point=zero_point,
+        zero=zero_point,
         low=int(limits.min),
         high=int(limits.max),
         constants=0 if constants is None else memory.record(constants),
@@ -124,7 +124,7 @@ def _to_floats(kind: int) -> jit.Kernel:
     @jit.kernel
     def to_float(r: FloatsRecord) -> None:
         y, x = floats(r.y), integers_at(r.x, kind)
-        scale, zero_point = r.scale, np.float32(r.zero_point)
+        scale, zero_point = r.scale, np.float32(r.zero)
         for k in range(r.begin, r.end):
             y[k] = (np.float32(x[k]) - zero_point) * scale
 
@@ -138,7 +138,7 @@ def _to_nearest(kind: int, wide: int) -> jit.Kernel:
     @jit.kernel
     def to_nearest_integer(r: IntegersRecord) -> None:
         y, x = integers_at(r.y, kind), floats(r.x)
-        scale, zero_point = r.scale, np.int32(r.zero_point)
+        scale, zero_point = r.scale, np.int32(r.zero)
         low, high, most = np.int32(r.low), np.int32(r.high), np.float32(STEPS)
         first = r.begin
         if wide:

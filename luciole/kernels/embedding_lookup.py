@@ -6,8 +6,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
+from luciole.ir.quantization import Affine
 from luciole.kernels.coordinates import within
-from luciole.kernels.integers.fixed_point import Affine
 from luciole.kernels.registry import ANY, reference
 from luciole.kernels.sizes import affordable
 
@@ -23,8 +23,5 @@ def embedding_lookup(op: EmbeddingLookup, lookup: Array, value: Array) -> Array:
         return np.asarray(value[rows])
     if op.value.dtype not in QUANTIZED:
         raise UnsupportedError(f"rows of {op.value.dtype.name} do not become FLOAT32")
-    scale, zero_point = Affine.of(op.value, "value").along(value.shape)
-    per_row = scale.shape[:1] == value.shape[:1]
-    if per_row:
-        scale, zero_point = scale[rows], zero_point[rows]
-    return np.asarray((value[rows] - zero_point).astype(np.float32) * scale)
+    affine = Affine.of(op.value, "value").entries(rows, value.shape)
+    return affine.decode(value[rows]).astype(np.float32)

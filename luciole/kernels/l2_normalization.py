@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.ops.l2_normalization import L2Normalization
+from luciole.ir.quantization import per_tensor
 from luciole.kernels.activation import activate
 from luciole.kernels.integers.fixed_point import (
+    fixed_result,
     high_multiply,
     multiply,
-    per_tensor,
     rounding_divide,
 )
 from luciole.kernels.registry import reference
@@ -22,9 +23,7 @@ EPSILON = 1e-6
 """What vectors are divided by that are shorter."""
 
 OUTPUT_BITS = 7
-SCALE = 2.0**-OUTPUT_BITS
-ZERO_POINTS = {TensorType.INT8: 0, TensorType.UINT8: 128}
-"""Of integer results: they cover [-1, 1)."""
+"""Bits of integer results behind the point: they cover [-1, 1)."""
 
 MOST = (1 << 31) - 1
 THREE_HALVES = 3 << 27
@@ -57,17 +56,18 @@ def l2_normalization_integers(op: L2Normalization, x: Array) -> Array:
     else:
         scaled = multiply(centred, multiplier, OUTPUT_BITS - down)
     limits = np.iinfo(x.dtype)
-    return np.clip(scaled + ZERO_POINTS[op.input.dtype], limits.min, limits.max).astype(x.dtype)
+    _, result_zero = fixed_result(op, op.input.dtype)
+    return np.clip(scaled + result_zero, limits.min, limits.max).astype(x.dtype)
 
 
 def _check_result(op: L2Normalization) -> None:
     """Raise LucioleError for results whose integers stand for other numbers than these here."""
-    wanted = ZERO_POINTS[op.input.dtype]
+    wanted, wanted_zero = fixed_result(op, op.input.dtype)
     scale, zero_point = per_tensor(op.output, "the result")
-    if scale != SCALE or zero_point != wanted:
+    if scale != wanted or zero_point != wanted_zero:
         raise LucioleError(
             f"the result has scale {scale:g} and zero point {zero_point}, "
-            f"{SCALE} and {wanted} are needed"
+            f"{wanted} and {wanted_zero} are needed"
         )
 
 

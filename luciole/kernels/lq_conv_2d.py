@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, TensorType, codes
+from luciole.ir import Array, TensorType, learned_levels
+from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.activation import activate
 from luciole.kernels.allocation import placed
@@ -21,7 +22,7 @@ from luciole.kernels.layers.spans import Axis, Span, Spans, spans
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.learned import lq_rows, lq_tiles
 from luciole.kernels.learned.lq_encoding import Encoding
-from luciole.kernels.learned.lq_layer import ACTIVATIONS, ending, or_zero, without_padding
+from luciole.kernels.learned.lq_layer import ending, or_zero, without_padding
 from luciole.kernels.learned.lq_tiling import Tiling
 from luciole.kernels.memory import Memory, reach, turns
 from luciole.kernels.registry import Context, NativeStep, native, ranges, reference
@@ -41,8 +42,8 @@ def lq_conv_2d(
     weights_offsets: Array | None,
 ) -> Array:
     """Quantize the input, pad it with zeros, dequantize the weights, multiply: in float64."""
-    levels, _ = codes.levels(input_scales, op.input_offset)
-    quantized = levels[codes.encode(x, codes.thresholds(levels))]
+    levels, _ = learned_levels.levels(input_scales, op.input_offset)
+    quantized = levels[learned_levels.encode(x, learned_levels.thresholds(levels))]
     weights = _dequantized(op, weights_scales, weights_binary, weights_offsets)
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     windows = patches(quantized, weights.shape[1:3], stride, op.padding, dilation)
@@ -56,7 +57,7 @@ def _dequantized(
     """The weights as numbers: [o, kernel height, kernel width, c]."""
     planes_last = binary.transpose(0, 2, 3, 1, 4)
     shift = or_zero(offsets)[:, None, None]
-    return codes.decode(planes_last, scales[:, None, None], op.input_channels, shift)
+    return learned_levels.decode(planes_last, scales[:, None, None], op.input_channels, shift)
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class _Geometry:
     @property
     def words(self) -> int:
         """Words of one plane of one pixel."""
-        return -(-self.channels // codes.WORD)
+        return -(-self.channels // learned_levels.WORD)
 
     @property
     def met(self) -> range:
@@ -127,7 +128,7 @@ def build(op: LQConv2D, context: Context) -> NativeStep | None:
         return None
     constant = all(value is None or value.is_constant for value in op.operands[1:])
     y = context.results[0]
-    if not constant or op.activation not in ACTIVATIONS or not x.size or not y.size:
+    if not constant or op.activation not in APPLIED or not x.size or not y.size:
         return None
     geometry = _Geometry.of(op, x.shape, binary.shape[2:4])
     if len(geometry.rows.runs) * len(geometry.columns.runs) > MAX_BORDER_CASES:
@@ -212,7 +213,7 @@ class _Layer:
         is a pixel or all pixels that are met.
         """
         pixels, words = len(g.met), self.tiling.all_planes
-        whole = g.channels % codes.WORD == 0
+        whole = g.channels % learned_levels.WORD == 0
         lengths = (1, pixels * g.channels) if whole else (pixels, g.channels)
         to = planes + 4 * g.met.start * g.words * words
         return self.encoding.record(self.memory, lengths, words, to)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.ir import Array, TensorType, codes
+from luciole.ir import Array, TensorType, learned_levels
+from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels.activation import activate
 from luciole.kernels.learned import lq_rows
-from luciole.kernels.learned.lq_layer import ACTIVATIONS, Layer, or_zero
+from luciole.kernels.learned.lq_layer import Layer, or_zero
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
 
@@ -25,9 +26,11 @@ def lq_fully_connected(
     """Quantize the input, dequantize the weights, multiply: in float64, so that it can judge the
     other.
     """
-    levels, _ = codes.levels(input_scales, op.input_offset)
-    quantized = levels[codes.encode(x, codes.thresholds(levels))]
-    weights = codes.decode(weights_binary, weights_scales, op.hidden_size, or_zero(weights_offsets))
+    levels, _ = learned_levels.levels(input_scales, op.input_offset)
+    quantized = levels[learned_levels.encode(x, learned_levels.thresholds(levels))]
+    weights = learned_levels.decode(
+        weights_binary, weights_scales, op.hidden_size, or_zero(weights_offsets)
+    )
     y = quantized.reshape(-1, op.hidden_size) @ weights.T + or_zero(bias)
     y = y.reshape(*x.shape[:-1], weights.shape[0]).astype(np.float32)
     return activate(y, op.activation)
@@ -41,7 +44,7 @@ def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
         return None
     constant = all(value is None or value.is_constant for value in op.operands[1:])
     y = context.results[0]
-    if not constant or op.activation not in ACTIVATIONS:
+    if not constant or op.activation not in APPLIED:
         return None
     layer = Layer(op.hidden_size, op.input_offset, op.activation, ax, aw, binary, bias, offsets)
     return lq_rows.step(layer, x, y)

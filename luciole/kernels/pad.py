@@ -8,9 +8,10 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.pad import Pad, PadV2, padding_pairs
+from luciole.ir.quantization import zero_code
 from luciole.ir.rules import agree
 from luciole.kernels import moves
-from luciole.kernels.borders import inside, padding_value, slabs
+from luciole.kernels.borders import inside, slabs
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.sizes import affordable
 
@@ -29,7 +30,7 @@ TYPES = (
 @reference(Pad, *TYPES)
 def pad(op: Pad, x: Array, paddings: Array) -> Array:
     """Zeros (the zero point where it is quantized), with the operand inside."""
-    return _padded(op, x, paddings, np.array(padding_value(op.output), x.dtype))
+    return _padded(op, x, paddings, np.array(zero_code(op.output), x.dtype))
 
 
 @reference(PadV2, *TYPES)
@@ -50,7 +51,7 @@ def _padded(op: Pad | PadV2, x: Array, paddings: Array, value: Array) -> Array:
 @native(Pad, *TYPES)
 def build_pad(op: Pad, context: Context) -> NativeStep | None:
     """The operand, and slabs of zeros around it."""
-    zero = accepted(padding_value, op.output)
+    zero = accepted(zero_code, op.output)
     return None if zero is None else _step(op, context, np.array(zero, context.results[0].dtype))
 
 

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 
 from luciole.ir import Array, Op, TensorType
+from luciole.ir.ops.activations import LIMITS
 from luciole.kernels import jit, loops
-from luciole.kernels.activation import LIMITS
 from luciole.kernels.jit import LANES, elementwise, floats
 from luciole.kernels.jit.elementwise import Binary, Chosen, Unary
 from luciole.kernels.memory import Memory

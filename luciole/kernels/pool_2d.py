@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 
 from luciole.ir import Array, TensorType
+from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.pool_2d import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
 from luciole.kernels import folds, jit, loops
-from luciole.kernels.activation import LIMITS, activate
+from luciole.kernels.activation import activate
 from luciole.kernels.jit import LANES, elementwise
 from luciole.kernels.jit.elementwise import Binary, Chosen, Unary
 from luciole.kernels.jit.record import Shared, reader

@@ -7,15 +7,9 @@ import numpy as np
 from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.quantization import Affine, per_tensor
 from luciole.kernels import conversions
-from luciole.kernels.integers.fixed_point import (
-    Affine,
-    multiply,
-    per_tensor,
-    quantize_multiplier,
-    requantized,
-    rounded,
-)
+from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, requantized
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -34,13 +28,7 @@ def quantize(op: Quantize, x: Array) -> Array:
     if to not in TYPES:
         have = ", ".join(t.name for t in TYPES)
         raise UnsupportedError(f"no quantization to {to.name}; there is {have}")
-    scale, zero_point = Affine.of(op.output, "the result").along(x.shape)
-    limits = np.iinfo(NUMPY[to])
-    with np.errstate(all="ignore"):
-        steps = (x / scale).astype(np.float64)
-    nearest = rounded(steps) + zero_point
-    filled = np.where(np.isnan(nearest), limits.min, nearest)
-    return np.clip(filled, limits.min, limits.max).astype(NUMPY[to])
+    return Affine.of(op.output, "the result").encode(x)
 
 
 @reference(Quantize, *WIDER)
@@ -61,8 +49,7 @@ def requantize(op: Quantize, x: Array) -> Array:
 @reference(Dequantize, *TYPES, *PACKED)
 def dequantize(op: Dequantize, x: Array) -> Array:
     """scale (x - zero point)."""
-    scale, zero_point = Affine.of(op.input, "the input").along(x.shape)
-    return np.asarray((x - zero_point) * scale, np.float32)
+    return Affine.of(op.input, "the input").decode(x).astype(np.float32)
 
 
 @reference(Dequantize, TensorType.FLOAT16)

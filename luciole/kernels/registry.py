@@ -98,7 +98,6 @@ It is called by ``build_native`` alone, so that extents were checked.
 _REFERENCE: dict[tuple[type[Op], Signature], Reference] = {}
 _NATIVE: dict[tuple[type[Op], Signature], Build] = {}
 _STATEFUL: dict[type[Op], Stateful] = {}
-_RESHAPES: set[type[Op]] = set()
 _T = TypeVar("_T", Reference, Build)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -147,19 +146,6 @@ def _register(
         return kernel
 
     return register
-
-
-def reshapes(cls: type[Op]) -> None:
-    """Declare that an operator's result is its first operand's elements in their order, so that
-    both may share one place.
-    """
-    _RESHAPES.add(cls)
-
-
-def only_reshapes(op: Op) -> bool:
-    """Whether an operator's result is its first operand's elements in their order."""
-    load_kernels()
-    return type(op) in _RESHAPES
 
 
 def data_types(op: Op) -> Signature:

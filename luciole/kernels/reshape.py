@@ -5,7 +5,7 @@ from __future__ import annotations
 from luciole.ir import Array
 from luciole.ir.ops.reshape import Reshape, attribute_shape, reshaped
 from luciole.ir.rules import integers, settled
-from luciole.kernels.registry import ANY, reference, reshapes
+from luciole.kernels.registry import ANY, reference
 
 
 @reference(Reshape, *ANY)
@@ -14,6 +14,3 @@ def reshape(op: Reshape, x: Array, shape: Array | None) -> Array:
     vector = shape if shape is not None and shape.ndim == 1 else None
     wanted = attribute_shape(op) if vector is None else integers(vector, "shape")
     return x.reshape(settled(reshaped(x.shape, wanted))).copy()
-
-
-reshapes(Reshape)

@@ -18,8 +18,9 @@ from luciole.ir.ops.space_to_batch_nd import (
     to_batch,
     to_space,
 )
+from luciole.ir.quantization import zero_code
 from luciole.kernels import moves
-from luciole.kernels.borders import inside, padding_value, slabs
+from luciole.kernels.borders import inside, slabs
 from luciole.kernels.registry import ANY, Context, NativeStep, accepted, native, reference
 from luciole.kernels.sizes import affordable
 
@@ -33,7 +34,7 @@ def space_to_batch_nd(op: SpaceToBatchND, x: Array, block_shape: Array, paddings
     block, pairs = _settings(x, block_shape, paddings, "paddings")
     shape = affordable(op, to_batch(x.shape, block, pairs))
     borders = [(0, 0), *pairs, (0, 0)]
-    padded = np.pad(x, borders, constant_values=padding_value(op.output))
+    padded = np.pad(x, borders, constant_values=zero_code(op.output))
     cut = padded.reshape(*_cut(len(x), shape[1:-1], block), x.shape[-1])
     m = len(block)
     order = (*range(2, 2 * m + 1, 2), 0, *range(1, 2 * m, 2), 2 * m + 1)
@@ -90,7 +91,7 @@ def build_space_to_batch_nd(op: SpaceToBatchND, context: Context) -> NativeStep 
     x, block_shape, paddings = context.operands
     if x is None or block_shape is None or paddings is None or not _fixed(op, block_shape):
         return None
-    zero = accepted(padding_value, op.output)
+    zero = accepted(zero_code, op.output)
     if zero is None:
         return None
     settings = _settings(x, block_shape, paddings, "paddings")

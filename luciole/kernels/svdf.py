@@ -6,13 +6,9 @@ import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.svdf import SVDF
+from luciole.ir.quantization import per_tensor
 from luciole.kernels.activation import activate
-from luciole.kernels.integers.fixed_point import (
-    multiply,
-    per_tensor,
-    quantize_multiplier,
-    requantized,
-)
+from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, requantized
 from luciole.kernels.recurrent.operands import named, named_weights
 from luciole.kernels.registry import reference
 from luciole.schema.enums import ActivationFunctionType

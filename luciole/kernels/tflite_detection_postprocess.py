@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess, background
-from luciole.kernels.integers.fixed_point import per_tensor
+from luciole.ir.quantization import Affine
 from luciole.kernels.registry import reference
 
 F32, U8 = TensorType.FLOAT32, TensorType.UINT8
@@ -39,8 +39,7 @@ def _real(value: Value, array: Array, name: str) -> NDArray[np.float32]:
     """The numbers that integers stand for."""
     if array.dtype == np.float32:
         return array
-    scale, zero_point = per_tensor(value, name)
-    return np.asarray((array.astype(np.float32) - np.float32(zero_point)) * scale, np.float32)
+    return Affine.of_tensor(value, name).decode(array).astype(np.float32)
 
 
 def _decoded(op: TFLiteDetectionPostProcess, codes: Array, anchors: Array) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 from luciole.ir import Array, Model
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.text_common import one_line
+from luciole.ir.weights import has_weights
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def in_order(
     """One report for every layer with weights, in the execution order of the float model."""
     reports = []
     for op in model.graph.ops:
-        if op.quant is None:
+        if not has_weights(op):
             continue
         if op.name in done:
             reports.append(done[op.name])

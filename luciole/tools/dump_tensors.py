@@ -11,6 +11,7 @@ import numpy as np
 
 from luciole.files import replacing
 from luciole.ir import Array, LucioleError, Model, Value
+from luciole.ir.quantization import vectors
 from luciole.ir.text_common import one_line, utf8
 from luciole.ir.text_json import jsonable
 from luciole.ir.value import shape_text
@@ -76,8 +77,7 @@ def parameters(value: Value) -> Iterator[tuple[str, Array]]:
     found = value.quantization
     if found is None:
         return
-    vectors = {"min": found.min, "max": found.max, "scale": found.scale}
-    for name, vector in {**vectors, "zero_point": found.zero_point}.items():
+    for name, vector in vectors(found).items():
         if vector is not None and len(vector):
             yield name, vector
     yield "quantized_dimension", np.array(found.quantized_dimension, np.int32)

@@ -8,6 +8,7 @@ from typing import Any
 
 from luciole.ir import Model, Value
 from luciole.ir.graph import all_ops
+from luciole.ir.quantization import Affine
 from luciole.ir.text_common import Numbering, one_line, utf8
 from luciole.ir.text_json import jsonable
 from luciole.ir.value import shape_text
@@ -114,15 +115,15 @@ def _role(value: Value) -> str:
 
 def _quantization(value: Value) -> str:
     """Scale and zero point, or how many there are and along which axis."""
-    found = value.quantization
-    if found is None or found.scale is None or not len(found.scale):
+    found = Affine.given(value)
+    if found is None:
         return ""
-    if len(found.scale) > 1:
-        return f"{len(found.scale)} scales, axis {found.quantized_dimension}"
-    points = found.zero_point
-    zero = 0 if points is None or not len(points) else int(points[0])
+    scales, points = found.parameters
+    if len(scales) > 1:
+        return f"{len(scales)} scales, axis {found.axis}"
+    zero = int(points[0])
     shifted = f"(q {'-' if zero > 0 else '+'} {abs(zero)})" if zero else "q"
-    return f"{found.scale[0]:.4g} {shifted}"
+    return f"{scales[0]:.4g} {shifted}"
 
 
 def _signatures(model: Model) -> Answer:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value, codes
+from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value, learned_levels
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.op import REQUIRED
 from luciole.ir.ops.activations import Tanh
@@ -21,8 +21,8 @@ from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.softmax import Softmax
+from luciole.ir.quantization import Affine
 from luciole.schema.enums import ActivationFunctionType as Activation
-from luciole.schema.tables import QuantizationParameters
 
 HIGHEST_LEVEL = {1: 0.798, 2: 1.494, 3: 2.051, 4: 2.514}
 """The highest of 2^K evenly spaced levels with the least squared error for normal numbers: Max,
@@ -108,7 +108,7 @@ def in_int8(model: Model) -> Model:
     for op in graph.ops:
         if isinstance(op, Softmax):
             _as_integers(op.results[0], np.array([1 / 256]), zero_point=-128)
-        if op.quant is None:
+        if op.quant is None or op.quant.weight is None:
             continue
         operands = dict(op.named_operands())
         weights, bias = operands.get(op.quant.weight), operands.get(op.quant.bias or "")
@@ -176,7 +176,7 @@ def _levels(
     arrays = (
         (HIGHEST_LEVEL[bits] * powers).astype(np.float32),
         (rows * powers).astype(np.float32),
-        codes.pack(rng.integers(0, 2, (shape[0], bits, *shape[1:])) == 1),
+        learned_levels.pack(rng.integers(0, 2, (shape[0], bits, *shape[1:])) == 1),
         rng.normal(size=shape[0]).astype(np.float32),
     )
     return [_constant(graph, array) for array in arrays]
@@ -204,11 +204,8 @@ def _as_integers(
         shape = [-1 if a == axis else 1 for a in range(data.ndim)]
         value.set_data(np.rint(data / scale.reshape(shape)).astype(NUMPY[dtype]))
     value.dtype = dtype
-    value.quantization = QuantizationParameters(
-        scale=scale.astype(np.float32),
-        zero_point=np.full(len(scale), zero_point),
-        quantized_dimension=axis,
-    )
+    points = np.full(len(scale), zero_point)
+    value.quantization = Affine.channels(scale, points, axis, dtype).table()
 
 
 def _constant(graph: Graph, array: Array) -> Value:

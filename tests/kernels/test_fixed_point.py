@@ -12,12 +12,12 @@ import pytest
 
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
 from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.quantization import per_tensor
 from luciole.kernels.integers.fixed_point import (
     activation_range,
     high_multiply,
     multiply,
     multiply_wide,
-    per_tensor,
     quantize_multiplier,
     requantized,
     rounding_divide,

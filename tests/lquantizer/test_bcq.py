@@ -12,12 +12,13 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, Model, Shape, codes
+from luciole.ir import Array, Graph, Model, Shape, learned_levels
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.verify import Severity, verify
+from luciole.ir.weights import learned_weights
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.rewrite.bcq import dequantized_weights, replace_layer_bcq
+from luciole.lquantizer.rewrite.bcq import replace_layer_bcq
 from luciole.lquantizer.rewrite.learned_levels import finish
 from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, encode_weights, network, random, value_named
@@ -48,11 +49,17 @@ def weights_of(op: FullyConnected) -> Array:
     return op.weights.data
 
 
+def dequantized(op: BCQFullyConnected) -> Array:
+    found = learned_weights(op)
+    assert found is not None
+    return found.values()
+
+
 def with_nearest_weights(op: FullyConnected, basis: Array) -> None:
     """Give a float layer the very weights that its quantized form will have."""
     weights = weights_of(op)
     words = encode_weights(weights, basis.astype(np.float32))
-    values = codes.decode(words, basis.astype(np.float32), weights.shape[1])
+    values = learned_levels.decode(words, basis.astype(np.float32), weights.shape[1])
     op.weights.set_data(values.astype(np.float32))
 
 
@@ -164,12 +171,13 @@ def test_dequantized_weights_are_the_nearest_levels(n: int) -> None:
     model, basis = one_layer((1, n), n), weight_basis(6, 3)
     weights = weights_of(layer(model))
     new, _ = replace_layer_bcq(layer(model), basis)
-    levels = codes.sign_codes(3) @ basis.astype(np.float32).astype(np.float64).T
+    levels = learned_levels.sign_codes(3) @ basis.astype(np.float32).astype(np.float64).T
     distance = np.abs(levels.T[:, None, :] - weights[:, :, None])
-    found = dequantized_weights(new, n)
+    values = dequantized(new)
+    found = values[:, :n]
     assert found.shape == (6, n)
     np.testing.assert_allclose(np.abs(found - weights), distance.min(-1), rtol=0, atol=1e-6)
-    assert dequantized_weights(new).shape == (6, new.weights_hidden_size)
+    assert values.shape == (6, new.weights_hidden_size)
 
 
 def test_files_hold_one_cluster_and_a_plane_for_each_bit() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import luciole
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, Model, Op, codes
+from luciole.ir import Array, Graph, Model, Op, learned_levels
 from luciole.ir.ops.activations import Relu, Relu6, Tanh
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -198,7 +198,9 @@ def decoded(op: LQFullyConnected) -> Array:
     assert planes.data is not None
     assert basis.data is not None
     shift = None if offsets is None else offsets.data
-    return codes.decode(planes.data, basis.data, op.hidden_size, 0 if shift is None else shift)
+    return learned_levels.decode(
+        planes.data, basis.data, op.hidden_size, 0 if shift is None else shift
+    )
 
 
 def test_weights_only_scales_nothing() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from luciole.ir import Array, codes
+from luciole.ir import Array, learned_levels
 from luciole.lquantizer.formats.coded import Coded
 from luciole.lquantizer.methods.weight_codes import (
     descend,
@@ -50,7 +50,7 @@ def test_codes_fitted_to_the_output_have_a_smaller_output_error(bits: int, offse
 def test_plain_codes_take_the_nearest_level() -> None:
     weights = weights_of(30, 3)
     coded = plain_codes(weights, 2, True)
-    level, _ = codes.levels(coded.basis, coded.offset)
+    level, _ = learned_levels.levels(coded.basis, coded.offset)
     nearest = np.abs(weights.T[:, :, None] - level[:, None, :]).min(-1).T
     np.testing.assert_allclose(np.abs(weights - coded.values()), nearest, atol=1e-6)
 
@@ -70,7 +70,7 @@ def unblocked(h: Array, weights: Array, coded: Coded, sequence: Array) -> Array:
     inverse = np.linalg.inv(h[np.ix_(sequence, sequence)].astype(np.float64))
     upper = np.linalg.cholesky(inverse).T
     rest = weights[sequence].astype(np.float64)
-    level, order = codes.levels(coded.basis, coded.offset)
+    level, order = learned_levels.levels(coded.basis, coded.offset)
     found = np.empty(weights.shape, np.intp)
     for i, row in enumerate(sequence):
         place = [int(np.argmin(np.abs(level[o] - rest[i, o]))) for o in range(weights.shape[1])]
@@ -133,7 +133,7 @@ def test_moved_bases_solve_the_normal_equations_of_each_output(bits: int, offset
     move_bases(h, weights, coded, offset)
     np.testing.assert_array_equal(coded.code, before.code)
     for o in range(4):
-        b = codes.sign_codes(bits)[coded.code[:, o]]
+        b = learned_levels.sign_codes(bits)[coded.code[:, o]]
         present = before.basis[o]
         if offset:
             b = np.concatenate([b, np.ones((50, 1))], 1)

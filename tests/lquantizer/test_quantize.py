@@ -11,7 +11,7 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
 from luciole.interpreter.errors import InputError
-from luciole.ir import Array, Model, codes
+from luciole.ir import Array, Model, learned_levels
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
@@ -68,9 +68,9 @@ def test_weights_are_fitted_output_by_output() -> None:
     assert weights is not None
     wanted = fit(Samples.of(weights), 2, Settings(seed=3)).basis.astype(np.float32)
     np.testing.assert_array_equal(data(op, 2), wanted)
-    levels, _ = codes.levels(wanted)
+    levels, _ = learned_levels.levels(wanted)
     nearest = np.abs(weights[:, :, None] - levels[:, None, :]).min(-1)
-    found = codes.decode(data(op, 3), data(op, 2), 20)
+    found = learned_levels.decode(data(op, 3), data(op, 2), 20)
     np.testing.assert_allclose(np.abs(weights - found), nearest, atol=1e-6)
 
 
@@ -119,10 +119,10 @@ def test_the_report_has_the_errors_of_weights_and_inputs() -> None:
     op, report = lq(result.model, 1), result.report.layers[1]
     weights = value_named(model, "fc2/weights").data
     assert weights is not None
-    error = np.mean((weights - codes.decode(data(op, 3), data(op, 2), 16)) ** 2)
+    error = np.mean((weights - learned_levels.decode(data(op, 3), data(op, 2), 16)) ** 2)
     assert report.weights_mse == pytest.approx(error, rel=1e-4)
-    levels, _ = codes.levels(data(op, 1))
-    index = codes.encode(seen(result.model, "act1"), codes.thresholds(levels))
+    levels, _ = learned_levels.levels(data(op, 1))
+    index = learned_levels.encode(seen(result.model, "act1"), learned_levels.thresholds(levels))
     error = np.mean((levels[index] - seen(model, "act1")) ** 2)
     assert report.input_mse == pytest.approx(error, rel=1e-3)
 

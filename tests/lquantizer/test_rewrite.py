@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, Model, Shape, codes
+from luciole.ir import Array, Graph, Model, Shape, learned_levels
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
@@ -16,7 +16,7 @@ from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, encode_weights, network, random, value_named
 
 INPUT_BASIS = np.array([1.0, 0.5, 0.25])
-LEVELS = np.sort(codes.sign_codes(3) @ INPUT_BASIS).astype(np.float32)
+LEVELS = np.sort(learned_levels.sign_codes(3) @ INPUT_BASIS).astype(np.float32)
 
 
 def weight_basis(outputs: int) -> Array:
@@ -43,7 +43,7 @@ def with_nearest_weights(model: Model, name: str, basis: Array) -> None:
     weights = layer(model, name).weights
     assert weights.data is not None
     words = encode_weights(weights.data, basis.astype(np.float32))
-    values = codes.decode(words, basis.astype(np.float32), weights.data.shape[1])
+    values = learned_levels.decode(words, basis.astype(np.float32), weights.data.shape[1])
     weights.set_data(values.astype(np.float32))
 
 
@@ -56,9 +56,9 @@ def test_weights_take_the_nearest_level_of_their_own_row(bits: int) -> None:
     weights, basis = random(0, 5, 70), np.abs(random(1, 5, bits))
     words = encode_weights(weights, basis)
     assert words.shape == (5, bits, 3)
-    found = codes.decode(words, basis, 70)
+    found = learned_levels.decode(words, basis, 70)
     for row in range(5):
-        every = codes.sign_codes(bits) @ basis[row].astype(np.float64)
+        every = learned_levels.sign_codes(bits) @ basis[row].astype(np.float64)
         nearest = np.abs(weights[row][:, None] - every).min(1)
         np.testing.assert_allclose(np.abs(weights[row] - found[row]), nearest, atol=1e-6)
 

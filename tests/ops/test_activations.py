@@ -6,6 +6,8 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Op, UnsupportedError
 from luciole.ir.ops import activations as ops
+from luciole.kernels.activation import activate
+from luciole.schema.enums import ActivationFunctionType
 from tests.support import one_op, run_litert, run_reference
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -85,3 +87,12 @@ def test_operands_are_left_alone(cls: type[Op]) -> None:
     x.flags.writeable = False
     result = run_reference(cls, [x])[0]
     assert not np.shares_memory(result, x)
+
+
+@pytest.mark.parametrize("activation", ops.FUSED)
+def test_fused_activations_are_those_of_the_operators(activation: ActivationFunctionType) -> None:
+    alone = run_reference(ops.FUSED[activation], [RANDOM])[0]
+    np.testing.assert_array_equal(activate(RANDOM, activation), alone)
+    low, high = ops.LIMITS.get(activation, (-1.0, 1.0))
+    assert (alone.min(), alone.max()) == (low, min(high, RANDOM.max()))
+    assert ops.FUSED_AS[ops.FUSED[activation]] == activation

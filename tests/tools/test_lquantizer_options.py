@@ -12,7 +12,7 @@ import luciole
 from luciole.ir import Array
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer.rewrite.bcq import dequantized_weights
+from luciole.ir.weights import learned_weights
 from luciole.tools import lquantizer
 from luciole.tools.data import write_hdf5
 from tests.networks import network, random
@@ -111,7 +111,9 @@ def test_weights_only_is_one_s_layer_with_few_levels(capsys: Capture, folder: Pa
 def products(op: object, x: Array, n: int) -> Array:
     """x times a layer's weights of at most four levels in each row, plus its bias."""
     assert isinstance(op, BCQFullyConnected)
-    weights = dequantized_weights(op, n)
+    found = learned_weights(op)
+    assert found is not None
+    weights = found.values()[:, :n]
     assert max(len(np.unique(row)) for row in weights) <= 4
     assert op.bias is not None
     assert op.bias.data is not None

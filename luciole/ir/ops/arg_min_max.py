@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from luciole.ir import rules
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, operand
+from luciole.ir.quant import Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
@@ -18,6 +19,8 @@ class Extremum(Op):
     dimension: Value = operand(dtype=INDEX)
 
     output_type: TensorType = attr(default=TensorType.FLOAT32, dump="OutputType")
+
+    quant = Quant()
 
     def infer_dtype(self, /) -> TensorType:
         if self.output_type not in INDEX:

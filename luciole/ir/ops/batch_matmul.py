@@ -2,8 +2,9 @@
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.quant import Quant
 from luciole.ir.rules import agree, broadcast
-from luciole.ir.value import Shape, Value, shape_text
+from luciole.ir.value import Shape, Value, element_count, shape_text
 from luciole.schema.enums import BuiltinOperator
 
 
@@ -28,6 +29,7 @@ class BatchMatMul(Op, code=BuiltinOperator.BATCH_MATMUL, options="BatchMatMulOpt
     adjoint_rhs: bool = attr(default=False, dump="adjoint_rhs")
     asymmetric_quantize_inputs: bool = attr(default=False)
 
+    quant = Quant()
     infer_dtype = dtype_of("x")
 
     def infer_shape(self, /) -> Shape:
@@ -35,3 +37,8 @@ class BatchMatMul(Op, code=BuiltinOperator.BATCH_MATMUL, options="BatchMatMulOpt
         y_batch, y_depth, columns = _matrix(self.y, "y", self.adjoint_rhs)
         agree("summed extent", x_depth, y_depth, "x", "y")
         return (*broadcast(x_batch, y_batch), rows, columns)
+
+    def macs(self, /) -> int:
+        """Each element of the result is a row of x times a column of y."""
+        depth = self.x.dims[-2 if self.adjoint_lhs else -1] if len(self.x.dims) > 1 else 0
+        return element_count(self.output.dims) * depth

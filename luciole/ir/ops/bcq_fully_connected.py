@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import codes
-from luciole.ir.codes import WORD
+from luciole.ir import learned_levels
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
+from luciole.ir.learned_levels import WORD
 from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
 from luciole.ir.rules import agree, known, rank
 from luciole.ir.value import Shape, Value, shape_text
@@ -51,6 +51,9 @@ class BCQFullyConnected(
     def verify(self, /) -> Iterator[str]:
         if not is_whole(self.weights_hidden_size):
             yield not_whole("weights_hidden_size", self.weights_hidden_size)
+
+    def weight_shape(self, /) -> tuple[int, ...]:
+        return (*self.output.dims[:1], self.weights_hidden_size)
 
     def infer_shape(self, /) -> Shape:
         hidden = self.weights_hidden_size
@@ -118,7 +121,7 @@ def matrix_rows(clusters: Sequence[Cluster]) -> NDArray[np.intp]:
 
 def signs(binary: Array, hidden: int) -> NDArray[np.float64]:
     """The bits of ``weights_binary`` [p, hidden / 32] as -1 and +1 [p, hidden]."""
-    return np.asarray(codes.unpack(binary, hidden) * 2.0 - 1.0, np.float64)
+    return np.asarray(learned_levels.unpack(binary, hidden) * 2.0 - 1.0, np.float64)
 
 
 def decoded(scales: Array, binary: Array, clusters: Array, hidden: int) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from luciole.ir.recurrent import (
     BothWays,
     clip_faults,
     lstm_outputs,
+    sequence_macs,
     state_faults,
 )
 from luciole.ir.value import Shape, Value
@@ -115,3 +116,6 @@ class BidirectionalSequenceLSTM(
         operands = dict(self.named_operands())
         states = {name: value for name, value in operands.items() if name.endswith("_state")}
         yield from state_faults(**states)
+
+    def macs(self, /) -> int:
+        return sequence_macs(self)

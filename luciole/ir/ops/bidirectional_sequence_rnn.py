@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.recurrent import RNN_AUXILIARY, WEIGHTS, BothWays, rnn_outputs, state_faults
+from luciole.ir.recurrent import (
+    RNN_AUXILIARY,
+    WEIGHTS,
+    BothWays,
+    rnn_outputs,
+    sequence_macs,
+    state_faults,
+)
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 
@@ -51,3 +58,6 @@ class BidirectionalSequenceRNN(
         yield from state_faults(
             fw_hidden_state=self.fw_hidden_state, bw_hidden_state=self.bw_hidden_state
         )
+
+    def macs(self, /) -> int:
+        return sequence_macs(self)

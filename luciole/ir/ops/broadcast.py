@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, dtype_of, operand
 from luciole.ir.ops.fill import not_negative, wanted_shape
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import broadcast, rank, settled
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator
@@ -18,6 +19,7 @@ class BroadcastTo(Op, code=BuiltinOperator.BROADCAST_TO, options="BroadcastToOpt
     input: Value = operand()
     shape: Value = operand(dtype=INDEX)
 
+    quant = Quant(result=Like("input"))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

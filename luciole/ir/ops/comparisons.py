@@ -1,11 +1,14 @@
 """Comparisons of two tensors, element by element: both are stretched to a common shape."""
 
 from luciole.ir.ops.elementwise_binary import Binary
+from luciole.ir.quant import Quant
 from luciole.schema.enums import BuiltinOperator, TensorType
 
 
 class Comparison(Binary):
     """Base of the family: the result is BOOL."""
+
+    quant = Quant()
 
     def infer_dtype(self, /) -> TensorType:
         return TensorType.BOOL

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from luciole.ir.op import Op, attr, operands
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import axis, by_axis, same_extent
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
@@ -17,6 +18,8 @@ class Concatenation(Op, code=BuiltinOperator.CONCATENATION, options="Concatenati
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
     axis: int = attr(default=0, dump="Axis")
+
+    quant = Quant(result=Like("inputs"))
 
     def infer_shape(self, /) -> Shape:
         return concatenated([value.shape for value in self.inputs], self.axis)

@@ -1,7 +1,8 @@
 """CONV_2D."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, Quant, attr, dtype_of, operand
+from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.quant import Quant
 from luciole.ir.rules import check_bias, rank, window
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding, TensorType

@@ -1,9 +1,18 @@
 """CONV_3D_TRANSPOSE."""
 
-from luciole.ir.op import INDEX, Op, Quant, attr, dtype_of, operand
+from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
 from luciole.ir.ops.conv_3d import dilations, strides
 from luciole.ir.ops.fill import not_negative
-from luciole.ir.rules import agree, check_bias, check_window, known_ints, rank, window
+from luciole.ir.quant import Quant
+from luciole.ir.rules import (
+    agree,
+    check_bias,
+    check_window,
+    known_ints,
+    rank,
+    transposed_macs,
+    window,
+)
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
 
@@ -45,6 +54,9 @@ class Conv3DTranspose(Op, code=BuiltinOperator.CONV_3D_TRANSPOSE, options="Conv3
         if sizes is None:
             return (n, None, None, None, outputs)
         return check_output(self, sizes, self.input.shape, self.filter.shape)
+
+    def macs(self, /) -> int:
+        return transposed_macs(self.input, self.filter)
 
 
 def check_output(

@@ -12,6 +12,7 @@ class Densify(Op, code=BuiltinOperator.DENSIFY, options="DensifyOptions"):
 
     input: Value = operand()
 
+    reshapes = True
     infer_dtype = dtype_of("input")
     infer_shape = like("input")
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import broadcast
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
@@ -34,6 +35,8 @@ class Arithmetic(Binary):
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
 
+    quant = Quant()
+
 
 class Add(Arithmetic, code=BuiltinOperator.ADD, options="AddOptions"):
     """activation(x + y)."""
@@ -63,9 +66,13 @@ class Div(Arithmetic, code=BuiltinOperator.DIV, options="DivOptions"):
 class Maximum(Binary, code=BuiltinOperator.MAXIMUM, options="MaximumMinimumOptions"):
     """The larger of x and y."""
 
+    quant = Quant(result=Like("x", "y"))
+
 
 class Minimum(Binary, code=BuiltinOperator.MINIMUM, options="MaximumMinimumOptions"):
     """The smaller of x and y."""
+
+    quant = Quant(result=Like("x", "y"))
 
 
 class Pow(Binary, code=BuiltinOperator.POW, options="PowOptions"):
@@ -84,6 +91,8 @@ class SquaredDifference(
     Binary, code=BuiltinOperator.SQUARED_DIFFERENCE, options="SquaredDifferenceOptions"
 ):
     """(x - y)^2."""
+
+    quant = Quant()
 
 
 class Atan2(Binary, code=BuiltinOperator.ATAN2, options="ATan2Options"):

@@ -1,6 +1,7 @@
 """Unary element-wise operators without attributes: the result has the operand's shape and type."""
 
 from luciole.ir.op import Op, dtype_of, like, operand
+from luciole.ir.quant import Quant
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -17,6 +18,8 @@ class Unary(Op):
 class Abs(Unary, code=BuiltinOperator.ABS, options="AbsOptions"):
     """|x|."""
 
+    quant = Quant()
+
 
 class Neg(Unary, code=BuiltinOperator.NEG, options="NegOptions"):
     """-x."""
@@ -25,17 +28,25 @@ class Neg(Unary, code=BuiltinOperator.NEG, options="NegOptions"):
 class Exp(Unary, code=BuiltinOperator.EXP, options="ExpOptions"):
     """e^x."""
 
+    quant = Quant()
+
 
 class Log(Unary, code=BuiltinOperator.LOG):
     """Natural logarithm."""
+
+    quant = Quant()
 
 
 class Sqrt(Unary, code=BuiltinOperator.SQRT):
     """Square root."""
 
+    quant = Quant()
+
 
 class Rsqrt(Unary, code=BuiltinOperator.RSQRT):
     """1 / sqrt(x)."""
+
+    quant = Quant()
 
 
 class Square(Unary, code=BuiltinOperator.SQUARE, options="SquareOptions"):

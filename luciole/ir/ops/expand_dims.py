@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from luciole.ir import rules
 from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -14,6 +15,8 @@ class ExpandDims(Op, code=BuiltinOperator.EXPAND_DIMS, options="ExpandDimsOption
     input: Value = operand()
     axis: Value = operand(dtype=INDEX)
 
+    quant = Quant(result=Like("input"))
+    reshapes = True
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

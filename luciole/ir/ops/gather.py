@@ -3,6 +3,7 @@
 from luciole.ir import rules
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -20,6 +21,7 @@ class Gather(Op, code=BuiltinOperator.GATHER, options="GatherOptions"):
     axis: int = attr(default=0, dump="Axis")
     batch_dims: int = attr(default=0)
 
+    quant = Quant(result=Like("params"))
     infer_dtype = dtype_of("params")
 
     def infer_shape(self, /) -> Shape:

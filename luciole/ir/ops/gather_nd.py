@@ -2,6 +2,7 @@
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import rank_of_file
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
@@ -16,6 +17,7 @@ class GatherNd(Op, code=BuiltinOperator.GATHER_ND, options="GatherNdOptions"):
     params: Value = operand()
     indices: Value = operand(dtype=(*INDEX, TensorType.INT16))
 
+    quant = Quant(result=Like("params"))
     infer_dtype = dtype_of("params")
 
     def infer_shape(self, /) -> Shape:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
+from luciole.ir.recurrent import sequence_macs
 from luciole.ir.rules import agree, rank
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
@@ -57,6 +58,9 @@ class GRU(Op, code=BuiltinOperator.GRU, options="GRUOptions"):
     def verify(self, /) -> Iterator[str]:
         if self.activation not in (ActivationFunctionType.NONE, ActivationFunctionType.TANH):
             yield f"the fused activation is {self.activation.name}, NONE or TANH is needed"
+
+    def macs(self, /) -> int:
+        return sequence_macs(self)
 
 
 def crossed(hidden: Shape, input: Shape, inputs: int | None, units: int | None) -> bool:

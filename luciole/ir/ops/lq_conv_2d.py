@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from luciole.ir.codes import WORD
+from luciole.ir.learned_levels import WORD
 from luciole.ir.op import attr
-from luciole.ir.ops.lq_fully_connected import LearnedLevels, outputs_of
+from luciole.ir.ops.lq_fully_connected import LQLayer, outputs_of
 from luciole.ir.rules import agree, rank, window
 from luciole.ir.value import Shape
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
 
 
 class LQConv2D(
-    LearnedLevels,
+    LQLayer,
     code=BuiltinOperator.LQ_CONV_2D,
     options="LQConv2DOptions",
     custom_code="LQConv2D",
@@ -37,6 +37,10 @@ class LQConv2D(
     def verify(self, /) -> Iterator[str]:
         if self.input_channels < 1:
             yield f"input_channels is {self.input_channels}, it must be at least 1"
+
+    def weight_shape(self, /) -> tuple[int, ...]:
+        dims = self.weights_binary.dims
+        return (*dims[:1], *dims[2:4], self.input_channels)
 
     def infer_shape(self, /) -> Shape:
         n, h, w, channels = rank(self.input, "input", 4)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from luciole.ir.codes import WORD
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, Quant, attr, dtype_of, operand
+from luciole.ir.learned_levels import WORD
+from luciole.ir.op import Op, attr, dtype_of, operand
 from luciole.ir.ops.fully_connected import rows
+from luciole.ir.quant import Quant
 from luciole.ir.rules import agree, rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
@@ -13,7 +14,7 @@ from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Tensor
 MAX_INPUT_BITS, MAX_WEIGHT_BITS = 8, 4
 
 
-class LearnedLevels(Op):
+class LQLayer(Op):
     """Base of the layers whose inputs and weights have learned levels."""
 
     input: Value = operand()
@@ -28,7 +29,7 @@ class LearnedLevels(Op):
 
 
 class LQFullyConnected(
-    LearnedLevels,
+    LQLayer,
     code=BuiltinOperator.LQ_FULLY_CONNECTED,
     options="LQFullyConnectedOptions",
     custom_code="LQFullyConnected",
@@ -50,6 +51,9 @@ class LQFullyConnected(
         if self.hidden_size < 1:
             yield f"hidden_size is {self.hidden_size}, it must be at least 1"
 
+    def weight_shape(self, /) -> tuple[int, ...]:
+        return (*self.weights_binary.dims[:1], self.hidden_size)
+
     def infer_shape(self, /) -> Shape:
         n = self.hidden_size
         _, _, words = rank(self.weights_binary, "weights_binary", 3)
@@ -58,7 +62,7 @@ class LQFullyConnected(
         return (*rows(self.input, n, keep_num_dims=True), o)
 
 
-def outputs_of(op: LearnedLevels) -> int | None:
+def outputs_of(op: LQLayer) -> int | None:
     """The number of outputs, on which bases, bit planes, bias and offsets agree.
 
     Raises ShapeError where they do not, or where a basis has more elements than kernels take.

@@ -3,6 +3,7 @@
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
 from luciole.ir.ops.pad import padding_pairs
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, known, rank, unknown
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, MirrorPadMode
@@ -20,6 +21,7 @@ class MirrorPad(Op, code=BuiltinOperator.MIRROR_PAD, options="MirrorPadOptions")
 
     mode: MirrorPadMode = attr(default=MirrorPadMode.REFLECT, dump="mode")
 
+    quant = Quant(result=Like("input"))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from luciole.ir import rules
 from luciole.ir.op import Op, attr, operands
+from luciole.ir.quant import Like, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -15,6 +16,8 @@ class Pack(Op, code=BuiltinOperator.PACK, options="PackOptions"):
 
     values_count: int = attr(default=0, dump="ValuesCount")
     axis: int = attr(default=0, dump="Axis")
+
+    quant = Quant(result=Like("inputs"))
 
     def verify(self, /) -> Iterator[str]:
         if self.values_count != len(self.inputs):

@@ -3,6 +3,7 @@
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, known, product, rank, unknown
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator
@@ -14,6 +15,7 @@ class Pad(Op, code=BuiltinOperator.PAD, options="PadOptions"):
     input: Value = operand()
     paddings: Value = operand(dtype=INDEX)
 
+    quant = Quant(result=Like("input"))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:
@@ -27,6 +29,7 @@ class PadV2(Op, code=BuiltinOperator.PADV2, options="PadV2Options"):
     paddings: Value = operand(dtype=INDEX)
     constant_values: Value = operand()
 
+    quant = Quant(result=Like("input", "constant_values"))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

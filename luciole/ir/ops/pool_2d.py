@@ -1,6 +1,7 @@
 """AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: one number for each window of each channel."""
 
 from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import rank, window
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
@@ -32,9 +33,13 @@ class Pool2D(Op):
 class AveragePool2D(Pool2D, code=BuiltinOperator.AVERAGE_POOL_2D, options="Pool2DOptions"):
     """The mean over each window; what lies in the padding does not count."""
 
+    quant = Quant(result=Like("value"))
+
 
 class MaxPool2D(Pool2D, code=BuiltinOperator.MAX_POOL_2D, options="Pool2DOptions"):
     """The largest element of each window; what lies in the padding does not count."""
+
+    quant = Quant(result=Like("value"))
 
 
 class L2Pool2D(Pool2D, code=BuiltinOperator.L2_POOL_2D, options="Pool2DOptions"):

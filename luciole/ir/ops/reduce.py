@@ -1,6 +1,7 @@
 """Reductions: many elements become one, along some axes."""
 
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import axes, known_ints, rank_of_file, unknown
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
@@ -32,17 +33,25 @@ class Reduction(Op):
 class Mean(Reduction, code=BuiltinOperator.MEAN, options="ReducerOptions"):
     """Arithmetic mean; that of integers is rounded toward zero."""
 
+    quant = Quant()
+
 
 class Sum(Reduction, code=BuiltinOperator.SUM, options="ReducerOptions"):
     """Sum."""
+
+    quant = Quant()
 
 
 class ReduceMax(Reduction, code=BuiltinOperator.REDUCE_MAX, options="ReducerOptions"):
     """Largest element."""
 
+    quant = Quant(result=Like("input"))
+
 
 class ReduceMin(Reduction, code=BuiltinOperator.REDUCE_MIN, options="ReducerOptions"):
     """Smallest element."""
+
+    quant = Quant(result=Like("input"))
 
 
 class ReduceProd(Reduction, code=BuiltinOperator.REDUCE_PROD, options="ReducerOptions"):

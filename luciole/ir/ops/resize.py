@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import known_ints, rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
@@ -21,6 +22,7 @@ class Resize(Op):
 
     align_corners: bool = attr(default=False, dump="align_corners")
 
+    quant = Quant(result=Like("input"))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

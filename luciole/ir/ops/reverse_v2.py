@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from luciole.ir import rules
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -15,6 +16,7 @@ class ReverseV2(Op, code=BuiltinOperator.REVERSE_V2, options="ReverseV2Options")
     tensor: Value = operand()
     axis: Value = operand(dtype=INDEX)
 
+    quant = Quant(result=Like("tensor"))
     infer_dtype = dtype_of("tensor")
 
     def infer_shape(self, /) -> Shape:

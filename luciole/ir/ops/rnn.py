@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.recurrent import WEIGHTS, Sizes, rnn_outputs, state_faults
+from luciole.ir.recurrent import WEIGHTS, Sizes, rnn_outputs, sequence_macs, state_faults
 from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
@@ -26,6 +26,9 @@ class Recurrent(Op):
 
     def verify(self, /) -> Iterator[str]:
         yield from state_faults(hidden_state=self.hidden_state)
+
+    def macs(self, /) -> int:
+        return sequence_macs(self)
 
 
 class RNN(Recurrent, code=BuiltinOperator.RNN, options="RNNOptions"):

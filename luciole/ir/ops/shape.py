@@ -5,6 +5,7 @@ import numpy as np
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, operand
+from luciole.ir.quant import Quant
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
@@ -15,6 +16,8 @@ class Shape(Op, code=BuiltinOperator.SHAPE, options="ShapeOptions"):
     input: Value = operand()
 
     out_type: TensorType = attr(default=TensorType.FLOAT32, dump="out_type")
+
+    quant = Quant()
 
     def infer_shape(self, /) -> tuple[int]:
         largest = max((n for n in self.input.shape if n is not None), default=0)

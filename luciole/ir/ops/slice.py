@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, known_ints, product
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
@@ -16,6 +17,7 @@ class Slice(Op, code=BuiltinOperator.SLICE, options="SliceOptions"):
     begin: Value = operand(dtype=INDEX)
     size: Value = operand(dtype=INDEX)
 
+    quant = Quant(result=Like("input"))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -2,6 +2,7 @@
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.quant import Fixed, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
@@ -27,6 +28,8 @@ class Softmax(Distribution, code=BuiltinOperator.SOFTMAX, options="SoftmaxOption
 
     beta: float = attr(default=0.0, dump="Beta")
 
+    quant = Quant(result=Fixed(int8=(1 / 256, -128), uint8=(1 / 256, 0), int16=(1 / 32768, 0)))
+
     def infer_dtype(self, /) -> TensorType:
         dtype = self.logits.dtype
         finer = self.results and self.output.dtype == TensorType.INT16
@@ -35,3 +38,5 @@ class Softmax(Distribution, code=BuiltinOperator.SOFTMAX, options="SoftmaxOption
 
 class LogSoftmax(Distribution, code=BuiltinOperator.LOG_SOFTMAX, options="LogSoftmaxOptions"):
     """x - log(sum of e^x)."""
+
+    quant = Quant(result=Fixed(int8=(16 / 256, 127), uint8=(16 / 256, 255)))

@@ -6,6 +6,7 @@ from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, dtype_of, operand
 from luciole.ir.ops.pad import padding_pairs
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, integers, known, product, rank, unknown
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
@@ -21,6 +22,7 @@ class SpaceToBatchND(Op, code=BuiltinOperator.SPACE_TO_BATCH_ND, options="SpaceT
     block_shape: Value = operand(dtype=INDEX)
     paddings: Value = operand(dtype=INDEX)
 
+    quant = Quant(result=Like("input"))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:
@@ -35,6 +37,7 @@ class BatchToSpaceND(Op, code=BuiltinOperator.BATCH_TO_SPACE_ND, options="BatchT
     block_shape: Value = operand(dtype=INDEX)
     crops: Value = operand(dtype=INDEX)
 
+    quant = Quant(result=Like("input"))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from luciole.ir import rules
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -18,6 +19,7 @@ class SplitV(Op, code=BuiltinOperator.SPLIT_V, options="SplitVOptions"):
 
     num_splits: int = attr(default=0, dump="num_splits")
 
+    quant = Quant(result=Like("input"))
     variadic_results = True
     infer_dtype = dtype_of("input")
 

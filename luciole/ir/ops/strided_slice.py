@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, known_ints, rank, rank_of_file
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
@@ -35,6 +36,7 @@ class StridedSlice(Op, code=BuiltinOperator.STRIDED_SLICE, options="StridedSlice
     shrink_axis_mask: int = attr(default=0, dump="shrink_axis_mask")
     offset: bool = attr(default=False)
 
+    quant = Quant(result=Like("input"))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
-from luciole.ir.recurrent import WEIGHTS, Sizes, check_extents, state_faults
+from luciole.ir.recurrent import WEIGHTS, Sizes, check_extents, sequence_macs, state_faults
 from luciole.ir.rules import product, rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
@@ -55,6 +55,9 @@ class SVDF(Op, code=BuiltinOperator.SVDF, options="SVDFOptions"):
 
     def verify(self, /) -> Iterator[str]:
         yield from state_faults(state=self.state)
+
+    def macs(self, /) -> int:
+        return sequence_macs(self)
 
 
 def _units(filters: int | None, together: int) -> int | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from luciole.ir.op import INDEX, Op, dtype_of, operand
 from luciole.ir.ops.fill import not_negative
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, known_ints, product, unknown
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
@@ -15,6 +16,7 @@ class Tile(Op, code=BuiltinOperator.TILE, options="TileOptions"):
     input: Value = operand()
     multiples: Value = operand(dtype=INDEX)
 
+    quant = Quant(result=Like("input"))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import known_ints
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
@@ -18,6 +19,7 @@ class TopkV2(Op, code=BuiltinOperator.TOPK_V2, options="TopKV2Options"):
     input: Value = operand()
     k: Value = operand(dtype=INDEX)
 
+    quant = Quant(result=Like("input"))
     result_names = ("values", "indices")
 
     def infer_dtype(self, /) -> tuple[TensorType, TensorType]:

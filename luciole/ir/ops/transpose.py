@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, axis, known_ints, product, unknown
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
@@ -15,6 +16,7 @@ class Transpose(Op, code=BuiltinOperator.TRANSPOSE, options="TransposeOptions"):
     a: Value = operand()
     perm: Value = operand(dtype=INDEX)
 
+    quant = Quant(result=Like("a"))
     infer_dtype = dtype_of("a")
 
     def infer_shape(self, /) -> Shape:

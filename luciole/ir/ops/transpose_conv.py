@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, Quant, attr, dtype_of, operand
-from luciole.ir.rules import agree, check_bias, check_window, known_ints, rank
+from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.quant import Quant
+from luciole.ir.rules import agree, check_bias, check_window, known_ints, rank, transposed_macs
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding, TensorType
 
@@ -42,6 +43,9 @@ class TransposeConv(Op, code=BuiltinOperator.TRANSPOSE_CONV, options="TransposeC
         check_window(kw, self.stride_w)
         sizes = known_ints(self.input_sizes, "input_sizes", 4)
         return (n, None, None, o) if sizes is None else check_sizes(sizes, n, o)
+
+    def macs(self, /) -> int:
+        return transposed_macs(self.out_backprop, self.filter)
 
 
 def check_sizes(sizes: Sequence[int], batch: int | None, outputs: int | None) -> tuple[int, ...]:

@@ -4,7 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from luciole.ir.errors import UnsupportedError
 from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
-from luciole.ir.recurrent import WEIGHTS, Sizes, clip_faults, lstm_outputs, state_faults
+from luciole.ir.recurrent import (
+    WEIGHTS,
+    Sizes,
+    clip_faults,
+    lstm_outputs,
+    sequence_macs,
+    state_faults,
+)
 from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, LSTMKernelType, TensorType
@@ -60,6 +67,9 @@ class Memory(Op):
     def verify(self, /) -> Iterator[str]:
         yield from clip_faults(cell_clip=self.cell_clip, proj_clip=self.proj_clip)
         yield from state_faults(output_state=self.output_state, cell_state=self.cell_state)
+
+    def macs(self, /) -> int:
+        return sequence_macs(self)
 
 
 class LSTM(Memory, code=BuiltinOperator.LSTM, options="LSTMOptions"):

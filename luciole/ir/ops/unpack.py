@@ -3,6 +3,7 @@
 from luciole.ir import rules
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.quant import Like, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -15,6 +16,7 @@ class Unpack(Op, code=BuiltinOperator.UNPACK, options="UnpackOptions"):
     num: int = attr(default=0)
     axis: int = attr(default=0)
 
+    quant = Quant(result=Like("value"))
     variadic_results = True
     infer_dtype = dtype_of("value")
 

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
+from luciole.ir.ops.activations import FUSED_AS
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 
-_FUSED = {
-    BuiltinOperator.RELU: ActivationFunctionType.RELU,
-    BuiltinOperator.RELU_N1_TO_1: ActivationFunctionType.RELU_N1_TO_1,
-    BuiltinOperator.RELU6: ActivationFunctionType.RELU6,
-    BuiltinOperator.TANH: ActivationFunctionType.TANH,
-}
 _NOT_INTO = (
     BuiltinOperator.CONCATENATION,
     BuiltinOperator.TRANSPOSE_CONV,
@@ -33,7 +28,7 @@ def fuse_activation(graph: Graph) -> bool:
 
 
 def _fuse(graph: Graph, op: Op) -> bool:
-    activation = _FUSED.get(getattr(op, "code", None))  # type: ignore[arg-type]  # None finds nothing
+    activation = FUSED_AS.get(type(op))
     before = (
         op.operands[0].producer.op
         if op.operands and op.operands[0] and op.operands[0].producer

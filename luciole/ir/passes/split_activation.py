@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
-from luciole.ir.ops.activations import Relu, Relu6, ReluN1To1, Tanh
+from luciole.ir.ops.activations import FUSED
 from luciole.schema.enums import ActivationFunctionType
-
-_OPERATOR: dict[ActivationFunctionType, type[Relu | Relu6 | ReluN1To1 | Tanh]] = {
-    ActivationFunctionType.RELU: Relu,
-    ActivationFunctionType.RELU6: Relu6,
-    ActivationFunctionType.RELU_N1_TO_1: ReluN1To1,
-    ActivationFunctionType.TANH: Tanh,
-}
 
 
 def split_activation(graph: Graph, op: Op) -> bool:
     """Split one operator's activation off; the activation's result keeps the operator's name."""
     activation = op.attributes().get("activation", ActivationFunctionType.NONE)
-    if activation not in _OPERATOR:
+    if activation not in FUSED:
         return False
     name, output = op.name, op.output
     op.activation = ActivationFunctionType.NONE  # type: ignore[attr-defined]  # it has one
     users, is_output = list(output.users), output.is_output
-    new = graph.insert_after(op, _OPERATOR[activation](output), graph.unique_name(f"{name}/linear"))
+    new = graph.insert_after(op, FUSED[activation](output), graph.unique_name(f"{name}/linear"))
     for user, slot in users:
         user.set_operand(slot, new.output)
     if is_output:

@@ -10,7 +10,7 @@ from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
-from luciole.ir.ops.activations import Logistic, Relu, Relu6, ReluN1To1, Tanh
+from luciole.ir.ops.activations import APPLIED, FUSED, Logistic
 from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul, Sub
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pack import Pack
@@ -19,18 +19,11 @@ from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLS
 from luciole.ir.ops.unpack import Unpack
 from luciole.ir.recurrent import GATES, NORMS
 from luciole.ir.value import Value
-from luciole.schema.enums import ActivationFunctionType, TensorType
+from luciole.schema.enums import TensorType
 
 MOST_STEPS = 1024
 """Longest sequence that is spelled out: every step takes about 15 operators."""
 
-_ACTIVATIONS: dict[ActivationFunctionType, type[Op] | None] = {
-    ActivationFunctionType.NONE: None,
-    ActivationFunctionType.RELU: Relu,
-    ActivationFunctionType.RELU_N1_TO_1: ReluN1To1,
-    ActivationFunctionType.RELU6: Relu6,
-    ActivationFunctionType.TANH: Tanh,
-}
 _STATES = ("output_state", "cell_state")
 
 
@@ -64,7 +57,7 @@ def not_unrolled(op: UnidirectionalSequenceLSTM) -> str | None:
         return "its number of steps is unknown"
     if not 1 <= steps <= MOST_STEPS:
         return f"it has {steps} steps, 1 to {MOST_STEPS} are spelled out"
-    if op.activation not in _ACTIVATIONS:
+    if op.activation not in APPLIED:
         return f"its activation {op.activation.name} has no operator"
     return _about_parameters(op) or _about_states(op)
 
@@ -244,7 +237,7 @@ class _Step:
         return self.add(f"{gate}_gate", Logistic(value))
 
     def _activated(self, what: str, value: Value) -> Value:
-        activation = _ACTIVATIONS[self.op.activation]
+        activation = FUSED.get(self.op.activation)
         return value if activation is None else self.add(what, activation(value))
 
     def _clipped(self, what: str, value: Value, limits: Limits) -> Value:

@@ -1,17 +1,17 @@
 """Arithmetic of quantized tensors on integers alone, bit for bit that of TFLite's reference
-kernels: factors as a 31 bit multiplier and a shift, and what a tensor's scales and zero points are.
+kernels: factors as a 31 bit multiplier and a shift, and the limits of a result.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from luciole.ir import Array, LucioleError, UnsupportedError, Value
+from luciole.ir import Array, LucioleError, Op, UnsupportedError
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.ops.quantize import faults
+from luciole.ir.ops.activations import LIMITS
+from luciole.ir.quant import Grid
+from luciole.ir.quantization import rounded
 from luciole.schema.enums import ActivationFunctionType, TensorType
 
 Integers = NDArray[np.int32]
@@ -24,86 +24,6 @@ LARGEST_SHIFT = 30
 
 LARGEST_WIDE_SHIFT = 14
 """Where a fraction has 15 bits, there must be one left to round by."""
-
-ACTIVATIONS: dict[ActivationFunctionType, tuple[float | None, float | None]] = {
-    ActivationFunctionType.NONE: (None, None),
-    ActivationFunctionType.RELU: (0.0, None),
-    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
-    ActivationFunctionType.RELU6: (0.0, 6.0),
-}
-"""The real numbers where an activation cuts off, None where the element type does."""
-
-
-@dataclass(frozen=True)
-class Affine:
-    """How integers stand for real numbers, scale (q - zero point): one scale and zero point each,
-    or one for each index of an axis.
-    """
-
-    scale: NDArray[np.float32]
-    zero_point: NDArray[np.int64]
-    axis: int
-
-    @classmethod
-    def of(cls, value: Value, name: str) -> Affine:
-        """What a tensor's quantization says. Raises LucioleError in ``name``'s name where it says
-        nothing, or nothing that can be.
-        """
-        for fault in faults(value, name):
-            raise LucioleError(fault)
-        found = value.quantization
-        assert found is not None  # else there was a fault
-        scale, given = np.asarray(found.scale, np.float32), found.zero_point
-        points = np.zeros(1, np.int64) if given is None or not len(given) else given
-        zero_point = np.broadcast_to(np.asarray(points, np.int64), scale.shape)
-        return cls(scale, zero_point, found.quantized_dimension)
-
-    @classmethod
-    def of_weights(cls, value: Value, axis: int, *, any_zero: bool = False) -> Affine:
-        """That of a layer's weights: one scale, or one for each index of ``axis``, the outputs.
-
-        Raises LucioleError for scales of another axis, and for zero points; with ``any_zero``, that
-        of one scale may be another than 0.
-        """
-        found = cls.of(value, "the weights tensor")
-        if found.scale.size > 1 and found.axis != axis:
-            raise LucioleError(
-                f"the weights tensor has its scales along axis {found.axis}, not {axis}"
-            )
-        if found.zero_point.any() and (found.scale.size > 1 or not any_zero):
-            points = sorted({int(n) for n in found.zero_point})
-            raise LucioleError(f"the weights tensor has zero points {points}; 0 is needed")
-        return found
-
-    def along(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Scales and zero points, shaped to stretch to ``shape``. Raises LucioleError where they do
-        not.
-        """
-        axes = [1] * len(shape)
-        if self.scale.size > 1:
-            if shape[self.axis] != self.scale.size:
-                raise LucioleError(f"{self.scale.size} scales do not fit the axes {list(shape)}")
-            axes[self.axis] = self.scale.size
-        return self.scale.reshape(axes), self.zero_point.reshape(axes)
-
-
-def is_affine(value: Value) -> bool:
-    """Whether a tensor has scales: TFLite has plain integers of 16 bits beside quantized ones."""
-    found = value.quantization
-    return found is not None and found.scale is not None and len(found.scale) > 0
-
-
-def per_tensor(value: Value, name: str) -> tuple[np.float32, int]:
-    """The one scale and the zero point of a tensor. Raises LucioleError where it has several."""
-    found = Affine.of(value, name)
-    if found.scale.size != 1:
-        raise LucioleError(f"{name} has {found.scale.size} scales; one is needed")
-    return found.scale[0], int(found.zero_point[0])
-
-
-def rounded(x: Array | np.floating) -> Array:
-    """The nearest integers, halves away from zero, in the floating-point type of x."""
-    return np.asarray(np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x))
 
 
 def quantize_multiplier(
@@ -173,12 +93,15 @@ def activation_range(
     Raises UnsupportedError for another activation than those that cut off, and LucioleError where
     a limit is too many steps of the scale for int32.
     """
-    if activation not in ACTIVATIONS:
+    if activation not in LIMITS:
         raise UnsupportedError(f"fused activation {activation.name} is not supported for integers")
     limits = np.iinfo(NUMPY[dtype])
-    low, high = ACTIVATIONS[activation]
-    least = limits.min if low is None else max(limits.min, _steps(low, scale, zero_point))
-    most = limits.max if high is None else min(limits.max, _steps(high, scale, zero_point))
+    low, high = LIMITS[activation]
+    least, most = limits.min, limits.max
+    if np.isfinite(low):
+        least = max(least, _steps(low, scale, zero_point))
+    if np.isfinite(high):
+        most = min(most, _steps(high, scale, zero_point))
     return int(least), int(most)
 
 
@@ -189,6 +112,13 @@ def _steps(number: float, scale: np.float32, zero_point: int) -> int:
     if not abs(steps) < 2.0**BITS:
         raise LucioleError(f"the result's scale {scale} is too small for its activation")
     return zero_point + int(rounded(steps))
+
+
+def fixed_result(op: Op, dtype: TensorType) -> Grid:
+    """The one scale and zero point that kernels give to an operator's results of this type."""
+    found = None if op.quant is None else op.quant.fixed(dtype)
+    assert found is not None, "an operator whose results are fixed says so"
+    return found
 
 
 def requantized(

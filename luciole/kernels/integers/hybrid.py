@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value
-from luciole.kernels.integers.fixed_point import Affine, rounded
+from luciole.ir.quantization import Affine, rounded
 from luciole.kernels.registry import accepted
 
 Floats = NDArray[np.float32]

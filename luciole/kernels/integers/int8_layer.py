@@ -82,7 +82,7 @@ class Outputs:
 
     def _fits(self, most: Longs, *, exact: bool) -> bool:
         limits = np.iinfo(NUMPY[self.to.dtype])
-        if most.max(initial=0) >= 2**31 or not limits.min <= self.to.zero_point <= limits.max:
+        if most.max(initial=0) >= 2**31 or not limits.min <= self.to.result_zero <= limits.max:
             return False
         if exact:
             return bool((most * self.factors).max(initial=0) < 2**31 - 1)
@@ -216,7 +216,7 @@ class IntegerLayer(ByteLayer):
         """What ``jit.fixed_point.Limits`` reads."""
         signed = ZERO - self.turned
         return self.memory.numbers(
-            *(n - signed for n in (self.to.zero_point, *self.to.limits)), signed
+            *(n - signed for n in (self.to.result_zero, *self.to.limits)), signed
         )
 
     def copying(self) -> First:

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, Value
+from luciole.ir.quantization import Affine, per_tensor
 from luciole.kernels.integers.fixed_point import (
-    Affine,
     activation_range,
     multiply,
     multiply_wide,
-    per_tensor,
     quantize_multiplier,
     requantized,
 )
@@ -52,7 +51,7 @@ class Rescaling:
     factors: NDArray[np.float64]
     """What a sum counts in steps of the result, one, or one for each output."""
 
-    zero_point: int
+    result_zero: int
     limits: tuple[int, int]
     dtype: TensorType
 
@@ -74,19 +73,18 @@ class Rescaling:
         with ``any_zero``, the zero point of weights of one scale may be another than 0.
         Raises LucioleError for tensors without scales, and where they do not fit.
         """
-        scale, zero_point = per_tensor(output, "the result")
+        scale, result_zero = per_tensor(output, "the result")
         input_scale, input_zero = per_tensor(input, "the input")
-        given = Affine.of_weights(weights, axis, any_zero=any_zero)
-        if input.dtype == INT16 and (input_zero or zero_point):
-            found = f"{input_zero} and {zero_point}"
+        weights_scale, points = Affine.of_weights(weights, axis, any_zero=any_zero).parameters
+        if input.dtype == INT16 and (input_zero or result_zero):
+            found = f"{input_zero} and {result_zero}"
             raise LucioleError(f"16 bit input and result have zero points {found}; both must be 0")
-        product = np.float64(input_scale) * given.scale.astype(np.float64)
+        product = np.float64(input_scale) * weights_scale.astype(np.float64)
         if single:
-            product = (input_scale * given.scale).astype(np.float64)
-        limits = activation_range(activation, output.dtype, scale, zero_point)
-        points = int(given.zero_point[0])
+            product = (input_scale * weights_scale).astype(np.float64)
+        limits = activation_range(activation, output.dtype, scale, result_zero)
         factors = product / np.float64(scale)
-        return cls(input_zero, points, factors, zero_point, limits, output.dtype)
+        return cls(input_zero, int(points[0]), factors, result_zero, limits, output.dtype)
 
     @classmethod
     def of_convolution(
@@ -129,7 +127,7 @@ class Rescaling:
         return self._finished(np.clip(rounded, most.min, most.max).astype(np.int32))
 
     def _finished(self, scaled: NDArray[np.int32]) -> Array:
-        return requantized(scaled, self.zero_point, self.limits, self.dtype)
+        return requantized(scaled, self.result_zero, self.limits, self.dtype)
 
 
 def _biased(sums: Array, bias: Array | None) -> Array:

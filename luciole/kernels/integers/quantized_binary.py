@@ -14,15 +14,14 @@ from luciole.ir import Array, TensorType, Value
 from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
+from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels.activation import activate
 from luciole.kernels.elementwise_binary import refuse_zeros
 from luciole.kernels.integers.fixed_point import (
     Integers,
     activation_range,
     high_multiply,
-    is_affine,
     multiply,
-    per_tensor,
     quantize_multiplier,
     requantized,
     rounding_divide,
@@ -48,7 +47,7 @@ class Grid:
     """
 
     scale: np.float32
-    zero_point: int
+    zero: int
     limits: tuple[int, int]
     dtype: TensorType
 
@@ -62,7 +61,7 @@ class Grid:
 
     def stored(self, steps: Integers) -> Array:
         """Numbers of steps from zero as the result has them."""
-        return requantized(steps, self.zero_point, self.limits, self.dtype)
+        return requantized(steps, self.zero, self.limits, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Sum:
     """
 
     left: int
-    zero_points: tuple[int, int]
+    zeros: tuple[int, int]
     factors: tuple[Factor, Factor, Factor]
     grid: Grid
 
@@ -88,7 +87,7 @@ class Sum:
 
     def scaled(self, x: Array, slot: int) -> Integers:
         """An operand on the common grid."""
-        steps = (x.astype(np.int64) - self.zero_points[slot]) << self.left
+        steps = (x.astype(np.int64) - self.zeros[slot]) << self.left
         return multiply(steps, *self.factors[slot])
 
     def back(self, number: Array) -> Array:

@@ -229,8 +229,8 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     so that it is only shifted, and the other one's product has two parts that fit into int32.
     """
     found = Sum.of(op, LEFT)
-    points, factors, grid = found.zero_points, found.factors, found.grid
-    if int(factors[2][1]) > 0 or not _in_range((*points, grid.zero_point)):
+    points, factors, grid = found.zeros, found.factors, found.grid
+    if int(factors[2][1]) > 0 or not _in_range((*points, grid.zero)):
         return None
     is_first = rounding(factors[0]) == HALF
     signs = (1, sign) if is_first else (sign, 1)
@@ -241,7 +241,7 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     step = signs[0] << (LEFT - 1)
     constants = [step, upper, lower, 1024 - points[fine] * lower, -points[fine] * upper, *fine_rest]
     constants += [signs[1], (1 << 31) - points[coarse] * step]
-    constants += [2 * multiplier, (1 << 31) - (multiplier << 32), *rest, grid.zero_point]
+    constants += [2 * multiplier, (1 << 31) - (multiplier << 32), *rest, grid.zero]
     memory, wide = Memory(), _wide_constants(found, coarse, signs)
     low, high = grid.limits
     found_wide = 0 if wide is None else memory.keep(wide, WIDE_CONSTANTS)
@@ -258,7 +258,7 @@ def _wide_constants(found: Sum, coarse: int, signs: tuple[int, int]) -> Array | 
     if not bits:
         return None
     dtype = NUMPY[found.grid.dtype]
-    raised, zero = 128 + np.iinfo(dtype).min, found.zero_points[coarse]
+    raised, zero = 128 + np.iinfo(dtype).min, found.zeros[coarse]
     turned = raised if signs[0] > 0 else 255 ^ raised
     begin = raised - zero if signs[0] > 0 else zero - raised + 1
     every = np.arange(256, dtype=np.uint8).view(dtype)
@@ -266,7 +266,7 @@ def _wide_constants(found: Sum, coarse: int, signs: tuple[int, int]) -> Array | 
     fine = signs[1] * steps + (begin << (LEFT - 1)) + (1 << 31)
     planes = fine.astype(np.uint32).view(np.uint8).reshape(256, 4).T
     addend = (1 << 31) + ((half - 1) << 32) - (multiplier << 32)
-    limits = [n - raised for n in (found.grid.zero_point, *found.grid.limits)]
+    limits = [n - raised for n in (found.grid.zero, *found.grid.limits)]
     numbers = np.array([turned, 2 * multiplier, addend, bits, *limits, raised], np.int64)
     return np.concatenate([np.ascontiguousarray(planes).reshape(-1).view(np.int64), numbers])
 
@@ -278,10 +278,10 @@ def product_parameters(op: ops.Mul) -> Parameters | None:
     (x_scale, x_zero), (y_scale, y_zero) = operands(op)
     grid = Grid.of(op)
     factor = quantize_multiplier(x_scale * y_scale / grid.scale)
-    points = (x_zero, y_zero, grid.zero_point)
+    points = (x_zero, y_zero, grid.zero)
     multiplier, half, negative, bits = rounding(factor)
     low, high = grid.limits
-    fields = {"x_zero": x_zero, "y_zero": y_zero, "zero": grid.zero_point, "low": low}
+    fields = {"x_zero": x_zero, "y_zero": y_zero, "zero": grid.zero, "low": low}
     fields |= {"high": high, "multiplier": multiplier, "half": half, "negative": negative}
     fields |= {"bits": bits, "up": max(int(factor[1]), 0)}
     return Parameters(fields) if _in_range(points) else None

@@ -10,9 +10,10 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
+from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
-from luciole.kernels.integers.fixed_point import activation_range, is_affine, per_tensor
+from luciole.kernels.integers.fixed_point import activation_range
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.byte_functions import quotients
 from luciole.kernels.jit.bytes import (

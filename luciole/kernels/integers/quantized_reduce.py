@@ -9,15 +9,14 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
+from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
 from luciole.kernels.integers.fixed_point import (
     Integers,
-    is_affine,
     multiply,
     multiply_wide,
-    per_tensor,
     quantize_multiplier,
 )
 from luciole.kernels.integers.fixed_point_functions import saturated
@@ -168,7 +167,7 @@ class SumRecord(ReduceRecord):
     half: int
     negative: int
     bits: int
-    zero_point: int
+    zero: int
     low: int
     high: int
 
@@ -188,7 +187,7 @@ def _grid(op: Mean | Sum, x: Array, count: int, divided: bool) -> dict[str, int]
         "half": half,
         "negative": negative,
         "bits": bits,
-        "zero_point": to_zero,
+        "zero": to_zero,
         "low": int(limits.min),
         "high": int(limits.max),
     }
@@ -234,7 +233,7 @@ def _line(r: SumRecord, x: int, y: int, kind: int) -> None:
             total += _row(line, r.inner, kind)
             line += r.distance
     upper = (total * r.multiplier + (1 << 30)) >> 31
-    steps = ((upper + r.half + ((upper >> 63) & r.negative)) >> r.bits) + r.zero_point
+    steps = ((upper + r.half + ((upper >> 63) & r.negative)) >> r.bits) + r.zero
     integers_at(y, kind)[0] = min(max(steps, r.low), r.high)
 
 
@@ -252,4 +251,4 @@ def _row(x: int, count: int, kind: int) -> int:
 def _finish(r: SumRecord, sums: Vector, y: int, lanes: int) -> None:
     """Sums on the result's grid."""
     scaled = rescaled_lanes(sums, r.multiplier, r.half, r.negative, r.bits)
-    store_bytes(plus(scaled, in_lanes(r.zero_point)), r.low, r.high, y, lanes)
+    store_bytes(plus(scaled, in_lanes(r.zero)), r.low, r.high, y, lanes)

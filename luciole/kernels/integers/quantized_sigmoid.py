@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.ops import activations
+from luciole.kernels.integers.fixed_point import fixed_result
 from luciole.kernels.integers.quantized_unary import parameters
 from luciole.kernels.registry import reference
 
@@ -35,7 +36,7 @@ def _bend(op: Op, finest: int) -> tuple[int, int]:
     Raises LucioleError for other results than those in units of 2^-15.
     """
     scale, zero_point, to, to_zero = parameters(op)
-    if to != 2.0**-15 or to_zero or zero_point:
+    if (float(to), to_zero) != fixed_result(op, INT16) or zero_point:
         found = f"{to} and zero points {zero_point} and {to_zero}"
         raise LucioleError(f"the result's scale is {found}; 2^-15 and 0 are needed for 16 bits")
     exponent = np.log2(scale)

@@ -9,13 +9,15 @@ import numpy as np
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.softmax import Distribution, LogSoftmax, Softmax
+from luciole.ir.quant import Grid
+from luciole.ir.quantization import per_tensor
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
 from luciole.kernels.integers.fixed_point import (
     BITS,
+    fixed_result,
     high_multiply,
     multiply,
-    per_tensor,
     quantize_multiplier,
     rounding_divide,
 )
@@ -32,6 +34,9 @@ INTEGER_BITS = 5
 
 SUM_BITS = 12
 """Integer bits of a sum of exponentials."""
+
+FINER: Grid = (2.0**-16, -(2**15))
+"""Scale and zero point of results of 16 bits where logits have 8."""
 
 LARGEST_SUM = 2**32 - 1
 """Of 8191 exponentials of 0."""
@@ -178,15 +183,17 @@ def differences(op: Softmax) -> Differences:
     """Those of an operator's logits. Raises LucioleError for a result that SOFTMAX does not give,
     and for a beta that is not positive.
     """
-    limits = np.iinfo(NUMPY[op.infer_dtype()])
-    scale, _ = _grids(op, 2.0**-limits.bits, int(limits.min))
+    scale, _ = _grids(op, FINER if op.infer_dtype() != op.logits.dtype else None)
     if not op.beta > 0:
         raise LucioleError(f"beta is {op.beta}; quantized tensors need one above 0")
     return Differences(float(np.float32(op.beta)) * float(scale))
 
 
-def _grids(op: Distribution, needed: float, needed_zero: int) -> tuple[np.float32, int]:
-    """Scale and zero point of the logits. Raises LucioleError for another result than needed."""
+def _grids(op: Distribution, wanted: Grid | None = None) -> tuple[np.float32, int]:
+    """Scale and zero point of the logits. Raises LucioleError for another result than the operator
+    has, or than is wanted.
+    """
+    needed, needed_zero = wanted or fixed_result(op, op.logits.dtype)
     to, to_zero = per_tensor(op.output, "the result")
     if abs(to - needed) > needed / 1000 or to_zero != needed_zero:
         found = f"scale {to} and zero point {to_zero}"
@@ -197,7 +204,7 @@ def _grids(op: Distribution, needed: float, needed_zero: int) -> tuple[np.float3
 @reference(Softmax, TensorType.INT16)
 def softmax_16(op: Softmax, x: Array) -> Array:
     """Exponentials and the reciprocal of their sum by tables, of -10 to 0 and of 1 to 2."""
-    scale, zero_point = _grids(op, 2.0**-15, 0)
+    scale, zero_point = _grids(op)
     if zero_point:
         raise LucioleError(f"logits has zero point {zero_point}; 0 is needed for 16 bits")
     span = np.float64(2**16 - 1)
@@ -220,7 +227,7 @@ def softmax_16(op: Softmax, x: Array) -> Array:
 def log_softmax(op: LogSoftmax, x: Array) -> Array:
     """Differences minus the logarithm of the sum of their exponentials, as fixed-point numbers."""
     limits = np.iinfo(x.dtype)
-    scale, _ = _grids(op, 2.0**-4, limits.max)
+    scale, _ = _grids(op)
     found, below = Differences(float(scale)), of_largest(x)
     scaled = found.scaled(below)
     parts = np.where(below >= found.least, rounding_divide(exp(scaled), SUM_BITS), 0)

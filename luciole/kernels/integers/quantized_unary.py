@@ -10,14 +10,8 @@ from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.ops import activations, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
-from luciole.kernels.integers.fixed_point import (
-    is_affine,
-    multiply,
-    per_tensor,
-    quantize_multiplier,
-    rounded,
-    rounding_divide,
-)
+from luciole.ir.quantization import is_affine, per_tensor, rounded
+from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, rounding_divide
 from luciole.kernels.integers.fixed_point_functions import inverse_root, saturated
 from luciole.kernels.integers.tables import Function, in_c, interpolated, looked_up, pieces
 from luciole.kernels.registry import reference
@@ -78,13 +72,12 @@ _by_table(activations.Elu, lambda x: np.where(x < 0, _expm1(x), x), INT8)
 _by_table(elementwise_unary.Exp, _exp, INT8, INT16)
 
 
-def _rectifier(
-    cls: type[activations.Rectifier], low: float, high: float, *types: TensorType
-) -> None:
+def _rectifier(cls: type[activations.Clamp], *types: TensorType) -> None:
     """x on the result's grid, cut off at two real numbers."""
+    low, high = cls.limits
 
     @reference(cls, *types)
-    def kernel(op: activations.Rectifier, x: Array) -> Array:
+    def kernel(op: activations.Clamp, x: Array) -> Array:
         scale, zero_point, to, to_zero = parameters(op)
         limits = np.iinfo(x.dtype)
         edges = rounded(np.array([low, min(high, 2.0**30 * float(to))], np.float32) / to) + to_zero
@@ -93,10 +86,10 @@ def _rectifier(
         return np.clip(cut, limits.min, limits.max).astype(x.dtype)
 
 
-_rectifier(activations.Relu, 0, math.inf, INT8, UINT8, INT16)
-_rectifier(activations.Relu6, 0, 6, INT8, UINT8, INT16)
-_rectifier(activations.ReluN1To1, -1, 1, INT8, UINT8)
-_rectifier(activations.Relu0To1, 0, 1, INT8, UINT8)
+_rectifier(activations.Relu, INT8, UINT8, INT16)
+_rectifier(activations.Relu6, INT8, UINT8, INT16)
+_rectifier(activations.ReluN1To1, INT8, UINT8)
+_rectifier(activations.Relu0To1, INT8, UINT8)
 
 
 @reference(LeakyRelu, INT8, UINT8, INT16)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, Value
+from luciole.ir.quantization import per_tensor, rounded
 from luciole.kernels import jit
-from luciole.kernels.integers.fixed_point import per_tensor, rounded
 
 Function = Callable[[Array], Array]
 """From numbers side by side, float32 or float64, to as many of their type. Every step is rounded as

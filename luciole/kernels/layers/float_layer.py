@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from luciole.ir import Array, Value
-from luciole.kernels.activation import LIMITS
+from luciole.ir.ops.activations import LIMITS
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers import float_tiles

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, codes
+from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
 from luciole.kernels.jit import Record, words
 from luciole.kernels.jit.quantizing import WordFloats
@@ -44,13 +44,13 @@ class Encoding:
     @classmethod
     def of(cls, scales: Array, offset: float) -> Encoding:
         """The encoding of inputs with these scales."""
-        levels, order = codes.levels(scales, offset)
+        levels, order = learned_levels.levels(scales, offset)
         rising = np.argsort(np.abs(scales), kind="stable")
         bits = (order[:, None] >> rising) & 1
         bits = np.where(scales[rising] < 0, 1 - bits, bits)
         numbers = (bits << np.arange(len(scales))).sum(1).astype(np.uint32)
         basis = np.abs(scales[rising]).astype(np.float32)
-        return cls(basis, codes.thresholds(levels), numbers)
+        return cls(basis, learned_levels.thresholds(levels), numbers)
 
     @property
     def bits(self) -> int:

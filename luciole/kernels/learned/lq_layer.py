@@ -9,12 +9,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, codes
-from luciole.kernels.activation import LIMITS
+from luciole.ir import Array, learned_levels
+from luciole.ir.ops.activations import LIMITS
 from luciole.kernels.learned.lq_encoding import Encoding
 from luciole.schema.enums import ActivationFunctionType
-
-ACTIVATIONS = (*LIMITS, ActivationFunctionType.TANH)
 
 Ending: TypeAlias = tuple[float, float, int]
 """Where results are cut off, and whether TANH is taken before."""
@@ -32,8 +30,8 @@ def or_zero(array: Array | None) -> Array:
 def without_padding(binary: Array, n: int) -> NDArray[np.uint32]:
     """A copy of words [..., ceil(n / 32)], padding bits cleared, whatever a file holds there."""
     words = np.array(binary, np.int32, order="C").view(np.uint32)
-    if n % codes.WORD:
-        words[..., -1] &= np.uint32((1 << n % codes.WORD) - 1)
+    if n % learned_levels.WORD:
+        words[..., -1] &= np.uint32((1 << n % learned_levels.WORD) - 1)
     return words
 
 
@@ -78,7 +76,7 @@ class Layer:
     @property
     def row(self) -> int:
         """Words of one plane of a row of inputs."""
-        return -(-self.inputs // codes.WORD)
+        return -(-self.inputs // learned_levels.WORD)
 
     @property
     def words(self) -> NDArray[np.uint32]:

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, codes
+from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, Record, bitsliced, floats, longs
 from luciole.kernels.jit.vectors import Floats
@@ -169,7 +169,7 @@ def _bits(layer: Layer, block: int) -> NDArray[np.bool_]:
     size = vectors * LANES
     given = layer.binary[block * size : (block + 1) * size]
     padded = np.zeros((size, planes, layer.inputs), np.bool_)
-    padded[: len(given)] = codes.unpack(given, layer.inputs)
+    padded[: len(given)] = learned_levels.unpack(given, layer.inputs)
     parts = padded.reshape(vectors, LANES, planes, layer.inputs).transpose(3, 0, 2, 1)
     bits = np.zeros((layer.inputs, bitsliced.COUNTERS), np.bool_)
     bits[:, : size * planes] = parts.reshape(layer.inputs, -1)
@@ -179,7 +179,7 @@ def _bits(layer: Layer, block: int) -> NDArray[np.bool_]:
 def _sorting(layer: Layer, memory: Memory, turns: int, segments: int) -> int:
     """The address of sorting records, one for each of so many rows."""
     encoding = layer.encoding
-    levels = codes.levels(encoding.basis)[0].astype(np.float32)
+    levels = learned_levels.levels(encoding.basis)[0].astype(np.float32)
     count = 1 << encoding.bits
     tables = memory.keep(encoding.thresholds, count - 1), memory.keep(levels, count)
     stride = 2 * (layer.inputs + SLACK)

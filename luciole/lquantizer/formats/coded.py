@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import codes
+from luciole.ir.number_format import LearnedLevels
 
 Matrix = NDArray[np.float32]
 
@@ -25,5 +25,5 @@ class Coded:
 
     def values(self) -> Matrix:
         """The weights that the codes stand for: [n, o]."""
-        table = self.basis @ codes.sign_codes(self.basis.shape[1]).T + self.offset[:, None]
-        return np.take_along_axis(table.T, self.code, axis=0).astype(np.float32)
+        rows = LearnedLevels(self.basis, self.offset).decode(self.code.T)
+        return np.ascontiguousarray(rows.T, np.float32)

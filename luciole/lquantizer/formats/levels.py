@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import codes
+from luciole.ir import learned_levels
 
 Floats = NDArray[np.float64]
 Initialisation = Literal["random", "greedy", "uniform"]
@@ -233,7 +233,7 @@ def _statistics(samples: Samples, basis: Floats, centre: Floats) -> tuple[Floats
     """Per row and level: weight and weighted target sum of the samples there [rows, L], and signs
     [rows, L, K].
     """
-    levels, order = codes.levels(basis, centre)
+    levels, order = learned_levels.levels(basis, centre)
     index = _encode(samples, levels)
     rows, count = levels.shape
     flat = (index + count * np.arange(rows)[:, None]).reshape(-1)
@@ -244,17 +244,17 @@ def _statistics(samples: Samples, basis: Floats, centre: Floats) -> tuple[Floats
     return (
         found.astype(np.float64),
         total.astype(np.float64),
-        codes.sign_codes(basis.shape[1])[order],
+        learned_levels.sign_codes(basis.shape[1])[order],
     )
 
 
 def _encode(samples: Samples, levels: Floats) -> NDArray[np.intp]:
-    return codes.encode_rows(samples.values, (levels[:, :-1] + levels[:, 1:]) / 2)
+    return learned_levels.encode_rows(samples.values, (levels[:, :-1] + levels[:, 1:]) / 2)
 
 
 def _mse(samples: Samples, basis: Floats, centre: Floats) -> Floats:
     """Mean squared distance of the targets from their levels, exact also for compressed targets."""
-    levels, _ = codes.levels(basis, centre)
+    levels, _ = learned_levels.levels(basis, centre)
     quantized = np.take_along_axis(levels, _encode(samples, levels), axis=1)
     cross = _mean(samples, quantized * (quantized - 2 * samples.targets))
     return np.maximum(np.asarray(cross + samples.energy, np.float64), 0.0)

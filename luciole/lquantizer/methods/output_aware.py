@@ -16,7 +16,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, codes
+from luciole.ir import Array
+from luciole.ir.number_format import LearnedLevels
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.positions import Rows
 from luciole.lquantizer.config import Choice
@@ -103,8 +104,8 @@ def quantized_rows(rows: Rows, inputs: Fit | None) -> Matrix:
 
 
 def _to_levels(rows: Rows, basis: NDArray[np.float64], offset: float) -> Matrix:
-    level, _ = codes.levels(basis.astype(np.float32), float(np.float32(offset)))
-    z = level.astype(np.float32)[codes.encode(rows.values, codes.thresholds(level))]
+    levels = LearnedLevels(basis.astype(np.float32), np.array(np.float32(offset)))
+    z = levels.decode(levels.encode(rows.values)).astype(np.float32)
     if rows.inside is not None:
         z[~rows.inside] = 0
     return z

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import codes
+from luciole.ir import learned_levels
+from luciole.ir.number_format import LearnedLevels
 from luciole.lquantizer.formats.coded import Coded, Matrix
 from luciole.lquantizer.formats.levels import Samples, best_fit
 
@@ -36,8 +37,9 @@ class _Levels:
 
     @classmethod
     def of(cls, coded: Coded) -> _Levels:
-        level, order = codes.levels(coded.basis, coded.offset)
-        return cls(level.astype(np.float32), codes.thresholds(level), order)
+        format = LearnedLevels(coded.basis, coded.offset)
+        level, order = format.levels
+        return cls(level.astype(np.float32), format.thresholds, order)
 
     def nearest(self, wanted: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
         """For one number per output: the nearest level and its code number, both [o]."""
@@ -79,9 +81,7 @@ def plain_codes(
     """
     counts = None if importance is None else np.asarray(importance, np.float64)
     found = best_fit(Samples.of(weights.T, counts), bits, offset, restarts=1, seed=seed)
-    level, order = codes.levels(found.basis, found.offset)
-    place = codes.encode_rows(weights.T, codes.thresholds(level))
-    code = np.take_along_axis(order, place, axis=1).T.copy()
+    code = LearnedLevels(found.basis, found.offset).encode(weights.T).T.copy()
     return Coded(code, found.basis, found.offset, weights)
 
 
@@ -137,7 +137,7 @@ def descend(h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]
 def move_bases(h: Matrix, weights: Matrix, coded: Coded, offset: bool) -> None:
     """The best bases and offsets for the present codes: (B^T H B) a = B^T H w."""
     bits = coded.basis.shape[1]
-    signs = codes.sign_codes(bits)[coded.code].astype(np.float32)
+    signs = learned_levels.sign_codes(bits)[coded.code].astype(np.float32)
     columns = [signs[..., k] for k in range(bits)] + [np.ones_like(weights)] * offset
     present = np.concatenate([coded.basis, coded.offset[:, None]], 1)[:, : len(columns)]
     wanted = h @ weights

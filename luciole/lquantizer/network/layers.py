@@ -7,21 +7,15 @@ from dataclasses import dataclass, field
 
 from luciole.ir import Graph, Op, TensorType
 from luciole.ir.analysis.constancy import is_fixed
+from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.weights import has_weights
 from luciole.lquantizer.calibration.positions import Dense
 from luciole.lquantizer.config import Choice, Recipe
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.problem import Scope
-from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
-
-_ACTIVATIONS = {
-    ActivationFunctionType.NONE,
-    ActivationFunctionType.RELU,
-    ActivationFunctionType.RELU_N1_TO_1,
-    ActivationFunctionType.RELU6,
-    ActivationFunctionType.TANH,
-}
+from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
 
 
 def misfit(op: Op) -> str | None:
@@ -37,7 +31,7 @@ def misfit(op: Op) -> str | None:
         return "its bias is not a FLOAT32 constant"
     if is_fixed(op.input):
         return "its input is constant"
-    if op.activation not in _ACTIVATIONS:
+    if op.activation not in APPLIED:
         return f"its fused activation {op.activation.name} has no kernel"
     return _unusual_form(op)
 
@@ -77,7 +71,7 @@ def find_groups(
     skipped: dict[str, str] = {}
     spares = scope.together and any(isinstance(op, Conv2D) for op in graph.ops)
     for op in graph.ops:
-        if op.quant is None:
+        if not has_weights(op):
             continue
         choice = recipe.choose(op.name)
         reason = _why_not(op, choice, scope)

@@ -11,7 +11,7 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, batch_size, check_records
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.analysis.constancy import constant_bytes
-from luciole.ir.ops.activations import Relu, Relu6, ReluN1To1
+from luciole.ir.ops.activations import FUSED_AS, LIMITS
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.passes.remove_dead import remove_dead
@@ -29,12 +29,6 @@ _ROWS = 65_536
 """Rows that a layer is fitted on at the most; more did not help at 300 to 4,000 records."""
 _MOST_POSITIONS = 64
 """Output positions taken from one record: neighbours say much the same."""
-_FLOORS: dict[type[Op], float] = {Relu: 0, Relu6: 0, ReluN1To1: -1}
-_FUSED_FLOORS: dict[ActivationFunctionType, float] = {
-    ActivationFunctionType.RELU: 0,
-    ActivationFunctionType.RELU6: 0,
-    ActivationFunctionType.RELU_N1_TO_1: -1,
-}
 
 
 @dataclass
@@ -138,7 +132,8 @@ def floors(op: Op, outputs: Array, branch: Array | None = None) -> Array | None:
         return None
     total = op.output.users[0].op
     assert isinstance(total, Add), "a branch is what an ADD adds"
-    floor = _FUSED_FLOORS.get(total.activation, _floor_behind(total.output))
+    floor = _floor(total.activation)
+    floor = _floor_behind(total.output) if floor is None else floor
     return None if floor is None else np.asarray(floor - branch)
 
 
@@ -146,7 +141,13 @@ def _floor_behind(value: Value) -> float | None:
     """What a RELU that alone reads a tensor makes of everything below it."""
     if value.is_output or len(value.users) != 1:
         return None
-    return _FLOORS.get(type(value.users[0].op))
+    return _floor(FUSED_AS.get(type(value.users[0].op), ActivationFunctionType.NONE))
+
+
+def _floor(activation: ActivationFunctionType) -> float | None:
+    """What an activation makes of everything below it, None where it cuts off nothing there."""
+    low, _ = LIMITS.get(activation, (-np.inf, np.inf))
+    return low if np.isfinite(low) else None
 
 
 def behind(value: Value) -> set[Op]:

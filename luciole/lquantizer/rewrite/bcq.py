@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, Graph, Op, Value, codes
-from luciole.ir.codes import WORD
-from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, decoded
+from luciole.ir import Array, Graph, Op, Value, learned_levels
+from luciole.ir.learned_levels import WORD
+from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pad import Pad
 from luciole.ir.ops.reshape import Reshape
@@ -43,7 +43,7 @@ def replace_layer_bcq(
     new = BCQFullyConnected(
         _columns(before, weights.shape[1]),
         before.constant("weights_scales", np.ascontiguousarray(scales.T).reshape(-1)),
-        before.constant("weights_binary", _by_plane(codes.planes(code, scales.shape[1]))),
+        before.constant("weights_binary", _by_plane(learned_levels.planes(code, scales.shape[1]))),
         before.flat_bias() if bias is None else before.constant("bias", bias.astype(np.float32)),
         before.constant("weights_clusters", np.array([scales.shape[::-1]], np.int32)),
         weights_hidden_size=-(-weights.shape[1] // WORD) * WORD,
@@ -58,19 +58,6 @@ def replace_layer_bcq(
     graph.remove(op)
     result.name = name
     return new, result
-
-
-def dequantized_weights(op: BCQFullyConnected, n: int | None = None) -> NDArray[np.float64]:
-    """The weights [rows, n] behind a replaced layer's constants.
-
-    ``n`` is the number of inputs that the layer had before it was padded, None for all columns.
-    """
-    constants = (op.weights_scales, op.weights_binary, op.weights_clusters)
-    scales, binary, clusters = (value.data for value in constants)
-    assert scales is not None, "a layer with learned levels has constant scales"
-    assert binary is not None, "a layer with learned levels has constant bits"
-    assert clusters is not None, "a layer with learned levels has constant clusters"
-    return decoded(scales, binary, clusters, op.weights_hidden_size)[:, :n]
 
 
 class _Before:

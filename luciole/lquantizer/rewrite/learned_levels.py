@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, Graph, Model, Value, codes
+from luciole.ir import Array, Graph, Model, Value
+from luciole.ir.learned_levels import weight_planes
+from luciole.ir.number_format import LearnedLevels
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
@@ -76,8 +78,7 @@ class _Constants(NamedTuple):
 
 
 def _constants(graph: Graph, op: Dense, learned: Parameters) -> _Constants:
-    binary = codes.planes(_by_position(op, learned.weight_codes), learned.weight_basis.shape[1])
-    binary = np.moveaxis(binary, -2, 1)
+    code, bits = _by_position(op, learned.weight_codes), learned.weight_basis.shape[1]
     bias = _flat_bias(graph, op)
     if learned.bias is not None:
         bias = _constant(graph, op, "bias", learned.bias.astype(np.float32))
@@ -85,7 +86,7 @@ def _constants(graph: Graph, op: Dense, learned: Parameters) -> _Constants:
     return _Constants(
         _constant(graph, op, "input_scales", learned.input_basis.astype(np.float32)),
         _constant(graph, op, "weights_scales", learned.weight_basis.astype(np.float32)),
-        _constant(graph, op, "weights_binary", np.ascontiguousarray(binary)),
+        _constant(graph, op, "weights_binary", weight_planes(code, bits)),
         bias,
         None if offsets is None else _constant(graph, op, "offsets", offsets.astype(np.float32)),
     )
@@ -160,9 +161,7 @@ def set_input_basis(op: LQFullyConnected, basis: NDArray[np.float64]) -> None:
 
 def nearest_codes(weights: Array, basis: NDArray[np.float32]) -> NDArray[np.intp]:
     """The code numbers [o, n] of the levels nearest to weights [o, n]."""
-    levels, order = codes.levels(basis)
-    index = codes.encode_rows(weights, codes.thresholds(levels))
-    return np.take_along_axis(order, index, axis=1)
+    return LearnedLevels(basis, np.zeros(len(basis))).encode(weights)
 
 
 def finish(model: Model) -> None:

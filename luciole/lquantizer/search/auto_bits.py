@@ -16,7 +16,7 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, Track, outputs_of, untracked
 from luciole.ir import Model
 from luciole.ir.analysis.constancy import constant_bytes
-from luciole.ir.codes import WORD
+from luciole.ir.learned_levels import plane_bytes
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.config import Choice, Recipe
 from luciole.lquantizer.errors import QuantizeError
@@ -82,10 +82,8 @@ def layer_bytes(job: Job, choice: Choice) -> int:
     """Bytes of a job's constants under a choice: bit planes, scales, bias."""
     op, k = job.group.ops[0], choice.weight_bits
     shape = op.weights.dims if isinstance(op, FullyConnected) else op.filter.dims
-    outputs, *positions, depth = shape
-    words = int(np.prod(positions, dtype=np.int64)) * -(-depth // WORD)
-    offsets = outputs if k == 1 else 0
-    return 4 * (outputs * k * words + outputs * k + outputs + offsets + choice.input_bits)
+    outputs, offsets = shape[0], shape[0] if k == 1 else 0
+    return plane_bytes(shape, k) + 4 * (outputs * k + outputs + offsets + choice.input_bits)
 
 
 def path(options: Sensitivities) -> list[dict[str, Option]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from luciole.ir import codes
+from luciole.ir import learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.lquantizer.training.parameters import LQOp, Parameters, row_shape
 from luciole.lquantizer.training.settings import FinetuneSettings
@@ -39,7 +39,7 @@ class _Units(NamedTuple):
         many products of a weight and half that span.
         """
         weight = float(np.abs(start.latents).mean())
-        levels, _ = codes.levels(start.input_basis, start.input_offset)
+        levels, _ = learned_levels.levels(start.input_basis, start.input_offset)
         reach = float(levels[-1] - levels[0])
         return cls(weight / 0.05, reach, math.sqrt(start.latents.shape[1]) * weight * reach / 2)
 

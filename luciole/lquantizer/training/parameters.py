@@ -10,10 +10,13 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from luciole.ir import Array, Graph, Op, Value, codes
+from luciole.ir import Array, Graph, Op, Value
+from luciole.ir.learned_levels import weight_planes
+from luciole.ir.number_format import LearnedLevels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.value import shape_text
+from luciole.ir.weights import learned_weights
 from luciole.lquantizer.errors import QuantizeError
 
 LQOp = LQFullyConnected | LQConv2D
@@ -64,19 +67,18 @@ def read(op: LQOp, target: Array | None = None, margin: float = 0.05) -> Paramet
     many steps from the cells' edges lets them, or on their levels without one. Raises QuantizeError
     for targets of another shape and for operands that are computed.
     """
-    basis, offset = _constant(op, "weights_scales"), _constant(op, "weights_offsets")
-    outputs = len(basis)
-    offset = offset if offset.size else np.zeros(outputs, np.float32)
-    bias = _constant(op, "bias")
-    levels, order = codes.levels(basis, offset)
-    index = np.take_along_axis(np.argsort(order, axis=1), _code_numbers(op), axis=1)
-    latents = np.take_along_axis(levels, index, axis=1)
+    names = ("weights_scales", "weights_offsets", "weights_binary", "bias")
+    basis, offset, _, bias = (_constant(op, name) for name in names)
+    outputs, weights = len(basis), learned_weights(op)
+    assert weights is not None, "a layer whose operands are constant has weights"
+    latents = weights.values()
     if target is not None:
+        levels, index = weights.format.levels[0], weights.format.ranks(weights.codes)
         latents = _into_cells(_rows(op, target, latents.shape), levels, index, margin)
     return Parameters(
         latents.astype(np.float32),
         basis.copy(),
-        offset.copy(),
+        offset.copy() if offset.size else np.zeros(outputs, np.float32),
         _constant(op, "input_scales").copy(),
         np.array(op.input_offset, np.float32),
         bias.copy() if bias.size else np.zeros(outputs, np.float32),
@@ -91,15 +93,6 @@ def _constant(op: LQOp, name: str) -> Array:
     if value.data is None:
         raise QuantizeError(f"{op}: {name} is computed, only constants can be trained")
     return value.data
-
-
-def _code_numbers(op: LQOp) -> Array:
-    """The code of every weight, bit i for basis element i: [o, n]."""
-    shape = row_shape(op)
-    signs = codes.unpack(_constant(op, "weights_binary"), shape[-1])
-    rows = signs.reshape(*signs.shape[:2], -1).astype(np.intp)
-    weights = 1 << np.arange(rows.shape[1])
-    return np.asarray((rows * weights[:, None]).sum(axis=1))
 
 
 def _rows(op: LQOp, target: Array, shape: tuple[int, ...]) -> Array:
@@ -125,12 +118,9 @@ def _into_cells(target: Array, levels: Array, index: Array, margin: float) -> Ar
 
 def encode(op: LQOp, learned: Parameters) -> Array:
     """The packed bit planes of the shadow weights' nearest levels, as the operator holds them."""
-    levels, order = codes.levels(learned.weight_basis, learned.weight_offset)
-    index = codes.encode_rows(learned.latents, codes.thresholds(levels))
-    numbers = np.take_along_axis(order, index, axis=1)
-    places = np.arange(learned.weight_basis.shape[1])
-    signs = (numbers[:, None, :] >> places[:, None]) & 1
-    return codes.pack(signs.reshape(*signs.shape[:2], *row_shape(op)).astype(np.bool_))
+    levels = LearnedLevels(learned.weight_basis, learned.weight_offset)
+    numbers = levels.encode(learned.latents).reshape(-1, *row_shape(op))
+    return weight_planes(numbers, levels.bits)
 
 
 def write(op: LQOp, learned: Parameters) -> None:

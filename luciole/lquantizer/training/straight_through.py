@@ -1,7 +1,8 @@
 """Levels as TensorFlow computes them, with a gradient that passes straight through.
 
-The arithmetic is that of ``luciole.ir.codes``: levels in double precision, thresholds rounded to
-float32, a tie to the lower level. So the codes chosen here are those of the exported operator.
+The arithmetic is that of ``luciole.ir.learned_levels``: levels in double precision, thresholds
+rounded to float32, a tie to the lower level. So the codes chosen here are those of the exported
+operator.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from luciole.ir import codes
+from luciole.ir import learned_levels
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
 
 _MANY = 15
@@ -36,7 +37,7 @@ class Levels(NamedTuple):
 def levels_of(tf: TensorFlow, basis: Tensor, offset: Tensor) -> Levels:
     """The levels of bases [rows, K] and offsets [rows]."""
     basis, offset = (tf.cast(tf.stop_gradient(v), tf.float64) for v in (basis, offset))
-    signs = codes.sign_codes(basis.shape[-1])
+    signs = learned_levels.sign_codes(basis.shape[-1])
     wide = basis @ signs.T + offset[:, None]
     order = tf.argsort(wide, axis=-1, stable=True)
     values = tf.gather(wide, order, batch_dims=1)

@@ -34,7 +34,7 @@ def activate(tf: TensorFlow, x: Tensor, activation: ActivationFunctionType) -> T
     if activation == ActivationFunctionType.RELU6:
         return tf.nn.relu6(x)
     if activation == ActivationFunctionType.RELU_N1_TO_1:
-        return tf.clip_by_value(x, -1, 1)
+        return tf.clip_by_value(x, *act.ReluN1To1.limits)
     if activation == ActivationFunctionType.TANH:
         return tf.tanh(x)
     raise UnsupportedError(f"fused activation {activation.name} is not supported")
@@ -82,7 +82,7 @@ _unary(act.Tanh, lambda tf, x: tf.tanh(x))
 _unary(act.Logistic, lambda tf, x: tf.sigmoid(x))
 _unary(act.Relu, lambda tf, x: tf.nn.relu(x))
 _unary(act.Relu6, lambda tf, x: tf.nn.relu6(x))
-_unary(act.ReluN1To1, lambda tf, x: tf.clip_by_value(x, -1, 1))
+_unary(act.ReluN1To1, lambda tf, x: tf.clip_by_value(x, *act.ReluN1To1.limits))
 _unary(act.Elu, lambda tf, x: tf.nn.elu(x))
 _unary(act.HardSwish, lambda tf, x: x * tf.nn.relu6(x + 3) / 6)
 

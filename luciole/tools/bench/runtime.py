@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from luciole.interpreter.affine import to_real, to_stored
 from luciole.ir import Array, LucioleError
+from luciole.ir.dtypes import tensor_type
+from luciole.ir.quantization import Affine
 from luciole.ir.value import shape_text
 from luciole.tools.data.fitting import fit_shape
 from luciole.tools.timing import Call
@@ -29,33 +30,37 @@ class BenchError(LucioleError):
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output: what it takes, and scale and zero point if its integers stand for
-    numbers.
-    """
+    """An input or output: what it takes, and how its integers stand for numbers if they do."""
 
     name: str
     dtype: np.dtype[Any]
     shape: Shape
-    scale: float = 0.0
-    zero_point: int = 0
+    affine: Affine | None = None
 
     @classmethod
     def of(cls, name: str, dtype: DTypeLike, shape: Sequence[int], *affine: float) -> Port:
         """From what runtimes tell; ``affine`` is scale and zero point, scale 0 for neither."""
         scale, zero = affine or (0.0, 0)
-        return cls(name, np.dtype(dtype), tuple(map(int, shape)), float(scale), int(zero))
+        kind, found = np.dtype(dtype), None
+        if scale and kind.kind in "iu":
+            found = Affine.single(float(scale), int(zero), tensor_type(kind))
+        return cls(name, kind, tuple(map(int, shape)), found)
 
     def numbers(self, array: Array) -> Array:
         """What an array at this port stands for: [...] float32 where it is quantized."""
-        if not self.scale:
-            return array
-        return to_real(array, self.scale, self.zero_point).astype(np.float32)
+        return array if self.affine is None else self.affine.decode(array).astype(np.float32)
 
     def stored(self, numbers: Array) -> Array:
         """Numbers as this port holds them: rounded and cut off where it is quantized."""
-        if not self.scale:
+        if self.affine is None:
             return numbers.astype(self.dtype, copy=False)
-        return to_stored(numbers, self.scale, self.zero_point, self.dtype)
+        return self.affine.encode(numbers.astype(np.float64))
+
+    def holds_the_same(self, other: Port) -> bool:
+        """Whether equal arrays at both stand for equal numbers."""
+        if self.affine is None or other.affine is None:
+            return self.dtype == other.dtype and self.affine is other.affine
+        return self.dtype == other.dtype and self.affine.same_numbers(other.affine)
 
 
 @dataclass(frozen=True)
@@ -138,12 +143,7 @@ def translated(arrays: Sequence[Array], source: Runtime, target: Runtime) -> lis
 
 
 def _translated(array: Array, ours: Port, theirs: Port, target: Runtime) -> Array:
-    same = (ours.dtype, ours.scale, ours.zero_point) == (
-        theirs.dtype,
-        theirs.scale,
-        theirs.zero_point,
-    )
-    changed = array if same else theirs.stored(ours.numbers(array))
+    changed = array if ours.holds_the_same(theirs) else theirs.stored(ours.numbers(array))
     if fit_shape(array.shape, theirs.shape) is not None:
         return np.asarray(changed.reshape(theirs.shape), order="C")
     if array.ndim == 4 and _channels_first(array.shape) == theirs.shape:

@@ -7,9 +7,10 @@ import numpy as np
 from luciole.interpreter import Interpreter
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import Records, batch_size, run_records
-from luciole.ir import Array, Model, Value, codes
-from luciole.ir.ops.lq_fully_connected import LearnedLevels
-from luciole.tools.view.levels import InputHistogram, input_levels, reach
+from luciole.ir import Array, Model, Value, learned_levels
+from luciole.ir.number_format import LearnedLevels
+from luciole.ir.weights import input_levels
+from luciole.tools.view.levels import InputHistogram, reach
 
 BINS = 96
 MARGIN = 0.4
@@ -19,8 +20,8 @@ MARGIN = 0.4
 class _Counter:
     """Counts one layer's input, run by run."""
 
-    def __init__(self, op: LearnedLevels) -> None:
-        self.levels, _, self.thresholds = input_levels(op)
+    def __init__(self, format: LearnedLevels) -> None:
+        self.levels, self.thresholds = format.levels[0], format.thresholds
         self.first, self.last = reach(self.levels)
         span = float(self.levels[-1] - self.levels[0]) or 1.0
         self.low = float(self.levels[0]) - MARGIN * span
@@ -35,7 +36,7 @@ class _Counter:
         self.below += int((x < self.low).sum())
         self.above += int((x > self.high).sum())
         self.clipped += int(((x < self.first) | (x > self.last)).sum())
-        found = codes.encode(x, self.thresholds)
+        found = learned_levels.encode(x, self.thresholds)
         self.level_counts += np.bincount(found, minlength=len(self.levels))
 
     def result(self, source: str) -> InputHistogram:
@@ -72,9 +73,10 @@ def input_histograms(model: Model, records: Records, source: str) -> dict[str, I
     counters: dict[str, _Counter] = {}
     readers: dict[Value, list[_Counter]] = {}
     for op in model.graph.ops:
-        if isinstance(op, LearnedLevels):
-            counters[op.name] = _Counter(op)
-            readers.setdefault(op.input, []).append(counters[op.name])
+        format, first = input_levels(op), op.operands[0] if op.operands else None
+        if format is not None and first is not None:
+            counters[op.name] = _Counter(format)
+            readers.setdefault(first, []).append(counters[op.name])
     if not counters:
         return {}
     interpreter = Interpreter(model)

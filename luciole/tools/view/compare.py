@@ -8,7 +8,8 @@ from typing import Any
 from luciole.ir import Graph, Model, Op
 from luciole.ir.graph import all_ops
 from luciole.ir.text_common import scalar
-from luciole.ir.widths import bits_of, weights_of
+from luciole.ir.weights import weight_constant
+from luciole.ir.widths import bits_of
 from luciole.tools.view.levels import layer_name
 
 Json = dict[str, Any]
@@ -111,7 +112,7 @@ def _pairs(a: Op, b: Op) -> list[tuple[str, str, str]]:
     first, second = (op.operands[0] if op.operands else None for op in (a, b))
     if first is not None and second is not None:
         pairs.append(("input", first.dtype.name.lower(), second.dtype.name.lower()))
-    if weights_of(a) is not None and weights_of(b) is not None:
+    if weight_constant(a) is not None and weight_constant(b) is not None:
         bits = [bits_of(op) for op in (a, b)]
         widths = [f"{w.weights} bit" if w else "?" for w in bits]
         pairs.append(("weights", widths[0], widths[1]))

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from luciole.ir import Array, LucioleError, Op, codes
-from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, clusters_of, matrix_rows
-from luciole.ir.ops.conv_2d import Conv2D
-from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.ir.ops.lq_fully_connected import LearnedLevels, LQFullyConnected
+from luciole.ir import Array, LucioleError, Op, weights
+from luciole.ir.number_format import Float, LearnedLevels
+from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
+from luciole.ir.ops.lq_fully_connected import LQLayer
+from luciole.ir.weights import Weights, input_levels
 from luciole.ir.widths import bits_of
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.text import rounded
@@ -25,29 +23,6 @@ FEWEST_BINS, BINS = 20, 80
 
 MOST_BITS = 8
 """Bits of weights that are drawn: there are as many levels as codes."""
-
-
-@dataclass(frozen=True)
-class Learned:
-    """A layer's weights: bases [o, k], offsets [o], and each weight's signs [o, k, n]; ``bits`` of
-    a row may be fewer than k where rows have widths of their own.
-    """
-
-    basis: NDArray[np.float64]
-    offsets: NDArray[np.float64]
-    signs: NDArray[np.bool_]
-    bits: NDArray[np.intp]
-
-    def numbers(self) -> NDArray[np.intp]:
-        """Each weight's code number [o, n]."""
-        planes = (self.signs[:, k].astype(np.intp) << k for k in range(self.basis.shape[1]))
-        return np.asarray(sum(planes))
-
-    def values(self) -> NDArray[np.float64]:
-        """The weights [o, n]."""
-        signs = codes.sign_codes(self.basis.shape[1])
-        behind = self.basis @ signs.T + self.offsets[:, None]
-        return np.take_along_axis(behind, self.numbers(), axis=1)
 
 
 @dataclass(frozen=True)
@@ -68,12 +43,12 @@ def layer_name(op: Op) -> str:
     """What the quantizer called a layer: its constants are named after it, also where its result
     took over the name of an activation that became part of it.
     """
-    binary = op.weights_binary if isinstance(op, LearnedLevels | BCQFullyConnected) else None
+    binary = op.weights_binary if isinstance(op, LQLayer | BCQFullyConnected) else None
     name, slash, _ = (op.name if binary is None else binary.name).rpartition("/weights_binary")
     return name if slash else op.name
 
 
-def learned_weights(op: Op) -> Learned | None:
+def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
     """The weights of a layer with learned levels, None for another one, a damaged one, or one of
     more bits than can be drawn.
     """
@@ -82,55 +57,18 @@ def learned_weights(op: Op) -> Learned | None:
         return None
     try:
         op.result_shapes()  # the operator's own rules: operands that they take fit together
-        if any(op.broken_rules()):
-            return None
-        if isinstance(op, LQFullyConnected | LQConv2D):
-            return _of_levels(op)
-        return _of_planes(op) if isinstance(op, BCQFullyConnected) else None
-    except LucioleError:
+        return None if any(op.broken_rules()) else weights.learned_weights(op)
+    except (LucioleError, ValueError):
         return None
 
 
-def _of_levels(op: LQFullyConnected | LQConv2D) -> Learned | None:
-    scales, words = op.weights_scales.data, op.weights_binary.data
-    if scales is None or words is None:
-        return None
-    count = op.hidden_size if isinstance(op, LQFullyConnected) else op.input_channels
-    if words.shape[-1] != -(-count // codes.WORD):
-        return None
-    signs = codes.unpack(words, count).reshape(*scales.shape, -1)
-    given = None if op.weights_offsets is None else op.weights_offsets.data
-    offsets = np.zeros(len(scales)) if given is None else given.astype(np.float64)
-    bits = np.full(len(scales), scales.shape[1])
-    return Learned(scales.astype(np.float64), offsets, signs, bits)
-
-
-def _of_planes(op: BCQFullyConnected) -> Learned | None:
-    found = [v.data for v in (op.weights_scales, op.weights_binary, op.weights_clusters)]
-    scales, words, table = found
-    if scales is None or words is None or table is None:
-        return None
-    clusters = clusters_of(table, len(words))
-    rows = matrix_rows(clusters)
-    bits = np.concatenate([np.full(c.size, c.bits) for c in clusters])
-    order = np.argsort(rows, kind="stable")
-    plane = np.arange(len(rows)) - np.searchsorted(rows[order], rows[order])
-    basis = np.zeros((len(bits), bits.max()))
-    signs = np.zeros((len(bits), bits.max(), op.weights_hidden_size), np.bool_)
-    basis[rows[order], plane] = scales[order]
-    signs[rows[order], plane] = codes.unpack(words, op.weights_hidden_size)[order]
-    return Learned(basis, np.zeros(len(bits)), signs, bits)
-
-
-def float_weights(op: Op | None) -> Array | None:
+def float_weights(op: Op) -> Array | None:
     """The weights [o, n] of a float layer, in the order in which learned ones are kept."""
-    if not isinstance(op, FullyConnected | Conv2D):
+    try:
+        found = weights.weights_of(op)
+    except (LucioleError, ValueError):
         return None
-    weights = op.weights if isinstance(op, FullyConnected) else op.filter
-    data = weights.data if weights.is_constant else None
-    if data is None or data.dtype.kind != "f" or data.ndim < 2:
-        return None
-    return data.reshape(len(data), -1)
+    return found.values() if found is not None and isinstance(found.format, Float) else None
 
 
 def levels_json(
@@ -139,12 +77,13 @@ def levels_json(
     """Everything that the page draws of a layer with learned levels; None where they are damaged or
     not finite.
     """
-    weights = blobs.once(_constants_of(op, original), lambda: _weights_json(op, original, blobs))
-    if weights is None:
+    found = blobs.once(_constants_of(op, original), lambda: _weights_json(op, original, blobs))
+    if found is None:
         return None
-    facts: Json = {"weights": weights}
-    if isinstance(op, LearnedLevels) and np.isfinite(input_levels(op)[0]).all():
-        facts["input"] = _input_json(op, histograms.get(op.name))
+    facts: Json = {"weights": found}
+    inputs = input_levels(op)
+    if inputs is not None and _is_finite(inputs):
+        facts["input"] = _input_json(inputs, histograms.get(op.name))
     return facts
 
 
@@ -154,37 +93,41 @@ def _constants_of(op: Op, original: Op | None) -> Hashable:
     return "levels", type(op), *held, tuple(op.attributes().values()), id(original)
 
 
+def _is_finite(levels: LearnedLevels) -> bool:
+    return bool(np.isfinite(levels.basis).all() and np.isfinite(levels.offset).all())
+
+
 def _weights_json(op: Op, replaced: Op | None, blobs: Blobs) -> Json | None:
     """Per channel: basis, levels in rising order with the code behind each, how many weights have
-    it, and a histogram of the original weights.
+    it, and a histogram of the original weights; None where they are damaged or not finite.
     """
     learned = learned_weights(op)
-    if learned is None or not np.isfinite([*learned.basis.flat, *learned.offsets]).all():
+    if learned is None or not _is_finite(learned.format):
         return None
-    original = float_weights(replaced)
-    values, order = codes.levels(learned.basis, learned.offsets)
-    rank = np.argsort(order, axis=1)
-    numbers = np.take_along_axis(rank, learned.numbers(), axis=1)
+    original = None if replaced is None else float_weights(replaced)
+    format = learned.format
+    values, order = format.levels
+    ranks = format.ranks(learned.codes)
     many = values.shape[1]
-    flat = numbers + many * np.arange(len(numbers))[:, None]
+    flat = ranks + many * np.arange(len(ranks))[:, None]
     counts = np.bincount(flat.reshape(-1), minlength=values.size).reshape(values.shape)
     facts: Json = {
         "channels": len(values),
-        "per_channel": int(numbers.shape[1]),
-        "bits": int(learned.basis.shape[1]),
-        "basis": blobs.add(learned.basis.astype(np.float32)),
-        "offsets": blobs.add(learned.offsets.astype(np.float32)),
+        "per_channel": int(ranks.shape[1]),
+        "bits": format.bits,
+        "basis": blobs.add(format.basis.astype(np.float32)),
+        "offsets": blobs.add(format.offset.astype(np.float32)),
         "levels": blobs.add(values.astype(np.float32)),
         "codes": blobs.add(order.astype(np.uint8)),
         "counts": blobs.add(counts.astype(np.uint32)),
-        "values": blobs.later("f4", numbers.shape, lambda: _values(op)),
+        "values": blobs.later("f4", ranks.shape, lambda: learned.values().astype(np.float32)),
         "of": "dequantized",
     }
-    if len(set(learned.bits.tolist())) > 1:
-        facts["row_bits"] = blobs.add(learned.bits.astype(np.uint8))
-    if original is not None and original.shape == learned.signs.shape[::2]:
+    if format.widths is not None and len(set(format.widths.tolist())) > 1:
+        facts["row_bits"] = blobs.add(format.widths.astype(np.uint8))
+    if original is not None and original.shape == learned.codes.shape:
         facts["of"] = "original"
-        facts |= _against(original.astype(np.float64), learned.values(), values, blobs)
+        facts |= _against(original, learned.values(), values, blobs)
     return facts
 
 
@@ -240,28 +183,16 @@ def reach(levels: Array) -> tuple[Array, Array]:
     return levels[..., 0] - step[..., 0] / 2, levels[..., -1] + step[..., -1] / 2
 
 
-def _input_json(op: LearnedLevels, histogram: InputHistogram | None) -> Json:
-    values, order, between = input_levels(op)
-    basis = op.input_scales.data
+def _input_json(inputs: LearnedLevels, histogram: InputHistogram | None) -> Json:
+    values, order = inputs.levels
     facts: Json = {
-        "bits": 0 if basis is None else len(basis),
-        "basis": [] if basis is None else [rounded(float(a)) for a in basis],
-        "offset": rounded(_offset(op)),
+        "bits": inputs.bits,
+        "basis": [rounded(float(a)) for a in inputs.basis],
+        "offset": rounded(float(inputs.offset)),
         "levels": [rounded(float(v)) for v in values],
         "codes": order.tolist(),
-        "thresholds": [rounded(float(t)) for t in between],
+        "thresholds": [rounded(float(t)) for t in inputs.thresholds],
     }
     if histogram is not None:
         facts["histogram"] = {k: v for k, v in vars(histogram).items() if v is not None}
     return facts
-
-
-def input_levels(op: LearnedLevels) -> tuple[Array, Array, NDArray[np.float32]]:
-    """The levels of a layer's input in rising order, the code behind each, and the thresholds."""
-    basis = op.input_scales.data
-    values, order = codes.levels(np.zeros(1) if basis is None else basis, _offset(op))
-    return values, order, codes.thresholds(values)
-
-
-def _offset(op: LearnedLevels) -> float:
-    return op.input_offset if isinstance(op, LQFullyConnected | LQConv2D) else 0.0

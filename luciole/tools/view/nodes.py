@@ -8,7 +8,7 @@ from luciole.ir import Op, UnknownOp, Value
 from luciole.ir.graph import Graph
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.ir.ops.lq_fully_connected import LearnedLevels, LQFullyConnected
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected, LQLayer
 from luciole.ir.text_common import code_of, one_line, scalar, shortened
 from luciole.ir.text_options import options_by_name
 from luciole.ir.value import element_count
@@ -133,7 +133,7 @@ def _text(value: Any) -> str:
 
 def _rows(op: Op, bits: Bits | None) -> list[list[str]]:
     """The constants that a box shows; those of learned layers as the weights they stand for."""
-    if isinstance(op, LearnedLevels | BCQFullyConnected) and bits is not None:
+    if isinstance(op, LQLayer | BCQFullyConnected) and bits is not None:
         shape = _learned_shape(op)
         rows = [["weights", f"{shape} at {bits.weights} bit" if shape else f"{bits.weights} bit"]]
         return rows + ([] if op.bias is None else [["bias", _extent(op.bias)]])

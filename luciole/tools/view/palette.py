@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from luciole.ir import Op, UnknownOp
+from luciole.ir.weights import has_weights
 
 BITS = {
     1: "#8e24aa",
@@ -58,7 +59,7 @@ def category(op: Op) -> str:
     """What an operator is for: a key of CATEGORIES."""
     if isinstance(op, UnknownOp):
         return "control" if op.kind in ("IF", "WHILE", "CALL", "CALL_ONCE") else "other"
-    if op.quant is not None:
+    if has_weights(op):
         return "layer"
     return _BY_FILE.get(type(op).__module__.rpartition(".")[2], "shape")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array, GraphError, TensorType, Value
-from luciole.ir.dtypes import NUMPY, PACKED
+from luciole.ir import Array, GraphError, Value
+from luciole.ir.dtypes import element_bits, integer_range
+from luciole.ir.quantization import Affine
 from luciole.ir.value import element_count
-from luciole.ir.widths import element_bits
 from luciole.schema.tables import QuantizationParameters
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.text import TIMES, dims, rounded, shown_name
@@ -113,17 +113,15 @@ def quantization_json(value: Value, clipped: float | None) -> Json | None:
     """Scales and zero points in words, as a formula and as numbers; ``clipped`` is the share of a
     constant's elements that are at the end codes.
     """
-    q = value.quantization
-    if q is None or q.scale is None or not len(q.scale):
+    q, affine = value.quantization, Affine.given(value)
+    if q is None or affine is None:
         return None
-    scales = np.asarray(q.scale, np.float64)
-    zeros = np.asarray(np.zeros(1) if q.zero_point is None else q.zero_point, np.float64)
-    zeros = np.broadcast_to(zeros, scales.shape) if len(zeros) == 1 else zeros
-    facts: Json = {"words": _words(value, scales), "formula": formula(scales, zeros)}
-    facts |= {"scale": _numbers(scales), "zero": _numbers(zeros), "axis": q.quantized_dimension}
-    ends = code_range(value.dtype)
-    if ends is not None and len(zeros) == len(scales):
-        lows, highs = (ends[0] - zeros) * scales, (ends[1] - zeros) * scales
+    scales, zeros = (numbers.astype(np.float64) for numbers in affine.parameters)
+    facts: Json = {"words": _words(affine), "formula": formula(scales, zeros)}
+    facts |= {"scale": _numbers(scales), "zero": _numbers(zeros), "axis": affine.axis}
+    ends = integer_range(value.dtype)
+    if ends is not None:
+        lows, highs = affine.range
         facts["range"] = [rounded(float(lows.min())), rounded(float(highs.max()))]
         facts["codes"] = list(ends)
         if clipped is not None:
@@ -133,7 +131,7 @@ def quantization_json(value: Value, clipped: float | None) -> Json | None:
 
 
 def _clipped(value: Value, data: Array) -> float | None:
-    ends = code_range(value.dtype)
+    ends = integer_range(value.dtype)
     return None if ends is None else float(np.isin(data, _outermost(ends, data)).mean())
 
 
@@ -147,13 +145,12 @@ def _observed(q: QuantizationParameters) -> Json:
     return {"observed": [rounded(float(q.min[0])), rounded(float(q.max[0]))]}
 
 
-def _words(value: Value, scales: Array) -> str:
-    bits = element_bits(value.dtype)
-    width = f"{bits} bit" if bits else value.dtype.name.lower()
-    if len(scales) == 1:
+def _words(affine: Affine) -> str:
+    bits, count = element_bits(affine.dtype), len(affine.scale)
+    width = f"{bits} bit" if bits else affine.dtype.name.lower()
+    if count == 1:
         return f"{width}, evenly spaced, one scale for the whole tensor"
-    axis = 0 if value.quantization is None else value.quantization.quantized_dimension
-    return f"{width}, evenly spaced, {len(scales)} scales along axis {axis}"
+    return f"{width}, evenly spaced, {count} scales along axis {affine.axis}"
 
 
 def formula(scales: Array, zeros: Array) -> str:
@@ -166,17 +163,6 @@ def formula(scales: Array, zeros: Array) -> str:
     if not zero:
         return f"real = {scale} {TIMES} q"
     return f"real = {scale} {TIMES} (q {'+' if zero < 0 else '-'} {abs(zero)})"
-
-
-def code_range(dtype: TensorType) -> tuple[int, int] | None:
-    """The smallest and largest code of an integer type, None for every other."""
-    if dtype in PACKED:
-        bits, kind = PACKED[dtype]
-        return (0, 2**bits - 1) if kind.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    if dtype not in NUMPY or NUMPY[dtype].kind not in "iu":
-        return None
-    info = np.iinfo(NUMPY[dtype])
-    return int(info.min), int(info.max)
 
 
 def _numbers(array: Array) -> list[float | None]:

@@ -10,7 +10,7 @@ import numpy as np
 
 import luciole
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, Model, Op, codes
+from luciole.ir import Array, Graph, Model, Op, learned_levels
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
@@ -108,15 +108,15 @@ def _learned(graph: Graph, filter: Array, window: dict[str, Any]) -> LQConv2D:
     """Two bits for inputs and weights, levels made up."""
     basis = np.abs(filter).reshape(6, -1).mean(1)[:, None] * np.array([[0.6, 1.1]])
     scales, offsets = basis.astype(np.float32), np.full(6, 0.05, np.float32)
-    levels, order = codes.levels(scales, offsets)
-    index = codes.encode_rows(filter.reshape(6, -1), codes.thresholds(levels))
+    levels, order = learned_levels.levels(scales, offsets)
+    index = learned_levels.encode_rows(filter.reshape(6, -1), learned_levels.thresholds(levels))
     numbers = np.take_along_axis(order, index, 1).reshape(filter.shape)
     signs = np.stack([(numbers >> k) & 1 for k in range(2)], axis=1).astype(np.bool_)
     return LQConv2D(
         graph.inputs[0],
         graph.add_constant("input_scales", np.array([0.4, 0.9], np.float32)),
         graph.add_constant("weights_scales", scales),
-        graph.add_constant("weights_binary", codes.pack(signs)),
+        graph.add_constant("weights_binary", learned_levels.pack(signs)),
         weights_offsets=graph.add_constant("weights_offsets", offsets),
         input_channels=5,
         input_offset=0.125,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole.ir import Array, codes
+from luciole.ir import Array, learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.training import FinetuneSettings
@@ -39,10 +39,10 @@ def numbers_with_ties(between: Array, count: int) -> Array:
 def test_the_nearest_level_is_that_of_the_file_arithmetic(rows: int, bits: int) -> None:
     tf = tensorflow()
     basis, offset = bases(rows, bits)
-    levels, _ = codes.levels(basis, offset)
-    between = codes.thresholds(levels)
+    levels, _ = learned_levels.levels(basis, offset)
+    between = learned_levels.thresholds(levels)
     x = numbers_with_ties(between, 200)
-    index = np.stack([codes.encode(row, t) for row, t in zip(x, between, strict=True)])
+    index = np.stack([learned_levels.encode(row, t) for row, t in zip(x, between, strict=True)])
     wanted = np.take_along_axis(levels, index, axis=1).astype(np.float32)
     found = quantized(tf, tf.constant(x), tf.constant(basis), tf.constant(offset))
     np.testing.assert_array_equal(found, wanted)
@@ -52,7 +52,7 @@ def test_the_nearest_level_is_that_of_the_file_arithmetic(rows: int, bits: int) 
 def test_gradients_are_those_of_the_formulas(rows: int, bits: int) -> None:
     tf = tensorflow()
     basis, offset = bases(rows, bits)
-    levels, order = codes.levels(basis, offset)
+    levels, order = learned_levels.levels(basis, offset)
     x = np.random.default_rng(1).normal(0, 3, (rows, 50)).astype(np.float32)
     slope = np.random.default_rng(2).normal(0, 1, x.shape).astype(np.float32)
     variables = [tf.Variable(v) for v in (x, basis, offset)]
@@ -65,8 +65,8 @@ def test_gradients_are_those_of_the_formulas(rows: int, bits: int) -> None:
     inside = (x > levels[:, :1] - step / 2) & (x < levels[:, -1:] + step / 2)
     assert 0 < inside.mean() < 1
     np.testing.assert_array_equal(to_x, np.where(inside, slope, 0))
-    index = codes.encode_rows(x, codes.thresholds(levels))
-    signs = codes.sign_codes(bits)[np.take_along_axis(order, index, 1)]  # [rows, n, bits]
+    index = learned_levels.encode_rows(x, learned_levels.thresholds(levels))
+    signs = learned_levels.sign_codes(bits)[np.take_along_axis(order, index, 1)]  # [rows, n, bits]
     np.testing.assert_allclose(to_basis, np.einsum("rn,rnk->rk", slope, signs), atol=1e-4)
     np.testing.assert_allclose(to_offset, slope.sum(1), atol=1e-4)
 

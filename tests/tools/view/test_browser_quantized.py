@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import luciole
-from luciole.ir import Graph, Model, codes
+from luciole.ir import Graph, Model, learned_levels
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.schema.enums import Padding
 from luciole.tools.view import blobs
@@ -61,7 +61,7 @@ def test_a_channels_levels_are_those_of_the_model(
     op = luciole.load(digits.quantized).graph.ops[0]
     learned = learned_weights(op)
     assert learned is not None
-    levels, order = codes.levels(learned.basis, learned.offsets)
+    levels, order = learned_levels.levels(learned.format.basis, learned.format.offset)
     weights = learned.values()
     for channel in (0, 7, 319):
         page.fill(".picker input[type=number]", str(channel))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.ir import Array, Graph, codes
+from luciole.ir import Array, Graph, learned_levels
 from luciole.ir.ops import bcq_fully_connected
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
@@ -33,7 +33,7 @@ def random(seed: int, *shape: int) -> Array:
 
 
 def dense(o: int, kw: int, n: int, kx: int = 2) -> LQFullyConnected:
-    words = codes.pack(random(1, o, kw, n) > 0)
+    words = learned_levels.pack(random(1, o, kw, n) > 0)
     operands = [random(0, 1, n), abs(random(2, kx)), random(3, o, kw), words, None, random(4, o)]
     op = one_op(LQFullyConnected, operands, range(1, 6), hidden_size=n, input_offset=0.25)
     found = op.graph.ops[0]
@@ -54,7 +54,7 @@ def test_weights_levels_and_counts_are_the_formats(bits: int) -> None:
     assert op.weights_offsets is not None
     offsets = op.weights_offsets.data
     assert offsets is not None
-    weights = codes.decode(words, basis, 70, offsets)
+    weights = learned_levels.decode(words, basis, 70, offsets)
     learned = learned_weights(op)
     assert learned is not None
     np.testing.assert_allclose(learned.values(), weights, atol=1e-12)
@@ -92,7 +92,14 @@ def test_a_convolutions_weights_are_in_the_order_of_its_float_filter() -> None:
     o, kw, kh, width, c = 3, 2, 2, 3, 5
     signs = random(5, o, kw, kh, width, c) > 0
     scales = random(6, o, kw)
-    operands = [random(7, 1, 8, 8, c), abs(random(8, 2)), scales, codes.pack(signs), None, None]
+    operands = [
+        random(7, 1, 8, 8, c),
+        abs(random(8, 2)),
+        scales,
+        learned_levels.pack(signs),
+        None,
+        None,
+    ]
     model = one_op(LQConv2D, operands, range(1, 4), input_channels=c, stride_w=1, stride_h=1)
     learned = learned_weights(model.graph.ops[0])
     assert learned is not None
@@ -102,12 +109,13 @@ def test_a_convolutions_weights_are_in_the_order_of_its_float_filter() -> None:
 
 def test_a_layer_with_two_widths_has_the_weights_that_its_operator_decodes() -> None:
     clusters = np.array([[2, 3], [1, 2]], np.int32)
-    scales, words = random(1, 8), codes.pack(random(2, 8, 64) > 0)
+    scales, words = random(1, 8), learned_levels.pack(random(2, 8, 64) > 0)
     operands = [random(3, 64, 1), scales, words, None, clusters]
     model = one_op(BCQFullyConnected, operands, (1, 2, 4), weights_hidden_size=64)
     learned = learned_weights(model.graph.ops[0])
     assert learned is not None
-    assert learned.bits.tolist() == [2, 2, 2, 1, 1]
+    assert learned.format.widths is not None
+    assert learned.format.widths.tolist() == [2, 2, 2, 1, 1]
     wanted = bcq_fully_connected.decoded(scales, words, clusters, 64)
     np.testing.assert_allclose(learned.values(), wanted, atol=1e-6)
     assert bits_of(model.graph.ops[0]) == (2, 32)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array, Graph, Model, TensorType, Value
-from luciole.ir.dtypes import NUMPY, tensor_type
+from luciole.ir.dtypes import NUMPY, integer_range, tensor_type
 from luciole.schema.tables import QuantizationParameters
 from luciole.tools.view import blobs as blobs_module
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.palette import BITS, CATEGORIES, PLAIN
-from luciole.tools.view.tensors import code_range, contents_json, tensor_json
+from luciole.tools.view.tensors import contents_json, tensor_json
 from luciole.tools.view.text import fitted, rounded, shown_name, width_of
 from tests.tools.view.graphs import HOSTILE
 
@@ -57,7 +57,7 @@ def test_channels_have_scales_of_their_own() -> None:
     ],
 )
 def test_code_ranges(dtype: TensorType, ends: tuple[int, int] | None) -> None:
-    assert code_range(dtype) == ends
+    assert integer_range(dtype) == ends
 
 
 def test_contents_are_summed_up_and_counted() -> None:

@@ -8,6 +8,8 @@ for element i.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +27,15 @@ def sign_codes(bits: int) -> NDArray[np.float64]:
     return np.asarray(((codes[:, None] >> np.arange(bits)) & 1) * 2.0 - 1.0, np.float64)
 
 
+def spanned(basis: Floats, offset: Floats | float = 0.0) -> NDArray[np.float64]:
+    """The levels of bases [..., K] and offsets [...] in the order of their code numbers:
+    [..., 2^K].
+    """
+    basis = np.asarray(basis, np.float64)
+    values = basis @ sign_codes(basis.shape[-1]).T + np.asarray(offset, np.float64)[..., None]
+    return np.asarray(values)
+
+
 def levels(
     basis: Floats, offset: Floats | float = 0.0
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
@@ -33,8 +44,7 @@ def levels(
     ``basis`` is [..., K] and ``offset`` [...]; both results are [..., 2^K]. The sort is stable, so
     equal levels keep the order of their code numbers.
     """
-    basis = np.asarray(basis, np.float64)
-    values = basis @ sign_codes(basis.shape[-1]).T + np.asarray(offset, np.float64)[..., None]
+    values = spanned(basis, offset)
     order = np.argsort(values, axis=-1, kind="stable")
     return np.take_along_axis(values, order, -1), order
 
@@ -85,6 +95,25 @@ def planes(codes: NDArray[np.integer], bits: int) -> NDArray[np.int32]:
     """Code numbers [..., n] as packed bit planes [..., bits, ceil(n / 32)]."""
     signs = (codes[..., None, :] >> np.arange(bits)[:, None]) & 1
     return pack(signs.astype(np.bool_))
+
+
+def weight_planes(codes: NDArray[np.integer], bits: int) -> NDArray[np.int32]:
+    """Code numbers [o, ..., n] as the LQ operators hold them: [o, bits, ..., ceil(n / 32)]."""
+    return np.ascontiguousarray(np.moveaxis(planes(codes, bits), -2, 1))
+
+
+def numbers(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """The code numbers [o, n] of up to 8 bit planes [o, K, n]."""
+    found = np.zeros(bits[:, 0].shape, np.uint8)
+    for k in range(bits.shape[1]):
+        found |= bits[:, k].astype(np.uint8) << np.uint8(k)
+    return found
+
+
+def plane_bytes(shape: tuple[int, ...], bits: int) -> int:
+    """Bytes of the packed planes of an array [..., n] of codes with so many bits."""
+    *rows, n = shape
+    return math.prod(rows) * bits * -(-n // WORD) * WORD // 8
 
 
 def decode(

@@ -1,0 +1,80 @@
+"""What an operator means to a quantizer: where its weights are, and how its result is quantized.
+
+The rules for results are those of TFLite's 8-bit quantization specification
+(https://ai.google.dev/edge/litert/models/quantization_spec) and, for 16 bits, of its converter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from luciole.schema.enums import TensorType
+
+Grid = tuple[float, int]
+"""Scale and zero point."""
+
+
+@dataclass(frozen=True)
+class Free:
+    """The result has a scale and zero point of its own, where it is quantized at all."""
+
+
+FREE = Free()
+
+
+@dataclass(frozen=True, init=False)
+class Like:
+    """The result and the named operands have one scale and zero point between them: elements are
+    moved or picked as they are. It holds for each result with elements of the operands.
+    """
+
+    operands: tuple[str, ...]
+
+    def __init__(self, *operands: str) -> None:
+        object.__setattr__(self, "operands", operands)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The result's scale and zero point are what the operator's range calls for, by element
+    type; None for a type that kernels do not have.
+    """
+
+    int8: Grid
+    uint8: Grid
+    int16: Grid | None = None
+
+    def grid(self, dtype: TensorType) -> Grid | None:
+        """Scale and zero point of a result of this type."""
+        by_type = {
+            TensorType.INT8: self.int8,
+            TensorType.UINT8: self.uint8,
+            TensorType.INT16: self.int16,
+        }
+        return by_type.get(dtype)
+
+
+Result = Free | Like | Fixed
+
+
+@dataclass(frozen=True)
+class Quant:
+    """What a quantizer must know about an operator that may compute with integers: which operand is
+    the weight (None: it has none), along which axis its output channels lie, which operand is the
+    bias, and what binds the scale and zero point of its result.
+    """
+
+    weight: str | None = None
+    axis: int = 0
+    bias: str | None = None
+    result: Result = FREE
+
+    @property
+    def spoken_of(self) -> tuple[str, ...]:
+        """The operands that it names."""
+        shared = self.result.operands if isinstance(self.result, Like) else ()
+        return tuple(name for name in (self.weight, self.bias, *shared) if name is not None)
+
+    def fixed(self, dtype: TensorType) -> Grid | None:
+        """Scale and zero point that a result of this type must have, None where it may have any."""
+        return self.result.grid(dtype) if isinstance(self.result, Fixed) else None

@@ -1,0 +1,313 @@
+"""Affine quantization: integers that stand for real numbers, scale (q - zero point).
+
+This is the only place that reads what a file's QuantizationParameters say. The scheme is that of
+Jacob et al. 2018, "Quantization and Training of Neural Networks for Efficient
+Integer-Arithmetic-Only Inference", equation 1, and of TFLite's 8-bit quantization specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir.dtypes import (
+    NUMPY,
+    Array,
+    array_type,
+    byte_count,
+    element_bits,
+    integer_range,
+)
+from luciole.ir.errors import LucioleError
+from luciole.ir.value import Shape, Value, element_count, shape_text
+from luciole.schema.enums import TensorType
+from luciole.schema.tables import QuantizationParameters
+
+Floats = NDArray[np.float32]
+Points = NDArray[np.int64]
+
+ACTIVATIONS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+"""Element types of quantized tensors that operators compute."""
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """How integers of a type stand for real numbers: one scale and zero point for all of them, or
+    one for each index of an axis.
+    """
+
+    scale: Floats
+    zero_point: Points
+    axis: int
+    dtype: TensorType
+
+    @classmethod
+    def single(cls, scale: float, zero_point: int, dtype: TensorType) -> Affine:
+        """One scale and zero point for a whole tensor."""
+        return cls.channels(np.array([scale]), np.array([zero_point]), 0, dtype)
+
+    @classmethod
+    def channels(cls, scale: Array, zero_point: Array, axis: int, dtype: TensorType) -> Affine:
+        """A scale and zero point for each index of an axis."""
+        return cls(scale.astype(np.float32), zero_point.astype(np.int64), axis, dtype)
+
+    @classmethod
+    def given(cls, value: Value) -> Affine | None:
+        """What a tensor's quantization says, None where it has no scale. A wrong number of zero
+        points is made to fit: ``of`` refuses it.
+        """
+        scale, points = stored_parameters(value)
+        if value.quantization is None or not len(scale):
+            return None
+        points = np.resize(points, scale.shape)
+        return cls(scale, points, value.quantization.quantized_dimension, value.dtype)
+
+    @classmethod
+    def of(cls, value: Value, name: str) -> Affine:
+        """What a tensor's quantization says. Raises LucioleError in ``name``'s name where it says
+        nothing, or nothing that can be.
+        """
+        for fault in faults(value, name):
+            raise LucioleError(fault)
+        found = cls.given(value)
+        assert found is not None  # else there was a fault
+        return found
+
+    @classmethod
+    def of_tensor(cls, value: Value, name: str) -> Affine:
+        """The same of a tensor with one scale. Raises LucioleError where it has several."""
+        found = cls.of(value, name)
+        if found.scale.size != 1:
+            raise LucioleError(f"{name} has {found.scale.size} scales; one is needed")
+        return found
+
+    @classmethod
+    def of_weights(cls, value: Value, axis: int, *, any_zero: bool = False) -> Affine:
+        """That of a layer's weights: one scale, or one for each index of ``axis``, the outputs.
+
+        Raises LucioleError for scales of another axis, and for zero points; with ``any_zero``, that
+        of one scale may be another than 0.
+        """
+        found = cls.of(value, "the weights tensor")
+        if found.scale.size > 1 and found.axis != axis:
+            raise LucioleError(
+                f"the weights tensor has its scales along axis {found.axis}, not {axis}"
+            )
+        if found.zero_point.any() and (found.scale.size > 1 or not any_zero):
+            points = sorted({int(n) for n in found.zero_point})
+            raise LucioleError(f"the weights tensor has zero points {points}; 0 is needed")
+        return found
+
+    @property
+    def bits(self) -> int:
+        """Bits of one code."""
+        width = element_bits(self.dtype)
+        assert width is not None  # integers have one
+        return width
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The smallest and the largest code."""
+        found = integer_range(self.dtype)
+        assert found is not None  # codes are integers
+        return found
+
+    @property
+    def range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The real numbers of the smallest and of the largest code, for each scale."""
+        flat = replace(self, axis=0)
+        low, high = (flat.decode(np.full(self.scale.shape, code)) for code in self.limits)
+        return low, high
+
+    @property
+    def parameters(self) -> tuple[Floats, Points]:
+        """Scales and zero points, as many of one as of the other."""
+        return self.scale, self.zero_point
+
+    def bytes(self, shape: tuple[int, ...]) -> int:
+        """Bytes that a tensor of this shape takes in a file, scales and zero points included."""
+        codes = byte_count(self.dtype, element_count(shape))
+        assert codes is not None  # integers have a fixed size
+        return codes + self.scale.nbytes + self.zero_point.nbytes
+
+    def along(self, shape: tuple[int, ...]) -> tuple[Floats, Points]:
+        """Scales and zero points, shaped to stretch to ``shape``. Raises LucioleError where they do
+        not.
+        """
+        axes = [1] * len(shape)
+        if self.scale.size != 1:
+            if shape[self.axis] != self.scale.size:
+                raise LucioleError(f"{self.scale.size} scales do not fit the axes {list(shape)}")
+            axes[self.axis] = self.scale.size
+        return self.scale.reshape(axes), self.zero_point.reshape(axes)
+
+    def decode(self, codes: Array) -> NDArray[np.float64]:
+        """The real numbers that codes stand for."""
+        scale, points = self.along(codes.shape)
+        real: NDArray[np.float64] = (codes.astype(np.float64) - points) * scale.astype(np.float64)
+        return real
+
+    def encode(self, x: Array) -> Array:
+        """The nearest codes of real numbers, halves away from zero, saturated; NaN gets the lowest.
+
+        The quotient is computed in the floating-point type of x: TFLite's kernels compute it in
+        float32.
+        """
+        scale, points = self.along(x.shape)
+        low, high = self.limits
+        with np.errstate(all="ignore"):
+            steps = (x / scale.astype(x.dtype)).astype(np.float64)
+            nearest = rounded(steps) + points
+        filled = np.where(np.isnan(nearest), low, nearest)
+        codes: Array = np.clip(filled, low, high).astype(array_type(self.dtype))
+        return codes
+
+    def entries(self, indices: NDArray[np.intp], shape: tuple[int, ...]) -> Affine:
+        """That of some entries of axis 0 of a tensor of this shape. Raises LucioleError where the
+        scales do not fit the shape.
+        """
+        self.along(shape)
+        if self.scale.size == 1 or self.axis != 0:
+            return self
+        return replace(self, scale=self.scale[indices], zero_point=self.zero_point[indices])
+
+    def same_numbers(self, other: Affine) -> bool:
+        """Whether equal codes stand for equal numbers."""
+        same_scale = np.array_equal(self.scale, other.scale)
+        same_zero = np.array_equal(self.zero_point, other.zero_point)
+        return same_scale and same_zero and (self.scale.size == 1 or self.axis == other.axis)
+
+    def table(self) -> QuantizationParameters:
+        """What a file has of it."""
+        return QuantizationParameters(
+            scale=self.scale, zero_point=self.zero_point, quantized_dimension=self.axis
+        )
+
+
+def stored_parameters(value: Value) -> tuple[Floats, Points]:
+    """Scales and zero points as a file has them, empty where it has none."""
+    found = value.quantization
+    scale = None if found is None else found.scale
+    points = None if found is None else found.zero_point
+    return (
+        np.zeros(0, np.float32) if scale is None else np.asarray(scale, np.float32),
+        np.zeros(0, np.int64) if points is None else np.asarray(points, np.int64),
+    )
+
+
+def vectors(table: QuantizationParameters) -> dict[str, Array | None]:
+    """The vectors of a table by their names in the schema: what dumps and recipes show of it."""
+    return {
+        "min": table.min,
+        "max": table.max,
+        "scale": table.scale,
+        "zero_point": table.zero_point,
+    }
+
+
+def is_affine(value: Value) -> bool:
+    """Whether a tensor has scales: TFLite has plain integers of 16 bits beside quantized ones."""
+    return len(stored_parameters(value)[0]) > 0
+
+
+def affine_of(value: Value) -> Affine | None:
+    """How a tensor's integers stand for real numbers, None where they are plain ones or floats."""
+    is_integer = value.dtype in NUMPY and NUMPY[value.dtype].kind in "iu"
+    return Affine.given(value) if is_integer else None
+
+
+def per_tensor(value: Value, name: str) -> tuple[np.float32, int]:
+    """The one scale and the zero point of a tensor. Raises LucioleError where it has several."""
+    found = Affine.of_tensor(value, name)
+    return found.scale[0], int(found.zero_point[0])
+
+
+def zero_code(value: Value) -> int:
+    """The code that stands for 0 in a tensor: its zero point where it is quantized, else 0.
+
+    Raises LucioleError for several scales, and for a zero point that the element type does not
+    hold.
+    """
+    if value.dtype not in ACTIVATIONS or not is_affine(value):
+        return 0
+    _, point = per_tensor(value, f"tensor {value.name!r}")
+    limits = integer_range(value.dtype)
+    if limits is not None and not limits[0] <= point <= limits[1]:
+        raise LucioleError(f"tensor {value.name!r} has zero point {point}, no {value.dtype.name}")
+    return point
+
+
+def rounded(x: Array | np.floating) -> Array:
+    """The nearest integers, halves away from zero, in the floating-point type of x."""
+    return np.asarray(np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x))
+
+
+def faults(value: Value, name: str) -> Iterator[str]:
+    """What is wrong with a value's scales and zero points; ``name`` says whose they are."""
+    scales, points = stored_parameters(value)
+    if value.quantization is None or not len(scales):
+        yield f"{name} has no scale; one, or one per channel, is needed"
+        return
+    if not all(0 < s < float("inf") for s in scales):
+        yield f"{name} has scales {min(scales)} to {max(scales)}; they must be positive and finite"
+    if len(points) not in (0, 1, len(scales)):
+        yield f"{name} has {len(points)} zero points, {len(scales)} scales; one each is needed"
+    if len(scales) > 1:
+        axis = value.quantization.quantized_dimension
+        yield from _channel_faults(value.shape, axis, len(scales), name)
+
+
+def _channel_faults(shape: Shape, axis: int, count: int, name: str) -> Iterator[str]:
+    if not 0 <= axis < len(shape):
+        yield f"{name} has its scales along axis {axis}; it has {len(shape)} axes"
+    elif shape[axis] not in (None, count):
+        fits = f"1 or {shape[axis]} fit"
+        yield f"{name} {shape_text(shape)} has {count} scales along axis {axis}; {fits}"
+
+
+def misfits(value: Value) -> Iterator[str]:
+    """What in a file's numbers of scales and zero points does not fit each other or the tensor."""
+    scales, points = stored_parameters(value)
+    if value.quantization is None or not len(scales):
+        return
+    if len(points) not in (0, len(scales)):
+        yield f"{len(scales)} scales but {len(points)} zero points"
+    axis = value.quantization.quantized_dimension
+    extent = value.dims[axis] if 0 <= axis < len(value.dims) else None
+    if len(scales) > 1 and extent != len(scales):
+        found = "no" if extent is None else extent
+        yield f"{len(scales)} scales for axis {axis}, which has {found} elements"
+
+
+def impossible_scales(value: Value) -> Iterator[str]:
+    """Why kernels take none of an integer tensor's scales."""
+    scales, _ = stored_parameters(value)
+    wrong = scales[~(np.isfinite(scales) & (scales > 0))]
+    if integer_range(value.dtype) is not None and len(wrong):
+        yield f"a scale is {wrong[0]}, scales are positive and finite"
+
+
+_HALF = 1 << 31
+"""Runtimes have 32 bits for a zero point."""
+
+
+def absurd_points(value: Value) -> Iterator[str]:
+    """Which zero point of an integer tensor no runtime holds."""
+    scales, points = stored_parameters(value)
+    absurd = points[(points < -_HALF) | (points >= _HALF)]
+    if integer_range(value.dtype) is not None and len(scales) and len(absurd):
+        yield f"zero point {absurd[0]} has more than the 32 bits that runtimes have for it"
+
+
+def outside_points(value: Value) -> Iterator[str]:
+    """Which zero point of an integer tensor its element type does not hold, where runtimes do."""
+    limits, (scales, points) = integer_range(value.dtype), stored_parameters(value)
+    if limits is None or not len(scales) or any(absurd_points(value)):
+        return
+    outside = points[(points < limits[0]) | (points > limits[1])]
+    if len(outside):
+        holds = f"which holds {limits[0]} to {limits[1]}"
+        yield f"zero point {outside[0]} is not in {value.dtype.name}, {holds}"

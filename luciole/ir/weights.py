@@ -1,0 +1,173 @@
+"""The weights of a layer, whatever their format: codes, what the codes stand for, real numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import sparsity
+from luciole.ir.dtypes import Array
+from luciole.ir.errors import LucioleError, ShapeError
+from luciole.ir.learned_levels import WORD, numbers, unpack
+from luciole.ir.number_format import Affine, Float, LearnedLevels, NumberFormat
+from luciole.ir.op import INDEX, Op
+from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, clusters_of, matrix_rows
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.ir.value import Value
+from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
+
+MOST_BITS = 8
+"""Bits of a code up to which all levels of a row are listed."""
+
+
+F = TypeVar("F", bound=NumberFormat, covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Weights(Generic[F]):
+    """A layer's weights: a row of codes for each output [o, n], and what the codes stand for.
+
+    ``shape`` are the axes of one row: [n] of a dense layer, [kh, kw, c] of a convolution.
+    """
+
+    codes: Array
+    format: F
+    shape: tuple[int, ...]
+
+    def values(self) -> NDArray[np.float64]:
+        """The real numbers that the layer multiplies with: [o, n]."""
+        return self.format.decode(self.codes)
+
+
+def weights_of(op: Op) -> Weights[NumberFormat] | None:
+    """The weights of an operator, None where it has none, where they are computed, and where they
+    are plain integers or in a layout of their own.
+
+    Raises LucioleError for constants that do not fit each other.
+    """
+    learned = learned_weights(op)
+    if learned is not None or op.quant is None or op.quant.weight is None:
+        return learned
+    value, axis = weight_constant(op), op.quant.axis
+    found = None if value is None or _is_shuffled(op) else _format(value, axis)
+    if value is None or found is None:
+        return None
+    data = value.data if value.sparsity is None else sparsity.dense(value)
+    if data is None or not -data.ndim <= axis < data.ndim:
+        return None
+    rows = np.moveaxis(data, axis, 0)
+    codes = rows.reshape(len(rows), -1)
+    if isinstance(found, Affine) and _is_misnamed(op, found):
+        codes, found = codes.view(np.int8), replace(found, dtype=TensorType.INT8)
+    return Weights(codes, found, rows.shape[1:])
+
+
+def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
+    """The weights of a layer with learned levels; None for another one, and for computed ones.
+
+    Raises ShapeError for constants that do not fit each other.
+    """
+    if isinstance(op, LQFullyConnected | LQConv2D):
+        return _of_levels(op)
+    return _of_planes(op) if isinstance(op, BCQFullyConnected) else None
+
+
+def has_weights(op: Op) -> bool:
+    """Whether an operator is a layer: one of its operands is declared as the weight."""
+    return op.quant is not None and op.quant.weight is not None
+
+
+def weight_constant(op: Op) -> Value | None:
+    """The constant that an operator's weights are in: the declared one, else the largest matrix."""
+    if op.quant is not None and op.quant.weight is not None:
+        declared = op.given_operands().get(op.quant.weight)
+        return declared if declared is not None and declared.is_constant else None
+    matrices = [
+        v
+        for v in op.operands
+        if v is not None and v.is_constant and len(v.dims) >= 2 and v.dtype not in INDEX
+    ]
+    return max(matrices, key=lambda v: len(v.buffer or ()), default=None)
+
+
+def input_levels(op: Op) -> LearnedLevels | None:
+    """The levels of a layer's input, None where it has none and where they are computed."""
+    if not isinstance(op, LQFullyConnected | LQConv2D) or op.input_scales.data is None:
+        return None
+    return LearnedLevels(op.input_scales.data, np.array(op.input_offset))
+
+
+def _format(value: Value, axis: int) -> NumberFormat | None:
+    """What the elements of a constant are, their ``axis`` moved to the front."""
+    if value.dtype in (TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64):
+        return Float(value.dtype)
+    if Affine.given(value) is None:
+        return None
+    found = Affine.of(value, "the weights tensor")
+    if found.scale.size > 1 and found.axis != axis % len(value.dims):
+        raise LucioleError(f"the weights tensor has its scales along axis {found.axis}, not {axis}")
+    return replace(found, axis=0)
+
+
+def _is_shuffled(op: Op) -> bool:
+    """Whether weights are laid out as only some kernels know them."""
+    plain = FullyConnectedOptionsWeightsFormat.DEFAULT
+    return isinstance(op, FullyConnected) and op.weights_format != plain
+
+
+def _is_misnamed(op: Op, found: Affine) -> bool:
+    """Whether weights are called UINT8, but their bytes are signed: under a float input, in files
+    from before TFLite had INT8.
+    """
+    first, (_, points) = op.operands[0], found.parameters
+    is_float = first is not None and first.dtype == TensorType.FLOAT32
+    return is_float and found.dtype == TensorType.UINT8 and not points.any()
+
+
+def _of_levels(op: LQFullyConnected | LQConv2D) -> Weights[LearnedLevels] | None:
+    operands = (op.weights_scales, op.weights_binary, op.weights_offsets)
+    scales, words, offsets = (None if value is None else value.data for value in operands)
+    if scales is None or words is None or (offsets is None and op.weights_offsets is not None):
+        return None
+    count = op.hidden_size if isinstance(op, LQFullyConnected) else op.input_channels
+    if words.shape[:2] != scales.shape or words.shape[-1] != -(-count // WORD):
+        raise ShapeError(
+            f"{op}: bit planes {list(words.shape)} do not fit bases {list(scales.shape)} "
+            f"and rows of {count}"
+        )
+    _check_bits(op, scales.shape[1])
+    signs = unpack(words, count)
+    offsets = np.zeros(len(scales), np.float32) if offsets is None else offsets
+    codes = numbers(signs.reshape(*scales.shape, -1))
+    return Weights(codes, LearnedLevels(scales, offsets), signs.shape[2:])
+
+
+def _of_planes(op: BCQFullyConnected) -> Weights[LearnedLevels] | None:
+    """Rows have the bits of their clusters; what is behind them in the bases is 0."""
+    found = [v.data for v in (op.weights_scales, op.weights_binary, op.weights_clusters)]
+    scales, words, table = found
+    if scales is None or words is None or table is None:
+        return None
+    hidden = op.weights_hidden_size
+    clusters = clusters_of(table, len(words))
+    widths = np.repeat([c.bits for c in clusters], [c.size for c in clusters]).astype(np.intp)
+    most = int(widths.max(initial=0))
+    _check_bits(op, most)
+    rows = matrix_rows(clusters)
+    order = np.argsort(rows, kind="stable")
+    plane = np.arange(len(rows)) - np.searchsorted(rows[order], rows[order])
+    basis = np.zeros((len(widths), most))
+    basis[rows[order], plane] = scales[order]
+    signs = np.zeros((len(widths), most, hidden), np.bool_)
+    signs[rows[order], plane] = unpack(words, hidden)[order]
+    return Weights(numbers(signs), LearnedLevels(basis, np.zeros(len(widths)), widths), (hidden,))
+
+
+def _check_bits(op: Op, bits: int) -> None:
+    if not 1 <= bits <= MOST_BITS:
+        raise ShapeError(f"{op}: weights have {bits} bits, 1 to {MOST_BITS} are possible")
