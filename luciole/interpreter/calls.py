@@ -10,6 +10,7 @@ import numpy as np
 from luciole.ir import Array, Graph, LucioleError, Op, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import compatible, shape_text
+from luciole.kernels.meter import Meter
 from luciole.kernels.registry import Calls, Reference, Stateful
 from luciole.kernels.state import State
 
@@ -27,13 +28,15 @@ MakePlan = Callable[[Graph, Sequence[tuple[int, ...]]], "Plan"]
 
 
 class Caller:
-    """What the plans of an interpreter share: variables, and plans of the graphs that are called.
+    """What the plans of an interpreter share: variables, plans of the graphs that are called, and
+    the meter of their memory.
 
     ``make_plan`` makes the plan of a graph for the shapes of its inputs.
     """
 
-    def __init__(self, loop_limit: int) -> None:
+    def __init__(self, loop_limit: int, memory_limit: int) -> None:
         self.state = State(loop_limit)
+        self.meter = Meter(memory_limit)
         self._called: dict[Graph, dict[Shapes, _Called]] = {}
 
     def bound(self, kernel: Stateful, make_plan: MakePlan) -> Reference:

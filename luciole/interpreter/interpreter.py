@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -21,6 +22,7 @@ from luciole.ir.calls import reachable
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.quantization import stored_parameters
 from luciole.ir.value import compatible
+from luciole.kernels.meter import SLACK
 
 
 class QuantizationDetails(TypedDict):
@@ -82,7 +84,7 @@ class Interpreter(Uncopied):
         self._memory_limit = memory_limit
         self._keep_always = keep_tensors
         self._crew = Crew(num_threads) if num_threads > 1 else None
-        self._caller = Caller(loop_limit)
+        self._caller = Caller(loop_limit, memory_limit)
         self._turn = Turn()
         self._begin(model.graph if graph is None else graph)
 
@@ -120,12 +122,18 @@ class Interpreter(Uncopied):
 
     def _allocate(self) -> None:
         if self._plan is None:
+            if self._caller.meter.taken > SLACK:
+                gc.collect()  # graphs are cycles: what those of former plans hold is found so
             plan = Plan(
                 self.graph, self._shapes, self._memory_limit, self._keep, self._crew, self._caller
             )
             plan.reset_variables()
             self._plan, self._places = plan, _lasting(plan, self.graph)
             self._ran = False
+
+    def _drop_plan(self) -> None:
+        """Give back its memory, before the next one takes some."""
+        self._plan, self._places = None, {}
 
     @property
     def plan(self) -> Plan:
@@ -165,7 +173,7 @@ class Interpreter(Uncopied):
             )
         if self._shapes[value] != shape:
             self._shapes[value] = shape
-            self._plan = None
+            self._drop_plan()
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copy an array into a tensor. Raises InputError when type or shape differ."""
@@ -374,16 +382,18 @@ class Interpreter(Uncopied):
 
     def _keep_tensors(self) -> None:
         """Take memory in which every tensor has a place of its own, and compute them again."""
-        before, ran = self.plan, self._ran
-        self._keep, self._plan = True, None
+        arrays, ran = {v: self.plan.array(v) for v in self.graph.inputs}, self._ran
+        given = {v: array.copy() for v, array in arrays.items() if array is not None}
+        arrays.clear()
+        self._drop_plan()
+        self._keep = True
         self._allocate()
-        plan = self.plan
-        for value in self.graph.inputs:
-            given, place = before.array(value), plan.array(value)
-            if given is not None and place is not None:
-                place[...] = given
+        for value, array in given.items():
+            place = self.plan.array(value)
+            if place is not None:
+                place[...] = array
         if ran:
-            plan.run()
+            self.plan.run()
             self._ran = True
 
     def _details(self, value: Value) -> TensorDetails:

@@ -14,15 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.interpreter.lifetimes import Lifetime
-from luciole.ir import Array, LucioleError, Value
+from luciole.ir import Array, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import element_count, impossible, shape_text
 from luciole.kernels import allocation
 from luciole.kernels.allocation import ALIGNMENT
-
-
-class MemoryLimitError(LucioleError, MemoryError):
-    """A model asks for more memory than the caller allows."""
+from luciole.kernels.errors import MemoryLimitError as MemoryLimitError
 
 
 @dataclass(frozen=True)

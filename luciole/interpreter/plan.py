@@ -5,7 +5,8 @@ operator.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -29,7 +30,7 @@ from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text
 from luciole.kernels import allocation, jit, registry
 from luciole.kernels.registry import Context, ExecutionError, NativeStep, Reference
-from luciole.kernels.sizes import afford, limited
+from luciole.kernels.sizes import afford
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
 """Bytes of tensors that a model may ask for unless the caller raises it."""
@@ -94,8 +95,13 @@ class Plan(Uncopied):
     ) -> None:
         _refuse_unsupported([op for called in reachable(graph) for op in called.ops])
         self._crew = crew
-        self._caller = Caller(DEFAULT_LOOP_LIMIT) if caller is None else caller
+        self._caller = Caller(DEFAULT_LOOP_LIMIT, memory_limit) if caller is None else caller
+        self._meter = self._caller.meter
         self._memory_limit = memory_limit
+        with self._meter:
+            self._make(graph, shapes, keep)
+
+    def _make(self, graph: Graph, shapes: Mapping[Value, tuple[int, ...]], keep: bool) -> None:
         self.graph, values = graph.clone()
         self.values = values
         self._sources = dict(zip(self.graph.ops, graph.ops, strict=True))
@@ -110,7 +116,18 @@ class Plan(Uncopied):
         with remembered():
             remaining = self._settle()
         shared = shared_places(remaining)
-        room = memory_limit - self._made_bytes
+        self._place(remaining, shared, keep)
+        with np.errstate(all="ignore"):
+            self.steps = [self._step(op, any(v in shared for v in op.results)) for op in remaining]
+        self._schedule = self._grouped(self.steps)
+        self._calls = [self._call(group) for group in self._schedule]
+        self._late = {v for op in remaining for v in op.results} - self._placed
+        if self._late:
+            self._calls.insert(0, partial(_forget, self._contents, self._late))
+
+    def _place(self, remaining: Sequence[Op], shared: Mapping[Value, Value], keep: bool) -> None:
+        """Take memory for what operators read and write."""
+        room = self._memory_limit - self._made_bytes
         memory = allocate(lifetimes(self.graph, remaining, shared, keep), room)
         self.arena_bytes = memory.size
         self._contents: dict[Value, Array] = self._constants | memory.arrays
@@ -120,10 +137,6 @@ class Plan(Uncopied):
         _refuse_without_contents(remaining, self._contents)
         self._placed = set(self._contents)  # of the others, shapes are known only when they ran
         self._overwritten = {v for v in self._contents if shared.get(v, v) in memory.overwritten}
-        with np.errstate(all="ignore"):
-            self.steps = [self._step(op, any(v in shared for v in op.results)) for op in remaining]
-        self._schedule = self._grouped(self.steps)
-        self._calls = [self._call(group) for group in self._schedule]
 
     @property
     def constant_bytes(self) -> int:
@@ -172,9 +185,8 @@ class Plan(Uncopied):
             infer_op(op, declared=False)
             for value, dtype in zip(op.results, op.result_dtypes(), strict=True):
                 value.dtype = dtype  # what kernels write, whatever the file says
-            with limited(self._memory_limit):
-                modest = self._may_make(_result_bytes(op))
-                results = folded(op, registry.evaluate) if modest else None
+            modest = self._may_make(_result_bytes(op))
+            results = folded(op, registry.evaluate) if modest else None
             if results is None:
                 remaining.append(op)
                 continue
@@ -195,15 +207,15 @@ class Plan(Uncopied):
         if in_place and known:
             operands = tuple(None if v is None else self._contents[v] for v in op.operands)
             results = tuple(self._contents[v] for v in op.results)
-            with limited(self._memory_limit):
-                step.native = registry.build_native(op, Context(operands, results))
+            step.native = registry.build_native(op, Context(operands, results))
         return step
 
     def _reference(self, op: Op) -> Reference:
         kernel = registry.find_stateful(op)
         if kernel is None:
             return registry.find_reference(op)
-        return self._caller.bound(kernel, self._plan_of)
+        plan = weakref.proxy(self)
+        return self._caller.bound(kernel, lambda *call: plan._plan_of(*call))
 
     def _plan_of(self, graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Plan:
         """The plan of a graph that an operator calls, within what is left of the memory."""
@@ -247,6 +259,7 @@ class Plan(Uncopied):
 
     def run_observed(self, observers: Sequence[Observer]) -> None:
         """Run the same steps one at a time, and tell observers."""
+        _forget(self._contents, self._late)
         for value in self.graph.inputs:
             self._report(observers, value)
         for step in self.steps:
@@ -265,6 +278,7 @@ class Plan(Uncopied):
         The clock is read between native steps by compiled code, which adds some 30 ns to each.
         """
         times: list[NDArray[np.int64]] = []
+        _forget(self._contents, self._late)
         for group in self._schedule:
             if isinstance(group, Run):
                 times.append(jit.run_timed(group.table))
@@ -282,7 +296,7 @@ class Plan(Uncopied):
 
     def _run_reference(self, step: Step) -> None:
         operands = [None if v is None else self._contents[v] for v in step.op.operands]
-        with limited(self._memory_limit):
+        with self._meter:
             self._check_now(step.op)
             results = registry.call(step.reference, step.op, operands)
         if len(results) != len(step.op.results):
@@ -311,7 +325,10 @@ class Plan(Uncopied):
                     afford(result.dtype, result.dims)
 
     def _call(self, group: Run | Step) -> Callable[[], object]:
-        return group.call if isinstance(group, Run) else partial(self._run_reference, group)
+        if isinstance(group, Run):
+            return group.call
+        plan = weakref.proxy(self)  # in a cycle its memory would wait for Python to look for cycles
+        return lambda: plan._run_reference(group)
 
     def _grouped(self, steps: Sequence[Step]) -> list[Run | Step]:
         """Steps in order, neighbours that are native joined into one run."""
@@ -322,6 +339,12 @@ class Plan(Uncopied):
             together = [s.native for s in members if s.native is not None]
             schedule += [Run(together, self._crew)] if native else members
         return schedule
+
+
+def _forget(contents: dict[Value, Array], values: Iterable[Value]) -> None:
+    """Leave out what the last run has computed: there may be no room for it twice."""
+    for value in values:
+        contents.pop(value, None)
 
 
 def _result_bytes(op: Op) -> int:

@@ -19,7 +19,9 @@ from luciole.ir.calls import Call
 from luciole.ir.dtypes import NUMPY
 from luciole.kernels import custom, extents
 from luciole.kernels.allocation import placed
+from luciole.kernels.errors import ExecutionError as ExecutionError
 from luciole.kernels.jit.record import Shared
+from luciole.kernels.meter import present
 
 Reference = Callable[..., Any]
 """``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic
@@ -42,10 +44,6 @@ ANY: tuple[TensorType, ...] = tuple(NUMPY)
 """For kernels that only move elements."""
 
 O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
-
-
-class ExecutionError(LucioleError):
-    """An operator could not compute its result from what it was given."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +197,9 @@ def build_native(op: Op, context: Context) -> NativeStep | None:
         return build(op, context)
     except LucioleError as error:
         raise type(error)(f"{op}: {error}") from None
+    except MemoryError as error:
+        _explain(op, error)
+        raise
 
 
 def missing(op: Op) -> str:
@@ -242,9 +243,17 @@ def call(kernel: Reference, op: Op, arrays: list[Array | None]) -> tuple[Array, 
     except LucioleError as error:
         raise type(error)(f"{op}: {error}") from None
     except (ValueError, IndexError, TypeError, ArithmeticError, MemoryError) as error:
+        _explain(op, error)
         raise ExecutionError(f"{op}: {type(error).__name__}: {error}") from error
     results = result if isinstance(result, tuple) else (result,)
     return tuple(np.asarray(array) for array in results)
+
+
+def _explain(op: Op, error: Exception) -> None:
+    """Raise MemoryLimitError where an array was refused."""
+    meter = present()
+    if isinstance(error, MemoryError) and meter is not None:
+        meter.explain(str(op))
 
 
 def _names(signature: Signature) -> str:

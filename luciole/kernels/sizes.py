@@ -4,15 +4,12 @@ what it computes on the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-
 from luciole.ir import Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.rules import settled
 from luciole.ir.value import Shape, element_count, impossible, shape_text
-from luciole.kernels.registry import ExecutionError
+from luciole.kernels.errors import ExecutionError, MemoryLimitError
+from luciole.kernels.meter import present
 
 MOST_BYTES = 4 << 30
 """A file can ask for any shape by computing it: what is known before is the plan's business."""
@@ -20,28 +17,17 @@ MOST_BYTES = 4 << 30
 _WIDEST = 16
 """Bytes of the widest element."""
 
-_LIMIT = ContextVar("bytes that a kernel may take", default=MOST_BYTES)
-
-
-@contextmanager
-def limited(most: int) -> Iterator[None]:
-    """Let kernels that run inside take at most so many bytes for what was not planned."""
-    before = _LIMIT.set(most)
-    try:
-        yield
-    finally:
-        _LIMIT.reset(before)
-
 
 def room(size: int, what: str, where: str = "for one kernel") -> None:
-    """Raise ExecutionError where something takes more bytes than a kernel may take."""
-    most = _LIMIT.get()
+    """Raise MemoryLimitError where something takes more bytes than a kernel may take."""
+    meter = present()
+    most = MOST_BYTES if meter is None else meter.limit
     if size > most:
-        raise ExecutionError(f"{what} would take {size} bytes, {most} are allowed {where}")
+        raise MemoryLimitError(f"{what} would take {size} bytes, {most} are allowed {where}")
 
 
 def affordable(op: Op, shape: Shape) -> tuple[int, ...]:
-    """The shape of an operator's first result. Raises ExecutionError when it was not known before
+    """The shape of an operator's first result. Raises MemoryLimitError when it was not known before
     the operator ran and takes more bytes than a kernel may take.
     """
     extents, result = settled(shape), op.results[0]
@@ -51,8 +37,8 @@ def affordable(op: Op, shape: Shape) -> tuple[int, ...]:
 
 
 def afford(dtype: TensorType, extents: tuple[int, ...]) -> None:
-    """Raise ExecutionError where a result whose shape was computed takes more bytes than a kernel
-    may take.
+    """Raise MemoryLimitError where a result whose shape was computed takes more bytes than a kernel
+    may take, ExecutionError where no array has that shape.
     """
     item = NUMPY[dtype].itemsize if dtype in NUMPY else _WIDEST
     what = f"a result {shape_text(extents)} of {dtype.name}"

@@ -16,6 +16,7 @@ from luciole.ir.ops.pool_2d import L2Pool2D, MaxPool2D
 from luciole.ir.ops.reduce import ReduceMax
 from luciole.ir.ops.reshape import Reshape
 from luciole.kernels import registry, sizes
+from luciole.kernels.meter import Meter
 from luciole.schema.enums import Padding
 from luciole.schema.tables import QuantizationParameters, SparsityParameters
 from tests.samples import floats, octets
@@ -69,13 +70,13 @@ def test_a_run_refuses_scratch_that_is_too_large(cls: type[MaxPool2D]) -> None:
     graph.outputs = [graph.append(op, "y").output]
     kernel, x = registry.find_reference(op), np.ones((1, 1, 1, 1), np.float32)
     refused = pytest.raises(ExecutionError, match=r"padded image would take .* 65536 are allowed")
-    with sizes.limited(LIMIT), refused:
+    with Meter(LIMIT), refused:
         registry.call(kernel, op, [x])
 
 
 def test_the_limit_of_a_kernel_ends_with_it() -> None:
-    with sizes.limited(10):
-        with sizes.limited(5), pytest.raises(ExecutionError):
+    with Meter(10):
+        with Meter(5), pytest.raises(MemoryLimitError):
             sizes.room(6, "something")
         sizes.room(10, "something")
     sizes.room(1 << 20, "something")

@@ -88,10 +88,14 @@ class Held:
         self.released.wait()
         return x + 1
 
-    def release(self) -> list[float]:
-        """Let it end; gives the result."""
+    def end(self) -> None:
+        """Let it end."""
         self.released.set()
         self.thread.join()
+
+    def release(self) -> list[float]:
+        """Let it end; gives the result."""
+        self.end()
         found: list[float] = self.interpreter.get_tensor(3).tolist()
         return found
 
@@ -100,7 +104,7 @@ class Held:
 def held(request: pytest.FixtureRequest) -> Iterator[Held]:
     made = Held(num_threads=request.param)
     yield made
-    made.release()
+    made.end()
 
 
 CALLS: dict[str, Callable[[Held], object]] = {

@@ -9,8 +9,8 @@ import pytest
 
 from luciole.kernels.allocation import ALIGNMENT
 from luciole.kernels.memory import Memory
+from luciole.kernels.meter import Meter
 from luciole.kernels.registry import ExecutionError
-from luciole.kernels.sizes import limited
 
 
 @pytest.mark.usefixtures("without_guard")
@@ -29,7 +29,7 @@ def test_scratch_is_zero_at_first() -> None:
 
 
 def test_scratch_refuses_more_than_a_kernel_may_take() -> None:
-    with limited(1000):
+    with Meter(1000):
         Memory().scratch(250)
         with pytest.raises(ExecutionError, match="for itself would take 1004 bytes, 1000 are"):
             Memory().scratch(251)

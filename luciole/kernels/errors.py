@@ -1,0 +1,13 @@
+"""What can go wrong while operators compute."""
+
+from __future__ import annotations
+
+from luciole.ir import LucioleError
+
+
+class ExecutionError(LucioleError):
+    """An operator could not compute its result from what it was given."""
+
+
+class MemoryLimitError(ExecutionError, MemoryError):
+    """A model asks for more memory than the caller allows."""

@@ -1,0 +1,76 @@
+"""How much memory a model may take: every array that is made for it is counted."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Any
+
+from luciole.ir import LucioleError
+from luciole.kernels.errors import MemoryLimitError
+from luciole.kernels.jit.metering import Tally, install
+
+SLACK = 16 << 20
+"""Bytes beyond the limit that may be taken for what is small: records, tables, and what reference
+kernels compute on the way for a few elements at a time.
+"""
+
+_MOST = 1 << 62
+"""Bytes that nobody has."""
+
+
+class Meter:
+    """Counts the bytes of NumPy's arrays that are made while it is entered, as long as they live.
+
+    An array beyond ``limit`` and SLACK is refused: a MemoryError inside, which leaves the ``with``
+    statement as MemoryLimitError. A meter may be entered again inside.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._tally = Tally.take(min(max(limit, 0) + SLACK, _MOST))
+        self._before: list[tuple[Token[Meter | None], Any]] = []
+
+    def __del__(self) -> None:
+        self._tally.give_back()
+
+    def __enter__(self) -> Meter:
+        self._before.append((_PRESENT.set(self), install(self._tally.handler)))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        token, handler = self._before.pop()
+        install(handler)
+        _PRESENT.reset(token)
+        if isinstance(error, MemoryError) and not isinstance(error, LucioleError):
+            self.explain("planning")
+
+    @property
+    def taken(self) -> int:
+        """Bytes of the arrays that are alive."""
+        return int(self._tally.counts.taken)
+
+    @property
+    def highest(self) -> int:
+        """Bytes of the arrays that were alive when they were the most."""
+        return int(self._tally.counts.highest)
+
+    def explain(self, who: str) -> None:
+        """Raise MemoryLimitError where the last MemoryError was a refusal."""
+        counts = self._tally.counts
+        refused, counts.refused = counts.refused, 0
+        if refused:
+            raise MemoryLimitError(
+                f"{who}: {refused} bytes are too many where {counts.taken} are taken and "
+                f"memory_limit is {self.limit}: raise it if the model is to be trusted"
+            ) from None
+
+
+_PRESENT: ContextVar[Meter | None] = ContextVar("who counts arrays", default=None)
+
+
+def present() -> Meter | None:
+    """The meter that was entered last."""
+    return _PRESENT.get()
