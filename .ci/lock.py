@@ -53,7 +53,7 @@ def main() -> int:
     """Write the lock."""
     python = f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}"
     system = f"{python}, {platform.system()}, {platform.machine()}"
-    packages = report(".[test,dev]", "-r", ".ci/requirements.in")
+    packages = report(".[test,dev,docs]", "-r", ".ci/requirements.in")
     LOCK.write_text(HEAD.format(system=system) + locked(packages))
     print(f"{LOCK}: {LOCK.read_text().count('==')} packages for {system}")
     return 0
