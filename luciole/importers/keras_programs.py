@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,10 @@ def refuse_programs(path: Path, registered: Registered) -> None:
         packed = file.read(2) == b"PK"
     try:
         config = json.loads(_packed_config(path) if packed else _hdf5_config(path))
-    except (ValueError, RecursionError, zipfile.BadZipFile, KeyError) as error:
-        if isinstance(error, FormatError):
-            raise FormatError(f"{path.name}: {error}") from None
-        why = shorten(" ".join(str(error).split()))
+    except FormatError as error:
+        raise FormatError(f"{path.name}: {error}") from None
+    except Exception as error:  # no list of what libraries raise on damaged files is complete
+        why = shorten(" ".join(str(error).split()) or type(error).__name__)
         raise FormatError(f"{path.name}: its configuration cannot be read: {why}") from None
     for found in _objects(config):
         program = _program(found, registered)
@@ -58,15 +58,22 @@ def refuse_programs(path: Path, registered: Registered) -> None:
 
 def _packed_config(path: Path) -> bytes:
     with zipfile.ZipFile(path) as archive:
-        unpacked = sum(member.file_size for member in archive.infolist())
-        most = max(_UNPACKED, 4 * path.stat().st_size)
-        if unpacked > most:
-            raise FormatError(f"unpacks to {unpacked:,} bytes, at most {most:,} are read")
+        _check_members(archive.infolist(), max(_UNPACKED, 4 * path.stat().st_size))
         with archive.open("config.json") as file:
             config = file.read(_LONGEST_CONFIG + 1)
     if len(config) > _LONGEST_CONFIG:
         raise FormatError(f"its configuration is longer than {_LONGEST_CONFIG:,} bytes")
     return config
+
+
+def _check_members(members: Sequence[zipfile.ZipInfo], most: int) -> None:
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > most:
+        raise FormatError(f"unpacks to {unpacked:,} bytes, at most {most:,} are read")
+    methods = {member.compress_type for member in members}
+    others = sorted(methods - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+    if others:  # they unpack without a bound
+        raise FormatError(f"is packed with method {others[0]}, 0 and 8 (deflate) are read")
 
 
 def _hdf5_config(path: Path) -> str:
@@ -91,6 +98,8 @@ def _program(found: dict[str, Any], registered: Registered) -> str | None:
     """What an object would run, None for what models are made of."""
     name, module = found["class_name"], found.get("module")
     inner = found.get("config")
+    if not isinstance(name, str):
+        return f"what is called {quoted(name)}"
     if name in _PROGRAMS:
         layer = inner.get("name") if isinstance(inner, dict) else None
         return f"a program: {quoted(layer or name)} is a {name}"

@@ -10,6 +10,7 @@ SUBJECTS = {
     "npz": "tests.fuzz.data.npz",
     "hdf5": "tests.fuzz.data.hdf5",
     "lists": "tests.fuzz.data.lists",
+    "keras": "tests.fuzz.data.keras",
     "recipes": "tests.fuzz.data.recipes",
 }
 

@@ -85,6 +85,7 @@ PROGRAMS = [
     (layer("Mine", "mine.layers"), "'Mine' of 'mine.layers'"),
     (layer("X", "keras_evil"), "'X' of 'keras_evil'"),
     (layer("X", ["keras.layers"]), "'X' of ['keras.layers']"),
+    ({"class_name": ["Lambda"], "config": {}}, "what is called ['Lambda']"),
     ({"kwargs": {"inputs": layer("Lambda", name="arg")}}, "'arg' is a Lambda"),
 ]
 
@@ -136,6 +137,25 @@ def test_loading_refuses_an_archive_that_unpacks_to_much_more(tmp_path: Path) ->
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.weights.h5", bytes(300 << 20))
     with pytest.raises(FormatError, match=r"m\.keras: unpacks to 314,572,9.. bytes, at most 268,4"):
+        refuse_programs(path, nobody)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_loading_refuses_archives_that_unpack_without_a_bound(method: int, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "m.keras", "w", method) as archive:
+        archive.writestr("config.json", "{}")
+    message = rf"m\.keras: is packed with method {method}, 0 and 8 \(deflate\) are read$"
+    with pytest.raises(FormatError, match=message):
+        refuse_programs(tmp_path / "m.keras", nobody)
+
+
+def test_loading_refuses_an_encrypted_configuration(tmp_path: Path) -> None:
+    path = as_keras(model(), tmp_path)
+    raw = bytearray(path.read_bytes())
+    place = raw.rindex(b"PK\1\2")
+    raw[place + 8] |= 1
+    path.write_bytes(raw)
+    with pytest.raises(FormatError, match=r"configuration cannot be read: .* (encrypted|flag)"):
         refuse_programs(path, nobody)
 
 

@@ -20,6 +20,7 @@ from luciole.tools.data.npy import MAGIC, read_header
 
 _LONGEST_LINE = 4096
 """Characters; no path is longer."""
+_OUTSIDE = "is not below the folder that names it, and is read with --allow-outside"
 
 
 def read_folder(
@@ -77,18 +78,13 @@ def _records(
     files: Iterable[Path], specs: Sequence[InputSpec], folder: str | None
 ) -> Iterator[Sequence[Rows]]:
     """Records from files, which must be below the folder unless that is None."""
+    top = None if folder is None else os.path.realpath(folder)
     for number, path in enumerate(files):
         with about(str(path)):
-            _check_inside(path, folder)
+            if top is not None and not Path(os.path.realpath(path)).is_relative_to(top):
+                raise DataError(_OUTSIDE)
             with open_file(path) as file:
                 yield _record(file, specs, f"record {number} ({path.name})")
-
-
-def _check_inside(path: Path, folder: str | None) -> None:
-    if folder is not None and not Path(os.path.realpath(path)).is_relative_to(
-        os.path.realpath(folder)
-    ):
-        raise DataError("is not below the folder that names it, and is read with --allow-outside")
 
 
 def _record(file: io.BufferedReader, specs: Sequence[InputSpec], source: str) -> list[Rows]:

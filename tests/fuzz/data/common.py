@@ -27,7 +27,7 @@ DATA_LIMIT = 16 << 20
 MOST_GROWTH = 256 << 20
 """Bytes by which a case may let a process grow beyond what is asked for."""
 _LONGEST_SENTENCE = 4000
-_COMPUTING = 3.0
+COMPUTING = 3.0
 """Seconds for a request to the process that reads HDF5; a case has five."""
 
 
@@ -75,7 +75,7 @@ def options_for(rng: Rng, labels: Sequence[str], arrays: Sequence[str]) -> dict[
 
 def load(path: Path, rng: Rng, labels: Sequence[str] = (), arrays: Sequence[str] = ()) -> str:
     """Load a case as a program would, and check what was loaded. Returns how it ended."""
-    hdf5.SECONDS = _COMPUTING
+    hdf5.SECONDS = COMPUTING
     graph, options = graph_for(rng), options_for(rng, labels, arrays)
     with promised(DATA_LIMIT):
         try:
