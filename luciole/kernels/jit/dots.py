@@ -16,12 +16,11 @@ from luciole.kernels.jit.emits import (
     Form,
     Int64,
     Literal,
-    Operand,
     Value,
     emits,
 )
 from luciole.kernels.jit.masked import lanes_before, load_first_bytes, store_first_bytes
-from luciole.kernels.jit.pixels import Addresses, behind, repeated
+from luciole.kernels.jit.pixels import Places, behind, repeated
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
@@ -51,9 +50,7 @@ def integer_rows(builder: Builder, pixels: Literal, vectors: Literal, start: Add
 
 
 @emits
-def add_dots(
-    builder: Builder, tile: Vectors, at: Operand[Addresses], offset: Int64, weights: Address
-) -> Same:
+def add_dots(builder: Builder, tile: Vectors, at: Places, offset: Int64, weights: Address) -> Same:
     """Add to each pixel's row the products of the pixel's own four bytes, ``offset`` bytes behind
     its address, with the bytes [vectors, 16, 4] at ``weights``.
     """
@@ -73,7 +70,7 @@ def add_dots(
 def add_line_dots(
     builder: Builder,
     tile: Vectors,
-    at: Operand[Addresses],
+    at: Places,
     offset: Int64,
     weights: Address,
     width: Literal,
@@ -119,12 +116,7 @@ def _with_products(builder: Builder, sums: Value, unsigned: Value, signed: Value
 
 @emits
 def add_taps(
-    builder: Builder,
-    tile: Vectors,
-    at: Operand[Addresses],
-    offsets: Address,
-    count: Literal,
-    weights: Address,
+    builder: Builder, tile: Vectors, at: Places, offsets: Address, count: Literal, weights: Address
 ) -> Same:
     """Add to rows of 64 channels the products of ``count`` (1 to 4, known when a kernel is
     compiled) taps: bytes at int32 distances, at ``offsets``, from each row's address, times the

@@ -4,12 +4,14 @@ written as bytes. Exactly what ``luciole.kernels.integers.fixed_point`` computes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 from numba.core import cgutils
 
-from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Operand, Value, emits
+from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Value, emits
 from luciole.kernels.jit.masked import store_first_bytes
-from luciole.kernels.jit.pixels import Addresses
+from luciole.kernels.jit.pixels import Places
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
@@ -106,9 +108,7 @@ def _rounded_half(builder: Builder, sums: Value, factors: Value, vector: int, ha
 
 
 @emits
-def write_bytes(
-    builder: Builder, tile: Vectors, limits: Address, at: Operand[Addresses], count: Int64
-) -> None:
+def write_bytes(builder: Builder, tile: Vectors, limits: Address, at: Places, count: Int64) -> None:
     """Write each pixel's row as bytes, see ``Limits``, to its address: its first ``count`` ones
     where there are more.
     """
@@ -126,7 +126,7 @@ def write_bytes(
 
 @emits
 def write_channels(
-    builder: Builder, tile: Vectors, limits: Address, at: Operand[Addresses], count: Int64
+    builder: Builder, tile: Vectors, limits: Address, at: Places, count: Int64
 ) -> None:
     """Write rows of 64 bytes, whose vectors are what ``dots.add_taps`` makes, see ``Limits``: whole
     where there is one address for each, else in pieces of 16, the first ``count`` of each.
@@ -223,7 +223,13 @@ def _lanes_of(builder: Builder, value: Value, lanes: list[int]) -> Value:
     return wide_shuffle(builder, value, value, lanes)
 
 
-def _write(builder: Builder, results: Value, places: Value, count: Value, vectors: int) -> None:
+def _write(
+    builder: Builder,
+    results: Sequence[Value],
+    places: Sequence[tuple[Value, int]],
+    count: Value,
+    vectors: int,
+) -> None:
     """Write vectors of bytes to addresses and numbers of vectors behind them."""
     full = builder.icmp_signed(">=", count, ir.Constant(I64, LANES * vectors))
     with builder.if_else(full) as (everything, rest):

@@ -15,14 +15,13 @@ from luciole.kernels.jit.emits import (
     Float32,
     Int64,
     Literal,
-    Operand,
     Single,
     Value,
     emits,
     types,
 )
 from luciole.kernels.jit.masked import lanes_before, load_first, store_first, store_first_bytes
-from luciole.kernels.jit.pixels import Addresses
+from luciole.kernels.jit.pixels import Places
 from luciole.kernels.jit.results import between
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vectors import (
@@ -161,12 +160,7 @@ def scaled_in_turn(
 
 @emits
 def write_channels_at(
-    builder: Builder,
-    tile: Vectors,
-    low: Float32,
-    high: Float32,
-    at: Operand[Addresses],
-    count: Int64,
+    builder: Builder, tile: Vectors, low: Float32, high: Float32, at: Places, count: Int64
 ) -> None:
     """Write rows of 64 floats, whose vectors are in the order of ``dots.add_taps``, cut off at two
     limits: whole where there is one address for each, else in pieces of 16, the first ``count`` of

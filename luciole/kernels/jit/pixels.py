@@ -56,7 +56,9 @@ class _AddressesModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is 
         super().__init__(manager, addresses, ir.ArrayType(I64, addresses.count))
 
 
-Pixels: TypeAlias = Annotated[Operand[Addresses], lambda count, *_: Addresses(count)]
+Places: TypeAlias = Operand[Addresses]
+
+Pixels: TypeAlias = Annotated[Places, lambda count, *_: Addresses(count)]
 """As many addresses as the first operand, a ``Literal``, says."""
 
 
@@ -74,7 +76,7 @@ def pixels(builder: Builder, count: Literal, base: Address, table: Address, unit
 
 
 @emits
-def side_by_side(builder: Builder, count: Literal, at: Operand[Addresses], step: Int64) -> Pixels:
+def side_by_side(builder: Builder, count: Literal, at: Places, step: Int64) -> Pixels:
     """Addresses of ``count`` (known when a kernel is compiled) pixels from the first one of ``at``
     on, ``step`` bytes from one to the next.
     """
@@ -99,7 +101,7 @@ def rows_of(builder: Builder, pixels: Literal, vectors: Literal, start: Address)
 
 @emits
 def add_scaled(
-    builder: Builder, tile: Vectors, at: Operand[Addresses], offset: Int64, weights: Address
+    builder: Builder, tile: Vectors, at: Places, offset: Int64, weights: Address
 ) -> Same:
     """Add to each pixel's row the floats [vectors] at ``weights`` times the pixel's own float,
     ``offset`` bytes behind its address.
@@ -115,14 +117,14 @@ def add_scaled(
     return gather(builder, results)
 
 
-def behind(builder: Builder, at: Operand[Addresses], offset: Value) -> list[Value]:
+def behind(builder: Builder, at: Places, offset: Value) -> list[Value]:
     """Addresses, ``offset`` bytes on."""
     return [builder.add(builder.extract_value(at.value, i), offset) for i in range(at.kind.count)]
 
 
 @emits
 def add_weighted(
-    builder: Builder, tile: Vectors, at: Operand[Addresses], offset: Int64, weights: Address
+    builder: Builder, tile: Vectors, at: Places, offset: Int64, weights: Address
 ) -> Same:
     """Add to each pixel's row the floats [vectors] at ``weights`` times the pixel's own as many
     floats, ``offset`` bytes behind its address.
@@ -140,12 +142,7 @@ def add_weighted(
 
 @emits
 def add_weighted_first(
-    builder: Builder,
-    tile: Vectors,
-    at: Operand[Addresses],
-    offset: Int64,
-    weights: Address,
-    count: Int64,
+    builder: Builder, tile: Vectors, at: Places, offset: Int64, weights: Address, count: Int64
 ) -> Same:
     """``add_weighted`` where only the first ``count`` floats of a row are there."""
     vectors = tile.kind.shape[1]
@@ -163,12 +160,7 @@ def add_weighted_first(
 
 @emits
 def write_at(
-    builder: Builder,
-    tile: Vectors,
-    low: Float32,
-    high: Float32,
-    at: Operand[Addresses],
-    count: Int64,
+    builder: Builder, tile: Vectors, low: Float32, high: Float32, at: Places, count: Int64
 ) -> None:
     """Write each pixel's row, cut off at two limits, to its address: its first ``count`` floats
     where there are more.

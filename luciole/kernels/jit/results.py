@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from luciole.kernels.jit import functions, masked
@@ -31,7 +33,9 @@ def between(builder: Builder, value: Value, low: Value, high: Value) -> Value:
     return builder.select(builder.fcmp_ordered(">", value, high), high, value)
 
 
-def store_rows(builder: Builder, values: Value, starts: Value, vectors: int, count: Value) -> None:
+def store_rows(
+    builder: Builder, values: Sequence[Value], starts: Sequence[Value], vectors: int, count: Value
+) -> None:
     """Write rows of so many vectors of floats to an address each: their first ``count`` floats
     where they have more.
     """
