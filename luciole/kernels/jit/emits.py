@@ -14,7 +14,6 @@ makes of it goes through llvmlite, which has no annotations.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import (
     Annotated,
@@ -92,13 +91,19 @@ def emits(emit: Callable[Concatenate[Builder, P], R], result: Kind | None = None
     operands (of a ``Literal``, from the number). numba raises TypingError for an operand that is
     not what it should be.
     """
-    hints = get_type_hints(emit, include_extras=True)
-    returned = Annotated[Value, result] if result is not None else hints["return"]
-    wanted = {name: hints[name] for name in list(inspect.signature(emit).parameters)[1:]}
     write: Callable[..., Value] = emit
 
-    @functools.wraps(emit)
+    @functools.cache
+    def declared() -> tuple[dict[str, object], object]:
+        """What is given and what is returned: read when it is needed, which many never are."""
+        hints = get_type_hints(emit, include_extras=True)
+        returned = hints.pop("return")
+        _, *given = hints.items()
+        return dict(given), returned if result is None else Annotated[Value, result]
+
+    @functools.wraps(emit)  # numba finds the operands' names by it, behind the builder
     def typed(_: object, *given: Kind) -> tuple[Kind, Generate]:
+        wanted, returned = declared()
         kinds = [
             _accepted(f"{emit.__name__}: {name}", hint, kind)
             for (name, hint), kind in zip(wanted.items(), given, strict=True)
@@ -113,8 +118,8 @@ def emits(emit: Callable[Concatenate[Builder, P], R], result: Kind | None = None
 
         return found(*kinds), generate
 
-    typed.__signature__ = _signature(["context", *wanted])  # type: ignore[attr-defined]  # for numba
-    made: Callable[P, R] = intrinsic(prefer_literal=Literal in wanted.values())(typed)
+    has_literals = any(hint in ("Literal", Literal) for hint in emit.__annotations__.values())
+    made: Callable[P, R] = intrinsic(prefer_literal=has_literals)(typed)
     return made
 
 
@@ -153,8 +158,3 @@ def _operand(hint: object, kind: Kind, value: Value) -> object:
     if hint == Literal:
         return _known(kind)
     return Operand(value, kind) if get_origin(hint) is Operand else value
-
-
-def _signature(names: Sequence[str]) -> inspect.Signature:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Signature([inspect.Parameter(name, kind) for name in names])
