@@ -46,10 +46,11 @@ class Work:
 def fuzz(work: Work, first: int, end: int, workers: int = 1) -> Result:
     """Run cases ``first`` to ``end`` - 1, shared by some processes."""
     results = [Result() for _ in range(workers)]
-    step = work.source.PER_MODEL
+    size = work.source.PER_MODEL
+    starts = [first, *((first // size + i) * size for i in range(1, workers))]
     threads = [
-        threading.Thread(target=_share, args=(work, first + i * step, end, workers, result))
-        for i, result in enumerate(results)
+        threading.Thread(target=_share, args=(work, start, end, workers, result))
+        for start, result in zip(starts, results, strict=True)
     ]
     for thread in threads:
         thread.start()

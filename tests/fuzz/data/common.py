@@ -112,15 +112,21 @@ def check_refusal(error: LucioleError) -> None:
 
 @contextmanager
 def promised(asked: int) -> Iterator[None]:
-    """Raise where a process grows by more than what is asked for and some room."""
+    """Raise where a process grows by more than what is asked for and some room, or where it has a
+    child that is larger than this and than all before.
+    """
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
-    before = _memory("VmRSS")
+    before, largest = _memory("VmRSS"), _largest_child()
     yield
-    grown = _memory("VmHWM") - before
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
-    for who, size in (("the process", grown), ("a child", children)):
+    grown, child = _memory("VmHWM") - before, _largest_child()
+    for who, size in (("the process", grown), ("a child", child if child > largest else 0)):
         if size > asked + MOST_GROWTH:
             raise BrokenPromiseError(f"{who} grew by {size >> 20} MB")
+
+
+def _largest_child() -> int:
+    """Bytes of the largest child that has ended."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
 
 
 def _memory(name: str) -> int:

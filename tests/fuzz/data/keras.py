@@ -13,12 +13,23 @@ import numpy as np
 from luciole.importers import hdf5
 from luciole.importers.keras_programs import refuse_programs
 from luciole.ir import LucioleError
-from tests.fuzz.cases import BrokenPromiseError
 from tests.fuzz.data.common import COMPUTING, DataCase, check_refusal, choose, emptied, promised
 from tests.fuzz.mutations import Rng, damaged_bytes
+from tests.fuzz.programs import BrokenPromiseError
 
 _LAMBDA = {"class_name": "Lambda", "module": "keras.layers", "config": {"name": "\u202e\n"}}
-_LEAVES = (None, 3, -1.5, True, "relu", "x" * 5000, [], {}, "\ud800", {"class_name": None})
+_LEAVES: tuple[Any, ...] = (
+    None,
+    3,
+    -1.5,
+    True,
+    "relu",
+    "x" * 5000,
+    [],
+    {},
+    "\ud800",
+    {"class_name": None},
+)
 _MODULES = (None, "keras.layers", "keras", "keras.src.ops", "builtins", "os", "", 3, ["keras"])
 
 
