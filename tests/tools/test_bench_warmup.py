@@ -143,4 +143,6 @@ def test_a_benchmark_says_whether_kernels_are_kept(
         monkeypatch.setenv("LUCIOLE_CACHE", str(folder / cache))
         outcome = spawn("bench", "model.circle", *few)
         assert re.search(rf"^kernels   {said}$", outcome.out, re.MULTILINE), outcome
-        assert len(outcome.err.splitlines()) == ("not kept" in said), outcome.err
+        noise = "note: half of the samples are"  # on a machine with other work
+        lines = [line for line in outcome.err.splitlines() if not line.startswith(noise)]
+        assert len(lines) == ("not kept" in said), outcome.err

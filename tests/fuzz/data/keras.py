@@ -17,6 +17,9 @@ from tests.fuzz.data.common import COMPUTING, DataCase, check_refusal, choose, e
 from tests.fuzz.mutations import Rng, damaged_bytes
 from tests.fuzz.programs import BrokenPromiseError
 
+PER_MODEL = 1
+"""Cases that start from the same file."""
+
 _LAMBDA = {"class_name": "Lambda", "module": "keras.layers", "config": {"name": "\u202e\n"}}
 _LEAVES: tuple[Any, ...] = (
     None,
