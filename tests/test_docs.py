@@ -26,6 +26,9 @@ EXAMPLE = (
     "luciole/kernels/expand_dims.py",
     "tests/ops/test_expand_dims.py",
 )
+INSTALLED = ("mkdocs", "mypy", "pip", "ruff", "venv")
+"""Modules of other packages than those that the tests need."""
+
 NAMES = {own_name(name): name for name in PROGRAMS} | {f"luciole {n}": n for n in PROGRAMS}
 """Programs by what people type."""
 
@@ -82,7 +85,7 @@ def test_commands_are_understood(document: str) -> None:
         name = next((n for n in NAMES if words[: len(n.split())] == n.split()), None)
         if name is not None:
             parser_of(NAMES[name]).parse_args(with_dashes(words[len(name.split()) :]))
-        elif words[:2] == ["python3", "-m"] and words[2] not in ("mkdocs", "pip", "ruff", "venv"):
+        elif words[:2] == ["python3", "-m"] and words[2] not in INSTALLED:
             assert find_spec(words[2]) is not None, command
 
 
