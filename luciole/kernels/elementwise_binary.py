@@ -10,7 +10,7 @@ from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import pairs
 from luciole.kernels.activation import activate
-from luciole.kernels.jit.elementwise import Binary
+from luciole.kernels.jit.vector.elementwise import Binary
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)

@@ -9,7 +9,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops import elementwise_unary as ops
 from luciole.kernels import maps
-from luciole.kernels.jit.elementwise import Unary
+from luciole.kernels.jit.vector.elementwise import Unary
 from luciole.kernels.registry import reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)

@@ -7,8 +7,9 @@ and rounding errors stay small. ``start`` changes nothing that it is combined wi
 from __future__ import annotations
 
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, Single, elementwise
-from luciole.kernels.jit.elementwise import Chosen, Vector
+from luciole.kernels.jit import LANES, Single
+from luciole.kernels.jit.vector import elementwise
+from luciole.kernels.jit.vector.elementwise import Chosen, Vector
 
 SHORT = 512
 """Floats of a row up to which beginning and ending four sums takes longer than adding."""

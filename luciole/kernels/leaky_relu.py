@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.kernels import maps
-from luciole.kernels.jit.elementwise import Unary
+from luciole.kernels.jit.vector.elementwise import Unary
 from luciole.kernels.registry import Context, NativeStep, native, reference
 
 

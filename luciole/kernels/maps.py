@@ -8,9 +8,10 @@ import numpy as np
 
 from luciole.ir import Array, Op, TensorType
 from luciole.kernels import jit, loops
-from luciole.kernels.jit import LANES, Single, elementwise
-from luciole.kernels.jit.elementwise import Chosen, Unary
+from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
+from luciole.kernels.jit.vector import elementwise
+from luciole.kernels.jit.vector.elementwise import Chosen, Unary
 from luciole.kernels.memory import reach
 from luciole.kernels.registry import Context, NativeStep, native
 

@@ -9,8 +9,8 @@ from luciole.ir import Array
 from luciole.ir.value import shape_text
 from luciole.kernels import jit, loops
 from luciole.kernels.jit import LANES
-from luciole.kernels.jit.moves import copy, scatter, turn
 from luciole.kernels.jit.record import Record, Shared, reader
+from luciole.kernels.jit.vector.moves import copy, scatter, turn
 from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import ExecutionError, NativeStep
 

@@ -11,8 +11,9 @@ import numpy as np
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops.activations import LIMITS
 from luciole.kernels import jit, loops
-from luciole.kernels.jit import LANES, elementwise, floats
-from luciole.kernels.jit.elementwise import Binary, Chosen, Unary
+from luciole.kernels.jit import LANES, floats
+from luciole.kernels.jit.vector import elementwise
+from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
 from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, native
 from luciole.schema.enums import ActivationFunctionType

@@ -11,9 +11,10 @@ from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.pool_2d import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
 from luciole.kernels import folds, jit, loops
 from luciole.kernels.activation import activate
-from luciole.kernels.jit import LANES, elementwise
-from luciole.kernels.jit.elementwise import Binary, Chosen, Unary
+from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Shared, reader
+from luciole.kernels.jit.vector import elementwise
+from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
 from luciole.kernels.layers.spans import Axis, Inside
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.memory import Memory, reach, turns

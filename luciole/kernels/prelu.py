@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.prelu import PRelu
 from luciole.kernels import pairs
-from luciole.kernels.jit.elementwise import Binary
+from luciole.kernels.jit.vector.elementwise import Binary
 from luciole.kernels.registry import reference
 
 

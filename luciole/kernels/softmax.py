@@ -9,9 +9,10 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.kernels import folds, jit, loops, maps
-from luciole.kernels.jit import LANES, Single, elementwise
-from luciole.kernels.jit.elementwise import Binary, Unary
+from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
+from luciole.kernels.jit.vector import elementwise
+from luciole.kernels.jit.vector.elementwise import Binary, Unary
 from luciole.kernels.memory import reach
 from luciole.kernels.registry import Context, NativeStep, native, reference
 

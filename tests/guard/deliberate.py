@@ -12,7 +12,7 @@ import numpy as np
 from luciole.kernels import jit
 from luciole.kernels.allocation import chosen
 from luciole.kernels.jit import Record
-from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.memory import Memory
 from tests.guard.memory import Guard
 

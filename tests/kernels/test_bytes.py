@@ -8,9 +8,9 @@ import pytest
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.jit import Kernel, Record
-from luciole.kernels.jit.byte_functions import rescaled_lanes
-from luciole.kernels.jit.bytes import load_all_bytes, load_bytes, store_bytes
-from luciole.kernels.jit.dots import turn_first_bytes
+from luciole.kernels.jit.vector.byte_functions import rescaled_lanes
+from luciole.kernels.jit.vector.bytes import load_all_bytes, load_bytes, store_bytes
+from luciole.kernels.jit.vector.dots import turn_first_bytes
 
 COUNTS = (0, 1, 2, 15, 16)
 UNTOUCHED = 99

@@ -10,7 +10,6 @@ import pytest
 from llvmlite import ir
 from numba.core.errors import TypingError
 
-from luciole.kernels.jit.bits import float_tile
 from luciole.kernels.jit.compiling import compiled
 from luciole.kernels.jit.emits import (
     Address,
@@ -23,7 +22,8 @@ from luciole.kernels.jit.emits import (
     types,
 )
 from luciole.kernels.jit.scalars import I64, number
-from luciole.kernels.jit.vectors import Vectors
+from luciole.kernels.jit.vector.bits import float_tile
+from luciole.kernels.jit.vector.vectors import Vectors
 
 
 @emits

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array
-from luciole.kernels.jit import bitsliced
+from luciole.kernels.jit.vector import bitsliced
 from luciole.kernels.learned import lq_levels, lq_rows
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.lq_support import Layer, check_parts, oracle, random_input, random_layer, with_offsets

@@ -10,7 +10,7 @@ from functools import cache
 from luciole.kernels import jit
 from luciole.kernels.integers.byte_records import ChannelsRecord, CopyRecord, WindowsRecord
 from luciole.kernels.jit import LANES, floats, words
-from luciole.kernels.jit.dots import (
+from luciole.kernels.jit.vector.dots import (
     add_dots,
     add_line_dots,
     add_taps,
@@ -19,9 +19,14 @@ from luciole.kernels.jit.dots import (
     turn_bytes,
     turn_first_bytes,
 )
-from luciole.kernels.jit.fixed_point import rescaled, scaled_exactly, write_bytes, write_channels
-from luciole.kernels.jit.grids import integer_multiples, scaled_in_turn
-from luciole.kernels.jit.pixels import pixels, side_by_side, write_at
+from luciole.kernels.jit.vector.fixed_point import (
+    rescaled,
+    scaled_exactly,
+    write_bytes,
+    write_channels,
+)
+from luciole.kernels.jit.vector.grids import integer_multiples, scaled_in_turn
+from luciole.kernels.jit.vector.pixels import pixels, side_by_side, write_at
 from luciole.kernels.layers.pixel_tiles import HIGH, LOW, TAP_FIELDS
 
 

@@ -12,10 +12,10 @@ from luciole.kernels import jit
 from luciole.kernels.integers.byte_layer import ZERO
 from luciole.kernels.integers.byte_records import ChannelsRecord, QuantizeRecord
 from luciole.kernels.jit import LANES, Single, floats, words
-from luciole.kernels.jit.bytes import in_lanes, store_all_bytes, store_bytes
-from luciole.kernels.jit.dots import add_taps
-from luciole.kernels.jit.elementwise import number
-from luciole.kernels.jit.grids import (
+from luciole.kernels.jit.vector.bytes import in_lanes, store_all_bytes, store_bytes
+from luciole.kernels.jit.vector.dots import add_taps
+from luciole.kernels.jit.vector.elementwise import number
+from luciole.kernels.jit.vector.grids import (
     BELOW_HALF,
     highest,
     integer_multiples,
@@ -26,7 +26,7 @@ from luciole.kernels.jit.grids import (
     write_channels_at,
     write_on_grid,
 )
-from luciole.kernels.jit.pixels import pixels
+from luciole.kernels.jit.vector.pixels import pixels
 from luciole.kernels.layers.pixel_tiles import HIGH, LOW, TAP_FIELDS
 
 INFINITY = 0x7F800000

@@ -14,7 +14,7 @@ from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
 from luciole.kernels import jit, loops
-from luciole.kernels.jit.conversions import Kind, integers_at
+from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, accepted, computed, native
 

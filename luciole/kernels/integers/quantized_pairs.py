@@ -20,15 +20,15 @@ from luciole.kernels.conversions import KINDS
 from luciole.kernels.integers.fixed_point import quantize_multiplier
 from luciole.kernels.integers.quantized_binary import LEFT, SMALL, Factor, Grid, Sum, operands
 from luciole.kernels.jit import LANES, Pointer
-from luciole.kernels.jit.byte_functions import looks_up_many, sum_64, summed
-from luciole.kernels.jit.bytes import (
+from luciole.kernels.jit.vector.byte_functions import looks_up_many, sum_64, summed
+from luciole.kernels.jit.vector.bytes import (
     in_lanes,
     load_all_bytes,
     load_bytes,
     store_all_bytes,
     store_bytes,
 )
-from luciole.kernels.jit.conversions import integers_at
+from luciole.kernels.jit.vector.conversions import integers_at
 from luciole.kernels.memory import Memory
 from luciole.kernels.registry import Context, NativeStep, accepted, native
 

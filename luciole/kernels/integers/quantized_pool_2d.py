@@ -15,8 +15,8 @@ from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
 from luciole.kernels.integers.fixed_point import activation_range
 from luciole.kernels.jit import LANES
-from luciole.kernels.jit.byte_functions import quotients
-from luciole.kernels.jit.bytes import (
+from luciole.kernels.jit.vector.byte_functions import quotients
+from luciole.kernels.jit.vector.bytes import (
     in_lanes,
     larger,
     larger_of_64,

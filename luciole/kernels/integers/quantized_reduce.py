@@ -22,8 +22,8 @@ from luciole.kernels.integers.fixed_point import (
 from luciole.kernels.integers.fixed_point_functions import saturated
 from luciole.kernels.integers.quantized_pairs import rounding
 from luciole.kernels.jit import LANES
-from luciole.kernels.jit.byte_functions import rescaled_lanes
-from luciole.kernels.jit.bytes import (
+from luciole.kernels.jit.vector.byte_functions import rescaled_lanes
+from luciole.kernels.jit.vector.bytes import (
     Vector,
     in_lanes,
     load_bytes,
@@ -31,7 +31,7 @@ from luciole.kernels.jit.bytes import (
     store_bytes,
     total_of_lanes,
 )
-from luciole.kernels.jit.conversions import integers_at
+from luciole.kernels.jit.vector.conversions import integers_at
 from luciole.kernels.memory import Memory
 from luciole.kernels.reduce import Cut, ReduceRecord, where
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference

@@ -23,8 +23,8 @@ from luciole.kernels.integers.fixed_point import (
 )
 from luciole.kernels.integers.fixed_point_functions import exp, leading_zeros, log, reciprocal
 from luciole.kernels.integers.tables import interpolated, pieces
-from luciole.kernels.jit.conversions import Kind, integers_at
 from luciole.kernels.jit.record import Shared
+from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.memory import Memory, reach
 from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 

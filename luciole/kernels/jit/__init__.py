@@ -5,21 +5,15 @@ sizes, parameters). It is compiled when its address is first asked for and kept 
 compiled by importing.
 """
 
-from luciole.kernels.jit.bits import (
-    count,
-    counters,
-    fill,
-    float_tile,
-    prefetch_words,
-    weigh,
-)
 from luciole.kernels.jit.cache import kernel_cache
 from luciole.kernels.jit.calls import caller
 from luciole.kernels.jit.compiling import Kernel, inline, kernel, merged, run_timed
 from luciole.kernels.jit.emits import Single
 from luciole.kernels.jit.objects import of_single
-from luciole.kernels.jit.products import add_products
-from luciole.kernels.jit.quantizing import (
+from luciole.kernels.jit.scalars import Pointer, Record, call, floats, longs, popcount, words
+from luciole.kernels.jit.vector.bits import count, counters, fill, float_tile, prefetch_words, weigh
+from luciole.kernels.jit.vector.products import add_products
+from luciole.kernels.jit.vector.quantizing import (
     encode_word,
     first_floats,
     float_splats,
@@ -31,16 +25,9 @@ from luciole.kernels.jit.quantizing import (
     word_floats,
     word_splats,
 )
-from luciole.kernels.jit.results import (
-    tanh,
-    write,
-)
-from luciole.kernels.jit.scalars import Pointer, Record, call, floats, longs, popcount, words
-from luciole.kernels.jit.sorting import (
-    fill_up,
-    sort_word,
-)
-from luciole.kernels.jit.vectors import LANES
+from luciole.kernels.jit.vector.results import tanh, write
+from luciole.kernels.jit.vector.sorting import fill_up, sort_word
+from luciole.kernels.jit.vector.vectors import LANES
 
 __all__ = [
     "LANES",

@@ -10,7 +10,7 @@ from functools import cache
 
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, floats, words
-from luciole.kernels.jit.pixels import (
+from luciole.kernels.jit.vector.pixels import (
     add_scaled,
     add_weighted,
     add_weighted_first,

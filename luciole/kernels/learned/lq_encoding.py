@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
 from luciole.kernels.jit import Record, words
-from luciole.kernels.jit.quantizing import WordFloats
-from luciole.kernels.jit.vectors import Floats, Ints
+from luciole.kernels.jit.vector.quantizing import WordFloats
+from luciole.kernels.jit.vector.vectors import Floats, Ints
 from luciole.kernels.memory import Memory
 
 MAX_SELECTED = 4

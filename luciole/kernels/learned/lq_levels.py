@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, Record, bitsliced, floats, longs
-from luciole.kernels.jit.vectors import Floats
+from luciole.kernels.jit import LANES, Record, floats, longs
+from luciole.kernels.jit.vector import bitsliced
+from luciole.kernels.jit.vector.vectors import Floats
 from luciole.kernels.learned.lq_encoding import MAX_SELECTED
 from luciole.kernels.learned.lq_layer import Ending, Layer
 from luciole.kernels.learned.lq_sorting import FACTORS as SEGMENT_FACTORS

@@ -18,7 +18,7 @@ from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.allocation import placed
 from luciole.kernels.jit import LANES, Record, floats, longs, popcount, words
-from luciole.kernels.jit.vectors import Ints
+from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.learned import lq_levels
 from luciole.kernels.learned.lq_encoding import ROWS as ENCODED_ROWS
 from luciole.kernels.learned.lq_encoding import X as ENCODED

@@ -15,7 +15,7 @@ import numpy as np
 
 from luciole.kernels import jit
 from luciole.kernels.jit import Record, floats, longs
-from luciole.kernels.jit.bitsliced import MOST_ROWS
+from luciole.kernels.jit.vector.bitsliced import MOST_ROWS
 
 X, INPUTS, THRESHOLDS, LEVELS, LISTS, STRIDE, COUNTS = range(7)
 """The fields of a record: the row and its length, tables of thresholds and of levels without their

@@ -13,7 +13,7 @@ import numpy as np
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, floats, longs, popcount, words
 from luciole.kernels.jit.record import Record, reader
-from luciole.kernels.jit.vectors import Ints
+from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.spans import Inside, Span
 from luciole.kernels.learned.lq_encoding import X as ENCODED
 from luciole.kernels.learned.lq_layer import Ending

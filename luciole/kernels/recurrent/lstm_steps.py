@@ -12,10 +12,11 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.kernels import folds, jit
-from luciole.kernels.jit import LANES, elementwise, floats
-from luciole.kernels.jit.elementwise import Binary, Unary, Vector
-from luciole.kernels.jit.moves import copy
+from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Shared
+from luciole.kernels.jit.vector import elementwise
+from luciole.kernels.jit.vector.elementwise import Binary, Unary, Vector
+from luciole.kernels.jit.vector.moves import copy
 
 ADD, MUL = int(Binary.ADD), int(Binary.MUL)
 LOGISTIC, TANH, CLAMP = int(Unary.LOGISTIC), int(Unary.TANH), int(Unary.CLAMP)

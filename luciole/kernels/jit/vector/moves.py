@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from luciole.kernels.jit.compiling import merged
 from luciole.kernels.jit.emits import Address, Builder, Int64, Literal, Value, emits
-from luciole.kernels.jit.vectors import INTS, LANES, addresses, load, store
+from luciole.kernels.jit.vector.vectors import INTS, LANES, addresses, load, store
 
 
 @emits

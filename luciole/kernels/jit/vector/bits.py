@@ -17,7 +17,7 @@ from luciole.kernels.jit.emits import (
     emits,
     types,
 )
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.vectors import (
     FLOATS,
     FMA,
     I32,

@@ -19,11 +19,11 @@ from luciole.kernels.jit.emits import (
     Value,
     emits,
 )
-from luciole.kernels.jit.masked import lanes_before, load_first_bytes, store_first_bytes
-from luciole.kernels.jit.pixels import Places, behind, repeated
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.masked import lanes_before, load_first_bytes, store_first_bytes
+from luciole.kernels.jit.vector.pixels import Places, behind, repeated
+from luciole.kernels.jit.vector.vectors import (
     BYTES,
     FLOATS,
     I32,

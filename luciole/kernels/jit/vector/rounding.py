@@ -7,11 +7,11 @@ from __future__ import annotations
 from llvmlite import ir
 
 from luciole.kernels.jit.emits import Address, Builder, Value, emits
-from luciole.kernels.jit.fixed_point import Limits, in_order, packed
 from luciole.kernels.jit.record import WORD, Record
-from luciole.kernels.jit.results import between
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.fixed_point import Limits, in_order, packed
+from luciole.kernels.jit.vector.results import between
+from luciole.kernels.jit.vector.vectors import (
     F32,
     FLOATS,
     INTS,

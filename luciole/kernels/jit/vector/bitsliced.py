@@ -27,7 +27,7 @@ from luciole.kernels.jit.emits import (
 )
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.vectors import (
     F32,
     FLOATS,
     FMA,

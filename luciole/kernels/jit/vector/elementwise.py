@@ -13,7 +13,6 @@ from typing import Annotated, TypeAlias
 from llvmlite import ir
 from numba.extending import models, register_model
 
-from luciole.kernels.jit import functions, masked
 from luciole.kernels.jit.emits import (
     Address,
     Builder,
@@ -25,8 +24,9 @@ from luciole.kernels.jit.emits import (
     emits,
     types,
 )
-from luciole.kernels.jit.lanes import Lanes
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector import functions, masked
+from luciole.kernels.jit.vector.lanes import Lanes
+from luciole.kernels.jit.vector.vectors import (
     F32,
     FLOATS,
     I32,

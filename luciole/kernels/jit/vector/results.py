@@ -6,18 +6,10 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from luciole.kernels.jit import functions, masked
 from luciole.kernels.jit.emits import Address, Builder, Float32, Int64, Value, emits
-from luciole.kernels.jit.lanes import Lanes
-from luciole.kernels.jit.vectors import (
-    LANES,
-    Same,
-    Vectors,
-    addresses,
-    gather,
-    splat,
-    store,
-)
+from luciole.kernels.jit.vector import functions, masked
+from luciole.kernels.jit.vector.lanes import Lanes
+from luciole.kernels.jit.vector.vectors import LANES, Same, Vectors, addresses, gather, splat, store
 
 
 @emits

@@ -6,11 +6,11 @@ from typing import Annotated, TypeAlias
 
 from llvmlite import ir
 
-from luciole.kernels.jit.conversions import Kind
 from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Literal, Value, emits, types
-from luciole.kernels.jit.masked import lanes_before, load_first_bytes, store_first_bytes
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.conversions import Kind
+from luciole.kernels.jit.vector.masked import lanes_before, load_first_bytes, store_first_bytes
+from luciole.kernels.jit.vector.vectors import (
     BYTES,
     I32,
     INTS,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from llvmlite import ir
 from numba.core import cgutils
 
-from luciole.kernels.jit.bytes import LONGS, MANY, Vector, in_all
-from luciole.kernels.jit.dots import together
 from luciole.kernels.jit.emits import Address, Builder, Int64, Truth, Value, emits
-from luciole.kernels.jit.fixed_point import Limits, packed
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.bytes import LONGS, MANY, Vector, in_all
+from luciole.kernels.jit.vector.dots import together
+from luciole.kernels.jit.vector.fixed_point import Limits, packed
+from luciole.kernels.jit.vector.vectors import (
     FLOATS,
     I32,
     INTS,
@@ -162,7 +162,7 @@ def sum_64(builder: Builder, to: Address, x: Address, y: Address, constants: Add
 
 def _steps_of_sum(builder: Builder, upper: Value, rest: Value, given: _Constants) -> Value:
     """Signed bytes, in the uppermost 8 of 32 bits, times 2^19, and what is added to them as steps
-    of the result, see ``luciole.kernels.jit.fixed_point.rescaled``.
+    of the result, see ``luciole.kernels.jit.vector.fixed_point.rescaled``.
     """
     total = builder.add(builder.ashr(upper, in_all(5)), rest)
     above = _upper(builder, total, given.long(129), given.long(130))

@@ -20,9 +20,9 @@ from luciole.kernels.jit.emits import (
     emits,
     types,
 )
-from luciole.kernels.jit.masked import TRUTHS, lanes_before, load_first
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.masked import TRUTHS, lanes_before, load_first
+from luciole.kernels.jit.vector.vectors import (
     F32,
     FLOATS,
     I32,

@@ -10,7 +10,7 @@ from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Builder, Value
 from luciole.kernels.jit.processor import features
-from luciole.kernels.jit.vectors import FLOATS, FMA, INTS, LANES, of_llvm
+from luciole.kernels.jit.vector.vectors import FLOATS, FMA, INTS, LANES, of_llvm
 
 ROUNDING = 12582912.0 + 254
 """1.5 2^23: what is added to it becomes an integer, found in the lowest bits of the sum; and twice

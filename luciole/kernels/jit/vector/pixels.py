@@ -22,10 +22,10 @@ from luciole.kernels.jit.emits import (
     emits,
     types,
 )
-from luciole.kernels.jit.masked import lanes_before, load_first
-from luciole.kernels.jit.results import between, store_rows
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.masked import lanes_before, load_first
+from luciole.kernels.jit.vector.results import between, store_rows
+from luciole.kernels.jit.vector.vectors import (
     F32,
     FLOATS,
     FMA,

@@ -7,7 +7,7 @@ from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Builder, Value
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import BYTES, FLOATS, I32, INTS, LANES, pointer, splat
+from luciole.kernels.jit.vector.vectors import BYTES, FLOATS, I32, INTS, LANES, pointer, splat
 
 TRUTHS = ir.VectorType(ir.IntType(1), LANES)
 """One truth value for each lane."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from luciole.kernels.jit.emits import Address, Builder, Int64, Value, emits
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.vectors import (
     F32,
     FLOATS,
     FMA,

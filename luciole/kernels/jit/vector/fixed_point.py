@@ -10,11 +10,11 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Value, emits
-from luciole.kernels.jit.masked import store_first_bytes
-from luciole.kernels.jit.pixels import Places
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.masked import store_first_bytes
+from luciole.kernels.jit.vector.pixels import Places
+from luciole.kernels.jit.vector.vectors import (
     I32,
     INTS,
     LANES,

@@ -20,11 +20,16 @@ from luciole.kernels.jit.emits import (
     emits,
     types,
 )
-from luciole.kernels.jit.masked import lanes_before, load_first, store_first, store_first_bytes
-from luciole.kernels.jit.pixels import Places
-from luciole.kernels.jit.results import between
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import (
+from luciole.kernels.jit.vector.masked import (
+    lanes_before,
+    load_first,
+    store_first,
+    store_first_bytes,
+)
+from luciole.kernels.jit.vector.pixels import Places
+from luciole.kernels.jit.vector.results import between
+from luciole.kernels.jit.vector.vectors import (
     BYTES,
     FLOATS,
     I32,

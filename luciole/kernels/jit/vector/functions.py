@@ -10,8 +10,8 @@ import math
 
 from llvmlite import ir
 
-from luciole.kernels.jit.lanes import ROUNDING, SCALES, Lanes, exponential, integers, scaled
-from luciole.kernels.jit.vectors import FLOATS, LANES
+from luciole.kernels.jit.vector.lanes import ROUNDING, SCALES, Lanes, exponential, integers, scaled
+from luciole.kernels.jit.vector.vectors import FLOATS, LANES
 
 LOG2 = (0.693359375, -2.12194440e-4)
 """log 2 as a number of 9 bits, so that its multiples are exact, and the rest (as in Cephes)."""

@@ -6,9 +6,9 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Int64, Value, emits
-from luciole.kernels.jit.quantizing import WordFloats, word
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vectors import I32, LANES, Vectors, load, store
+from luciole.kernels.jit.vector.quantizing import WordFloats, word
+from luciole.kernels.jit.vector.vectors import I32, LANES, Vectors, load, store
 
 _I16 = ir.IntType(16)
 _HALVES = ir.VectorType(_I16, 2 * LANES)

@@ -1,0 +1,1 @@
+"""Instructions on vector registers, for compiled loops to call as functions."""
