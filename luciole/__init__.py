@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from luciole.api import Interpreter, Result, finetune, load, quantize, save
     from luciole.ir import Graph, LucioleError, Model
-    from luciole.kernels.custom import custom_operator
+    from luciole.kernels.core.custom import custom_operator
 
 __version__ = "0.1.0"
 
@@ -40,7 +40,7 @@ _HOME = {
     "Model": "luciole.ir",
     "Interpreter": "luciole.api",
     "Result": "luciole.api",
-    "custom_operator": "luciole.kernels.custom",
+    "custom_operator": "luciole.kernels.core.custom",
     "load": "luciole.importers",
     "finetune": "luciole.api",
     "quantize": "luciole.api",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from luciole.kernels.allocation import Allocator, use
+from luciole.kernels.core.allocation import Allocator, use
 from tests.guard.memory import ENDS, watch
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from luciole.ir import Array, Op
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.rules import settled
-from luciole.kernels import jit, registry
-from luciole.kernels.allocation import chosen
-from luciole.kernels.registry import Context, NativeStep
+from luciole.kernels import jit
+from luciole.kernels.core import registry
+from luciole.kernels.core.allocation import chosen
+from luciole.kernels.core.registry import Context, NativeStep
 from tests.guard.memory import Guard
 from tests.support import one_op, run_reference
 

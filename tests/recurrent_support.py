@@ -10,7 +10,7 @@ import numpy as np
 from luciole.exporters import to_bytes
 from luciole.interpreter import Plan
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from tests.support import Affine
 
 Shapes = Mapping[str, tuple[int, ...]]

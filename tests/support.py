@@ -14,7 +14,7 @@ from luciole.exporters import to_bytes
 from luciole.interpreter import Plan
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.dtypes import tensor_type
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.schema.tables import DimensionMetadata, QuantizationParameters, SparsityParameters
 
 HERE = Path(__file__).parent

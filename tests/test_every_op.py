@@ -20,7 +20,7 @@ from luciole.ir.errors import DefinitionError
 from luciole.ir.op import REQUIRED, Field, attr, dtype_of, like, operand, operands
 from luciole.ir.quant import Like, Quant
 from luciole.ir.text import show
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.schema import enums
 from luciole.schema.dialect import CIRCLE
 from luciole.schema.enums import BuiltinOperator

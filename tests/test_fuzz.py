@@ -10,7 +10,7 @@ import pytest
 from luciole.interpreter import Interpreter, Plan
 from luciole.ir import OPS, LucioleError, Model, Op
 from luciole.ir.op import INDEX
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from tests.fuzz import cases, parent, subjects
 from tests.fuzz.data import common
 from tests.fuzz.models import kinds, random_model

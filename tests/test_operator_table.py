@@ -16,7 +16,7 @@ import pytest
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import CUSTOM_OPS, OPS, Op, TensorType
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.schema import opcodes
 from luciole.schema.dialect import TFLITE
 from luciole.schema.enums import BuiltinOperator

@@ -15,7 +15,7 @@ from luciole.importers.files import load_recipe
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, LucioleError, Model, TensorType, Value
 from luciole.ir.dtypes import NUMPY
-from luciole.kernels import custom
+from luciole.kernels.core import custom
 from luciole.schema.enums import Padding
 from tests.schema.test_textproto import recipes
 from tests.support import litert

@@ -10,9 +10,9 @@ import numpy as np
 from luciole.ir import Array, Graph, LucioleError, Op, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import compatible, shape_text
-from luciole.kernels.meter import Meter
-from luciole.kernels.registry import Calls, Reference, Stateful
-from luciole.kernels.state import State
+from luciole.kernels.core.meter import Meter
+from luciole.kernels.core.registry import Calls, Reference, Stateful
+from luciole.kernels.core.state import State
 
 if TYPE_CHECKING:
     from luciole.interpreter.plan import Plan

@@ -22,7 +22,7 @@ from luciole.ir.calls import reachable
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.quantization import stored_parameters
 from luciole.ir.value import compatible
-from luciole.kernels.meter import SLACK
+from luciole.kernels.core.meter import SLACK
 
 
 class QuantizationDetails(TypedDict):

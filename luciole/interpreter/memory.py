@@ -17,9 +17,9 @@ from luciole.interpreter.lifetimes import Lifetime
 from luciole.ir import Array, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import element_count, impossible, shape_text
-from luciole.kernels import allocation
-from luciole.kernels.allocation import ALIGNMENT
-from luciole.kernels.errors import MemoryLimitError as MemoryLimitError
+from luciole.kernels.core import allocation
+from luciole.kernels.core.allocation import ALIGNMENT
+from luciole.kernels.core.errors import MemoryLimitError as MemoryLimitError
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,10 @@ from luciole.ir.passes.infer_shapes import infer_op, shapes_given
 from luciole.ir.quantization import zero_code
 from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text
-from luciole.kernels import allocation, jit, registry
-from luciole.kernels.registry import Context, ExecutionError, NativeStep, Reference
-from luciole.kernels.sizes import afford
+from luciole.kernels import jit
+from luciole.kernels.core import allocation, registry
+from luciole.kernels.core.limits import afford
+from luciole.kernels.core.registry import Context, ExecutionError, NativeStep, Reference
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
 """Bytes of tensors that a model may ask for unless the caller raises it."""

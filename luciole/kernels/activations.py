@@ -10,8 +10,8 @@ from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import activations as ops
 from luciole.kernels import maps
 from luciole.kernels.activation import activate
+from luciole.kernels.core.registry import reference
 from luciole.kernels.jit.vector.elementwise import Unary
-from luciole.kernels.registry import reference
 from luciole.schema.enums import ActivationFunctionType
 
 

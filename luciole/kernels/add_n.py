@@ -9,8 +9,8 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.add_n import AddN
 from luciole.ir.rules import by_axis, same_extent
+from luciole.kernels.core.registry import reference
 from luciole.kernels.elementwise_binary import NUMBERS
-from luciole.kernels.registry import reference
 
 
 @reference(AddN, *NUMBERS)

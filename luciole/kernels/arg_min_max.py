@@ -8,7 +8,7 @@ from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.arg_min_max import ArgMax, ArgMin, without
 from luciole.ir.rules import integers
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 
 # Quantized numbers are in the order of their integers.
 TYPES = (

@@ -11,6 +11,8 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.quantization import per_tensor
 from luciole.kernels import jit
+from luciole.kernels.core.memory import reach, turns
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.integers.hybrid import of_rows, weight_scale
 from luciole.kernels.integers.int8_rescale import Rescaling, centred
 from luciole.kernels.jit import floats
@@ -18,8 +20,6 @@ from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.layers import sequence
 from luciole.kernels.layers.float_layer import Geometry, Layer, fits
 from luciole.kernels.layers.float_tiles import FloatRecord
-from luciole.kernels.memory import reach, turns
-from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
 NONE = ActivationFunctionType.NONE

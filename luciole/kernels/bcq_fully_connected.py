@@ -18,10 +18,10 @@ from luciole.ir.ops.bcq_fully_connected import (
 from luciole.ir.rules import agree
 from luciole.kernels import jit
 from luciole.kernels.activation import activate
+from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.jit import Pointer, Single, floats, words
 from luciole.kernels.jit.record import Record
-from luciole.kernels.memory import Memory, reach
-from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
 _TANH = int(ActivationFunctionType.TANH)

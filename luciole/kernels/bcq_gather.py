@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.bcq_fully_connected import Cluster, clusters_of, decoded, signs
 from luciole.ir.ops.bcq_gather import BCQGather
+from luciole.kernels.core.limits import room
+from luciole.kernels.core.registry import reference
 from luciole.kernels.gather import check_indices
-from luciole.kernels.registry import reference
-from luciole.kernels.sizes import room
 
 
 @reference(BCQGather, TensorType.FLOAT32)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.bidirectional_sequence_lstm import BidirectionalSequenceLSTM
 from luciole.ir.recurrent import directed
+from luciole.kernels.core.registry import reference
 from luciole.kernels.recurrent import lstm_cell
 from luciole.kernels.recurrent.both_ways import run_both
 from luciole.kernels.recurrent.lstm_cell import Cell, Settings
 from luciole.kernels.recurrent.operands import named, named_weights
-from luciole.kernels.registry import reference
 
 
 @reference(BidirectionalSequenceLSTM, TensorType.FLOAT32)

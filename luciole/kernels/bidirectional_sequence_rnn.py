@@ -5,10 +5,10 @@ from __future__ import annotations
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.bidirectional_sequence_rnn import BidirectionalSequenceRNN
 from luciole.ir.recurrent import directed
+from luciole.kernels.core.registry import reference
 from luciole.kernels.recurrent.both_ways import run_both
 from luciole.kernels.recurrent.operands import named, named_weights
 from luciole.kernels.recurrent.rnn_cell import Cell
-from luciole.kernels.registry import reference
 
 
 @reference(BidirectionalSequenceRNN, TensorType.FLOAT32)

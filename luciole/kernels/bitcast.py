@@ -9,7 +9,7 @@ from luciole.ir.dtypes import NUMPY, tensor_type
 from luciole.ir.ops.bitcast import Bitcast, recast
 from luciole.ir.rules import settled
 from luciole.kernels import moves
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Bitcast, *ANY)

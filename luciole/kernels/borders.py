@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from luciole.ir import Array
-from luciole.kernels.allocation import placed
+from luciole.kernels.core.allocation import placed
 
 
 def inside(shape: Sequence[int], borders: Sequence[tuple[int, int]]) -> tuple[slice, ...]:

@@ -9,9 +9,9 @@ from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo, common, stretch
 from luciole.ir.ops.fill import not_negative
 from luciole.ir.rules import integers
 from luciole.kernels import moves
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 from luciole.kernels.elementwise_binary import INTEGERS
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
-from luciole.kernels.sizes import affordable
 
 
 @reference(BroadcastTo, *ANY)

@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.bucketize import Bucketize
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 
 
 @reference(Bucketize, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32, TensorType.INT64)

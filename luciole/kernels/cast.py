@@ -9,7 +9,7 @@ from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.cast import Cast
 from luciole.kernels import conversions
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 
 TYPES = (
     TensorType.FLOAT32,

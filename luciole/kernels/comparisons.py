@@ -8,8 +8,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops import comparisons as ops
+from luciole.kernels.core.registry import reference
 from luciole.kernels.elementwise_binary import NUMBERS
-from luciole.kernels.registry import reference
 
 # Integers of 8 and 16 bits are in quantized_binary: quantized numbers compare by their scales.
 

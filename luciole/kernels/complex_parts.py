@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.complex_parts import PARTS, ComplexAbs, Imag, Real
 from luciole.kernels import moves
-from luciole.kernels.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 
 
 @reference(Real, *PARTS)

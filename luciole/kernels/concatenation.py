@@ -9,8 +9,8 @@ from luciole.ir.ops.concatenation import Concatenation, concatenated
 from luciole.ir.quantization import is_affine, per_tensor, rounded
 from luciole.kernels import moves
 from luciole.kernels.activation import activate
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.integers.fixed_point_functions import saturated
-from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)

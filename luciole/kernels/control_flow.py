@@ -5,8 +5,8 @@ from __future__ import annotations
 from luciole.ir import Array, LucioleError
 from luciole.ir.calls import Call
 from luciole.ir.ops import control_flow as ops
-from luciole.kernels.registry import Calls, stateful
-from luciole.kernels.state import State
+from luciole.kernels.core.registry import Calls, stateful
+from luciole.kernels.core.state import State
 
 
 @stateful(ops.If)

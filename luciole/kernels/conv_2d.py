@@ -7,6 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_2d import Conv2D, check_groups
 from luciole.kernels.activation import activate
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.integers import hybrid
 from luciole.kernels.integers.byte_layer import sides
 from luciole.kernels.integers.hybrid import of_rows, one_scale, weight_scales
@@ -20,7 +21,6 @@ from luciole.kernels.integers.int8_rescale import (
 )
 from luciole.kernels.layers.float_layer import Geometry, Layer, arrays_of
 from luciole.kernels.layers.windows import patches
-from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 
 @reference(Conv2D, TensorType.FLOAT32)

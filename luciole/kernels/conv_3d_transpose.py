@@ -9,8 +9,8 @@ from luciole.ir.ops.conv_3d_transpose import Conv3DTranspose, check_output
 from luciole.ir.rules import integers
 from luciole.kernels.activation import activate
 from luciole.kernels.conv_3d import taps
-from luciole.kernels.registry import reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import reference
 
 
 @reference(Conv3DTranspose, TensorType.FLOAT32)

@@ -8,12 +8,12 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.kernels import jit, loops
+from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit import floats
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.rounding import DOUBT, Grid64, quantize_64
-from luciole.kernels.memory import Memory, reach
-from luciole.kernels.registry import NativeStep
 
 KINDS = {
     TensorType.INT8: Kind.INT8,

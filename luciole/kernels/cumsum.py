@@ -7,8 +7,8 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.cumsum import Cumsum
 from luciole.ir.rules import axis, integers
+from luciole.kernels.core.registry import reference
 from luciole.kernels.elementwise_binary import NUMBERS
-from luciole.kernels.registry import reference
 
 
 @reference(Cumsum, *NUMBERS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from luciole.ir import Array
 from luciole.ir.ops.densify import Densify
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(Densify, *ANY)

@@ -8,7 +8,7 @@ from luciole.ir import Array
 from luciole.ir.ops.depth_to_space import Blocks, DepthToSpace, SpaceToDepth, spread, stacked
 from luciole.ir.rules import settled
 from luciole.kernels import moves
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(DepthToSpace, *ANY)

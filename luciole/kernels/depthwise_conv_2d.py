@@ -7,6 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D, check_multiple
 from luciole.kernels.activation import activate
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.integers import hybrid
 from luciole.kernels.integers.byte_layer import sides
 from luciole.kernels.integers.hybrid_layer import HybridDepthwise, HybridLayer, may_overflow
@@ -15,7 +16,6 @@ from luciole.kernels.integers.int8_layer import IntegerLayer
 from luciole.kernels.integers.int8_rescale import BYTES, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.float_layer import Geometry, Layer, arrays_of
 from luciole.kernels.layers.windows import patches
-from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 
 @reference(DepthwiseConv2D, TensorType.FLOAT32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from luciole.ir import Array
 from luciole.ir.ops.dynamic_update_slice import DynamicUpdateSlice, check_box, clamped
 from luciole.ir.rules import integers
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(DynamicUpdateSlice, *ANY)

@@ -10,8 +10,8 @@ from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import pairs
 from luciole.kernels.activation import activate
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.jit.vector.elementwise import Binary
-from luciole.kernels.registry import Context, NativeStep, native, reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)

@@ -9,8 +9,8 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops import elementwise_unary as ops
 from luciole.kernels import maps
+from luciole.kernels.core.registry import reference
 from luciole.kernels.jit.vector.elementwise import Unary
-from luciole.kernels.registry import reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 

@@ -8,8 +8,8 @@ from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.quantization import Affine
 from luciole.kernels.coordinates import within
-from luciole.kernels.registry import ANY, reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANY, reference
 
 QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
 

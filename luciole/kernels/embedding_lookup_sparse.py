@@ -8,8 +8,8 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.embedding_lookup_sparse import EmbeddingLookupSparse, placed
 from luciole.ir.rules import integers
 from luciole.kernels.coordinates import columns, within
-from luciole.kernels.registry import reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import reference
 from luciole.schema.enums import CombinerType
 
 

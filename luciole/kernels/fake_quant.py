@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.fake_quant import FakeQuant
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 
 
 @reference(FakeQuant, TensorType.FLOAT32)

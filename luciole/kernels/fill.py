@@ -8,8 +8,8 @@ from luciole.ir import Array
 from luciole.ir.ops.fill import Fill, not_negative
 from luciole.ir.rules import agree, integers
 from luciole.kernels import moves
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Fill, *ANY)

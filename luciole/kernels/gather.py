@@ -8,7 +8,7 @@ from luciole.ir import Array, ShapeError
 from luciole.ir.ops.gather import Gather, gathered, places
 from luciole.ir.rules import settled
 from luciole.kernels import moves
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Gather, *ANY)

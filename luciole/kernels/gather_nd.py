@@ -7,8 +7,8 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.gather_nd import GatherNd
 from luciole.kernels.coordinates import columns
-from luciole.kernels.registry import ANY, reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(GatherNd, *ANY)

@@ -7,8 +7,8 @@ import numpy as np
 from luciole.ir import Array, ShapeError
 from luciole.ir.ops.hashtable_lookup import HashtableLookup
 from luciole.ir.rules import agree
-from luciole.kernels.registry import ANY, reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(HashtableLookup, *ANY)

@@ -9,7 +9,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.instance_norm import InstanceNorm
 from luciole.kernels.activation import activate
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 
 
 @reference(InstanceNorm, TensorType.FLOAT32)

@@ -9,14 +9,14 @@ from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.ops.l2_normalization import L2Normalization
 from luciole.ir.quantization import per_tensor
 from luciole.kernels.activation import activate
+from luciole.kernels.core.limits import room
+from luciole.kernels.core.registry import reference
 from luciole.kernels.integers.fixed_point import (
     fixed_result,
     high_multiply,
     multiply,
     rounding_divide,
 )
-from luciole.kernels.registry import reference
-from luciole.kernels.sizes import room
 from luciole.schema.enums import ActivationFunctionType
 
 EPSILON = 1e-6

@@ -7,8 +7,8 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.kernels import maps
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.jit.vector.elementwise import Unary
-from luciole.kernels.registry import Context, NativeStep, native, reference
 
 
 @reference(LeakyRelu, TensorType.FLOAT32)

@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.local_response_normalization import LocalResponseNormalization
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 
 
 @reference(LocalResponseNormalization, TensorType.FLOAT32)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels import jit
+from luciole.kernels.core.memory import Memory, Moves, reach, turns
+from luciole.kernels.core.registry import NativeStep, shares
 from luciole.kernels.jit import longs
 from luciole.kernels.jit.record import Shared
-from luciole.kernels.memory import Memory, Moves, reach, turns
-from luciole.kernels.registry import NativeStep, shares
 
 LEAST_SHARE = 1 << 14
 """Elements below which a thread of its own does not pay: a few microseconds of work."""

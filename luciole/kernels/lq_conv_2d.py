@@ -17,15 +17,15 @@ from luciole.ir import Array, TensorType, learned_levels
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.activation import activate
-from luciole.kernels.allocation import placed
+from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.memory import Memory, reach, turns
+from luciole.kernels.core.registry import Context, NativeStep, native, ranges, reference
 from luciole.kernels.layers.spans import Axis, Span, Spans, spans
 from luciole.kernels.layers.windows import patches
 from luciole.kernels.learned import lq_rows, lq_tiles
 from luciole.kernels.learned.lq_encoding import Encoding
 from luciole.kernels.learned.lq_layer import ending, or_zero, without_padding
 from luciole.kernels.learned.lq_tiling import Tiling
-from luciole.kernels.memory import Memory, reach, turns
-from luciole.kernels.registry import Context, NativeStep, native, ranges, reference
 
 MAX_BORDER_CASES = 4096
 """Sets of taps inside for which starts are prepared; a kernel of 63 x 63 has 3969 at most."""

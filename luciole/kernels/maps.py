@@ -8,12 +8,12 @@ import numpy as np
 
 from luciole.ir import Array, Op, TensorType
 from luciole.kernels import jit, loops
+from luciole.kernels.core.memory import reach
+from luciole.kernels.core.registry import Context, NativeStep, native
 from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Chosen, Unary
-from luciole.kernels.memory import reach
-from luciole.kernels.registry import Context, NativeStep, native
 
 
 class UnaryRecord(Shared):

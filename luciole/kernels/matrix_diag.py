@@ -6,8 +6,8 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.ops.matrix_diag import MatrixDiag, MatrixSetDiag
-from luciole.kernels.registry import ANY, reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(MatrixDiag, *ANY)

@@ -12,8 +12,8 @@ from luciole.ir import Array
 from luciole.ir.ops.mirror_pad import MirrorPad, mirrored
 from luciole.ir.ops.pad import padding_pairs
 from luciole.kernels import moves
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 from luciole.schema.enums import MirrorPadMode
 
 Cut = tuple[slice, slice]

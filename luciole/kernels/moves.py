@@ -8,11 +8,11 @@ from functools import cache
 from luciole.ir import Array
 from luciole.ir.value import shape_text
 from luciole.kernels import jit, loops
+from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import ExecutionError, NativeStep
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, Shared, reader
 from luciole.kernels.jit.vector.moves import copy, scatter, turn
-from luciole.kernels.memory import Memory, reach
-from luciole.kernels.registry import ExecutionError, NativeStep
 
 ITEM_SIZES = (1, 2, 4, 8, 16)
 RUNS, SCATTERED, TURNED = 0, 1, 2

@@ -16,8 +16,8 @@ from luciole.ir.ops.non_max_suppression import (
     wanted,
 )
 from luciole.ir.rules import integers
-from luciole.kernels.registry import reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import reference
 
 
 @reference(NonMaxSuppressionV4, TensorType.FLOAT32)

@@ -12,8 +12,8 @@ from luciole.ir.quantization import zero_code
 from luciole.ir.rules import agree
 from luciole.kernels import moves
 from luciole.kernels.borders import inside, slabs
-from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 
 TYPES = (
     TensorType.FLOAT32,

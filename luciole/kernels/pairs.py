@@ -11,11 +11,11 @@ import numpy as np
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops.activations import LIMITS
 from luciole.kernels import jit, loops
+from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.registry import Context, NativeStep, native
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
-from luciole.kernels.memory import Memory
-from luciole.kernels.registry import Context, NativeStep, native
 from luciole.schema.enums import ActivationFunctionType
 
 VECTOR = 4 * LANES

@@ -11,14 +11,14 @@ from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.pool_2d import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
 from luciole.kernels import folds, jit, loops
 from luciole.kernels.activation import activate
+from luciole.kernels.core.memory import Memory, reach, turns
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Shared, reader
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
 from luciole.kernels.layers.spans import Axis, Inside
 from luciole.kernels.layers.windows import patches
-from luciole.kernels.memory import Memory, reach, turns
-from luciole.kernels.registry import Context, NativeStep, native, reference
 
 
 @reference(AveragePool2D, TensorType.FLOAT32)

@@ -7,8 +7,8 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.prelu import PRelu
 from luciole.kernels import pairs
+from luciole.kernels.core.registry import reference
 from luciole.kernels.jit.vector.elementwise import Binary
-from luciole.kernels.registry import reference
 
 
 @reference(PRelu, TensorType.FLOAT32)

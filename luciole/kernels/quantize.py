@@ -9,8 +9,8 @@ from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, per_tensor
 from luciole.kernels import conversions
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, requantized
-from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 

@@ -7,9 +7,9 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.range import Range, length
 from luciole.ir.rules import agree
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import reference
 from luciole.kernels.elementwise_binary import NUMBERS
-from luciole.kernels.registry import reference
-from luciole.kernels.sizes import affordable
 
 
 @reference(Range, *NUMBERS)

@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.ops.rank import Rank
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(Rank, *ANY)

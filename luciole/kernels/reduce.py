@@ -21,13 +21,13 @@ from luciole.ir.ops.reduce import (
 )
 from luciole.ir.rules import axes, integers, product
 from luciole.kernels import folds, jit, loops
+from luciole.kernels.core.memory import Memory, reach, turns
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.elementwise_binary import truncated_quotient
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
-from luciole.kernels.memory import Memory, reach, turns
-from luciole.kernels.registry import Context, NativeStep, native, reference
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)

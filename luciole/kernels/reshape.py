@@ -5,7 +5,7 @@ from __future__ import annotations
 from luciole.ir import Array
 from luciole.ir.ops.reshape import Reshape, attribute_shape, reshaped
 from luciole.ir.rules import integers, settled
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(Reshape, *ANY)

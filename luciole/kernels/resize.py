@@ -12,8 +12,8 @@ from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor, resized
 from luciole.ir.rules import integers
 from luciole.kernels import moves
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
-from luciole.kernels.sizes import affordable, room
+from luciole.kernels.core.limits import affordable, room
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 
 Resize = ResizeBilinear | ResizeNearestNeighbor
 

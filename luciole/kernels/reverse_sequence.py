@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, ShapeError
 from luciole.ir.ops.reverse_sequence import ReverseSequence
 from luciole.ir.rules import integers
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(ReverseSequence, *ANY)

@@ -8,7 +8,7 @@ from luciole.ir import Array
 from luciole.ir.ops.reverse_v2 import ReverseV2, turned
 from luciole.ir.rules import integers
 from luciole.kernels import moves
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(ReverseV2, *ANY)

@@ -7,8 +7,8 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.rfft2d import Rfft2d, transformed
 from luciole.ir.rules import integers
-from luciole.kernels.registry import reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import reference
 
 
 @reference(Rfft2d, TensorType.FLOAT32)

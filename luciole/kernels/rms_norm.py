@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.rms_norm import RmsNorm
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 
 
 @reference(RmsNorm, TensorType.FLOAT32)

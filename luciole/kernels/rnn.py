@@ -6,9 +6,9 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.rnn import RNN, UnidirectionalSequenceRNN
+from luciole.kernels.core.registry import reference
 from luciole.kernels.recurrent.operands import named, named_weights
 from luciole.kernels.recurrent.rnn_cell import Cell
-from luciole.kernels.registry import reference
 
 
 @reference(RNN, TensorType.FLOAT32)

@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.rope import Rope
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 from luciole.schema.enums import RoPEMode
 
 

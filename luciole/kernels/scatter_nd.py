@@ -10,8 +10,8 @@ from luciole.ir import Array
 from luciole.ir.ops.scatter_nd import ScatterNd, check_updates
 from luciole.ir.rules import integers
 from luciole.kernels.coordinates import columns
-from luciole.kernels.registry import ANY, reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(ScatterNd, *ANY)

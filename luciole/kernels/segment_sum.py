@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.segment_sum import SegmentSum, segments
 from luciole.ir.rules import agree, integers
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 
 
 @reference(SegmentSum, TensorType.FLOAT32, TensorType.INT32)

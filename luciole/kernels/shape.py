@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.shape import Shape
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(Shape, *ANY)

@@ -8,7 +8,7 @@ from luciole.ir import Array
 from luciole.ir.ops.slice import Slice, box
 from luciole.ir.rules import integers, settled
 from luciole.kernels import moves
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Slice, *ANY)

@@ -9,12 +9,12 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.kernels import folds, jit, loops, maps
+from luciole.kernels.core.memory import reach
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Binary, Unary
-from luciole.kernels.memory import reach
-from luciole.kernels.registry import Context, NativeStep, native, reference
 
 MAXIMUM, ADD = int(Binary.MAXIMUM), int(Binary.ADD)
 SCALE, SCALED_EXP, LESS_BOTH = int(Unary.SCALE), int(Unary.SCALED_EXP), int(Unary.LESS_BOTH)

@@ -21,8 +21,8 @@ from luciole.ir.ops.space_to_batch_nd import (
 from luciole.ir.quantization import zero_code
 from luciole.kernels import moves
 from luciole.kernels.borders import inside, slabs
-from luciole.kernels.registry import ANY, Context, NativeStep, accepted, native, reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANY, Context, NativeStep, accepted, native, reference
 
 MOST_PLACES = 256
 """Places in a block up to which each is a move of its own."""

@@ -8,8 +8,8 @@ from luciole.ir import Array, ShapeError
 from luciole.ir.ops.sparse_to_dense import SparseToDense, check_indices
 from luciole.ir.rules import agree, integers
 from luciole.kernels.coordinates import columns
-from luciole.kernels.registry import ANY, reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(SparseToDense, *ANY)

@@ -8,7 +8,7 @@ from luciole.ir import Array
 from luciole.ir.ops.strided_slice import StridedSlice, element, entries, has_bit, span
 from luciole.ir.rules import integers
 from luciole.kernels import moves
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(StridedSlice, *ANY)

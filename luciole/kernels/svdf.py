@@ -8,9 +8,9 @@ from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.quantization import per_tensor
 from luciole.kernels.activation import activate
+from luciole.kernels.core.registry import reference
 from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, requantized
 from luciole.kernels.recurrent.operands import named, named_weights
-from luciole.kernels.registry import reference
 from luciole.schema.enums import ActivationFunctionType
 
 INT8, INT16, INT32 = TensorType.INT8, TensorType.INT16, TensorType.INT32

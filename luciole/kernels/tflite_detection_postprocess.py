@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess, background
 from luciole.ir.quantization import Affine
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 
 F32, U8 = TensorType.FLOAT32, TensorType.UINT8
 

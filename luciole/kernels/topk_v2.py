@@ -8,7 +8,7 @@ from luciole.ir import Array
 from luciole.ir.ops.topk_v2 import TopkV2, most
 from luciole.ir.rules import integers
 from luciole.kernels.arg_min_max import TYPES
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 
 
 @reference(TopkV2, *TYPES)

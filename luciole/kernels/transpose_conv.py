@@ -10,11 +10,11 @@ from luciole.ir.ops.transpose_conv import TransposeConv, check_sizes
 from luciole.ir.rules import agree, integers, padding_before
 from luciole.ir.value import element_count
 from luciole.kernels.activation import activate
+from luciole.kernels.core.limits import room
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.integers.int8_rescale import SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.float_layer import Geometry, Layer, fits
 from luciole.kernels.layers.spans import Axis
-from luciole.kernels.registry import Context, NativeStep, native, reference
-from luciole.kernels.sizes import room
 
 INTEGERS = tuple(s if len(s) == 1 else (s[1], s[0], *s[2:]) for s in SIGNATURES)
 """Element types of filter, data and bias (or none): filters come first here."""

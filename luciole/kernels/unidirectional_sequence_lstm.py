@@ -11,14 +11,14 @@ from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, Memory, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import GATES
 from luciole.kernels import loops
+from luciole.kernels.core.memory import Memory as Places
+from luciole.kernels.core.memory import reach, turns
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.integers.integer_lstm_cell import IntegerCell
 from luciole.kernels.jit import LANES
-from luciole.kernels.memory import Memory as Places
-from luciole.kernels.memory import reach, turns
 from luciole.kernels.recurrent import lstm_steps
 from luciole.kernels.recurrent.lstm_cell import Cell, Settings, Step, run
 from luciole.kernels.recurrent.operands import Arrays, named, named_weights
-from luciole.kernels.registry import Context, NativeStep, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
 FLOAT32, INT8, INT16, INT32 = (

@@ -8,7 +8,7 @@ from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.op import INDEX
 from luciole.ir.ops.unique import Unique
-from luciole.kernels.registry import reference
+from luciole.kernels.core.registry import reference
 
 
 @reference(

@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.unpack import Unpack, unpacked
 from luciole.kernels import moves
-from luciole.kernels.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 
 
 @reference(Unpack, *ANY)

@@ -15,8 +15,8 @@ from luciole.ir.ops.unsorted_segment import (
 )
 from luciole.ir.rules import integers
 from luciole.kernels.coordinates import within
-from luciole.kernels.registry import reference
-from luciole.kernels.sizes import affordable
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import reference
 
 COMBINED: dict[type[UnsortedSegment], np.ufunc] = {
     UnsortedSegmentSum: np.add,

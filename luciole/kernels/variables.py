@@ -6,8 +6,8 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError
 from luciole.ir.ops import variables as ops
-from luciole.kernels.registry import stateful
-from luciole.kernels.state import State
+from luciole.kernels.core.registry import stateful
+from luciole.kernels.core.state import State
 
 
 @stateful(ops.VarHandle)

@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.ops.where import Where
-from luciole.kernels.registry import ANY, reference
+from luciole.kernels.core.registry import ANY, reference
 
 
 @reference(Where, *ANY)

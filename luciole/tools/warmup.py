@@ -76,7 +76,7 @@ def compile_kernels(model: Model) -> None:
 
 def usual_models() -> Iterator[Model]:
     """Small models that together need the kernels of common networks."""
-    from luciole.kernels import registry
+    from luciole.kernels.core import registry
     from luciole.tools import random_models
 
     for bits in WIDTHS:

@@ -8,7 +8,7 @@ import numpy as np
 
 from luciole.interpreter import Observer, Plan
 from luciole.ir import Array, LucioleError, Op, Value
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 
 _RELATIVE = 1e-4
 """How far floats may be apart, of the largest finite one: sums have another order."""

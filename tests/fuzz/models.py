@@ -15,7 +15,7 @@ from luciole.ir.dtypes import NUMPY, PACKED, integer_range
 from luciole.ir.op import REQUIRED, Field
 from luciole.ir.ops.variables import VarHandle
 from luciole.ir.verify import Severity, verify
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.schema.tables import QuantizationParameters
 from tests.fuzz.graphs import called_graph
 from tests.fuzz.shapes import ALONE, EXTENTS, RANKS, Sizes, shapes_for

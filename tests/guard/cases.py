@@ -17,11 +17,12 @@ import numpy as np
 from luciole.interpreter import Interpreter, Plan
 from luciole.interpreter.memory import MemoryLimitError
 from luciole.ir import Array, Model, Op
-from luciole.kernels import jit, loops, registry
-from luciole.kernels.allocation import placed
+from luciole.kernels import jit, loops
+from luciole.kernels.core import registry
+from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.registry import Context, NativeStep, Signature
 from luciole.kernels.layers import sequence
 from luciole.kernels.learned import lq_rows
-from luciole.kernels.registry import Context, NativeStep, Signature
 from tests.fuzz.compiled import Compared
 from tests.fuzz.models import alone
 from tests.fuzz.programs import BrokenPromiseError

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.allocation import chosen
+from luciole.kernels.core.allocation import chosen
+from luciole.kernels.core.memory import Memory
 from luciole.kernels.jit import Record
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
-from luciole.kernels.memory import Memory
 from tests.guard.memory import Guard
 
 PER_MODEL = 1

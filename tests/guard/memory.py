@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from luciole.ir import Array
-from luciole.kernels.allocation import Allocator, Bytes, use
+from luciole.kernels.core.allocation import Allocator, Bytes, use
 
 PAGE = mmap.PAGESIZE
 ENDS = ("before", "behind")

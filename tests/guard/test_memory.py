@@ -11,8 +11,8 @@ from luciole.interpreter import Interpreter
 from luciole.ir import Graph, Model
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.elementwise_binary import Add
-from luciole.kernels.allocation import Allocator, chosen, placed, use
-from luciole.kernels.memory import Memory
+from luciole.kernels.core.allocation import Allocator, chosen, placed, use
+from luciole.kernels.core.memory import Memory
 from tests.guard.memory import ENDS, PAGE, Guard
 
 SIZES = (0, 1, 63, 64, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE)

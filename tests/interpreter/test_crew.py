@@ -18,9 +18,9 @@ from luciole.interpreter.crew import Crew
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.plan import Run
 from luciole.kernels import jit
+from luciole.kernels.core.registry import NativeStep, shares
 from luciole.kernels.jit import longs
 from luciole.kernels.jit.record import Shared
-from luciole.kernels.registry import NativeStep, shares
 from tests.networks import network
 
 COUNT = 1000

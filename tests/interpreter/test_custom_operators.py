@@ -14,7 +14,7 @@ from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, LucioleError, Model, TensorType, UnknownOp, UnsupportedError
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.value import Value
-from luciole.kernels import custom
+from luciole.kernels.core import custom
 from luciole.schema.enums import BuiltinOperator
 
 X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)

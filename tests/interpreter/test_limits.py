@@ -15,8 +15,8 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pool_2d import L2Pool2D, MaxPool2D
 from luciole.ir.ops.reduce import ReduceMax
 from luciole.ir.ops.reshape import Reshape
-from luciole.kernels import registry, sizes
-from luciole.kernels.meter import Meter
+from luciole.kernels.core import limits, registry
+from luciole.kernels.core.meter import Meter
 from luciole.schema.enums import Padding
 from luciole.schema.tables import QuantizationParameters, SparsityParameters
 from tests.samples import floats, octets
@@ -77,9 +77,9 @@ def test_a_run_refuses_scratch_that_is_too_large(cls: type[MaxPool2D]) -> None:
 def test_the_limit_of_a_kernel_ends_with_it() -> None:
     with Meter(10):
         with Meter(5), pytest.raises(MemoryLimitError):
-            sizes.room(6, "something")
-        sizes.room(10, "something")
-    sizes.room(1 << 20, "something")
+            limits.room(6, "something")
+        limits.room(10, "something")
+    limits.room(1 << 20, "something")
 
 
 def test_a_plan_refuses_an_extent_that_an_empty_tensor_hides() -> None:

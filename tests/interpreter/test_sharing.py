@@ -29,7 +29,7 @@ from luciole.ir import (
 )
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Abs, Exp
-from luciole.kernels import custom
+from luciole.kernels.core import custom
 from luciole.schema.enums import BuiltinOperator
 
 SIZE = 200_000

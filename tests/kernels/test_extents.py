@@ -13,8 +13,8 @@ from luciole.ir import Array, Graph, Model, Op, ShapeError, Value
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.transpose_conv import TransposeConv
-from luciole.kernels import registry
-from luciole.kernels.registry import Context, ExecutionError
+from luciole.kernels.core import registry
+from luciole.kernels.core.registry import Context, ExecutionError
 from luciole.schema.enums import Padding
 
 

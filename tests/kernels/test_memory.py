@@ -7,10 +7,10 @@ import ctypes
 import numpy as np
 import pytest
 
-from luciole.kernels.allocation import ALIGNMENT
-from luciole.kernels.memory import Memory
-from luciole.kernels.meter import Meter
-from luciole.kernels.registry import ExecutionError
+from luciole.kernels.core.allocation import ALIGNMENT
+from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.meter import Meter
+from luciole.kernels.core.registry import ExecutionError
 
 
 @pytest.mark.usefixtures("without_guard")

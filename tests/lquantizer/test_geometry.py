@@ -8,7 +8,7 @@ import pytest
 from luciole.ir import Array, Graph, Model
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.lquantizer.calibration.positions import (
     Dense,
     input_rows,

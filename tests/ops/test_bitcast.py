@@ -8,7 +8,7 @@ from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, Model, ShapeError, TensorType, Value
 from luciole.ir.dtypes import tensor_type
 from luciole.ir.ops.bitcast import Bitcast, recast
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from tests.native_support import built, run_steps
 from tests.support import litert
 

@@ -9,7 +9,7 @@ import pytest
 
 from luciole.ir import Array, Graph, ShapeError, UnsupportedError
 from luciole.ir.ops.concatenation import Concatenation
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.schema.enums import ActivationFunctionType
 from tests.native_support import declines
 from tests.support import Affine, one_op, run_litert, run_reference

@@ -12,7 +12,7 @@ from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, ShapeError, TensorType
 from luciole.ir.ops.conv_2d import Conv2D
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.schema.enums import ActivationFunctionType, Padding
 from luciole.schema.tables import QuantizationParameters
 from tests.support import litert, one_op, run_litert, run_native, run_reference

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from tests.native_support import built, check_compiled, declines, run_steps
 from tests.ops.test_quantize import CHANNELS, NUMPY, TYPES, model, scales
 

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, LucioleError, Model, ShapeError, TensorType, UnsupportedError
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from tests.litert_support import check_same, counted, ints
 from tests.support import Affine, litert, one_op, run_reference
 

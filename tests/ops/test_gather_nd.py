@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 
 from luciole.ir import Array, Graph, LucioleError, ShapeError
 from luciole.ir.ops.gather_nd import GatherNd
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from tests.litert_support import check_same, counted, ints
 from tests.support import one_op, run_reference
 

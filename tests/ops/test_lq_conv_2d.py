@@ -16,7 +16,7 @@ import pytest
 from luciole.interpreter import Interpreter, Plan
 from luciole.ir import Array
 from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.kernels.allocation import use
+from luciole.kernels.core.allocation import use
 from luciole.kernels.learned import lq_rows
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding

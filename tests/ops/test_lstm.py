@@ -24,7 +24,7 @@ from luciole.ir import (
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import LSTM_AUXILIARY
 from luciole.ir.verify import Severity
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, LSTMKernelType
 from luciole.schema.tables import LSTMOptions
 from tests.lstm_support import PARTS, lstm_shapes

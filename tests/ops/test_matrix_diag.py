@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 
 from luciole.ir import Graph, LucioleError, ShapeError
 from luciole.ir.ops.matrix_diag import MatrixDiag, MatrixSetDiag
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from tests.litert_support import check_same, counted
 from tests.support import one_op, run_reference
 

@@ -20,7 +20,7 @@ from luciole.ir import (
     dtypes,
 )
 from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.schema.tables import QuantizationParameters
 from tests.support import Affine, litert, one_op, run_litert, run_reference
 

@@ -12,7 +12,7 @@ from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import comparisons, elementwise_binary
 from luciole.ir.ops.prelu import PRelu
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.schema.enums import ActivationFunctionType
 from tests.support import Affine, litert, one_op, run_litert, run_reference
 

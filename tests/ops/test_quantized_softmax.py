@@ -11,7 +11,7 @@ from luciole.exporters import to_bytes
 from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from tests.native_support import built, check_compiled, declines
 from tests.support import Affine, litert, one_op, run_litert, run_reference
 

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, LucioleError, Op, ShapeError
 from luciole.ir.ops.space_to_batch_nd import BatchToSpaceND, SpaceToBatchND
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.kernels.space_to_batch_nd import MOST_PLACES
 from tests.litert_support import check_same, counted, ints
 from tests.native_support import built, check_compiled, declines, declines_computed

@@ -11,7 +11,7 @@ from luciole.ir import Array, Graph, LucioleError, Model, ShapeError, TensorType
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import INPUT_GATE, NORMS, PEEPHOLES
 from luciole.ir.recurrent import LSTM as EXTENTS
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.schema.enums import ActivationFunctionType
 from tests.support import data_path
 

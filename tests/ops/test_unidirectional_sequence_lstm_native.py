@@ -10,7 +10,7 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Model
-from luciole.kernels.registry import find_native
+from luciole.kernels.core.registry import find_native
 from tests.native_support import built, run_steps
 from tests.ops.test_unidirectional_sequence_lstm import (
     PLAIN,

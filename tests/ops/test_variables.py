@@ -8,7 +8,7 @@ import pytest
 from luciole.interpreter import Interpreter
 from luciole.ir import Graph, LucioleError, Model, TensorType, Value
 from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
-from luciole.kernels.state import State
+from luciole.kernels.core.state import State
 
 
 def reading(assigned: tuple[int, ...] | None, expected: tuple[int | None, ...]) -> Model:

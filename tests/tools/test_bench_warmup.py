@@ -16,7 +16,7 @@ from luciole.ir import TensorType
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.tools import random_models
 from luciole.tools.warmup import usual_models
 from tests.tools.running import call, spawn

@@ -11,7 +11,7 @@ import pytest
 import luciole
 from luciole.ir import Graph, Model, UnknownOp
 from luciole.ir.value import Value
-from luciole.kernels import custom
+from luciole.kernels.core import custom
 from luciole.schema.enums import BuiltinOperator, TensorType
 from luciole.tools import diff, evaluate
 from luciole.tools.bench import program as bench

@@ -13,6 +13,8 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.rules import padding_before, window
+from luciole.kernels.core.memory import Memory, Moves, reach, turns
+from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.integers.byte_records import READ_BY_SOME, ByteRecord, Lines, WindowsRecord
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
@@ -29,8 +31,6 @@ from luciole.kernels.layers.pixel_tiles import (
 )
 from luciole.kernels.layers.sequence import First, Part, in_sequence
 from luciole.kernels.layers.spans import Axis
-from luciole.kernels.memory import Memory, Moves, reach, turns
-from luciole.kernels.registry import NativeStep
 from luciole.schema.enums import Padding
 
 FOUR = 4

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from luciole.ir import Array
+from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.integers import dot_tiles
 from luciole.kernels.integers.channel_rows import ROW, ChannelRows, Longs
 from luciole.kernels.integers.int8_layer import IntegerLayer
-from luciole.kernels.registry import NativeStep
 
 
 @dataclass(kw_only=True)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
+from luciole.kernels.core.registry import NativeStep, accepted
 from luciole.kernels.integers import dot_tiles
 from luciole.kernels.integers.byte_layer import FOUR, ZERO, Blocks, ByteLayer, Line, folded
 from luciole.kernels.integers.byte_records import CopyRecord
@@ -19,7 +20,6 @@ from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.float_layer import by_lanes
 from luciole.kernels.layers.sequence import First
 from luciole.kernels.layers.spans import Axis
-from luciole.kernels.registry import NativeStep, accepted
 from luciole.schema.enums import Padding
 
 RESULT_STEPS = 8

@@ -12,11 +12,11 @@ from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.quantize import Quantize
 from luciole.kernels import jit, loops
+from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import Context, NativeStep, accepted, computed, native
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.byte_functions import look_up_64, looks_up_many
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
-from luciole.kernels.memory import Memory, reach
-from luciole.kernels.registry import Context, NativeStep, accepted, computed, native
 
 BYTE = int(Kind.UINT8)
 MANY = 64

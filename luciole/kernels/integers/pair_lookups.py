@@ -14,9 +14,9 @@ from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
 from luciole.kernels import jit, loops
+from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.registry import Context, NativeStep, accepted, computed, native
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
-from luciole.kernels.memory import Memory
-from luciole.kernels.registry import Context, NativeStep, accepted, computed, native
 
 BYTE = int(Kind.UINT8)
 

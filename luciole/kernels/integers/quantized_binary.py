@@ -16,6 +16,7 @@ from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels.activation import activate
+from luciole.kernels.core.registry import reference
 from luciole.kernels.elementwise_binary import refuse_zeros
 from luciole.kernels.integers.fixed_point import (
     Integers,
@@ -27,7 +28,6 @@ from luciole.kernels.integers.fixed_point import (
     rounding_divide,
 )
 from luciole.kernels.integers.fixed_point_functions import leading_zeros, reciprocal
-from luciole.kernels.registry import reference
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8)

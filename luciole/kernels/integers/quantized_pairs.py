@@ -17,6 +17,8 @@ from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
+from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native
 from luciole.kernels.integers.fixed_point import quantize_multiplier
 from luciole.kernels.integers.quantized_binary import LEFT, SMALL, Factor, Grid, Sum, operands
 from luciole.kernels.jit import LANES, Pointer
@@ -29,8 +31,6 @@ from luciole.kernels.jit.vector.bytes import (
     store_bytes,
 )
 from luciole.kernels.jit.vector.conversions import integers_at
-from luciole.kernels.memory import Memory
-from luciole.kernels.registry import Context, NativeStep, accepted, native
 
 Whole: TypeAlias = int | np.int32
 """An integer of 32 bits, or one that fits into them."""

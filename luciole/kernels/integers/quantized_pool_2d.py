@@ -13,6 +13,8 @@ from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
+from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.integers.fixed_point import activation_range
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.byte_functions import quotients
@@ -28,9 +30,7 @@ from luciole.kernels.jit.vector.bytes import (
     store_all_bytes,
     store_bytes,
 )
-from luciole.kernels.memory import Memory
 from luciole.kernels.pool_2d import Windows, inside_at, walk, windows
-from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 from luciole.schema.enums import ActivationFunctionType
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)

@@ -13,6 +13,8 @@ from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
+from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.integers.fixed_point import (
     Integers,
     multiply,
@@ -32,9 +34,7 @@ from luciole.kernels.jit.vector.bytes import (
     total_of_lanes,
 )
 from luciole.kernels.jit.vector.conversions import integers_at
-from luciole.kernels.memory import Memory
 from luciole.kernels.reduce import Cut, ReduceRecord, where
-from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 

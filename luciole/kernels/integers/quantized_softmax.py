@@ -13,6 +13,8 @@ from luciole.ir.quant import Grid
 from luciole.ir.quantization import per_tensor
 from luciole.kernels import jit, loops
 from luciole.kernels.conversions import KINDS
+from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.integers.fixed_point import (
     BITS,
     fixed_result,
@@ -25,8 +27,6 @@ from luciole.kernels.integers.fixed_point_functions import exp, leading_zeros, l
 from luciole.kernels.integers.tables import interpolated, pieces
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
-from luciole.kernels.memory import Memory, reach
-from luciole.kernels.registry import Context, NativeStep, accepted, native, reference
 
 SMALL = (TensorType.INT8, TensorType.UINT8)
 INTEGER_BITS = 5

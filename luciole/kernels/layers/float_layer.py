@@ -13,6 +13,8 @@ import numpy as np
 
 from luciole.ir import Array, Value
 from luciole.ir.ops.activations import LIMITS
+from luciole.kernels.core.memory import Memory, Moves, reach, turns
+from luciole.kernels.core.registry import Context, NativeStep
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers import float_tiles
@@ -30,8 +32,6 @@ from luciole.kernels.layers.pixel_tiles import (
 )
 from luciole.kernels.layers.sequence import Part, in_sequence
 from luciole.kernels.layers.spans import Axis
-from luciole.kernels.memory import Memory, Moves, reach, turns
-from luciole.kernels.registry import Context, NativeStep
 from luciole.schema.enums import ActivationFunctionType, Padding
 
 TANH = ActivationFunctionType.TANH

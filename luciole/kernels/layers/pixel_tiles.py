@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from luciole.kernels.core.memory import NEVER, Memory, Moves, among
 from luciole.kernels.layers.spans import Axis
-from luciole.kernels.memory import NEVER, Memory, Moves, among
 
 Places = NDArray[np.int64]
 Table = NDArray[np.int32]

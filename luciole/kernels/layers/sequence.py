@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from luciole.ir import Array
 from luciole.kernels import jit
-from luciole.kernels.allocation import placed
+from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit.record import Record, reader
-from luciole.kernels.memory import Memory
-from luciole.kernels.registry import NativeStep
 
 
 class Tiled(Record):

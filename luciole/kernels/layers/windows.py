@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from luciole.ir import Array
 from luciole.ir.rules import padding_before, window
 from luciole.ir.value import element_count
-from luciole.kernels.sizes import room
+from luciole.kernels.core.limits import room
 from luciole.schema.enums import Padding
 
 

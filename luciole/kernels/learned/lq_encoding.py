@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
+from luciole.kernels.core.memory import Memory
 from luciole.kernels.jit import Record, words
 from luciole.kernels.jit.vector.quantizing import WordFloats
 from luciole.kernels.jit.vector.vectors import Floats, Ints
-from luciole.kernels.memory import Memory
 
 MAX_SELECTED = 4
 """Bits up to which all thresholds are kept in registers."""

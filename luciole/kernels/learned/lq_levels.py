@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
+from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit import LANES, Record, floats, longs
 from luciole.kernels.jit.vector import bitsliced
 from luciole.kernels.jit.vector.vectors import Floats
@@ -23,8 +25,6 @@ from luciole.kernels.learned.lq_sorting import FACTORS as SEGMENT_FACTORS
 from luciole.kernels.learned.lq_sorting import SEGMENTS, SLACK, SUMMARY, UNIT, most_segments
 from luciole.kernels.learned.lq_sorting import X as SORTED
 from luciole.kernels.learned.lq_sorting import kernel as sorting_kernel
-from luciole.kernels.memory import Memory, reach
-from luciole.kernels.registry import NativeStep
 
 X, Y, FIRST_ROW, LAST_ROW, FIRST_BLOCK, LAST_BLOCK = range(6)
 """Addresses of input and result, and which rows and blocks of outputs are done: from the first to

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels import jit
-from luciole.kernels.allocation import placed
+from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import NativeStep, ranges
 from luciole.kernels.jit import LANES, Record, floats, longs, popcount, words
 from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.learned import lq_levels
@@ -24,8 +26,6 @@ from luciole.kernels.learned.lq_encoding import ROWS as ENCODED_ROWS
 from luciole.kernels.learned.lq_encoding import X as ENCODED
 from luciole.kernels.learned.lq_layer import Ending, Layer
 from luciole.kernels.learned.lq_tiling import Tiling
-from luciole.kernels.memory import Memory, reach
-from luciole.kernels.registry import NativeStep, ranges
 
 X, Y, FIRST_ROW, LAST_ROW, FIRST_GROUP, LAST_GROUP = range(6)
 """Addresses of input and result, and which rows and groups of outputs are done: from the first to

@@ -8,7 +8,7 @@ from typing import Any
 from luciole.ir import Array, Graph, LucioleError, Op, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import has_batch_axis, shape_text
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training import tf_layout, tf_math, tf_windows  # noqa: F401  # fill the table
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow, tensorflow

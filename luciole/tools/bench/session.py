@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from luciole.kernels import registry
+from luciole.kernels.core import registry
 from luciole.tools.bench.compare import Batch, Contender, contenders, first_run, top1
 from luciole.tools.bench.inputs import data_inputs, parse_shapes, random_inputs
 from luciole.tools.bench.memory import peak_rss_bytes

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from luciole.ir import LucioleError
-from luciole.kernels.errors import MemoryLimitError
+from luciole.kernels.core.errors import MemoryLimitError
 from luciole.kernels.jit.metering import Tally, install
 
 SLACK = 16 << 20

@@ -17,11 +17,11 @@ import luciole.kernels
 from luciole.ir import Array, LucioleError, Op, TensorType, UnknownOp, UnsupportedError, Value
 from luciole.ir.calls import Call
 from luciole.ir.dtypes import NUMPY
-from luciole.kernels import custom, extents
-from luciole.kernels.allocation import placed
-from luciole.kernels.errors import ExecutionError as ExecutionError
+from luciole.kernels.core import custom, extents
+from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.errors import ExecutionError as ExecutionError
+from luciole.kernels.core.meter import present
 from luciole.kernels.jit.record import Shared
-from luciole.kernels.meter import present
 
 Reference = Callable[..., Any]
 """``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic
@@ -36,7 +36,8 @@ returns its results.
 
 Stateful = Callable[..., Any]
 """``kernel(op, state, *operands)`` of an operator that is more than its operands: as a reference
-kernel, but given what outlives a run (``luciole.kernels.state.State``), and it may be ``Calls``.
+kernel, but given what outlives a run (``State`` of ``luciole.kernels.core.state``), and it may be
+``Calls``.
 """
 
 Signature = tuple[TensorType, ...]

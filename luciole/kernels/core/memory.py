@@ -14,10 +14,10 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.value import shape_text
-from luciole.kernels.allocation import placed
+from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.limits import room
+from luciole.kernels.core.registry import ExecutionError, NativeStep
 from luciole.kernels.jit.record import Record, table
-from luciole.kernels.registry import ExecutionError, NativeStep
-from luciole.kernels.sizes import room
 
 
 class Moves(NamedTuple):

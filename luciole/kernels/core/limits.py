@@ -8,8 +8,8 @@ from luciole.ir import Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.rules import settled
 from luciole.ir.value import Shape, element_count, impossible, shape_text
-from luciole.kernels.errors import ExecutionError, MemoryLimitError
-from luciole.kernels.meter import present
+from luciole.kernels.core.errors import ExecutionError, MemoryLimitError
+from luciole.kernels.core.meter import present
 
 MOST_BYTES = 4 << 30
 """A file can ask for any shape by computing it: what is known before is the plan's business."""
