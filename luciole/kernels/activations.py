@@ -8,9 +8,9 @@ import numpy as np
 
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import activations as ops
-from luciole.kernels import maps
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import reference
+from luciole.kernels.elements import unary
 from luciole.kernels.jit.vector.elementwise import Unary
 from luciole.schema.enums import ActivationFunctionType
 
@@ -49,9 +49,9 @@ _register(ops.Relu0To1, lambda x: np.clip(x, *ops.Relu0To1.limits))
 _register(ops.Elu, _elu)
 _register(ops.HardSwish, _hard_swish)
 
-maps.register(ops.Tanh, Unary.TANH)
-maps.register(ops.Logistic, Unary.LOGISTIC)
+unary.register(ops.Tanh, Unary.TANH)
+unary.register(ops.Logistic, Unary.LOGISTIC)
 for _clamp in (ops.Relu, ops.Relu6, ops.ReluN1To1, ops.Relu0To1):
-    maps.register(_clamp, Unary.CLAMP, *_clamp.limits)
-maps.register(ops.Elu, Unary.ELU)
-maps.register(ops.HardSwish, Unary.HARD_SWISH)
+    unary.register(_clamp, Unary.CLAMP, *_clamp.limits)
+unary.register(ops.Elu, Unary.ELU)
+unary.register(ops.HardSwish, Unary.HARD_SWISH)

@@ -17,7 +17,7 @@ from luciole.ir.ops.bcq_fully_connected import (
 )
 from luciole.ir.rules import agree
 from luciole.kernels import jit
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.jit import Pointer, Single, floats, words

@@ -8,8 +8,8 @@ from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY, tensor_type
 from luciole.ir.ops.bitcast import Bitcast, recast
 from luciole.ir.rules import settled
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(Bitcast, *ANY)
@@ -28,4 +28,4 @@ def build(op: Bitcast, context: Context) -> NativeStep | None:
     x, y = context.operands[0], context.results[0]
     if x is None or y.dtype == np.bool_:
         return None
-    return moves.step([(y.reshape(-1).view(np.uint8), x.reshape(-1).view(np.uint8))])
+    return copy.step([(y.reshape(-1).view(np.uint8), x.reshape(-1).view(np.uint8))])

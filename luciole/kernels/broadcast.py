@@ -8,9 +8,9 @@ from luciole.ir import Array
 from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo, common, stretched
 from luciole.ir.ops.fill import not_negative
 from luciole.ir.rules import integers
-from luciole.kernels import moves
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 from luciole.kernels.elementwise_binary import INTEGERS
 
 
@@ -33,4 +33,4 @@ def build(op: BroadcastTo, context: Context) -> NativeStep | None:
     x, y = context.operands[0], context.results[0]
     if x is None or not op.shape.is_constant:
         return None
-    return moves.step([(y, np.broadcast_to(x, y.shape))])
+    return copy.step([(y, np.broadcast_to(x, y.shape))])

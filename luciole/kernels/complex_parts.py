@@ -6,8 +6,8 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.ops.complex_parts import PARTS, ComplexAbs, Imag, Real
-from luciole.kernels import moves
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(Real, *PARTS)
@@ -32,11 +32,11 @@ def complex_abs(op: ComplexAbs, x: Array) -> Array:
 def build_real(op: Real, context: Context) -> NativeStep | None:
     """Every other number."""
     x = context.operands[0]
-    return None if x is None else moves.step([(context.results[0], x.real)])
+    return None if x is None else copy.step([(context.results[0], x.real)])
 
 
 @native(Imag, *PARTS)
 def build_imag(op: Imag, context: Context) -> NativeStep | None:
     """Every other number."""
     x = context.operands[0]
-    return None if x is None else moves.step([(context.results[0], x.imag)])
+    return None if x is None else copy.step([(context.results[0], x.imag)])

@@ -7,9 +7,9 @@ import numpy as np
 from luciole.ir import Array, TensorType, Value
 from luciole.ir.ops.concatenation import Concatenation, concatenated
 from luciole.ir.quantization import is_affine, per_tensor, rounded
-from luciole.kernels import moves
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.elements import copy
 from luciole.kernels.integers.fixed_point_functions import saturated
 from luciole.schema.enums import ActivationFunctionType
 
@@ -61,7 +61,7 @@ def build(op: Concatenation, context: Context) -> NativeStep | None:
         return None
     y, given = context.results[0], [x for x in context.operands if x is not None]
     ends = np.cumsum([x.shape[op.axis] for x in given])[:-1]
-    return moves.step(zip(np.split(y, ends.tolist(), axis=op.axis), given, strict=True))
+    return copy.step(zip(np.split(y, ends.tolist(), axis=op.axis), given, strict=True))
 
 
 def _alike(op: Concatenation) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_2d import Conv2D, check_groups
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.integers import hybrid
 from luciole.kernels.integers.byte_layer import sides

@@ -10,7 +10,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_3d import Conv3D, Windows3D, dilations, strides
 from luciole.ir.rules import padding_before, settled, window
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import reference
 from luciole.schema.enums import Padding
 

@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_3d_transpose import Conv3DTranspose, check_output
 from luciole.ir.rules import integers
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.conv_3d import taps
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import reference

@@ -7,8 +7,8 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.depth_to_space import Blocks, DepthToSpace, SpaceToDepth, spread, stacked
 from luciole.ir.rules import settled
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(DepthToSpace, *ANY)
@@ -47,5 +47,5 @@ def build(op: Blocks, context: Context) -> NativeStep | None:
     if x is None:
         return None
     if isinstance(op, DepthToSpace):
-        return moves.step([(_pixels(y, op.block_size), _channels(x, op.block_size))])
-    return moves.step([(_channels(y, op.block_size), _pixels(x, op.block_size))])
+        return copy.step([(_pixels(y, op.block_size), _channels(x, op.block_size))])
+    return copy.step([(_channels(y, op.block_size), _pixels(x, op.block_size))])

@@ -8,9 +8,9 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops import elementwise_binary as ops
-from luciole.kernels import pairs
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import binary
 from luciole.kernels.jit.vector.elementwise import Binary
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
@@ -47,7 +47,7 @@ def _native(cls: type[ops.Arithmetic], function: Binary) -> None:
     @native(cls, TensorType.FLOAT32)
     def build(op: ops.Arithmetic, context: Context) -> NativeStep | None:
         x, y = context.operands
-        return pairs.step(function, x, y, context.results[0], op.activation)
+        return binary.step(function, x, y, context.results[0], op.activation)
 
 
 _arithmetic(ops.Add, np.add, *NUMBERS, TensorType.FLOAT16)
@@ -141,5 +141,5 @@ _native(ops.Add, Binary.ADD)
 _native(ops.Sub, Binary.SUB)
 _native(ops.Mul, Binary.MUL)
 _native(ops.Div, Binary.DIV)
-pairs.register(ops.Maximum, Binary.MAXIMUM)
-pairs.register(ops.Minimum, Binary.MINIMUM)
+binary.register(ops.Maximum, Binary.MAXIMUM)
+binary.register(ops.Minimum, Binary.MINIMUM)

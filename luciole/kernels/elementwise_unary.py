@@ -8,8 +8,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops import elementwise_unary as ops
-from luciole.kernels import maps
 from luciole.kernels.core.registry import reference
+from luciole.kernels.elements import unary
 from luciole.kernels.jit.vector.elementwise import Unary
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
@@ -40,10 +40,10 @@ _register(ops.Round, np.rint, TensorType.FLOAT32)
 _register(ops.Sign, np.sign, *NUMBERS, TensorType.FLOAT64)
 _register(ops.ZerosLike, np.zeros_like, *NUMBERS)
 
-maps.register(ops.Abs, Unary.ABS)
-maps.register(ops.Neg, Unary.NEG)
-maps.register(ops.Exp, Unary.EXP)
-maps.register(ops.Log, Unary.LOG)
-maps.register(ops.Sqrt, Unary.SQRT)
-maps.register(ops.Rsqrt, Unary.RSQRT)
-maps.register(ops.Square, Unary.SQUARE)
+unary.register(ops.Abs, Unary.ABS)
+unary.register(ops.Neg, Unary.NEG)
+unary.register(ops.Exp, Unary.EXP)
+unary.register(ops.Log, Unary.LOG)
+unary.register(ops.Sqrt, Unary.SQRT)
+unary.register(ops.Rsqrt, Unary.RSQRT)
+unary.register(ops.Square, Unary.SQUARE)

@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.quantization import Affine
-from luciole.kernels.coordinates import within
+from luciole.kernels.arrays.coordinates import within
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, reference
 

@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.embedding_lookup_sparse import EmbeddingLookupSparse, placed
 from luciole.ir.rules import integers
-from luciole.kernels.coordinates import columns, within
+from luciole.kernels.arrays.coordinates import columns, within
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import reference
 from luciole.schema.enums import CombinerType

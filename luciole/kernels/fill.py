@@ -7,9 +7,9 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.fill import Fill, not_negative
 from luciole.ir.rules import agree, integers
-from luciole.kernels import moves
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(Fill, *ANY)
@@ -26,4 +26,4 @@ def build(op: Fill, context: Context) -> NativeStep | None:
     value, y = context.operands[1], context.results[0]
     if value is None or not op.dims.is_constant:
         return None
-    return moves.step([(y, np.broadcast_to(value.reshape(()), y.shape))])
+    return copy.step([(y, np.broadcast_to(value.reshape(()), y.shape))])

@@ -7,8 +7,8 @@ import numpy as np
 from luciole.ir import Array, ShapeError
 from luciole.ir.ops.gather import Gather, gathered, places
 from luciole.ir.rules import settled
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(Gather, *ANY)
@@ -51,4 +51,4 @@ def build(op: Gather, context: Context) -> NativeStep | None:
     shape = (*params.shape[:along], indices.size, *params.shape[along + 1 :])
     picked = np.moveaxis(context.results[0].reshape(shape), along, 0)
     chosen = enumerate(indices.ravel().tolist())
-    return moves.step((picked[i, ...], rows[k, ...]) for i, k in chosen)
+    return copy.step((picked[i, ...], rows[k, ...]) for i, k in chosen)

@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.ops.gather_nd import GatherNd
-from luciole.kernels.coordinates import columns
+from luciole.kernels.arrays.coordinates import columns
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, reference
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.gelu import Gelu
-from luciole.kernels import maps
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import unary
 from luciole.kernels.jit.vector.elementwise import Unary
 
 
@@ -37,4 +37,4 @@ def gelu(op: Gelu, x: Array) -> Array:
 def build(op: Gelu, context: Context) -> NativeStep:
     """Computed in single precision."""
     function = Unary.GELU_BY_TANH if op.approximate else Unary.GELU
-    return maps.step(function, context.operands[0], context.results[0])
+    return unary.step(function, context.operands[0], context.results[0])

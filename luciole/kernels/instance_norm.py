@@ -8,7 +8,7 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.instance_norm import InstanceNorm
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import reference
 
 

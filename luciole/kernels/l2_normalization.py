@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.ops.l2_normalization import L2Normalization
 from luciole.ir.quantization import per_tensor
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import reference
 from luciole.kernels.integers.fixed_point import (

@@ -6,8 +6,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.leaky_relu import LeakyRelu
-from luciole.kernels import maps
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import unary
 from luciole.kernels.jit.vector.elementwise import Unary
 
 
@@ -21,4 +21,4 @@ def leaky_relu(op: LeakyRelu, x: Array) -> Array:
 @native(LeakyRelu, TensorType.FLOAT32)
 def build(op: LeakyRelu, context: Context) -> NativeStep:
     """The function over all elements, alpha in the record."""
-    return maps.step(Unary.LEAKY_RELU, context.operands[0], context.results[0], op.alpha)
+    return unary.step(Unary.LEAKY_RELU, context.operands[0], context.results[0], op.alpha)

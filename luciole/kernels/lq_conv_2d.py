@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType, learned_levels
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, ranges, reference

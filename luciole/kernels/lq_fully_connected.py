@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType, learned_levels
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.learned import lq_rows
 from luciole.kernels.learned.lq_layer import Layer, or_zero

@@ -11,9 +11,9 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.mirror_pad import MirrorPad, mirrored
 from luciole.ir.ops.pad import padding_pairs
-from luciole.kernels import moves
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 from luciole.schema.enums import MirrorPadMode
 
 Cut = tuple[slice, slice]
@@ -63,4 +63,4 @@ def build(op: MirrorPad, context: Context) -> NativeStep | None:
     x, paddings = context.operands
     if x is None or paddings is None or not op.paddings.is_constant:
         return None
-    return moves.step(_boxes(op, context.results[0], x, padding_pairs(paddings, x.ndim)))
+    return copy.step(_boxes(op, context.results[0], x, padding_pairs(paddings, x.ndim)))

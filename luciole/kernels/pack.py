@@ -6,8 +6,8 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.ops.pack import Pack, packed
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(Pack, *ANY)
@@ -22,4 +22,4 @@ def build(op: Pack, context: Context) -> NativeStep:
     """Each operand into its place."""
     given = [x for x in context.operands if x is not None]
     places = np.moveaxis(context.results[0], op.axis, 0)
-    return moves.step((places[i, ...], x) for i, x in enumerate(given))
+    return copy.step((places[i, ...], x) for i, x in enumerate(given))

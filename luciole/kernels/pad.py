@@ -10,10 +10,10 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.pad import Pad, PadV2, padding_pairs
 from luciole.ir.quantization import zero_code
 from luciole.ir.rules import agree
-from luciole.kernels import moves
-from luciole.kernels.borders import inside, slabs
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.elements import copy
+from luciole.kernels.elements.borders import inside, slabs
 
 TYPES = (
     TensorType.FLOAT32,
@@ -72,4 +72,4 @@ def _step(op: Pad | PadV2, context: Context, value: Array) -> NativeStep | None:
     box = inside(x.shape, pairs)
     whole: tuple[slice | EllipsisType, ...] = (*box, ...)  # a view also of a scalar
     around, owns = slabs(y, box, value)
-    return moves.step([(y[whole], x), *around], *owns)
+    return copy.step([(y[whole], x), *around], *owns)

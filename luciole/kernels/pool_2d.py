@@ -9,10 +9,11 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.pool_2d import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
-from luciole.kernels import folds, jit, loops
-from luciole.kernels.activation import activate
+from luciole.kernels import jit
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import reduce, strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Shared, reader
 from luciole.kernels.jit.vector import elementwise
@@ -74,7 +75,7 @@ def _step(
     size = (op.filter_height, op.filter_width)
     small = size if op.filter_height * op.filter_width <= MOST_UNROLLED else (0, 0)
     work = y.size * op.filter_height * op.filter_width
-    return loops.step(_kernel(int(function), *small), record, work, memory)
+    return strided.step(_kernel(int(function), *small), record, work, memory)
 
 
 class Windows(Shared):
@@ -174,10 +175,10 @@ def _window(
     for _ in range(rows):
         tap = x
         for _ in range(columns):
-            found = elementwise.combined(chosen, folds.load(tap, lanes, start), found)
+            found = elementwise.combined(chosen, reduce.load(tap, lanes, start), found)
             tap += r.pixel
         x += r.row
     if r.is_mean:
         share = np.float32(1) / np.float32(rows * columns)
         found = elementwise.mapped(elementwise.function(SCALE), found, share, share)
-    folds.store(elementwise.mapped(elementwise.function(CLAMP), found, low, high), y, lanes)
+    reduce.store(elementwise.mapped(elementwise.function(CLAMP), found, low, high), y, lanes)

@@ -6,8 +6,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.prelu import PRelu
-from luciole.kernels import pairs
 from luciole.kernels.core.registry import reference
+from luciole.kernels.elements import binary
 from luciole.kernels.jit.vector.elementwise import Binary
 
 
@@ -18,4 +18,4 @@ def prelu(op: PRelu, x: Array, alpha: Array) -> Array:
         return np.where(x >= 0, x, x * alpha)
 
 
-pairs.register(PRelu, Binary.PRELU)
+binary.register(PRelu, Binary.PRELU)

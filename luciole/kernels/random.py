@@ -18,10 +18,10 @@ from luciole.ir.ops.random import (
     check_classes,
 )
 from luciole.ir.rules import integers
+from luciole.kernels.arrays.philox import BLOCK, Philox, doubles, singles
 from luciole.kernels.core.limits import affordable, room
 from luciole.kernels.core.registry import stateful
 from luciole.kernels.core.state import State
-from luciole.kernels.philox import BLOCK, Philox, doubles, singles
 
 LEAST = np.float32(1e-7)
 """What a logarithm is taken of instead of smaller numbers."""

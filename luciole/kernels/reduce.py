@@ -20,9 +20,10 @@ from luciole.ir.ops.reduce import (
     Sum,
 )
 from luciole.ir.rules import axes, integers, product
-from luciole.kernels import folds, jit, loops
+from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import reduce, strided
 from luciole.kernels.elementwise_binary import truncated_quotient
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Shared
@@ -141,7 +142,7 @@ def build_prod(op: ReduceProd, context: Context) -> NativeStep | None:
     cut, _ = Cut.of_operator(op, x, indices, columns=True)
     memory = Memory()
     record = cut.record(x, context.results[0], memory)
-    return loops.step(_products(), record, x.size, memory)
+    return strided.step(_products(), record, x.size, memory)
 
 
 def _step(
@@ -189,8 +190,8 @@ class Cut:
     one to the next, over and over by the loops ``again``.
     """
 
-    results: loops.Table
-    again: loops.Table
+    results: strided.Table
+    again: strided.Table
     lines: int
     distance: int
     inner: int
@@ -205,14 +206,14 @@ class Cut:
         """
         gone = where(op, x, indices)["axis"]
         kept = [1 if i in gone else n for i, n in enumerate(x.shape)]
-        to = [0 if i in gone else s for i, s in enumerate(loops.contiguous(kept, x.itemsize))]
-        table = loops.collapsed(x.shape, loops.contiguous(x.shape, x.itemsize), to)
+        to = [0 if i in gone else s for i, s in enumerate(strided.contiguous(kept, x.itemsize))]
+        table = strided.collapsed(x.shape, strided.contiguous(x.shape, x.itemsize), to)
         if columns and not table[-1, 2]:
             table = np.vstack([table, [1, x.itemsize, x.itemsize]])
         return cls.of(table), product(x.shape[i] for i in gone) or 0
 
     @classmethod
-    def of(cls, table: loops.Table) -> Cut:
+    def of(cls, table: strided.Table) -> Cut:
         """The inner loop is the last one of the table."""
         columns = bool(table[-1, 2])
         around, inner = table[:-1], int(table[-1, 0])
@@ -225,14 +226,14 @@ class Cut:
         to, given = self._places(x, y)
         return ReduceRecord(
             begin=0,
-            end=loops.count(self.results) if y.size else 0,
+            end=strided.count(self.results) if y.size else 0,
             y=to,
             x=given,
             results=memory.keep(self.results, len(self.results), 3),
             result_axes=len(self.results),
             again=memory.keep(self.again, len(self.again), 3),
             again_axes=len(self.again),
-            turns=loops.count(self.again),
+            turns=strided.count(self.again),
             lines=self.lines,
             distance=self.distance,
             inner=self.inner,
@@ -243,16 +244,16 @@ class Cut:
         other.
         """
         item, line = x.itemsize, self.inner * x.itemsize
-        over = [*loops.moves(self.again, 0), turns(self.lines, self.distance)]
-        to = reach(y, line if self.columns else item, *loops.moves(self.results, 1))
-        return to, reach(x, line, *loops.moves(self.results, 0), *over)
+        over = [*strided.moves(self.again, 0), turns(self.lines, self.distance)]
+        to = reach(y, line if self.columns else item, *strided.moves(self.results, 1))
+        return to, reach(x, line, *strided.moves(self.results, 0), *over)
 
     def step(self, function: Binary, x: Array, y: Array, start: float, share: float) -> NativeStep:
         """The kernel on its record."""
         memory = Memory()
         record = FoldRecord(**self.record(x, y, memory).fields(), start=start, share=share)
         kernel = _columns(int(function)) if self.columns else _rows(int(function))
-        return loops.step(kernel, record, x.size, memory)
+        return strided.step(kernel, record, x.size, memory)
 
 
 SCALE, MUL = int(Unary.SCALE), int(Binary.MUL)
@@ -270,14 +271,14 @@ def _rows(function: int) -> jit.Kernel:
             return
         for run in range(r.begin, r.end):
             found = elementwise.spread(r.start)
-            x = r.x + loops.offset(r.results, r.result_axes, 3, 0, run)
+            x = r.x + strided.offset(r.results, r.result_axes, 3, 0, run)
             for again in range(r.turns):
-                line = x + loops.offset(r.again, r.again_axes, 3, 0, again)
+                line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
                 for _ in range(r.lines):
-                    part = folds.row(chosen, line, r.inner, r.start)
+                    part = reduce.row(chosen, line, r.inner, r.start)
                     found = elementwise.combined(chosen, part, found)
                     line += r.distance
-            y = floats(r.y + loops.offset(r.results, r.result_axes, 3, 1, run))
+            y = floats(r.y + strided.offset(r.results, r.result_axes, 3, 1, run))
             y[0] = elementwise.folded(chosen, found) * r.share
 
     return reduced_rows
@@ -287,11 +288,11 @@ def _rows(function: int) -> jit.Kernel:
 def _lines(chosen: Chosen, r: FoldRecord) -> None:
     """Results whose elements all stand in one line, evenly apart: the most usual ones."""
     start, share, count = r.start, r.share, r.inner  # read once: results might lie in a record
-    dx = loops.offset(r.results, 1, 3, 0, 1)
-    dy = loops.offset(r.results, 1, 3, 1, 1)
+    dx = strided.offset(r.results, 1, 3, 0, 1)
+    dy = strided.offset(r.results, 1, 3, 1, 1)
     x, y = r.x + r.begin * dx, r.y + r.begin * dy
     for _ in range(r.end - r.begin):
-        found = folds.row(chosen, x, count, start)
+        found = reduce.row(chosen, x, count, start)
         floats(y)[0] = elementwise.folded(chosen, found) * share
         x += dx
         y += dy
@@ -305,17 +306,17 @@ def _columns(function: int) -> jit.Kernel:
     def reduced_columns(r: FoldRecord) -> None:
         chosen, scale = elementwise.function(function), elementwise.function(SCALE)
         for run in range(r.begin, r.end):
-            x = r.x + loops.offset(r.results, r.result_axes, 3, 0, run)
-            y = r.y + loops.offset(r.results, r.result_axes, 3, 1, run)
+            x = r.x + strided.offset(r.results, r.result_axes, 3, 0, run)
+            y = r.y + strided.offset(r.results, r.result_axes, 3, 1, run)
             for first in range(0, r.inner, LANES):
                 lanes = min(r.inner - first, LANES)
                 found = elementwise.spread(r.start)
                 for again in range(r.turns):
-                    lines = x + 4 * first + loops.offset(r.again, r.again_axes, 3, 0, again)
-                    part = folds.column(chosen, lines, r.distance, r.lines, lanes, r.start)
+                    lines = x + 4 * first + strided.offset(r.again, r.again_axes, 3, 0, again)
+                    part = reduce.column(chosen, lines, r.distance, r.lines, lanes, r.start)
                     found = elementwise.combined(chosen, part, found)
                 found = elementwise.mapped(scale, found, r.share, r.share)
-                folds.store(found, y + 4 * first, lanes)
+                reduce.store(found, y + 4 * first, lanes)
 
     return reduced_columns
 
@@ -328,16 +329,16 @@ def _products() -> jit.Kernel:
     def multiplied(r: ReduceRecord) -> None:
         chosen = elementwise.function(MUL)
         for run in range(r.begin, r.end):
-            x = r.x + loops.offset(r.results, r.result_axes, 3, 0, run)
-            y = r.y + loops.offset(r.results, r.result_axes, 3, 1, run)
+            x = r.x + strided.offset(r.results, r.result_axes, 3, 0, run)
+            y = r.y + strided.offset(r.results, r.result_axes, 3, 1, run)
             for first in range(0, r.inner, LANES):
                 lanes = min(r.inner - first, LANES)
                 found = elementwise.spread(1.0)
                 for again in range(r.turns):
-                    line = x + 4 * first + loops.offset(r.again, r.again_axes, 3, 0, again)
+                    line = x + 4 * first + strided.offset(r.again, r.again_axes, 3, 0, again)
                     for _ in range(r.lines):
-                        found = elementwise.combined(chosen, folds.load(line, lanes, 1.0), found)
+                        found = elementwise.combined(chosen, reduce.load(line, lanes, 1.0), found)
                         line += r.distance
-                folds.store(found, y + 4 * first, lanes)
+                reduce.store(found, y + 4 * first, lanes)
 
     return multiplied

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor, resized
 from luciole.ir.rules import integers
-from luciole.kernels import moves
 from luciole.kernels.core.limits import affordable, room
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 Resize = ResizeBilinear | ResizeNearestNeighbor
 
@@ -65,7 +65,7 @@ def build_nearest(op: ResizeNearestNeighbor, context: Context) -> NativeStep | N
             return None
     shape = (n, height, down, width, across, c)
     copies = np.broadcast_to(x[:, :, None, :, None], shape)
-    return moves.step([(y.reshape(shape), copies)])
+    return copy.step([(y.reshape(shape), copies)])
 
 
 def _wanted(op: Resize, x: Array, size: Array) -> tuple[int, int]:

@@ -7,8 +7,8 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.reverse_v2 import ReverseV2, turned
 from luciole.ir.rules import integers
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(ReverseV2, *ANY)
@@ -28,4 +28,4 @@ def build(op: ReverseV2, context: Context) -> NativeStep | None:
     x, axis = context.operands
     if x is None or axis is None or not op.axis.is_constant:
         return None
-    return moves.step([(context.results[0], _turned(x, axis))])
+    return copy.step([(context.results[0], _turned(x, axis))])

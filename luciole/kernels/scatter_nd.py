@@ -9,7 +9,7 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.scatter_nd import ScatterNd, check_updates
 from luciole.ir.rules import integers
-from luciole.kernels.coordinates import columns
+from luciole.kernels.arrays.coordinates import columns
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, reference
 

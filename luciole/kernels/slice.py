@@ -7,8 +7,8 @@ from types import EllipsisType
 from luciole.ir import Array
 from luciole.ir.ops.slice import Slice, box
 from luciole.ir.rules import integers, settled
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(Slice, *ANY)
@@ -33,4 +33,4 @@ def build(op: Slice, context: Context) -> NativeStep | None:
     fixed = op.begin.is_constant and op.size.is_constant
     if x is None or begin is None or size is None or not fixed:
         return None
-    return moves.step([(context.results[0], _box(x, begin, size))])
+    return copy.step([(context.results[0], _box(x, begin, size))])

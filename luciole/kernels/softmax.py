@@ -8,9 +8,10 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
-from luciole.kernels import folds, jit, loops, maps
+from luciole.kernels import jit
 from luciole.kernels.core.memory import reach
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import reduce, strided, unary
 from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
@@ -72,7 +73,7 @@ def _step(context: Context, beta: float, kernel: jit.Kernel) -> NativeStep:
     rows = x.size // max(n, 1)
     to, given = (reach(t, 4 * n * rows) for t in (y, x))
     record = SoftmaxRecord(begin=0, end=rows, y=to, x=given, n=n, beta=beta)
-    return loops.step(kernel, record, x.size)
+    return strided.step(kernel, record, x.size)
 
 
 @cache
@@ -89,7 +90,7 @@ def _softmax() -> jit.Kernel:
                 _short(y, x, n, beta)
             else:
                 total = _powers(y, x, n, _largest(x, n), beta)
-                maps.apply(scale, y, y, n, ONE / total, ONE)
+                unary.apply(scale, y, y, n, ONE / total, ONE)
 
     return softmax
 
@@ -108,7 +109,7 @@ def _log_softmax() -> jit.Kernel:
             largest = _largest(x, n)
             total = _powers(y, x, n, largest, ONE)
             log = elementwise.mapped(logarithm, elementwise.spread(total), ONE, ONE)
-            maps.apply(less, y, x, n, largest, elementwise.folded(maximum, log))
+            unary.apply(less, y, x, n, largest, elementwise.folded(maximum, log))
 
     return log_softmax
 
@@ -128,7 +129,7 @@ def _short(y: int, x: int, n: int, beta: Single) -> None:
 def _largest(x: int, n: int) -> Single:
     """The largest of n floats, NaN aside."""
     maximum = elementwise.function(MAXIMUM)
-    result: Single = elementwise.folded(maximum, folds.row(maximum, x, n, LOWEST))
+    result: Single = elementwise.folded(maximum, reduce.row(maximum, x, n, LOWEST))
     return result
 
 

@@ -19,10 +19,10 @@ from luciole.ir.ops.space_to_batch_nd import (
     to_space,
 )
 from luciole.ir.quantization import zero_code
-from luciole.kernels import moves
-from luciole.kernels.borders import inside, slabs
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, Context, NativeStep, accepted, native, reference
+from luciole.kernels.elements import copy
+from luciole.kernels.elements.borders import inside, slabs
 
 MOST_PLACES = 256
 """Places in a block up to which each is a move of its own."""
@@ -100,7 +100,7 @@ def build_space_to_batch_nd(op: SpaceToBatchND, context: Context) -> NativeStep 
         around, borders = slabs(own, within, np.array(zero, x.dtype))
         moved += [(own[within], found), *around]
         owns += borders
-    return moves.step(moved, *owns)
+    return copy.step(moved, *owns)
 
 
 @native(BatchToSpaceND, *ANY)
@@ -110,7 +110,7 @@ def build_batch_to_space_nd(op: BatchToSpaceND, context: Context) -> NativeStep 
     if x is None or block_shape is None or crops is None or not _fixed(op, block_shape):
         return None
     parts = _parts(x, context.results[0], *_settings(x, block_shape, crops, "crops"))
-    return moves.step((found, own[within]) for own, within, found in parts)
+    return copy.step((found, own[within]) for own, within, found in parts)
 
 
 def _fixed(op: SpaceToBatchND | BatchToSpaceND, block_shape: Array) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, ShapeError
 from luciole.ir.ops.sparse_to_dense import SparseToDense, check_indices
 from luciole.ir.rules import agree, integers
-from luciole.kernels.coordinates import columns
+from luciole.kernels.arrays.coordinates import columns
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, reference
 

@@ -7,8 +7,8 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.split import Split, part_of
 from luciole.ir.rules import integers
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(Split, *ANY)
@@ -30,4 +30,4 @@ def build(op: Split, context: Context) -> NativeStep | None:
     split_dim, x = context.operands
     if x is None or split_dim is None or not op.split_dim.is_constant:
         return None
-    return moves.step(zip(context.results, _parts(op, split_dim, x), strict=True))
+    return copy.step(zip(context.results, _parts(op, split_dim, x), strict=True))

@@ -7,8 +7,8 @@ from itertools import accumulate, pairwise
 from luciole.ir import Array
 from luciole.ir.ops.split_v import SplitV, parts_of
 from luciole.ir.rules import axis, integers, settled
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(SplitV, *ANY)
@@ -33,4 +33,4 @@ def build(op: SplitV, context: Context) -> NativeStep | None:
     fixed = op.size_splits.is_constant and op.split_dim.is_constant
     if x is None or size_splits is None or split_dim is None or not fixed:
         return None
-    return moves.step(zip(context.results, _parts(op, x, size_splits, split_dim), strict=True))
+    return copy.step(zip(context.results, _parts(op, x, size_splits, split_dim), strict=True))

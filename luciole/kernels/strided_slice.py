@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from luciole.ir import Array
 from luciole.ir.ops.strided_slice import StridedSlice, element, entries, has_bit, span
 from luciole.ir.rules import integers
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(StridedSlice, *ANY)
@@ -56,4 +56,4 @@ def build(op: StridedSlice, context: Context) -> NativeStep | None:
     fixed = op.begin.is_constant and op.end.is_constant and op.strides.is_constant
     if x is None or begin is None or end is None or strides is None or not fixed:
         return None
-    return moves.step([(context.results[0], _taken(op, x, begin, end, strides))])
+    return copy.step([(context.results[0], _taken(op, x, begin, end, strides))])

@@ -7,7 +7,7 @@ import numpy as np
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.quantization import per_tensor
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import reference
 from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, requantized
 from luciole.kernels.recurrent.operands import named, named_weights

@@ -7,9 +7,9 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.tile import Tile, tiled
 from luciole.ir.rules import integers, settled
-from luciole.kernels import moves
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(Tile, *ANY)
@@ -31,4 +31,4 @@ def build(op: Tile, context: Context) -> NativeStep | None:
     pairs = settled(tuple(n for pair in zip(times, x.shape, strict=True) for n in pair))
     copies = context.results[0].reshape(pairs)
     one = x.reshape([n for extent in x.shape for n in (1, extent)])
-    return moves.step([(copies, np.broadcast_to(one, pairs))])
+    return copy.step([(copies, np.broadcast_to(one, pairs))])

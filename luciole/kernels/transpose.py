@@ -5,8 +5,8 @@ from __future__ import annotations
 from luciole.ir import Array
 from luciole.ir.ops.transpose import Transpose, permutation
 from luciole.ir.rules import integers
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(Transpose, *ANY)
@@ -22,4 +22,4 @@ def build(op: Transpose, context: Context) -> NativeStep | None:
     if a is None or perm is None or not op.perm.is_constant:
         return None
     turned = a.transpose(permutation(integers(perm, "perm", a.ndim), a.ndim))
-    return moves.step([(context.results[0], turned)])
+    return copy.step([(context.results[0], turned)])

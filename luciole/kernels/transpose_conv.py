@@ -9,7 +9,7 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.transpose_conv import TransposeConv, check_sizes
 from luciole.ir.rules import agree, integers, padding_before
 from luciole.ir.value import element_count
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.integers.int8_rescale import SIGNATURES, Rescaling, centred

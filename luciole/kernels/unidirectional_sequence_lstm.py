@@ -10,10 +10,10 @@ import numpy as np
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, Memory, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import GATES
-from luciole.kernels import loops
 from luciole.kernels.core.memory import Memory as Places
 from luciole.kernels.core.memory import reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import strided
 from luciole.kernels.integers.integer_lstm_cell import IntegerCell
 from luciole.kernels.jit import LANES
 from luciole.kernels.recurrent import lstm_steps
@@ -140,4 +140,4 @@ def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep
         y_batch=steps[1],
         limit=op.cell_clip if op.cell_clip > 0 else float("inf"),
     )
-    return loops.step(lstm_steps.kernel(), record, weights.size * times, memory)
+    return strided.step(lstm_steps.kernel(), record, weights.size * times, memory)

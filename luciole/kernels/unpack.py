@@ -6,8 +6,8 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.ops.unpack import Unpack, unpacked
-from luciole.kernels import moves
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.elements import copy
 
 
 @reference(Unpack, *ANY)
@@ -24,4 +24,4 @@ def build(op: Unpack, context: Context) -> NativeStep | None:
     if value is None:
         return None
     parts = np.moveaxis(value, op.axis, 0)
-    return moves.step((y, parts[i, ...]) for i, y in enumerate(context.results))
+    return copy.step((y, parts[i, ...]) for i, y in enumerate(context.results))

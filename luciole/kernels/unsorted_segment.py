@@ -14,7 +14,7 @@ from luciole.ir.ops.unsorted_segment import (
     segmented,
 )
 from luciole.ir.rules import integers
-from luciole.kernels.coordinates import within
+from luciole.kernels.arrays.coordinates import within
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import reference
 

@@ -17,10 +17,11 @@ import numpy as np
 from luciole.interpreter import Interpreter, Plan
 from luciole.interpreter.memory import MemoryLimitError
 from luciole.ir import Array, Model, Op
-from luciole.kernels import jit, loops
+from luciole.kernels import jit
 from luciole.kernels.core import registry
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.registry import Context, NativeStep, Signature
+from luciole.kernels.elements import strided
 from luciole.kernels.layers import sequence
 from luciole.kernels.learned import lq_rows
 from tests.fuzz.compiled import Compared
@@ -111,7 +112,7 @@ def run(case: Case, seed: int) -> str:
 @contextmanager
 def _sharing_everything() -> Iterator[None]:
     """Let threads share also what would not pay."""
-    names = ((loops, "LEAST_SHARE"), (sequence, "LEAST_CYCLES"), (sequence, "LEAST_WITH_FIRST"))
+    names = ((strided, "LEAST_SHARE"), (sequence, "LEAST_CYCLES"), (sequence, "LEAST_WITH_FIRST"))
     limits = [
         (module, name, getattr(module, name)) for module, name in (*names, (lq_rows, "LEAST_WORK"))
     ]

@@ -6,7 +6,7 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Op, UnsupportedError
 from luciole.ir.ops import activations as ops
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.schema.enums import ActivationFunctionType
 from tests.support import one_op, run_litert, run_reference
 

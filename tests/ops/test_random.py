@@ -12,7 +12,7 @@ from luciole import Interpreter
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, LucioleError, Model, Op, ShapeError, TensorType
 from luciole.ir.ops.random import Multinomial, RandomStandardNormal, RandomUniform
-from luciole.kernels.philox import Philox
+from luciole.kernels.arrays.philox import Philox
 from tests.support import one_op
 
 NUMBERS = pytest.mark.parametrize("cls", [RandomUniform, RandomStandardNormal])

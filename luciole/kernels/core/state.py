@@ -5,7 +5,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from luciole.ir import Array, Graph, LucioleError, Op
-from luciole.kernels.philox import Philox
+from luciole.kernels.arrays.philox import Philox
 
 
 class State:

@@ -15,7 +15,7 @@ from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
 from luciole.ir.quantization import is_affine, per_tensor
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elementwise_binary import refuse_zeros
 from luciole.kernels.integers.fixed_point import (

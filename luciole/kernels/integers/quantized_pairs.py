@@ -15,10 +15,11 @@ import numpy as np
 from luciole.ir import Array, Op
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import elementwise_binary as ops
-from luciole.kernels import jit, loops
-from luciole.kernels.conversions import KINDS
+from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native
+from luciole.kernels.elements import strided
+from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.integers.fixed_point import quantize_multiplier
 from luciole.kernels.integers.quantized_binary import LEFT, SMALL, Factor, Grid, Sum, operands
 from luciole.kernels.jit import LANES, Pointer
@@ -59,7 +60,7 @@ HALF = (1 << 30, 0, 0, 0)
 """The factor 1/2 as ``rounding`` has it."""
 
 
-class PairRecord(loops.Walk):
+class PairRecord(strided.Walk):
     """The limits of results; for sums the addresses of constants, those of
     ``jit.byte_functions.summed`` and where there are some those of ``sum_64``; for products zero
     points of x, y and the result and the factor. What a function does not need is 0.
@@ -79,7 +80,9 @@ class PairRecord(loops.Walk):
     up: int
 
 
-NOTHING = dict.fromkeys(set(PairRecord.layout.names or ()) - set(loops.Walk.layout.names or ()), 0)
+NOTHING = dict.fromkeys(
+    set(PairRecord.layout.names or ()) - set(strided.Walk.layout.names or ()), 0
+)
 """What extremes need."""
 
 
@@ -119,9 +122,9 @@ def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
     @jit.kernel
     def quantized_pairs(r: PairRecord) -> None:
         for group in range(r.begin, r.end):
-            z = r.z + loops.offset(r.around, r.axes, 4, 0, group)
-            x = r.x + loops.offset(r.around, r.axes, 4, 1, group)
-            y = r.y + loops.offset(r.around, r.axes, 4, 2, group)
+            z = r.z + strided.offset(r.around, r.axes, 4, 0, group)
+            x = r.x + strided.offset(r.around, r.axes, 4, 1, group)
+            y = r.y + strided.offset(r.around, r.axes, 4, 2, group)
             for _ in range(r.lines):
                 if function == SUM:
                     _sums(r, z, x, y, kind, left, right)
@@ -208,10 +211,10 @@ def step(function: Function, context: Context, kind: int, parameters: Parameters
     assert x is not None
     assert y is not None
     z = context.results[0]
-    walk, cut = loops.walk(z, x, y, 1, parameters.memory)
+    walk, cut = strided.walk(z, x, y, 1, parameters.memory)
     found = kernel(int(function), kind, *cut.inner[2:])
     record = PairRecord(**walk.fields(), **NOTHING | parameters.fields)
-    return loops.step(found, record, z.size, parameters.memory)
+    return strided.step(found, record, z.size, parameters.memory)
 
 
 def rounding(factor: Factor) -> tuple[int, int, int, int]:

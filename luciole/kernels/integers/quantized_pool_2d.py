@@ -11,10 +11,11 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
 from luciole.ir.quantization import is_affine, per_tensor
-from luciole.kernels import jit, loops
-from luciole.kernels.conversions import KINDS
+from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.elements import strided
+from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.integers.fixed_point import activation_range
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.byte_functions import quotients
@@ -92,7 +93,7 @@ def _step(op: Pool2D, context: Context, is_mean: int) -> NativeStep | None:
     low, high = edges
     record = PoolRecord(**walk(op, x, y, memory).fields(), low=low, high=high)
     found = _kernel(int(KINDS[op.value.dtype]), is_mean)
-    return loops.step(found, record, y.size * taps, memory)
+    return strided.step(found, record, y.size * taps, memory)
 
 
 class PoolRecord(Windows):

@@ -11,10 +11,11 @@ from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
-from luciole.kernels import jit, loops
-from luciole.kernels.conversions import KINDS
+from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.elements import strided
+from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.integers.fixed_point import (
     Integers,
     multiply,
@@ -154,7 +155,7 @@ def _step(op: Mean | Sum, context: Context, divided: bool) -> NativeStep | None:
     found = _kernel(int(KINDS[op.input.dtype]), int(cut.columns))
     memory = Memory()
     record = SumRecord(**cut.record(x, context.results[0], memory).fields(), **grid)
-    return loops.step(found, record, x.size, memory)
+    return strided.step(found, record, x.size, memory)
 
 
 class SumRecord(ReduceRecord):
@@ -200,8 +201,8 @@ def _kernel(kind: int, columns: int) -> jit.Kernel:
     @jit.kernel
     def quantized_sums(r: SumRecord) -> None:
         for run in range(r.begin, r.end):
-            x = r.x + loops.offset(r.results, r.result_axes, 3, 0, run)
-            y = r.y + loops.offset(r.results, r.result_axes, 3, 1, run)
+            x = r.x + strided.offset(r.results, r.result_axes, 3, 0, run)
+            y = r.y + strided.offset(r.results, r.result_axes, 3, 1, run)
             if columns:
                 for first in range(0, r.inner, LANES):
                     _column(r, x + first, y + first, min(r.inner - first, LANES), kind)
@@ -216,7 +217,7 @@ def _column(r: SumRecord, x: int, y: int, lanes: int, kind: int) -> None:
     """Up to 16 results, each of what stands below one another."""
     found = in_lanes(r.start)
     for again in range(r.turns):
-        line = x + loops.offset(r.again, r.again_axes, 3, 0, again)
+        line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
         for _ in range(r.lines):
             found = plus(found, load_bytes(line, lanes, 0, kind))
             line += r.distance
@@ -228,7 +229,7 @@ def _line(r: SumRecord, x: int, y: int, kind: int) -> None:
     """One result, of what stands side by side."""
     total = r.start
     for again in range(r.turns):
-        line = x + loops.offset(r.again, r.again_axes, 3, 0, again)
+        line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
         for _ in range(r.lines):
             total += _row(line, r.inner, kind)
             line += r.distance

@@ -11,10 +11,11 @@ from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.softmax import Distribution, LogSoftmax, Softmax
 from luciole.ir.quant import Grid
 from luciole.ir.quantization import per_tensor
-from luciole.kernels import jit, loops
-from luciole.kernels.conversions import KINDS
+from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.elements import strided
+from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.integers.fixed_point import (
     BITS,
     fixed_result,
@@ -115,7 +116,7 @@ def build(op: Softmax, context: Context) -> NativeStep | None:
     powers, parts = (memory.keep(table, 256) for table in tables)
     record = SoftmaxRecord(begin=0, end=rows, y=to, x=given, n=n, powers=powers, parts=parts)
     kernel = _kernel(int(KINDS[op.logits.dtype]))
-    return loops.step(kernel, record, x.size, memory)
+    return strided.step(kernel, record, x.size, memory)
 
 
 @cache

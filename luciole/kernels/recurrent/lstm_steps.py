@@ -11,7 +11,8 @@ from functools import cache
 import numpy as np
 
 from luciole.ir import Array
-from luciole.kernels import folds, jit
+from luciole.kernels import jit
+from luciole.kernels.elements import reduce
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
@@ -87,12 +88,12 @@ def _cells(r: LSTMRecord, x: int, hidden: int, cell: int, y: int, block: int, la
     forget = elementwise.mapped(logistic, gates[1], ZERO, ZERO)
     candidate = elementwise.mapped(tanh, gates[2], ZERO, ZERO)
     read = elementwise.mapped(logistic, gates[3], ZERO, ZERO)
-    kept = elementwise.combined(mul, forget, folds.load(cell, lanes, ZERO))
+    kept = elementwise.combined(mul, forget, reduce.load(cell, lanes, ZERO))
     state = elementwise.combined(add, kept, elementwise.combined(mul, write, candidate))
     state = elementwise.mapped(clamp, state, -limit, limit)
-    folds.store(state, cell, lanes)
+    reduce.store(state, cell, lanes)
     shown = elementwise.mapped(tanh, state, ZERO, ZERO)
-    folds.store(elementwise.combined(mul, read, shown), y, lanes)
+    reduce.store(elementwise.combined(mul, read, shown), y, lanes)
 
 
 @jit.merged

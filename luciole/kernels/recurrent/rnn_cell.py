@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from luciole.ir import Array
-from luciole.kernels.activation import activate
+from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.recurrent.operands import Arrays, Weights
 from luciole.schema.enums import ActivationFunctionType
 

@@ -7,9 +7,10 @@ from functools import cache
 
 from luciole.ir import Array
 from luciole.ir.value import shape_text
-from luciole.kernels import jit, loops
+from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import ExecutionError, NativeStep
+from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, Shared, reader
 from luciole.kernels.jit.vector.moves import copy, scatter, turn
@@ -61,7 +62,7 @@ def step(pairs: Iterable[tuple[Array, Array]], *owns: Array) -> NativeStep:
     jobs = [_job(to, source, memory) for to, source in moved]
     elements = sum(to.size for to, _ in moved)
     record = Jobs(begin=0, end=len(jobs), table=memory.table(jobs, Job))
-    return loops.step(_kernel(), record, elements, memory)
+    return strided.step(_kernel(), record, elements, memory)
 
 
 def _job(to: Array, source: Array, memory: Memory) -> Job:
@@ -69,8 +70,8 @@ def _job(to: Array, source: Array, memory: Memory) -> Job:
     if to.shape != source.shape or source.itemsize != item or item not in ITEM_SIZES:
         found = f"{shape_text(source.shape)} of {source.dtype}"
         raise ExecutionError(f"{found} cannot move to {shape_text(to.shape)} of {to.dtype}")
-    nest = loops.collapsed(to.shape, to.strides, source.strides)
-    cut = loops.Cut.of(nest)
+    nest = strided.collapsed(to.shape, to.strides, source.strides)
+    cut = strided.Cut.of(nest)
     (count, to_item, source_item), kind = cut.inner, SCATTERED
     lines, to_step, source_step = cut.lines
     if (to_item, source_item) == (item, item):
@@ -78,9 +79,9 @@ def _job(to: Array, source: Array, memory: Memory) -> Job:
     elif item == 4 and to_item == item == source_step and min(count, lines) >= LANES:
         kind = TURNED
     return Job(
-        to=reach(to, item, *loops.moves(nest, 0)),
-        source=reach(source, item, *loops.moves(nest, 1)),
-        runs=loops.count(cut.around),
+        to=reach(to, item, *strided.moves(nest, 0)),
+        source=reach(source, item, *strided.moves(nest, 1)),
+        runs=strided.count(cut.around),
         around=memory.keep(cut.around, len(cut.around), 3),
         axes=len(cut.around),
         lines=lines,
@@ -103,8 +104,8 @@ def _kernel() -> jit.Kernel:
         for number in range(r.begin, r.end):
             job = _job_at(r.table, number)
             for run in range(job.runs):
-                to = job.to + loops.offset(job.around, job.axes, 3, 0, run)
-                source = job.source + loops.offset(job.around, job.axes, 3, 1, run)
+                to = job.to + strided.offset(job.around, job.axes, 3, 0, run)
+                source = job.source + strided.offset(job.around, job.axes, 3, 1, run)
                 if job.kind == RUNS:
                     _runs(to, source, job)
                 elif job.kind == TURNED:

@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 
 from luciole.ir import Array, Op, TensorType
-from luciole.kernels import jit, loops
+from luciole.kernels import jit
 from luciole.kernels.core.memory import reach
 from luciole.kernels.core.registry import Context, NativeStep, native
+from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
@@ -56,7 +57,7 @@ def step(function: Unary, x: Array | None, y: Array, a: float = 0, b: float = 0)
     assert x is not None
     to, given = (reach(t, 4 * y.size) for t in (y, x))
     record = UnaryRecord(begin=0, end=y.size, y=to, x=given, a=a, b=b)
-    return loops.step(kernel(int(function)), record, x.size)
+    return strided.step(kernel(int(function)), record, x.size)
 
 
 def register(cls: type[Op], function: Unary, a: float = 0, b: float = 0) -> None:

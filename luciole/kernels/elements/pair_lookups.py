@@ -13,9 +13,10 @@ from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
-from luciole.kernels import jit, loops
+from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, computed, native
+from luciole.kernels.elements import strided
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 
 BYTE = int(Kind.UINT8)
@@ -24,7 +25,7 @@ LEAST_ELEMENTS = 1 << 12
 """Results from which a table is worth the milliseconds that it takes to fill."""
 
 
-class LookUpPairs(loops.Walk):
+class LookUpPairs(strided.Walk):
     """A walk over bytes, and the table of all pairs."""
 
     table: int
@@ -38,9 +39,9 @@ def kernel(left: int, right: int) -> jit.Kernel:
     def look_up_pairs(r: LookUpPairs) -> None:
         table = integers_at(r.table, BYTE)
         for group in range(r.begin, r.end):
-            z = r.z + loops.offset(r.around, r.axes, 4, 0, group)
-            x = r.x + loops.offset(r.around, r.axes, 4, 1, group)
-            y = r.y + loops.offset(r.around, r.axes, 4, 2, group)
+            z = r.z + strided.offset(r.around, r.axes, 4, 0, group)
+            x = r.x + strided.offset(r.around, r.axes, 4, 1, group)
+            y = r.y + strided.offset(r.around, r.axes, 4, 2, group)
             for _ in range(r.lines):
                 to, a, b = integers_at(z, BYTE), integers_at(x, BYTE), integers_at(y, BYTE)
                 for k in range(r.count):
@@ -71,9 +72,9 @@ def register(cls: type[Op], *types: TensorType) -> None:
         if table is None:
             return None
         memory = Memory()
-        walk, cut = loops.walk(z, x, y, 1, memory)
+        walk, cut = strided.walk(z, x, y, 1, memory)
         record = LookUpPairs(**walk.fields(), table=memory.keep(table, 1 << 16))
-        return loops.step(kernel(*cut.inner[2:]), record, z.size, memory)
+        return strided.step(kernel(*cut.inner[2:]), record, z.size, memory)
 
 
 _BOTH: tuple[type[Op], ...] = (PRelu, *comparisons.COMPARISONS)

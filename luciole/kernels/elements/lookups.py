@@ -11,9 +11,10 @@ from luciole.ir.ops import activations, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.quantize import Quantize
-from luciole.kernels import jit, loops
+from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import Context, NativeStep, accepted, computed, native
+from luciole.kernels.elements import strided
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.byte_functions import look_up_64, looks_up_many
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
@@ -55,7 +56,7 @@ def step(op: Op, x: Array, y: Array) -> NativeStep | None:
     memory = Memory()
     places = {"y": reach(y, x.size), "x": reach(x, x.size)}
     record = LookUp(begin=0, end=x.size, **places, table=memory.keep(found[0], 256))
-    return loops.step(look_up, record, x.size, memory)
+    return strided.step(look_up, record, x.size, memory)
 
 
 def register(cls: type[Op], *types: TensorType) -> None:

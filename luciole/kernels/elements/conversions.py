@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 
 from luciole.ir import Array, TensorType
-from luciole.kernels import jit, loops
+from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import NativeStep
+from luciole.kernels.elements import strided
 from luciole.kernels.jit import floats
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
@@ -51,7 +52,7 @@ def to_floats(kind: Kind, x: Array, y: Array, scale: float = 1, zero_point: int 
     """y = scale (x - zero point)."""
     to, given = reach(y, 4 * x.size), reach(x, kind.size * x.size)
     record = FloatsRecord(begin=0, end=x.size, y=to, x=given, scale=scale, zero=zero_point)
-    return loops.step(_to_floats(int(kind)), record, x.size)
+    return strided.step(_to_floats(int(kind)), record, x.size)
 
 
 def to_nearest(kind: Kind, x: Array, y: Array, scale: float, zero_point: int) -> NativeStep:
@@ -114,7 +115,7 @@ def _from_floats(
         high=int(limits.max),
         constants=0 if constants is None else memory.record(constants),
     )
-    return loops.step(kernel, record, x.size, memory)
+    return strided.step(kernel, record, x.size, memory)
 
 
 @cache

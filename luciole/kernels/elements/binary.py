@@ -10,9 +10,10 @@ import numpy as np
 
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops.activations import LIMITS
-from luciole.kernels import jit, loops
+from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, native
+from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
@@ -22,7 +23,7 @@ VECTOR = 4 * LANES
 """Bytes."""
 
 
-class BinaryRecord(loops.Walk):
+class BinaryRecord(strided.Walk):
     """A walk, and the parameters of the function after."""
 
     a: float
@@ -41,9 +42,9 @@ def kernel(function: int, left: int, right: int, then: int) -> jit.Kernel:
     def binary(r: BinaryRecord) -> None:
         both, after = elementwise.function(function), elementwise.function(then)
         for group in range(r.begin, r.end):
-            z = r.z + loops.offset(r.around, r.axes, 4, 0, group)
-            x = r.x + loops.offset(r.around, r.axes, 4, 1, group)
-            y = r.y + loops.offset(r.around, r.axes, 4, 2, group)
+            z = r.z + strided.offset(r.around, r.axes, 4, 0, group)
+            x = r.x + strided.offset(r.around, r.axes, 4, 1, group)
+            y = r.y + strided.offset(r.around, r.axes, 4, 2, group)
             for _ in range(r.lines):
                 _line(both, after, z, x, y, r.count, left, right, r.a, r.b)
                 z += r.z_step
@@ -102,12 +103,12 @@ def step(
     if activation not in LIMITS and not is_tanh:
         return None
     memory = Memory()
-    walk, cut = loops.walk(z, x, y, 4, memory)
+    walk, cut = strided.walk(z, x, y, 4, memory)
     a, b = LIMITS.get(activation, (0.0, 0.0))
     then = Unary.TANH if is_tanh else Unary.CLAMP
     left, right = (VECTOR if move else 0 for move in cut.inner[2:])
     found = kernel(int(function), left, right, int(then))
-    return loops.step(found, BinaryRecord(**walk.fields(), a=a, b=b), z.size, memory)
+    return strided.step(found, BinaryRecord(**walk.fields(), a=a, b=b), z.size, memory)
 
 
 def register(cls: type[Op], function: Binary) -> None:

@@ -1,0 +1,1 @@
+"""Arithmetic on NumPy's arrays that several reference kernels share."""
