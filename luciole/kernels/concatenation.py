@@ -10,7 +10,7 @@ from luciole.ir.quantization import is_affine, per_tensor, rounded
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import copy
-from luciole.kernels.integers.fixed_point_functions import saturated
+from luciole.kernels.fixed_point.functions import saturated
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)

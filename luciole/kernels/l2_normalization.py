@@ -11,7 +11,7 @@ from luciole.ir.quantization import per_tensor
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import reference
-from luciole.kernels.integers.fixed_point import (
+from luciole.kernels.fixed_point.arithmetic import (
     fixed_result,
     high_multiply,
     multiply,

@@ -10,7 +10,7 @@ from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, per_tensor
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import conversions
-from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, requantized
+from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, requantized
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 

@@ -9,7 +9,7 @@ from luciole.ir.ops.svdf import SVDF
 from luciole.ir.quantization import per_tensor
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import reference
-from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, requantized
+from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, requantized
 from luciole.kernels.recurrent.operands import named, named_weights
 from luciole.schema.enums import ActivationFunctionType
 

@@ -13,7 +13,7 @@ import pytest
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.quantization import per_tensor
-from luciole.kernels.integers.fixed_point import (
+from luciole.kernels.fixed_point.arithmetic import (
     activation_range,
     high_multiply,
     multiply,
@@ -22,7 +22,7 @@ from luciole.kernels.integers.fixed_point import (
     requantized,
     rounding_divide,
 )
-from luciole.kernels.integers.fixed_point_functions import inverse_root
+from luciole.kernels.fixed_point.functions import inverse_root
 from luciole.schema.enums import ActivationFunctionType
 from luciole.schema.tables import QuantizationParameters
 from tests.support import Affine, run_litert

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from luciole.kernels.integers.fixed_point_16 import exp, logistic, raised, saturated, tanh, times
+from luciole.kernels.fixed_point.functions_16 import exp, logistic, raised, saturated, tanh, times
 
 EVERY = np.arange(-(2**15), 2**15)
 UNIT = 2.0**-15

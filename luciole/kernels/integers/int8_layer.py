@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.kernels.core.registry import NativeStep, accepted
+from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.integers import dot_tiles
 from luciole.kernels.integers.byte_layer import FOUR, ZERO, Blocks, ByteLayer, Line, folded
 from luciole.kernels.integers.byte_records import CopyRecord
-from luciole.kernels.integers.fixed_point import quantize_multiplier
 from luciole.kernels.integers.int8_rescale import Rescaling
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.ir.quantization import Affine, per_tensor
-from luciole.kernels.integers.fixed_point import (
+from luciole.kernels.fixed_point.arithmetic import (
     activation_range,
     multiply,
     multiply_wide,

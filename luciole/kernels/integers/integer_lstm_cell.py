@@ -15,9 +15,9 @@ from luciole.ir import Array, LucioleError, UnsupportedError
 from luciole.ir.ops.unidirectional_sequence_lstm import Memory
 from luciole.ir.quantization import per_tensor
 from luciole.ir.recurrent import GATES
-from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, rounding_divide
-from luciole.kernels.integers.fixed_point_16 import BITS, ONE, logistic, saturated, tanh
-from luciole.kernels.integers.fixed_point_functions import inverse_root
+from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, rounding_divide
+from luciole.kernels.fixed_point.functions import inverse_root
+from luciole.kernels.fixed_point.functions_16 import BITS, ONE, logistic, saturated, tanh
 from luciole.kernels.recurrent.operands import Arrays
 from luciole.schema.enums import ActivationFunctionType
 

@@ -63,8 +63,8 @@ def rescaled_lanes(
 
 @emits
 def summed(builder: Builder, x: Vector, y: Vector, constants: Address) -> Vector:
-    """Two vectors of bytes as steps of their sum, see ``luciole.kernels.integers.quantized_pairs``,
-    whose int64 constants stand at an address.
+    """Two vectors of bytes as steps of their sum, whose int64 constants stand at an address, see
+    ``luciole.kernels.integers.elementwise_binary_bytes``.
     """
     x, y = (builder.extract_value(v, 0) for v in (x, y))
     given = _Constants(builder, constants)
@@ -142,7 +142,7 @@ def look_up_64(builder: Builder, to: Address, x: Address, table: Address) -> Non
 @emits
 def sum_64(builder: Builder, to: Address, x: Address, y: Address, constants: Address) -> None:
     """Write the sums of 64 bytes and 64 others; only where ``looks_up_many``. Its constants, see
-    ``luciole.kernels.integers.quantized_pairs``, stand at an address.
+    ``luciole.kernels.integers.elementwise_binary_bytes``, stand at an address.
     """
     if "avx512vbmi" not in features():
         return

@@ -16,7 +16,7 @@ from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
-from luciole.kernels.integers.fixed_point import activation_range
+from luciole.kernels.fixed_point.arithmetic import activation_range
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.byte_functions import quotients
 from luciole.kernels.jit.vector.bytes import (

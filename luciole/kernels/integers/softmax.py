@@ -16,7 +16,7 @@ from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
-from luciole.kernels.integers.fixed_point import (
+from luciole.kernels.fixed_point.arithmetic import (
     BITS,
     fixed_result,
     high_multiply,
@@ -24,8 +24,8 @@ from luciole.kernels.integers.fixed_point import (
     quantize_multiplier,
     rounding_divide,
 )
-from luciole.kernels.integers.fixed_point_functions import exp, leading_zeros, log, reciprocal
-from luciole.kernels.integers.tables import interpolated, pieces
+from luciole.kernels.fixed_point.functions import exp, leading_zeros, log, reciprocal
+from luciole.kernels.fixed_point.tables import interpolated, pieces
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 

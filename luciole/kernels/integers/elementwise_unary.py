@@ -12,9 +12,9 @@ from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.quantization import is_affine, per_tensor, rounded
 from luciole.kernels.core.registry import reference
-from luciole.kernels.integers.fixed_point import multiply, quantize_multiplier, rounding_divide
-from luciole.kernels.integers.fixed_point_functions import inverse_root, saturated
-from luciole.kernels.integers.tables import Function, in_c, interpolated, looked_up, pieces
+from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, rounding_divide
+from luciole.kernels.fixed_point.functions import inverse_root, saturated
+from luciole.kernels.fixed_point.tables import Function, in_c, interpolated, looked_up, pieces
 
 INT8, UINT8, INT16 = TensorType.INT8, TensorType.UINT8, TensorType.INT16
 

@@ -18,7 +18,7 @@ from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elementwise_binary import refuse_zeros
-from luciole.kernels.integers.fixed_point import (
+from luciole.kernels.fixed_point.arithmetic import (
     Integers,
     activation_range,
     high_multiply,
@@ -27,7 +27,7 @@ from luciole.kernels.integers.fixed_point import (
     requantized,
     rounding_divide,
 )
-from luciole.kernels.integers.fixed_point_functions import leading_zeros, reciprocal
+from luciole.kernels.fixed_point.functions import leading_zeros, reciprocal
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8)

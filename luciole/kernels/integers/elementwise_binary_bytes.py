@@ -20,8 +20,8 @@ from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
-from luciole.kernels.integers.fixed_point import quantize_multiplier
-from luciole.kernels.integers.quantized_binary import LEFT, SMALL, Factor, Grid, Sum, operands
+from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
+from luciole.kernels.integers.elementwise_binary import LEFT, SMALL, Factor, Grid, Sum, operands
 from luciole.kernels.jit import LANES, Pointer
 from luciole.kernels.jit.vector.byte_functions import looks_up_many, sum_64, summed
 from luciole.kernels.jit.vector.bytes import (

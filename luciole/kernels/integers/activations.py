@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.ops import activations
 from luciole.kernels.core.registry import reference
-from luciole.kernels.integers.fixed_point import fixed_result
-from luciole.kernels.integers.quantized_unary import parameters
+from luciole.kernels.fixed_point.arithmetic import fixed_result
+from luciole.kernels.integers.elementwise_unary import parameters
 
 INT16 = TensorType.INT16
 

@@ -16,14 +16,14 @@ from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
-from luciole.kernels.integers.fixed_point import (
+from luciole.kernels.fixed_point.arithmetic import (
     Integers,
     multiply,
     multiply_wide,
     quantize_multiplier,
 )
-from luciole.kernels.integers.fixed_point_functions import saturated
-from luciole.kernels.integers.quantized_pairs import rounding
+from luciole.kernels.fixed_point.functions import saturated
+from luciole.kernels.integers.elementwise_binary_bytes import rounding
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.byte_functions import rescaled_lanes
 from luciole.kernels.jit.vector.bytes import (
