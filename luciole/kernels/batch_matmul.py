@@ -13,13 +13,13 @@ from luciole.ir.quantization import per_tensor
 from luciole.kernels import jit
 from luciole.kernels.core.memory import reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
-from luciole.kernels.integers.hybrid import of_rows, weight_scale
-from luciole.kernels.integers.int8_rescale import Rescaling, centred
 from luciole.kernels.jit import floats
 from luciole.kernels.jit.record import Record, reader
-from luciole.kernels.layers import sequence
-from luciole.kernels.layers.float_layer import Geometry, Layer, fits
-from luciole.kernels.layers.float_tiles import FloatRecord
+from luciole.kernels.layers.floats.layer import Geometry, Layer, fits
+from luciole.kernels.layers.floats.loops import FloatRecord
+from luciole.kernels.layers.geometry import sequence
+from luciole.kernels.layers.int8.hybrid import of_rows, weight_scale
+from luciole.kernels.layers.int8.rescale import Rescaling, centred
 from luciole.schema.enums import ActivationFunctionType
 
 NONE = ActivationFunctionType.NONE

@@ -8,14 +8,14 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D, check_multiple
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
-from luciole.kernels.integers import hybrid
-from luciole.kernels.integers.byte_layer import sides
-from luciole.kernels.integers.hybrid_layer import HybridDepthwise, HybridLayer, may_overflow
-from luciole.kernels.integers.int8_depthwise import DepthwiseLayer
-from luciole.kernels.integers.int8_layer import IntegerLayer
-from luciole.kernels.integers.int8_rescale import BYTES, SIGNATURES, Rescaling, centred
-from luciole.kernels.layers.float_layer import Geometry, Layer, arrays_of
-from luciole.kernels.layers.windows import patches
+from luciole.kernels.layers.floats.layer import Geometry, Layer, arrays_of
+from luciole.kernels.layers.geometry.windows import patches
+from luciole.kernels.layers.int8 import hybrid
+from luciole.kernels.layers.int8.byte_layer import sides
+from luciole.kernels.layers.int8.depthwise import DepthwiseLayer
+from luciole.kernels.layers.int8.hybrid_layer import HybridDepthwise, HybridLayer, may_overflow
+from luciole.kernels.layers.int8.layer import IntegerLayer
+from luciole.kernels.layers.int8.rescale import BYTES, SIGNATURES, Rescaling, centred
 
 
 @reference(DepthwiseConv2D, TensorType.FLOAT32)

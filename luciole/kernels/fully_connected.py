@@ -8,12 +8,12 @@ from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
-from luciole.kernels.integers import hybrid
-from luciole.kernels.integers.byte_layer import Side
-from luciole.kernels.integers.hybrid_layer import HybridLayer, may_overflow
-from luciole.kernels.integers.int8_layer import IntegerLayer
-from luciole.kernels.integers.int8_rescale import BYTES, SIGNATURES, Rescaling, centred
-from luciole.kernels.layers.float_layer import Arrays, Geometry, Layer, arrays_of
+from luciole.kernels.layers.floats.layer import Arrays, Geometry, Layer, arrays_of
+from luciole.kernels.layers.int8 import hybrid
+from luciole.kernels.layers.int8.byte_layer import Side
+from luciole.kernels.layers.int8.hybrid_layer import HybridLayer, may_overflow
+from luciole.kernels.layers.int8.layer import IntegerLayer
+from luciole.kernels.layers.int8.rescale import BYTES, SIGNATURES, Rescaling, centred
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, Padding
 
 

@@ -20,12 +20,12 @@ from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, ranges, reference
-from luciole.kernels.layers.spans import Axis, Span, Spans, spans
-from luciole.kernels.layers.windows import patches
-from luciole.kernels.learned import lq_rows, lq_tiles
-from luciole.kernels.learned.lq_encoding import Encoding
-from luciole.kernels.learned.lq_layer import ending, or_zero, without_padding
-from luciole.kernels.learned.lq_tiling import Tiling
+from luciole.kernels.layers.geometry.spans import Axis, Span, Spans, spans
+from luciole.kernels.layers.geometry.windows import patches
+from luciole.kernels.layers.levels import counting, tiles
+from luciole.kernels.layers.levels.encoding import Encoding
+from luciole.kernels.layers.levels.layer import ending, or_zero, without_padding
+from luciole.kernels.layers.levels.tiling import Tiling
 
 MAX_BORDER_CASES = 4096
 """Sets of taps inside for which starts are prepared; a kernel of 63 x 63 has 3969 at most."""
@@ -160,7 +160,7 @@ class _Layer:
     def step(self, x: Array, y: Array) -> NativeStep:
         """The kernel on its record."""
         cut = spans(self.geometry.rows, self.geometry.columns, self.tiling.most_pixels)
-        kernel = lq_tiles.kernel(cut.pixels, *self.tiling.shape, *ending(self.op.activation))
+        kernel = tiles.kernel(cut.pixels, *self.tiling.shape, *ending(self.op.activation))
         record = self._record(x, y, self.geometry, cut)
 
         def split(threads: int) -> list[Array]:
@@ -175,12 +175,12 @@ class _Layer:
         g, t = self.geometry, self.tiling
         words = g.words * g.rows.kernel * g.columns.kernel * self.aw.shape[1] * len(self.ax)
         line = g.images * g.results // g.lines * words * t.groups * t.vectors
-        parts = [g.part(*share) for share in ranges(g.lines, threads, lq_rows.LEAST_WORK // line)]
+        parts = [g.part(*share) for share in ranges(g.lines, threads, counting.LEAST_WORK // line)]
         cuts = [spans(part.rows, part.columns, pixels, pixels) for part in parts]
         records = [self._record(x, y, *given) for given in zip(parts, cuts, strict=True)]
         return [placed(record.words()) for record in records]
 
-    def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> lq_tiles.ConvRecord:
+    def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> tiles.ConvRecord:
         """The kernel's own record."""
         planes = self.memory.scratch(g.pixels * g.words, self.tiling.all_planes)
         sums = self.memory.scratch(g.results)
@@ -192,7 +192,7 @@ class _Layer:
         over = [turns(g.images, image) for image in images]
         given = reach(x, pixel * len(g.met), over[0], begin=pixel * g.met.start)
         to = reach(y, outputs * g.results, over[1], begin=outputs * g.first)
-        return lq_tiles.ConvRecord(
+        return tiles.ConvRecord(
             x=given,
             y=to,
             images=g.images,
@@ -227,7 +227,7 @@ class _Layer:
         rows, columns = (
             self.memory.keep(axis.inside, axis.outputs, 2) for axis in (g.rows, g.columns)
         )
-        record = lq_tiles.SumsRecord(
+        record = tiles.SumsRecord(
             planes=planes,
             basis=self.memory.keep(basis, self.tiling.all_planes),
             pixels=g.pixels,
@@ -267,7 +267,7 @@ class _Layer:
         weights, factors, offsets = self._constants
         cases = (len(g.rows.runs), len(g.columns.runs), t.groups * t.lanes)
         starts = self.memory.keep(self._starts(g), *cases)
-        record = lq_tiles.CountingRecord(
+        record = tiles.CountingRecord(
             planes=planes,
             pixel=pixel,
             down=g.rows.dilation * g.columns.size * pixel,

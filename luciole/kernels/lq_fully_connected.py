@@ -9,8 +9,8 @@ from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
-from luciole.kernels.learned import lq_rows
-from luciole.kernels.learned.lq_layer import Layer, or_zero
+from luciole.kernels.layers.levels import counting
+from luciole.kernels.layers.levels.layer import Layer, or_zero
 
 
 @reference(LQFullyConnected, TensorType.FLOAT32)
@@ -47,4 +47,4 @@ def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
     if not constant or op.activation not in APPLIED:
         return None
     layer = Layer(op.hidden_size, op.input_offset, op.activation, ax, aw, binary, bias, offsets)
-    return lq_rows.step(layer, x, y)
+    return counting.step(layer, x, y)

@@ -18,8 +18,8 @@ from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Shared, reader
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
-from luciole.kernels.layers.spans import Axis, Inside
-from luciole.kernels.layers.windows import patches
+from luciole.kernels.layers.geometry.spans import Axis, Inside
+from luciole.kernels.layers.geometry.windows import patches
 
 
 @reference(AveragePool2D, TensorType.FLOAT32)

@@ -12,9 +12,9 @@ from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
-from luciole.kernels.integers.int8_rescale import SIGNATURES, Rescaling, centred
-from luciole.kernels.layers.float_layer import Geometry, Layer, fits
-from luciole.kernels.layers.spans import Axis
+from luciole.kernels.layers.floats.layer import Geometry, Layer, fits
+from luciole.kernels.layers.geometry.spans import Axis
+from luciole.kernels.layers.int8.rescale import SIGNATURES, Rescaling, centred
 
 INTEGERS = tuple(s if len(s) == 1 else (s[1], s[0], *s[2:]) for s in SIGNATURES)
 """Element types of filter, data and bias (or none): filters come first here."""

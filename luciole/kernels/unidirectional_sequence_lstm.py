@@ -14,9 +14,9 @@ from luciole.kernels.core.memory import Memory as Places
 from luciole.kernels.core.memory import reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.elements import strided
-from luciole.kernels.integers.integer_lstm_cell import IntegerCell
 from luciole.kernels.jit import LANES
 from luciole.kernels.recurrent import lstm_steps
+from luciole.kernels.recurrent.integer_lstm_cell import IntegerCell
 from luciole.kernels.recurrent.lstm_cell import Cell, Settings, Step, run
 from luciole.kernels.recurrent.operands import Arrays, named, named_weights
 from luciole.schema.enums import ActivationFunctionType

@@ -22,8 +22,8 @@ from luciole.kernels.core import registry
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.registry import Context, NativeStep, Signature
 from luciole.kernels.elements import strided
-from luciole.kernels.layers import sequence
-from luciole.kernels.learned import lq_rows
+from luciole.kernels.layers.geometry import sequence
+from luciole.kernels.layers.levels import counting
 from tests.fuzz.compiled import Compared
 from tests.fuzz.models import alone
 from tests.fuzz.programs import BrokenPromiseError
@@ -114,7 +114,7 @@ def _sharing_everything() -> Iterator[None]:
     """Let threads share also what would not pay."""
     names = ((strided, "LEAST_SHARE"), (sequence, "LEAST_CYCLES"), (sequence, "LEAST_WITH_FIRST"))
     limits = [
-        (module, name, getattr(module, name)) for module, name in (*names, (lq_rows, "LEAST_WORK"))
+        (module, name, getattr(module, name)) for module, name in (*names, (counting, "LEAST_WORK"))
     ]
     try:
         for module, name, _ in limits:

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from luciole.kernels.layers.pixel_tiles import TAP_FIELDS, Table, cases, joined, tables
-from luciole.kernels.layers.spans import Axis
+from luciole.kernels.layers.geometry.pixel_tiles import TAP_FIELDS, Table, cases, joined, tables
+from luciole.kernels.layers.geometry.spans import Axis
 from luciole.schema.enums import Padding
 
 SIZES = [(7, 3), (2, 5), (9, 1), (16, 4)]

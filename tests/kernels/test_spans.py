@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from luciole.kernels.jit.record import table
-from luciole.kernels.layers.spans import Axis, Span, Spans, spans
+from luciole.kernels.layers.geometry.spans import Axis, Span, Spans, spans
 from luciole.schema.enums import Padding
 
 CASES = list(product([(1, 5), (6, 5), (9, 16)], [(1, 1), (3, 3), (5, 2)], [1, 2], [1, 3]))

@@ -17,7 +17,7 @@ from luciole.interpreter import Interpreter, Plan
 from luciole.ir import Array
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.core.allocation import use
-from luciole.kernels.learned import lq_rows
+from luciole.kernels.layers.levels import counting
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from tests.guard.memory import Poison
@@ -263,7 +263,7 @@ def test_parts_for_threads_do_together_what_one_does(
     window: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lq_rows, "LEAST_WORK", 1)
+    monkeypatch.setattr(counting, "LEAST_WORK", 1)
     layer = with_offsets(random_conv(kernel, channels, 37, 2, 2, **window))
     for shape in ((2, 13, 11, channels), (1, 1 if kernel[0] == 1 else 17, 29, channels)):
         x = random_input(shape)

@@ -13,7 +13,7 @@ import pytest
 
 from luciole.ir import Array
 from luciole.kernels.jit.vector import bitsliced
-from luciole.kernels.learned import lq_levels, lq_rows
+from luciole.kernels.layers.levels import counting, level_sums
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.lq_support import Layer, check_parts, oracle, random_input, random_layer, with_offsets
 
@@ -25,9 +25,9 @@ needs_bitsliced = pytest.mark.skipif(
 @pytest.fixture
 def by_level(monkeypatch: pytest.MonkeyPatch) -> None:
     """Go level by level whatever the layer's size and its inputs."""
-    monkeypatch.setattr(lq_levels, "LEAST_LANES", 0)
-    monkeypatch.setattr(lq_levels, "LEAST_INPUTS", 0)
-    monkeypatch.setattr(lq_levels, "most_off", lambda bits, rows: bits)
+    monkeypatch.setattr(level_sums, "LEAST_LANES", 0)
+    monkeypatch.setattr(level_sums, "LEAST_INPUTS", 0)
+    monkeypatch.setattr(level_sums, "most_off", lambda bits, rows: bits)
 
 
 def check(layer: Layer, x: Array) -> None:
@@ -129,7 +129,7 @@ def test_parts_for_threads_do_together_what_one_does(
     rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each record writes its own rows or outputs, and only those."""
-    monkeypatch.setattr(lq_rows, "LEAST_WORK", 1)
+    monkeypatch.setattr(counting, "LEAST_WORK", 1)
     layer = with_offsets(random_layer(400, 200, 2, 2))
     mixed = random_input((rows, 400))
     few = np.where(np.random.default_rng(1).random(mixed.shape) < 0.9, np.float32(-9), mixed)

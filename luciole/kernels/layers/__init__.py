@@ -1,1 +1,1 @@
-"""How dense layers and convolutions go over their inputs: windows, spans and tiles of results."""
+"""Dense layers and convolutions, by the numbers that their weights are."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from luciole.ir import Array, Op, UnsupportedError
-from luciole.kernels.integers.hybrid import of_rows, weight_scales
+from luciole.kernels.layers.int8.hybrid import of_rows, weight_scales
 
 Arrays = Mapping[str, Array]
 """Operands by name; absent ones are left out."""

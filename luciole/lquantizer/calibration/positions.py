@@ -16,7 +16,7 @@ from luciole.ir import Array
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.rules import window
-from luciole.kernels.layers.windows import patches
+from luciole.kernels.layers.geometry.windows import patches
 
 Dense = FullyConnected | Conv2D
 Picks = NDArray[np.intp]

@@ -18,8 +18,8 @@ from luciole.kernels.jit.vector.pixels import (
     rows_of,
     write_at,
 )
-from luciole.kernels.layers.pixel_tiles import ACROSS, DOWN, FIRST, HIGH, LOW, TAP_FIELDS
-from luciole.kernels.layers.sequence import Tiled
+from luciole.kernels.layers.geometry.pixel_tiles import ACROSS, DOWN, FIRST, HIGH, LOW, TAP_FIELDS
+from luciole.kernels.layers.geometry.sequence import Tiled
 
 
 class FloatRecord(Tiled):

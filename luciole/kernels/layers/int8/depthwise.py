@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from luciole.ir import Array
 from luciole.kernels.core.registry import NativeStep
-from luciole.kernels.integers import dot_tiles
-from luciole.kernels.integers.channel_rows import ROW, ChannelRows, Longs
-from luciole.kernels.integers.int8_layer import IntegerLayer
+from luciole.kernels.layers.int8 import dot_tiles
+from luciole.kernels.layers.int8.channel_rows import ROW, ChannelRows, Longs
+from luciole.kernels.layers.int8.layer import IntegerLayer
 
 
 @dataclass(kw_only=True)

@@ -14,9 +14,9 @@ from luciole.kernels import jit
 from luciole.kernels.jit import LANES, floats, longs, popcount, words
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector.vectors import Ints
-from luciole.kernels.layers.spans import Inside, Span
-from luciole.kernels.learned.lq_encoding import X as ENCODED
-from luciole.kernels.learned.lq_layer import Ending
+from luciole.kernels.layers.geometry.spans import Inside, Span
+from luciole.kernels.layers.levels.encoding import X as ENCODED
+from luciole.kernels.layers.levels.layer import Ending
 
 
 class ConvRecord(Record):

@@ -17,9 +17,9 @@ from luciole.kernels.core.memory import Memory, Moves, reach, turns
 from luciole.kernels.core.registry import Context, NativeStep
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
-from luciole.kernels.layers import float_tiles
-from luciole.kernels.layers.float_tiling import DEPTHWISE_PIXELS, SMALL, Tiling
-from luciole.kernels.layers.pixel_tiles import (
+from luciole.kernels.layers.floats import loops
+from luciole.kernels.layers.floats.tiling import DEPTHWISE_PIXELS, SMALL, Tiling
+from luciole.kernels.layers.geometry.pixel_tiles import (
     MAX_PLACE,
     Case,
     Table,
@@ -30,8 +30,8 @@ from luciole.kernels.layers.pixel_tiles import (
     result_moves,
     tables,
 )
-from luciole.kernels.layers.sequence import Part, in_sequence
-from luciole.kernels.layers.spans import Axis
+from luciole.kernels.layers.geometry.sequence import Part, in_sequence
+from luciole.kernels.layers.geometry.spans import Axis
 from luciole.schema.enums import ActivationFunctionType, Padding
 
 TANH = ActivationFunctionType.TANH
@@ -162,7 +162,7 @@ class Layer:
         tiling = Tiling.of(found, outputs, depth)
         cut = tables(found, tiling.pixels, (g.channels, groups * outputs), tiling.few, SMALL)
         kinds = [
-            (float_tiles.windows(pixels, tiling.vectors, self._tanh), self._tiles(table, pixels))
+            (loops.windows(pixels, tiling.vectors, self._tanh), self._tiles(table, pixels))
             for pixels, table in zip((tiling.pixels, SMALL), cut, strict=True)
         ]
         lanes, size = tiling.lanes, 4 * depth * tiling.lanes
@@ -204,7 +204,7 @@ class Layer:
         table, _ = tables(found, tiling.pixels, (self.geometry.channels,) * 2)
         packed = self._packed(weights[None, :channels, :, None], starts[:, :channels], tiling.lanes)
         walk = self._walk(size, block=taps * size)
-        kernel = float_tiles.channels(tiling.pixels, tiling.vectors, self._tanh)
+        kernel = loops.channels(tiling.pixels, tiling.vectors, self._tanh)
         blocks = channels // tiling.lanes
         touched = (blocks * tiling.lanes,) * 2
         tiles = self._tiles(table, tiling.pixels)
@@ -218,7 +218,7 @@ class Layer:
         packed = self._packed(weights[None, done:, :, None], starts[:, done:], LANES)
         walk = self._walk(4 * LANES)
         left = len(weights) - done
-        kernel = float_tiles.last_channels(pixels, self._tanh)
+        kernel = loops.last_channels(pixels, self._tanh)
         moves, tiles = (4 * done, 4 * done), self._tiles(table, pixels)
         self._add(kernel, moves, tiles, walk, (*packed, left), (left, left))
 
@@ -279,7 +279,7 @@ class Layer:
         x, y = places
         x_image, y_image = sizes
         weights, begin, outputs = block
-        record = float_tiles.FloatRecord(
+        record = loops.FloatRecord(
             table=tiles.place,
             tiles=tiles.number,
             x=x,

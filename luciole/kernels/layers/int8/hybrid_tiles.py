@@ -9,8 +9,6 @@ from functools import cache
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.integers.byte_layer import ZERO
-from luciole.kernels.integers.byte_records import ChannelsRecord, QuantizeRecord
 from luciole.kernels.jit import LANES, Single, floats, words
 from luciole.kernels.jit.vector.bytes import in_lanes, store_all_bytes, store_bytes
 from luciole.kernels.jit.vector.dots import add_taps
@@ -27,7 +25,9 @@ from luciole.kernels.jit.vector.grids import (
     write_on_grid,
 )
 from luciole.kernels.jit.vector.pixels import pixels
-from luciole.kernels.layers.pixel_tiles import HIGH, LOW, TAP_FIELDS
+from luciole.kernels.layers.geometry.pixel_tiles import HIGH, LOW, TAP_FIELDS
+from luciole.kernels.layers.int8.byte_layer import ZERO
+from luciole.kernels.layers.int8.byte_records import ChannelsRecord, QuantizeRecord
 
 INFINITY = 0x7F800000
 """The bit pattern of infinity: those of NaN are larger."""

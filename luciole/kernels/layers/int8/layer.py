@@ -11,15 +11,15 @@ from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.kernels.core.registry import NativeStep, accepted
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
-from luciole.kernels.integers import dot_tiles
-from luciole.kernels.integers.byte_layer import FOUR, ZERO, Blocks, ByteLayer, Line, folded
-from luciole.kernels.integers.byte_records import CopyRecord
-from luciole.kernels.integers.int8_rescale import Rescaling
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
-from luciole.kernels.layers.float_layer import by_lanes
-from luciole.kernels.layers.sequence import First
-from luciole.kernels.layers.spans import Axis
+from luciole.kernels.layers.floats.layer import by_lanes
+from luciole.kernels.layers.geometry.sequence import First
+from luciole.kernels.layers.geometry.spans import Axis
+from luciole.kernels.layers.int8 import dot_tiles
+from luciole.kernels.layers.int8.byte_layer import FOUR, ZERO, Blocks, ByteLayer, Line, folded
+from luciole.kernels.layers.int8.byte_records import CopyRecord
+from luciole.kernels.layers.int8.rescale import Rescaling
 from luciole.schema.enums import Padding
 
 RESULT_STEPS = 8

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.kernels.core.memory import NEVER, Memory, Moves, among
-from luciole.kernels.layers.spans import Axis
+from luciole.kernels.layers.geometry.spans import Axis
 
 Places = NDArray[np.int64]
 Table = NDArray[np.int32]

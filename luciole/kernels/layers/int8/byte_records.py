@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from luciole.kernels.jit.record import Record
-from luciole.kernels.layers.sequence import Tiled
+from luciole.kernels.layers.geometry.sequence import Tiled
 
 
 class Lines(Record):

@@ -21,11 +21,11 @@ from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import NativeStep, ranges
 from luciole.kernels.jit import LANES, Record, floats, longs, popcount, words
 from luciole.kernels.jit.vector.vectors import Ints
-from luciole.kernels.learned import lq_levels
-from luciole.kernels.learned.lq_encoding import ROWS as ENCODED_ROWS
-from luciole.kernels.learned.lq_encoding import X as ENCODED
-from luciole.kernels.learned.lq_layer import Ending, Layer
-from luciole.kernels.learned.lq_tiling import Tiling
+from luciole.kernels.layers.levels import level_sums
+from luciole.kernels.layers.levels.encoding import ROWS as ENCODED_ROWS
+from luciole.kernels.layers.levels.encoding import X as ENCODED
+from luciole.kernels.layers.levels.layer import Ending, Layer
+from luciole.kernels.layers.levels.tiling import Tiling
 
 X, Y, FIRST_ROW, LAST_ROW, FIRST_GROUP, LAST_GROUP = range(6)
 """Addresses of input and result, and which rows and groups of outputs are done: from the first to
@@ -68,11 +68,11 @@ def step(layer: Layer, x: Array, y: Array) -> NativeStep:
     record = _record(layer, tiling, rows, memory)
     record[X], record[Y] = reach(x, 4 * layer.inputs * count), reach(y, 4 * layer.outputs * count)
     record[LAST_ROW] = count
-    by_level = lq_levels.step(layer, x, y) if lq_levels.suits(layer) else None
+    by_level = level_sums.step(layer, x, y) if level_sums.suits(layer) else None
     if by_level is not None:
         memory.arrays += by_level.owns
         record[[BY_LEVEL, BY_LEVEL_RECORD]] = by_level.address, memory.numbers(*by_level.record)
-        record[MOST_OFF] = int(lq_levels.most_off(layer.encoding.bits, count) * layer.inputs)
+        record[MOST_OFF] = int(level_sums.most_off(layer.encoding.bits, count) * layer.inputs)
     compiled = kernel(rows, *tiling.shape, *layer.ending)
 
     def split(threads: int) -> list[Array]:
@@ -147,7 +147,7 @@ class _Parts:
     def _give_room(self, part: Integers, share: tuple[int, int]) -> None:
         _give_room(part, self.layer, self.tiling, self.rows, self.memory)
         if self.by_level is not None:
-            record = lq_levels.part(self.layer, self.by_level, share, self.memory)
+            record = level_sums.part(self.layer, self.by_level, share, self.memory)
             part[BY_LEVEL_RECORD] = record
 
 
@@ -188,8 +188,8 @@ def kernel(
             jit.call(r[ENCODE], r[ENCODING])
             row = begin + size
             if r[BY_LEVEL] and _off(r, size, planes * passes) <= size * r[MOST_OFF]:
-                longs(r[BY_LEVEL_RECORD])[lq_levels.FIRST_ROW] = begin
-                longs(r[BY_LEVEL_RECORD])[lq_levels.LAST_ROW] = row
+                longs(r[BY_LEVEL_RECORD])[level_sums.FIRST_ROW] = begin
+                longs(r[BY_LEVEL_RECORD])[level_sums.LAST_ROW] = row
                 jit.call(r[BY_LEVEL], r[BY_LEVEL_RECORD])
                 continue
             if r[OFFSETS]:

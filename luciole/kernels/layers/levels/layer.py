@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, learned_levels
 from luciole.ir.ops.activations import LIMITS
-from luciole.kernels.learned.lq_encoding import Encoding
+from luciole.kernels.layers.levels.encoding import Encoding
 from luciole.schema.enums import ActivationFunctionType
 
 Ending: TypeAlias = tuple[float, float, int]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import cache
 
 from luciole.kernels import jit
-from luciole.kernels.integers.byte_records import ChannelsRecord, CopyRecord, WindowsRecord
 from luciole.kernels.jit import LANES, floats, words
 from luciole.kernels.jit.vector.dots import (
     add_dots,
@@ -27,7 +26,8 @@ from luciole.kernels.jit.vector.fixed_point import (
 )
 from luciole.kernels.jit.vector.grids import integer_multiples, scaled_in_turn
 from luciole.kernels.jit.vector.pixels import pixels, side_by_side, write_at
-from luciole.kernels.layers.pixel_tiles import HIGH, LOW, TAP_FIELDS
+from luciole.kernels.layers.geometry.pixel_tiles import HIGH, LOW, TAP_FIELDS
+from luciole.kernels.layers.int8.byte_records import ChannelsRecord, CopyRecord, WindowsRecord
 
 
 @jit.inline

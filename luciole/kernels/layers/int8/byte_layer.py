@@ -15,12 +15,11 @@ from luciole.ir import Array
 from luciole.ir.rules import padding_before, window
 from luciole.kernels.core.memory import Memory, Moves, reach, turns
 from luciole.kernels.core.registry import NativeStep
-from luciole.kernels.integers.byte_records import READ_BY_SOME, ByteRecord, Lines, WindowsRecord
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
-from luciole.kernels.layers.float_layer import by_lanes
-from luciole.kernels.layers.float_tiling import SMALL, Tiling
-from luciole.kernels.layers.pixel_tiles import (
+from luciole.kernels.layers.floats.layer import by_lanes
+from luciole.kernels.layers.floats.tiling import SMALL, Tiling
+from luciole.kernels.layers.geometry.pixel_tiles import (
     Case,
     Table,
     cases,
@@ -29,8 +28,9 @@ from luciole.kernels.layers.pixel_tiles import (
     result_moves,
     tables,
 )
-from luciole.kernels.layers.sequence import First, Part, in_sequence
-from luciole.kernels.layers.spans import Axis
+from luciole.kernels.layers.geometry.sequence import First, Part, in_sequence
+from luciole.kernels.layers.geometry.spans import Axis
+from luciole.kernels.layers.int8.byte_records import READ_BY_SOME, ByteRecord, Lines, WindowsRecord
 from luciole.schema.enums import Padding
 
 FOUR = 4

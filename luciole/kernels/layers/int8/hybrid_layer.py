@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels.core.registry import NativeStep
-from luciole.kernels.integers import dot_tiles, hybrid_tiles
-from luciole.kernels.integers.byte_layer import ZERO, ByteLayer, folded
-from luciole.kernels.integers.byte_records import QuantizeRecord
-from luciole.kernels.integers.channel_rows import ChannelRows, Longs
 from luciole.kernels.jit import Kernel
-from luciole.kernels.layers.float_layer import ACTIVATIONS, TANH, by_lanes, starts
-from luciole.kernels.layers.sequence import First
+from luciole.kernels.layers.floats.layer import ACTIVATIONS, TANH, by_lanes, starts
+from luciole.kernels.layers.geometry.sequence import First
+from luciole.kernels.layers.int8 import dot_tiles, hybrid_tiles
+from luciole.kernels.layers.int8.byte_layer import ZERO, ByteLayer, folded
+from luciole.kernels.layers.int8.byte_records import QuantizeRecord
+from luciole.kernels.layers.int8.channel_rows import ChannelRows, Longs
 from luciole.schema.enums import ActivationFunctionType
 
 

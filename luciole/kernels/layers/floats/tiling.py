@@ -8,7 +8,7 @@ from itertools import product
 
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.processor import vector_registers
-from luciole.kernels.layers.pixel_tiles import Case
+from luciole.kernels.layers.geometry.pixel_tiles import Case
 
 MAX_PIXELS = 12
 """Pixels in one tile: each takes a register that holds its address. Sums and the weights that they

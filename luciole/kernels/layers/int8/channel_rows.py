@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels.core.registry import NativeStep
-from luciole.kernels.integers.byte_layer import FOUR, ByteLayer, padded_to
-from luciole.kernels.integers.byte_records import ChannelsRecord
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
-from luciole.kernels.layers.pixel_tiles import Case, joined, tables
-from luciole.kernels.layers.sequence import First, in_sequence
+from luciole.kernels.layers.geometry.pixel_tiles import Case, joined, tables
+from luciole.kernels.layers.geometry.sequence import First, in_sequence
+from luciole.kernels.layers.int8.byte_layer import FOUR, ByteLayer, padded_to
+from luciole.kernels.layers.int8.byte_records import ChannelsRecord
 
 ROW = 4 * LANES
 """Channels in a row."""

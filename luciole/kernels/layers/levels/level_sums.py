@@ -19,12 +19,12 @@ from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit import LANES, Record, floats, longs
 from luciole.kernels.jit.vector import bitsliced
 from luciole.kernels.jit.vector.vectors import Floats
-from luciole.kernels.learned.lq_encoding import MAX_SELECTED
-from luciole.kernels.learned.lq_layer import Ending, Layer
-from luciole.kernels.learned.lq_sorting import FACTORS as SEGMENT_FACTORS
-from luciole.kernels.learned.lq_sorting import SEGMENTS, SLACK, SUMMARY, UNIT, most_segments
-from luciole.kernels.learned.lq_sorting import X as SORTED
-from luciole.kernels.learned.lq_sorting import kernel as sorting_kernel
+from luciole.kernels.layers.levels.encoding import MAX_SELECTED
+from luciole.kernels.layers.levels.layer import Ending, Layer
+from luciole.kernels.layers.levels.sorting import FACTORS as SEGMENT_FACTORS
+from luciole.kernels.layers.levels.sorting import SEGMENTS, SLACK, SUMMARY, UNIT, most_segments
+from luciole.kernels.layers.levels.sorting import X as SORTED
+from luciole.kernels.layers.levels.sorting import kernel as sorting_kernel
 
 X, Y, FIRST_ROW, LAST_ROW, FIRST_BLOCK, LAST_BLOCK = range(6)
 """Addresses of input and result, and which rows and blocks of outputs are done: from the first to

@@ -1,0 +1,1 @@
+"""How layers of floats are computed: tiles of results that stay in vector registers."""

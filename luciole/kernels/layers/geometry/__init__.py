@@ -1,0 +1,1 @@
+"""How layers go over their inputs: windows, spans and tiles of results."""
