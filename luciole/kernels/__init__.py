@@ -1,7 +1,8 @@
 """How operators compute: a readable NumPy reference for each, compiled kernels beside some.
 
-An operator's kernels are in the module that has its module's name in ``ir.ops``; those for
-quantized tensors may be in ``integers``. What several share is in ``layers``, ``learned`` (levels),
-``integers`` and ``recurrent``, what all share beside the operators, and what is compiled is made of
-``jit``.
+An operator's kernels are in the module that has its module's name in ``ir.ops``, those for
+quantized tensors in ``integers`` where they would fill a file of their own. Below are the storeys
+they stand on, each of which imports only those before it: ``jit`` (how loops are compiled;
+``jit.vector``, their instructions), ``arrays`` (NumPy arithmetic), ``core`` (what a kernel is),
+``fixed_point``, ``elements`` (loops that many operators share), ``layers`` and ``recurrent``.
 """

@@ -9,16 +9,11 @@ import numpy as np
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import activations as ops
 from luciole.kernels.arrays.fused_activation import activate
+from luciole.kernels.arrays.logistic import logistic
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import unary
 from luciole.kernels.jit.vector.elementwise import Unary
 from luciole.schema.enums import ActivationFunctionType
-
-
-def logistic(x: Array) -> Array:
-    """1 / (1 + e^-x) in the type of x, without overflow and exact to the last denormal."""
-    small = np.exp(-np.abs(x))
-    return np.asarray(np.where(x < 0, small, 1) / (1 + small), x.dtype)
 
 
 def _elu(x: Array) -> Array:

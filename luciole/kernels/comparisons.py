@@ -11,7 +11,8 @@ from luciole.ir.ops import comparisons as ops
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elementwise_binary import NUMBERS
 
-# Integers of 8 and 16 bits are in quantized_binary: quantized numbers compare by their scales.
+# Integers of 8 and 16 bits are in integers.elementwise_binary: quantized numbers compare by their
+# scales.
 
 
 def _register(

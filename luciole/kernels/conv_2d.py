@@ -73,7 +73,7 @@ def _sums(op: Conv2D, x: Array, filter: Array) -> Array:
 
 @native(Conv2D, TensorType.FLOAT32)
 def build(op: Conv2D, context: Context) -> NativeStep | None:
-    """Tiles of pixels times blocks of outputs, see ``float_layer``."""
+    """Tiles of pixels times blocks of outputs, see ``layers.floats.layer``."""
     given = arrays_of(op, context)
     if given is None:
         return None
@@ -111,7 +111,7 @@ def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
 @native(Conv2D, *BYTES)
 def build_integer(op: Conv2D, context: Context) -> NativeStep | None:
     """Padded copies of the images, then tiles of pixels times blocks of outputs, see
-    ``int8_layer``.
+    ``layers.int8.layer``.
     """
     given, to = arrays_of(op, context), accepted(_rescaling, op)
     if given is None or to is None:

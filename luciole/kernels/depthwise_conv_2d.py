@@ -107,7 +107,7 @@ def build_hybrid(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
 @native(DepthwiseConv2D, *BYTES)
 def build_integer(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     """Padded copies of the images, then tiles of pixels times rows of channels, see
-    ``int8_depthwise``.
+    ``layers.int8.depthwise``.
     """
     given, to = arrays_of(op, context), accepted(_rescaling, op)
     if given is None or to is None:

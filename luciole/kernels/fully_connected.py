@@ -100,7 +100,7 @@ def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
 
 @native(FullyConnected, *BYTES)
 def build_integer(op: FullyConnected, context: Context) -> NativeStep | None:
-    """Rows are the pixels of a convolution with windows of one pixel, see ``int8_layer``."""
+    """Rows are the pixels of a convolution with windows of one pixel, see ``layers.int8.layer``."""
     given, to = _arrays(op, context), accepted(_rescaling, op)
     if given is None or to is None:
         return None

@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.gru import GATES, GRU, crossed
-from luciole.kernels.activations import logistic
+from luciole.kernels.arrays.logistic import logistic
 from luciole.kernels.core.registry import reference
 
 

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import luciole.kernels
 from luciole.kernels import jit
 from luciole.kernels.jit import Record, cache, compiling
 from luciole.kernels.jit.cache import kernel_cache
@@ -265,7 +264,7 @@ def test_every_change_of_a_source_a_compiler_or_python_s_interface_changes_the_f
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "kernel.py"
-    monkeypatch.setattr(luciole.kernels, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(cache, "SOURCES", tmp_path)
     found = set()
     for content, version, abi in (
         ("a", "1", "x"),

@@ -8,12 +8,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-import luciole.ir.ops  # registers every operator class
-import luciole.kernels
 from luciole.ir import Array, LucioleError, Op, TensorType, UnknownOp, UnsupportedError, Value
 from luciole.ir.calls import Call
 from luciole.ir.dtypes import NUMPY
@@ -228,7 +227,7 @@ def registered() -> Iterator[tuple[str, type[Op], Signature]]:
 @cache
 def load_kernels() -> None:
     """Import every kernel module once, so that they register themselves."""
-    for module in pkgutil.walk_packages(luciole.kernels.__path__, "luciole.kernels."):
+    for module in pkgutil.walk_packages([str(Path(__file__).parents[1])], "luciole.kernels."):
         importlib.import_module(module.name)
 
 

@@ -171,7 +171,7 @@ def _saturated(x: int) -> int:
 
 @jit.merged
 def _inverse(x: int) -> int:
-    """As ``fixed_point_functions.one_over_one_plus``, int64."""
+    """As ``functions.one_over_one_plus``, int64."""
     half = (x + (1 << BITS)) >> 1
     found = 1515870810 + _product(half, -1010580540)
     for _ in range(3):

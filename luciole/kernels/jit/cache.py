@@ -20,8 +20,10 @@ from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-import luciole.kernels
 from luciole.kernels.jit import trust
+
+SOURCES = Path(__file__).parents[1]
+"""The folder of all kernels."""
 
 VERSIONS = 8
 """How many versions of luciole and its compiler keep their folders: those used last."""
@@ -130,8 +132,8 @@ def cache_version() -> str:
     """
     versions = [metadata.version(package) for package in ("numba", "llvmlite")]
     versions += [str(sys.implementation.cache_tag), *EXTENSION_SUFFIXES]
-    files = (p for folder in luciole.kernels.__path__ for p in Path(folder).rglob("*.py"))
-    return digest(" ".join(versions).encode() + b"".join(p.read_bytes() for p in sorted(files)))
+    files = sorted(SOURCES.rglob("*.py"))
+    return digest(" ".join(versions).encode() + b"".join(path.read_bytes() for path in files))
 
 
 def digest(content: bytes) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from luciole.ir import Array, UnsupportedError
-from luciole.kernels.activations import logistic
 from luciole.kernels.arrays.fused_activation import activate
+from luciole.kernels.arrays.logistic import logistic
 from luciole.kernels.recurrent.operands import Arrays, Weights
 from luciole.schema.enums import ActivationFunctionType
 

@@ -47,8 +47,9 @@ def quotients(builder: Builder, x: Vector, count: Int64) -> Vector:
 def rescaled_lanes(
     builder: Builder, x: Vector, multiplier: Int64, half: Int64, negative: Int64, bits: Int64
 ) -> Vector:
-    """x times a factor of at most 1, as ``integers.fixed_point.multiply`` has it: the upper half of
-    the product with a multiplier, then halves away from zero (see ``quantized_pairs``).
+    """x times a factor of at most 1, as ``fixed_point.arithmetic.multiply`` has it: the upper half
+    of the product with a multiplier, then halves away from zero, for
+    ``integers.elementwise_binary_bytes``.
     """
     x = builder.sext(builder.extract_value(x, 0), LONGS)
     multiplier, half, negative, bits = (

@@ -45,8 +45,8 @@ sums.
 """
 
 BY_LEVEL, BY_LEVEL_RECORD, MOST_OFF = range(19, 22)
-"""The kernel of ``lq_levels`` (0: none) and its record, and how many inputs of a row may be off the
-most frequent level for it to be taken.
+"""The kernel of ``level_sums`` (0: none) and its record, and how many inputs of a row may be off
+the most frequent level for it to be taken.
 """
 
 FIELDS = 22
@@ -61,7 +61,7 @@ LEAST_WORK = 20_000
 
 
 def step(layer: Layer, x: Array, y: Array) -> NativeStep:
-    """The kernel on its record, and with it that of ``lq_levels`` for rows that suit it better."""
+    """The kernel on its record, and with it that of ``level_sums`` for rows that suit it better."""
     count, memory = x.size // layer.inputs, Memory()
     tiling = Tiling.of(layer.encoding.bits, layer.weight_planes, layer.outputs, count)
     rows = min(tiling.most_pixels, max(1, count))
@@ -171,7 +171,7 @@ def kernel(
     high: float,
     tanh: int,
 ) -> jit.Kernel:
-    """The kernel for tiles of this shape; the last three as in ``lq_layer.ending``."""
+    """The kernel for tiles of this shape; the last three as in ``layer.ending``."""
     lanes = vectors * LANES
 
     @jit.kernel

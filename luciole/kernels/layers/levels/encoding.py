@@ -59,7 +59,7 @@ class Encoding:
 
     @property
     def kernel(self) -> jit.Kernel:
-        """What encodes rows of floats, see ``lq_encoding``."""
+        """What encodes rows of floats, see ``encoding``."""
         if self.bits > MAX_SELECTED:
             return kernel(0, 0)
         rising = bool((self.codes == np.arange(len(self.codes))).all())

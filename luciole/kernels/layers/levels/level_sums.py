@@ -1,6 +1,6 @@
 """The compiled loop of LQ_FULLY_CONNECTED that adds up weights level by level.
 
-Inputs of one row are sorted by level (``lq_sorting``). Their weight bits, 512 outputs and planes in
+Inputs of one row are sorted by level (``sorting``). Their weight bits, 512 outputs and planes in
 one row of bits, are counted one above the other (``jit.bitsliced``), so that every weight bit is
 touched once, however many bits inputs have. Every level's counts then meet its number.
 """
@@ -81,7 +81,7 @@ as large. A batch of 1-bit rows always takes less time bit by bit.
 
 def most_off(bits: int, rows: int) -> float:
     """How many inputs, as a share, may at most be off the most frequent level (by the bound of
-    ``lq_rows``) for this kernel to be taken.
+    ``counting``) for this kernel to be taken.
 
     Measured at 690x784 and 1024x1024: Zen 5 counts bits nearly as fast as it adds them, so that
     this kernel pays where it leaves out most inputs. Zen 4 counts half as fast and takes less time
@@ -199,7 +199,7 @@ def kernel(
     weight_planes: int, vectors: int, together: int, low: float, high: float, tanh: int
 ) -> jit.Kernel:
     """The kernel for blocks of ``vectors`` times 16 outputs, ``together`` vectors at a time; the
-    last three as in ``lq_layer.ending``.
+    last three as in ``layer.ending``.
     """
 
     @jit.kernel

@@ -104,7 +104,7 @@ def kernel(
     high: float,
     tanh: int,
 ) -> jit.Kernel:
-    """The kernel for tiles of this shape; the last three as in ``lq_layer.ending``."""
+    """The kernel for tiles of this shape; the last three as in ``layer.ending``."""
 
     @jit.kernel
     def lq_conv_2d(r: ConvRecord) -> None:
