@@ -23,8 +23,8 @@ from luciole.interpreter.uncopied import Uncopied
 from luciole.ir import Array, Buffer, Graph, GraphError, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable, remembered
 from luciole.ir.dtypes import array_bytes, pack
+from luciole.ir.infer import infer_op, shapes_given
 from luciole.ir.passes.fold_constants import folded
-from luciole.ir.passes.infer_shapes import infer_op, shapes_given
 from luciole.ir.quantization import zero_code
 from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError, ShapeError
 from luciole.ir.graph import Graph
-from luciole.ir.passes.infer_shapes import infer_op
+from luciole.ir.infer import infer_op
 from luciole.ir.value import Shape, Value, shape_text
 
 MOST_OPERATORS = 100_000

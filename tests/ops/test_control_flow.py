@@ -26,6 +26,7 @@ from luciole.ir import (
     calls,
 )
 from luciole.ir.calls import DEEPEST, MOST_OPERATORS, reachable
+from luciole.ir.infer import infer_op
 from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.control_flow import MOST_ROUNDS, Call, CallOnce, If, While
@@ -33,7 +34,6 @@ from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.expand_dims import ExpandDims
 from luciole.ir.ops.split import Split
 from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
-from luciole.ir.passes.infer_shapes import infer_op
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.verify import Severity, verify
 from tests.support import litert

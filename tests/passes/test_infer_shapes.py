@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from luciole.ir import Graph, ShapeError, TensorType, UnknownOp, Value
+from luciole.ir.infer import infer_op
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reshape import Reshape
-from luciole.ir.passes.infer_shapes import infer_op, infer_shapes
+from luciole.ir.passes.infer_shapes import infer_shapes
 from luciole.ir.text import show
 
 

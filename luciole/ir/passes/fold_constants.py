@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import LucioleError
 from luciole.ir.graph import Graph
+from luciole.ir.infer import infer_op
 from luciole.ir.op import Op
-from luciole.ir.passes.infer_shapes import infer_op
 from luciole.ir.value import element_count
 
 Evaluate = Callable[[Op], Sequence[Array]]

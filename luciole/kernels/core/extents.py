@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from luciole.ir import Array, Op, ShapeError, TensorType
 from luciole.ir.dtypes import NUMPY, PACKED
-from luciole.ir.passes.infer_shapes import shapes_given
+from luciole.ir.infer import shapes_given
 from luciole.ir.value import shape_text
 
 

@@ -1,0 +1,44 @@
+"""Infer the shapes of an operator's results from those of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from luciole.ir.errors import ShapeError
+from luciole.ir.op import Op
+from luciole.ir.value import Shape, Value
+
+
+def infer_op(op: Op, *, declared: bool) -> bool:
+    """Infer one operator's shapes; ``declared`` lets known extents of the file stand where the rule
+    knows none. Raises ShapeError, naming the operator, when operands do not fit together, and for
+    another number of results.
+    """
+    before, shapes = [value.shape for value in op.results], op.result_shapes()
+    if len(shapes) != len(before):
+        raise ShapeError(f"{op}: {len(shapes)} results are computed, it has {len(before)}")
+    for value, shape in zip(op.results, shapes, strict=True):
+        refined = _refined(shape, value) if declared else shape
+        if refined != value.shape:  # setting it anew would forget the file's extents of open axes
+            value.shape = refined
+    return before != [value.shape for value in op.results]
+
+
+@contextmanager
+def shapes_given(shapes: Mapping[Value, Shape]) -> Iterator[None]:
+    """Let tensors have other shapes inside, whatever the graph says of theirs."""
+    before = {value: (value.dims, value.shape_signature) for value in shapes}
+    try:
+        for value, shape in shapes.items():
+            value.shape = shape
+        yield
+    finally:
+        for value, kept in before.items():
+            value.dims, value.shape_signature = kept
+
+
+def _refined(shape: Shape, value: Value) -> Shape:
+    if len(shape) != len(value.shape):
+        return shape
+    return tuple(old if new is None else new for new, old in zip(shape, value.shape, strict=True))
