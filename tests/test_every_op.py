@@ -19,7 +19,7 @@ from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, Shape, ShapeError, Ten
 from luciole.ir.errors import DefinitionError
 from luciole.ir.op import REQUIRED, Field, attr, dtype_of, like, operand, operands
 from luciole.ir.quant import Like, Quant
-from luciole.ir.text import show
+from luciole.ir.text.listing import show
 from luciole.kernels.core import registry
 from luciole.schema import enums
 from luciole.schema.dialect import CIRCLE

@@ -20,7 +20,7 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Abs, Neg
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.split import Split
-from luciole.ir.text import show
+from luciole.ir.text.listing import show
 from luciole.ir.verify import verify
 from luciole.schema.tables import QuantizationParameters
 from tests.samples import floats

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from luciole.ir.json_text import DEEPEST, parse_json
+from luciole.ir.text.json_reading import DEEPEST, parse_json
 
 
 @pytest.mark.parametrize(

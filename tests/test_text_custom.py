@@ -14,8 +14,8 @@ from flatbuffers import flexbuffers
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import Buffer, UnknownOp
-from luciole.ir.text import describe, dump
-from luciole.ir.text_flexbuffer import read_map, value_text
+from luciole.ir.text.flexbuffer import read_map, value_text
+from luciole.ir.text.listing import describe, dump
 from luciole.schema.enums import (
     BuiltinOperator,
     CustomOptionsFormat,

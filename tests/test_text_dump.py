@@ -9,7 +9,7 @@ import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import OPS, Graph, TensorType, Value
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.text import dump
+from luciole.ir.text.listing import dump
 from luciole.schema.dialect import TFLITE
 from luciole.schema.enums import (
     BuiltinOperator,

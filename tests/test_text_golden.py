@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from luciole.importers import load_with_findings
-from luciole.ir.text import dump
+from luciole.ir.text.listing import dump
 from luciole.schema.dialect import TFLITE
 from tests.support import data_path
 

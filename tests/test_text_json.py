@@ -8,7 +8,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
-from luciole.ir.text import describe
+from luciole.ir.text.listing import describe
 from tests.text_support import (
     conv_model,
     custom,

@@ -8,7 +8,7 @@ import pytest
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import Buffer, Model, Signature, TensorType, UnknownOp, Value
-from luciole.ir.text import describe, dump, show
+from luciole.ir.text.listing import describe, dump, show
 from luciole.schema.enums import (
     BuiltinOperator,
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from luciole.importers import from_bytes, load_with_findings
-from luciole.ir.text import describe
+from luciole.ir.text.listing import describe
 from luciole.schema.dialect import CIRCLE
 from luciole.schema.writer import write
 from tests.samples import whole_model

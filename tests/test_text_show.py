@@ -13,8 +13,8 @@ from luciole.importers import from_bytes
 from luciole.ir import UnknownOp
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.text import describe, dump, show, show_op
-from luciole.ir.text_common import plain
+from luciole.ir.text.common import plain
+from luciole.ir.text.listing import describe, dump, show, show_op
 from luciole.schema import opcodes
 from luciole.schema.dialect import TFLITE
 from luciole.schema.enums import (

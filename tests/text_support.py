@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import Buffer, Graph, Model, Signature, TensorType, UnknownOp, Value
 from luciole.ir.ops.conv_2d import Conv2D
-from luciole.ir.text import dump
+from luciole.ir.text.listing import dump
 from luciole.schema.enums import (
     ActivationFunctionType,
     BuiltinOperator,

@@ -12,7 +12,7 @@ from flatbuffers import flexbuffers
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
 from luciole.ir.errors import FormatError, UnsupportedError
 from luciole.ir.op import Field
-from luciole.ir.text_flexbuffer import read_map
+from luciole.ir.text.flexbuffer import read_map
 from luciole.schema import large, opcodes, tables
 from luciole.schema.dialect import CIRCLE, Dialect
 from luciole.schema.enums import BuiltinOperator, BuiltinOptions

@@ -13,7 +13,7 @@ from luciole.exporters.fillers import Filler, filler_of
 from luciole.exporters.recipe_options import write_options, write_type
 from luciole.ir import Array, Model
 from luciole.ir.quantization import vectors
-from luciole.ir.text_common import index_vector
+from luciole.ir.text.common import index_vector
 from luciole.schema import opcodes, tables
 from luciole.schema.dialect import CIRCLE, Dialect
 from luciole.schema.recipe import INDEX_VECTORS

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from luciole.ir.text_flexbuffer import read_map
+from luciole.ir.text.flexbuffer import read_map
 from luciole.schema import recipe, tables
 from luciole.schema.enums import BuiltinOperator
 from luciole.schema.errors import FormatError

@@ -10,7 +10,7 @@ import numpy as np
 
 from luciole.ir import CUSTOM_OPS, OPS, Graph, Op, ShapeError, UnknownOp, UnsupportedError, Value
 from luciole.ir.op import Field, FileOptions
-from luciole.ir.text_flexbuffer import read_map
+from luciole.ir.text.flexbuffer import read_map
 from luciole.schema import tables
 from luciole.schema.enums import BuiltinOperator
 

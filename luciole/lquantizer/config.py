@@ -9,8 +9,8 @@ from fnmatch import translate
 from pathlib import Path
 from typing import Any
 
-from luciole.ir.json_text import parse_json
 from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
+from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.errors import QuantizeError
 
 _WHICH = {"name", "names", "pattern", "regex"}

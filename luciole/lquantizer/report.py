@@ -11,7 +11,7 @@ import numpy as np
 
 from luciole.ir import Array, Model
 from luciole.ir.analysis.constancy import constant_bytes
-from luciole.ir.text_common import one_line
+from luciole.ir.text.common import one_line
 from luciole.ir.weights import has_weights
 
 

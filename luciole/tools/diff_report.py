@@ -10,7 +10,7 @@ from typing import Any
 
 from luciole.interpreter.compare import Comparison, TensorErrors
 from luciole.interpreter.metrics import Measures
-from luciole.ir.text_common import one_line
+from luciole.ir.text.common import one_line
 from luciole.tools import console
 
 _COLOURS = (

@@ -74,13 +74,13 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _everything(looked: Looked, arguments: argparse.Namespace) -> None:
-    from luciole.ir import text
+    from luciole.ir.text import listing
 
     model, dialect, findings = looked
     if arguments.json:
-        console.print_json(text.describe(model, arguments.model, dialect, findings))
+        console.print_json(listing.describe(model, arguments.model, dialect, findings))
         return
-    for line in text.dump_lines(model, arguments.model, dialect, findings):
+    for line in listing.dump_lines(model, arguments.model, dialect, findings):
         console.show(line)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from luciole.ir import Model, Op, Value
 from luciole.ir.figures import macs, parameters
 from luciole.ir.graph import all_ops
-from luciole.ir.text_common import one_line, utf8
+from luciole.ir.text.common import one_line, utf8
 from luciole.ir.value import shape_text
 from luciole.ir.widths import bits_of
 from luciole.tools import console

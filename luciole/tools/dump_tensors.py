@@ -12,8 +12,8 @@ import numpy as np
 from luciole.files import replacing
 from luciole.ir import Array, LucioleError, Model, Value
 from luciole.ir.quantization import vectors
-from luciole.ir.text_common import one_line, utf8
-from luciole.ir.text_json import jsonable
+from luciole.ir.text.common import one_line, utf8
+from luciole.ir.text.plain import jsonable
 from luciole.ir.value import shape_text
 from luciole.tools.command import UsageError
 

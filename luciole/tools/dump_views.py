@@ -9,8 +9,8 @@ from typing import Any
 from luciole.ir import Model, Value
 from luciole.ir.graph import all_ops
 from luciole.ir.quantization import Affine
-from luciole.ir.text_common import Numbering, one_line, utf8
-from luciole.ir.text_json import jsonable
+from luciole.ir.text.common import Numbering, one_line, utf8
+from luciole.ir.text.plain import jsonable
 from luciole.ir.value import shape_text
 from luciole.tools import console
 

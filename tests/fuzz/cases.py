@@ -17,7 +17,7 @@ from luciole.interpreter import Interpreter
 from luciole.ir import Array, LucioleError, Model
 from luciole.ir.findings import Finding
 from luciole.ir.op import SLIP
-from luciole.ir.text import dump_lines
+from luciole.ir.text.listing import dump_lines
 from luciole.schema.dialect import CIRCLE
 from luciole.schema.reader import read
 from luciole.schema.writer import write

@@ -14,7 +14,7 @@ from luciole.ir import Graph, Model, Op, TensorType, UnknownOp
 from luciole.ir.errors import FormatError
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.elementwise_unary import Abs
-from luciole.ir.text import dump_lines
+from luciole.ir.text.listing import dump_lines
 from luciole.ir.verify import Finding, Severity, verify
 from luciole.schema import tables as t
 from luciole.schema.dialect import CIRCLE, TFLITE

@@ -20,7 +20,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.passes.fuse_activation import fuse_activation
-from luciole.ir.text import show
+from luciole.ir.text.listing import show
 from luciole.schema.enums import ActivationFunctionType, Padding
 from luciole.schema.tables import QuantizationParameters
 from tests.samples import floats

@@ -19,7 +19,7 @@ from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.passes import run_passes
 from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
 from luciole.ir.passes.remove_dead import remove_dead
-from luciole.ir.text import show
+from luciole.ir.text.listing import show
 from luciole.schema.enums import (
     ActivationFunctionType,
     FullyConnectedOptionsWeightsFormat,

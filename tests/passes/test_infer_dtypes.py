@@ -11,7 +11,7 @@ from luciole.ir.ops.elementwise_unary import Abs, Neg
 from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.split import Split
 from luciole.ir.passes.infer_dtypes import infer_dtypes
-from luciole.ir.text import show
+from luciole.ir.text.listing import show
 
 
 def test_a_new_input_type_reaches_what_follows_it() -> None:

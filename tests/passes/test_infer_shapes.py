@@ -12,7 +12,7 @@ from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.passes.infer_shapes import infer_shapes
-from luciole.ir.text import show
+from luciole.ir.text.listing import show
 
 
 def dense() -> Graph:

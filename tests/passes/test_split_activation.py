@@ -15,7 +15,7 @@ from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.passes.fuse_activation import fuse_activation
 from luciole.ir.passes.split_activation import split_activation
-from luciole.ir.text import show
+from luciole.ir.text.listing import show
 from luciole.schema.enums import ActivationFunctionType
 from luciole.schema.tables import QuantizationParameters
 from tests.samples import floats

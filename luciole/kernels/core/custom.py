@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from luciole.ir import CUSTOM_OPS, Array, LucioleError, UnknownOp
-from luciole.ir.text_flexbuffer import read_map
-from luciole.ir.text_options import custom_bytes
+from luciole.ir.text.flexbuffer import read_map
+from luciole.ir.text.options import custom_bytes
 
 HINT = "luciole.custom_operator lets a function compute it"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from luciole.files import replacing
 from luciole.ir import Array, LucioleError, Model
-from luciole.ir.json_text import parse_json
+from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.training.settings import Epoch
 
 VERSION = 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from luciole.ir import Graph, Model, Op
 from luciole.ir.graph import all_ops
-from luciole.ir.text_common import scalar
+from luciole.ir.text.common import scalar
 from luciole.ir.weights import weight_constant
 from luciole.ir.widths import bits_of
 from luciole.tools.view.levels import layer_name

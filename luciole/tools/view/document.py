@@ -11,8 +11,8 @@ import numpy as np
 import luciole
 from luciole.ir import Graph, Model, Op, UnknownOp, Value
 from luciole.ir.findings import Finding, refusal
-from luciole.ir.text_common import Numbering, one_line, utf8
-from luciole.ir.text_options import options_by_name
+from luciole.ir.text.common import Numbering, one_line, utf8
+from luciole.ir.text.options import options_by_name
 from luciole.tools.view import palette
 from luciole.tools.view.blobs import MOST_BYTES, Blobs
 from luciole.tools.view.drawing import Flow, drawn, flat, group_box, nested

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from luciole.ir import LucioleError
-from luciole.ir.json_text import parse_json
-from luciole.ir.text_common import one_line
+from luciole.ir.text.common import one_line
+from luciole.ir.text.json_reading import parse_json
 from luciole.tools.view.levels import InputHistogram
 from luciole.tools.view.text import rounded, shown_name
 

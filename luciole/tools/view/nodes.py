@@ -9,8 +9,8 @@ from luciole.ir.graph import Graph
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected, LQLayer
-from luciole.ir.text_common import code_of, one_line, scalar, shortened
-from luciole.ir.text_options import options_by_name
+from luciole.ir.text.common import code_of, one_line, scalar, shortened
+from luciole.ir.text.options import options_by_name
 from luciole.ir.value import element_count
 from luciole.ir.widths import Bits, bits_of
 from luciole.schema.enums import ActivationFunctionType

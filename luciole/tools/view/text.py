@@ -6,7 +6,7 @@ import math
 import unicodedata
 
 from luciole.ir import Shape
-from luciole.ir.text_common import one_line
+from luciole.ir.text.common import one_line
 from luciole.ir.value import MOST_AXES
 
 LONGEST_NAME = 400

@@ -10,7 +10,7 @@ import numpy as np
 from luciole.exporters.recipe import to_recipe
 from luciole.importers.recipe import import_recipe
 from luciole.ir import LucioleError
-from luciole.ir.text import dump_lines
+from luciole.ir.text.listing import dump_lines
 from luciole.ir.verify import verify
 from tests.fuzz.data.common import DataCase, check_refusal, choose, promised
 from tests.fuzz.models import kinds, random_model

@@ -9,7 +9,7 @@ from typing import Any
 from luciole.ir.errors import GraphError
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op, UnknownOp
-from luciole.ir.text_common import one_line, scalar, shortened
+from luciole.ir.text.common import one_line, scalar, shortened
 from luciole.ir.value import Value, element_count, shape_text
 
 MOST_VALUES = 8

@@ -9,8 +9,8 @@ import numpy as np
 
 from luciole.ir.graph import Graph
 from luciole.ir.op import Field, Op, UnknownOp
-from luciole.ir.text_common import Numbering, hex_bytes, listed, one_line, scalar, shortened
-from luciole.ir.text_flexbuffer import read_map, value_text
+from luciole.ir.text.common import Numbering, hex_bytes, listed, one_line, scalar, shortened
+from luciole.ir.text.flexbuffer import read_map, value_text
 from luciole.schema.enums import BuiltinOperator, CustomOptionsFormat
 from luciole.schema.table import Table
 

@@ -13,7 +13,7 @@ from luciole.ir.findings import Finding, refusal
 from luciole.ir.graph import Graph, Model, Signature
 from luciole.ir.op import Op
 from luciole.ir.quantization import vectors
-from luciole.ir.text_common import (
+from luciole.ir.text.common import (
     Code,
     Numbering,
     code_name,
@@ -26,10 +26,10 @@ from luciole.ir.text_common import (
     scalar,
     shortened,
 )
-from luciole.ir.text_json import describe
-from luciole.ir.text_metadata import table_lines
-from luciole.ir.text_options import INDENT, option_lines
-from luciole.ir.text_ssa import show, show_op
+from luciole.ir.text.metadata import table_lines
+from luciole.ir.text.options import INDENT, option_lines
+from luciole.ir.text.plain import describe
+from luciole.ir.text.ssa import show, show_op
 from luciole.ir.value import Value
 from luciole.schema.dialect import CIRCLE, Dialect
 from luciole.schema.tables import (

@@ -14,7 +14,7 @@ from luciole.ir.findings import Finding
 from luciole.ir.graph import Graph, Model, Signature
 from luciole.ir.op import Op
 from luciole.ir.quantization import vectors
-from luciole.ir.text_common import (
+from luciole.ir.text.common import (
     Code,
     Numbering,
     code_name,
@@ -23,8 +23,8 @@ from luciole.ir.text_common import (
     index_vector,
     utf8,
 )
-from luciole.ir.text_metadata import read_table
-from luciole.ir.text_options import options_by_name
+from luciole.ir.text.metadata import read_table
+from luciole.ir.text.options import options_by_name
 from luciole.ir.value import Value, element_count
 from luciole.schema.dialect import CIRCLE, Dialect
 from luciole.schema.table import Table

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from luciole.ir.text_common import hex_bytes, one_line
+from luciole.ir.text.common import hex_bytes, one_line
 from luciole.ir.value import Buffer
 
 Entry = tuple[int, Any]
