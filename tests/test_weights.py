@@ -9,6 +9,13 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array, LucioleError, Op, ShapeError, TensorType, Value, learned_levels
+from luciole.ir.analysis.weights import (
+    Weights,
+    input_levels,
+    learned_weights,
+    weight_constant,
+    weights_of,
+)
 from luciole.ir.dtypes import pack
 from luciole.ir.number_format import Affine, Float, LearnedLevels
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, decoded
@@ -19,7 +26,6 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.value import Buffer
-from luciole.ir.weights import Weights, input_levels, learned_weights, weight_constant, weights_of
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
 from tests.ops.test_densify import compressed, solid, sparsity
 from tests.support import Affine as Scales

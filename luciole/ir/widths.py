@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from luciole.ir import Op
+from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.dtypes import element_bits
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_fully_connected import LQLayer
-from luciole.ir.weights import weight_constant
 
 
 class Bits(NamedTuple):

@@ -11,8 +11,8 @@ import numpy as np
 
 from luciole.ir import Array, Model
 from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.analysis.weights import has_weights
 from luciole.ir.text.common import one_line
-from luciole.ir.weights import has_weights
 
 
 @dataclass(frozen=True)

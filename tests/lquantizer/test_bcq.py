@@ -13,10 +13,10 @@ from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, Shape, learned_levels
+from luciole.ir.analysis.weights import learned_weights
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.verify import Severity, verify
-from luciole.ir.weights import learned_weights
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.rewrite.bcq import replace_layer_bcq
 from luciole.lquantizer.rewrite.learned_levels import finish

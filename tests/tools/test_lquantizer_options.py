@@ -10,9 +10,9 @@ import pytest
 
 import luciole
 from luciole.ir import Array
+from luciole.ir.analysis.weights import learned_weights
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.weights import learned_weights
 from luciole.tools import lquantizer
 from luciole.tools.data import write_hdf5
 from tests.networks import network, random

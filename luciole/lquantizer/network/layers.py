@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from luciole.ir import Graph, Op, TensorType
 from luciole.ir.analysis.constancy import is_fixed
+from luciole.ir.analysis.weights import has_weights
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.weights import has_weights
 from luciole.lquantizer.calibration.positions import Dense
 from luciole.lquantizer.config import Choice, Recipe
 from luciole.lquantizer.errors import QuantizeError

@@ -11,12 +11,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from luciole.ir import Array, Graph, Op, Value
+from luciole.ir.analysis.weights import learned_weights
 from luciole.ir.learned_levels import weight_planes
 from luciole.ir.number_format import LearnedLevels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.value import shape_text
-from luciole.ir.weights import learned_weights
 from luciole.lquantizer.errors import QuantizeError
 
 LQOp = LQFullyConnected | LQConv2D

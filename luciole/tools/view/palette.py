@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from luciole.ir import Op, UnknownOp
-from luciole.ir.weights import has_weights
+from luciole.ir.analysis.weights import has_weights
 
 BITS = {
     1: "#8e24aa",
