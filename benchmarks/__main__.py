@@ -26,9 +26,9 @@ from typing import Any
 from benchmarks.networks import NETWORKS
 from luciole.files import write_file
 from luciole.ir import LucioleError
-from luciole.tools.command import UsageError
-from luciole.tools.console import say, to_json
-from luciole.tools.machine import machine_facts
+from luciole.tools.common.command import UsageError
+from luciole.tools.common.console import say, to_json
+from luciole.tools.common.machine import machine_facts
 
 PACKAGES = ("luciole", "numpy", "numba", "llvmlite", "ai-edge-litert", "tensorflow-cpu")
 DATA = Path(os.environ.get("LUCIOLE_DATA", "data"))

@@ -35,8 +35,8 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer import Choice, Recipe
-from luciole.tools.command import UsageError
-from luciole.tools.console import say, to_json
+from luciole.tools.common.command import UsageError
+from luciole.tools.common.console import say, to_json
 
 METHODS = ("published", "fit", "affine", "affine + bias")
 TUNED = "fit + fine-tuning"

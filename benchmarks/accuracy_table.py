@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from luciole.ir import LucioleError, Model
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.tools.console import size_text
+from luciole.tools.common.console import size_text
 
 FLOAT = "float"
 _ACROSS = 3

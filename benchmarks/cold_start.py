@@ -32,9 +32,9 @@ from luciole.tools.bench.compare import contenders
 from luciole.tools.bench.inputs import random_inputs
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.peers import open_peer
-from luciole.tools.console import to_json
+from luciole.tools.common.console import to_json
+from luciole.tools.common.timing import Limits
 from luciole.tools.random_models import dense, lq_dense
-from luciole.tools.timing import Limits
 
 LENGTH = 200
 """Operators of the chain."""

@@ -34,7 +34,7 @@ from luciole.ir.ops.slice import Slice
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.ops.split import Split
 from luciole.ir.ops.transpose import Transpose
-from luciole.tools.timing import interleaved_medians
+from luciole.tools.common.timing import interleaved_medians
 
 SIZES = (1000, 100_000)
 PACKAGES = ("luciole", "numba", "llvmlite", "numpy", "ai-edge-litert")

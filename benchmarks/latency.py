@@ -25,9 +25,9 @@ from luciole.tools.bench.compare import contenders
 from luciole.tools.bench.inputs import random_inputs
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.peers import LiteRT
-from luciole.tools.console import say, to_json
+from luciole.tools.common.console import say, to_json
+from luciole.tools.common.timing import Limits
 from luciole.tools.random_models import lq_dense
-from luciole.tools.timing import Limits
 
 WIDTHS = (1, 2, 3, 4)
 SQUARES = (64, 128, 256, 512, 1024, 2048, 4096)

@@ -29,7 +29,7 @@ from luciole.interpreter import Interpreter
 from luciole.ir import Graph, Model, Value, learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.schema.enums import ActivationFunctionType
-from luciole.tools.timing import interleaved_medians
+from luciole.tools.common.timing import interleaved_medians
 
 DEPTH = 10
 """Layers in a stack."""

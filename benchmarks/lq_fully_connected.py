@@ -29,9 +29,9 @@ from benchmarks.tflite_models import FORMS, convert, dense_network
 from luciole.files import write_file
 from luciole.interpreter import Interpreter
 from luciole.ir import Array
-from luciole.tools.console import to_json
+from luciole.tools.common.console import to_json
+from luciole.tools.common.timing import Call, interleaved_medians
 from luciole.tools.random_models import lq_dense
-from luciole.tools.timing import Call, interleaved_medians
 
 WIDTHS = (1, 2, 3, 4)
 PACKAGES = ("luciole", "numba", "llvmlite", "numpy", "ai-edge-litert", "tensorflow-cpu")

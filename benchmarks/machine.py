@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from luciole.tools.machine import machine_facts, machine_text
+from luciole.tools.common.machine import machine_facts, machine_text
 
 
 def machine(packages: Sequence[str], threads: str = "1 thread") -> str:

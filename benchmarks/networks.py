@@ -26,7 +26,7 @@ from luciole.files import write_file
 from luciole.interpreter import Interpreter, Plan
 from luciole.ir import Array, Model, Value
 from luciole.ir.dtypes import NUMPY
-from luciole.tools.timing import interleaved_medians
+from luciole.tools.common.timing import interleaved_medians
 
 NETWORKS = tuple(
     f"{name}_{kind}" for kind in ("fp32", "int8") for name in ("ad01", "vww_96", "resnet8", "kws")

@@ -16,7 +16,7 @@ import pytest
 
 from docs.generate.hooks import PARTS
 from docs.generate.programs import own_name, parser_of
-from luciole.tools.command import with_dashes
+from luciole.tools.common.command import with_dashes
 from luciole.tools.main import PROGRAMS
 
 ROOT = Path(__file__).parent.parent

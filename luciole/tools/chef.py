@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from luciole.tools import console
-from luciole.tools.command import FINE, UsageError, add_common, parser_for, run_program
+from luciole.tools.common import console
+from luciole.tools.common.command import FINE, UsageError, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _cook(arguments: argparse.Namespace) -> int:
     from luciole.exporters import save
-    from luciole.tools.writing import check_output
+    from luciole.tools.common.writing import check_output
 
     if arguments.seed < 0:
         raise UsageError(f"--seed takes a number from 0 on, found {arguments.seed}")
@@ -113,7 +113,7 @@ def _faults(findings: Sequence[Finding]) -> list[Finding]:
 def _reverse(arguments: argparse.Namespace) -> int:
     from luciole.exporters.recipe import to_recipe
     from luciole.files import check_writable, write_file
-    from luciole.tools.reading import judged, read_model
+    from luciole.tools.common.reading import judged, read_model
 
     most = _most_values(arguments.values)
     if arguments.output is not None:

@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luciole.tools import console
-from luciole.tools.command import FINE, add_common, parser_for, run_program
+from luciole.tools.common import console
+from luciole.tools.common.command import FINE, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -151,8 +151,8 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """One row for each file as it was written: it is read again before it is judged."""
     from luciole.importers import load
+    from luciole.tools.common.timing import interleaved_medians
     from luciole.tools.evaluate import answers_of, share_equal
-    from luciole.tools.timing import interleaved_medians
 
     labels = subject.test.labels
     assert labels is not None, "both data sets have labels"

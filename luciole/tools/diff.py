@@ -11,8 +11,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from luciole.tools import console
-from luciole.tools.command import (
+from luciole.tools.common import console
+from luciole.tools.common.command import (
     FINE,
     add_common,
     add_custom,

@@ -11,7 +11,7 @@ from typing import Any
 from luciole.interpreter.compare import Comparison, TensorErrors
 from luciole.interpreter.metrics import Measures
 from luciole.ir.text.common import one_line
-from luciole.tools import console
+from luciole.tools.common import console
 
 _COLOURS = (
     "#ffffcc", "#ffeda0", "#fed976", "#feb24c", "#fd8d3c", "#fc4e2a", "#e31a1c", "#bd0026",

@@ -9,12 +9,12 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from luciole.tools import console
-from luciole.tools.command import UsageError, add_common, parser_for, run_program
+from luciole.tools.common import console
+from luciole.tools.common.command import UsageError, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.ir import Model
-    from luciole.tools.reading import Looked
+    from luciole.tools.common.reading import Looked
 
 VIEWS = {
     "summary": "operators by kind, parameters, bytes by type, MACs and bits of each layer",
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-dump") -> int
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole.tools.reading import judged, read_model
+    from luciole.tools.common.reading import judged, read_model
 
     if arguments.output is not None and arguments.tensor is None:
         raise UsageError("-o goes with --tensor: its values are written")

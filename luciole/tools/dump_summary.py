@@ -13,7 +13,7 @@ from luciole.ir.graph import all_ops
 from luciole.ir.text.common import one_line, utf8
 from luciole.ir.value import shape_text
 from luciole.ir.widths import bits_of
-from luciole.tools import console
+from luciole.tools.common import console
 
 _WIDE = 100
 

@@ -15,7 +15,7 @@ from luciole.ir.quantization import vectors
 from luciole.ir.text.common import one_line, utf8
 from luciole.ir.text.plain import jsonable
 from luciole.ir.value import shape_text
-from luciole.tools.command import UsageError
+from luciole.tools.common.command import UsageError
 
 _REFERENCE = re.compile(r"(?:T\()?(\d+):(\d+)\)?")
 _HDF5 = (".h5", ".hdf5")

@@ -12,7 +12,7 @@ from luciole.ir.quantization import Affine
 from luciole.ir.text.common import Numbering, one_line, utf8
 from luciole.ir.text.plain import jsonable
 from luciole.ir.value import shape_text
-from luciole.tools import console
+from luciole.tools.common import console
 
 _CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 

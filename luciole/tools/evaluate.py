@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from luciole.tools import console
-from luciole.tools.command import (
+from luciole.tools.common import console
+from luciole.tools.common.command import (
     FINE,
     UsageError,
     add_common,

@@ -9,8 +9,8 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 
-from luciole.tools import console
-from luciole.tools.command import FINE, add_common, parser_for, run_program
+from luciole.tools.common import console
+from luciole.tools.common.command import FINE, add_common, parser_for, run_program
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> int:
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.exporters import save
     from luciole.importers import load
-    from luciole.tools.writing import check_output
+    from luciole.tools.common.writing import check_output
 
     check_output(arguments.output)
     model = load(arguments.source)

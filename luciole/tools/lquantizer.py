@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from luciole.tools import console
-from luciole.tools.command import (
+from luciole.tools.common import console
+from luciole.tools.common.command import (
     FINE,
     UsageError,
     add_common,
@@ -280,7 +280,7 @@ def _check_finetuning(arguments: argparse.Namespace) -> None:
 def _check_output(path: str) -> None:
     """Refuse early what would be refused after the fit."""
     from luciole.schema.dialect import CIRCLE
-    from luciole.tools.writing import check_output
+    from luciole.tools.common.writing import check_output
 
     if check_output(path) is not CIRCLE:
         raise UsageError(f"{path}: only .circle holds layers with learned levels")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from luciole.tools.command import WRONG_USAGE, parser_for
+from luciole.tools.common.command import WRONG_USAGE, parser_for
 
 
 class Program(NamedTuple):

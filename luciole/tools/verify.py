@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from luciole.tools import console
-from luciole.tools.command import FAILED, FINE, add_common, parser_for, run_program
+from luciole.tools.common import console
+from luciole.tools.common.command import FAILED, FINE, add_common, parser_for, run_program
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole verify") -> int:

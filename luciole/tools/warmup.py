@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from luciole.schema.errors import LucioleError
-from luciole.tools import console
-from luciole.tools.command import FAILED, FINE, add_common, parser_for, run_program
+from luciole.tools.common import console
+from luciole.tools.common.command import FAILED, FINE, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.ir import Model

@@ -14,8 +14,9 @@ import pytest
 import luciole
 from luciole.ir import Graph, Model
 from luciole.ir.ops.elementwise_binary import Add
-from luciole.tools import bench, console
+from luciole.tools import bench
 from luciole.tools.bench import tables
+from luciole.tools.common import console
 from tests.networks import network, random, two_inputs
 from tests.tools.running import Outcome, call
 

@@ -12,7 +12,7 @@ import pytest
 import luciole
 from benchmarks import __main__ as suite
 from benchmarks import cold_start, large_file, latency
-from luciole.tools.timing import Limits
+from luciole.tools.common.timing import Limits
 
 TEXT = """first
 network | K | us

@@ -9,7 +9,7 @@ from statistics import fmean, median, pstdev, quantiles
 
 import pytest
 
-from luciole.tools.timing import (
+from luciole.tools.common.timing import (
     SAMPLE_NS,
     TURN,
     Limits,

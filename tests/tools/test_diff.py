@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.tools import console, diff_report
+from luciole.tools import diff_report
+from luciole.tools.common import console
 from tests.networks import network, random
 from tests.tools.running import call, left_behind
 

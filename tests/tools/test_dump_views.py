@@ -15,7 +15,8 @@ from luciole.ir import Graph, Model, TensorType, Value
 from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.schema.tables import QuantizationParameters
-from luciole.tools import console, dump
+from luciole.tools import dump
+from luciole.tools.common import console
 from tests.networks import value_named
 from tests.support import data_path
 from tests.tools.running import call, left_behind

@@ -10,7 +10,7 @@ import pytest
 
 import luciole
 from luciole.tools import dump, lquantizer
-from luciole.tools.command import with_dashes
+from luciole.tools.common.command import with_dashes
 from luciole.tools.main import PROGRAMS
 from tests.tools.running import call, spawn
 

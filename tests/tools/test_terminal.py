@@ -13,7 +13,7 @@ import luciole
 from luciole.ir import Graph, Model
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.schema.printable import printable
-from luciole.tools import console
+from luciole.tools.common import console
 from tests.networks import random
 from tests.tools.running import call
 

@@ -14,10 +14,10 @@ from luciole.ir.value import has_batch_axis
 from luciole.tools.bench.inputs import data_inputs
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import Runtime, translated
-from luciole.tools.console import Advance
+from luciole.tools.common.console import Advance
+from luciole.tools.common.timing import Call, Limits, Timing, measured
 from luciole.tools.data import Data
 from luciole.tools.evaluate import share_equal
-from luciole.tools.timing import Call, Limits, Timing, measured
 
 Batch = Sequence[Array]
 """One array for each input, as luciole's model takes them."""

@@ -10,7 +10,7 @@ from luciole.ir import Array
 from luciole.ir.value import has_batch_axis
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import BenchError, Port, Shape
-from luciole.tools.command import UsageError
+from luciole.tools.common.command import UsageError
 from luciole.tools.data import Data
 
 MOST_RECORDS = 64

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Op
 from luciole.tools.bench.ours import Luciole
-from luciole.tools.timing import Limits
+from luciole.tools.common.timing import Limits
 
 
 @dataclass(frozen=True)

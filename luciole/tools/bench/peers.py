@@ -16,7 +16,7 @@ from luciole.ir import Array, LucioleError
 from luciole.tools.bench.ours import LuciolePeer
 from luciole.tools.bench.runtime import BenchError, Port, Runtime, Shape, filled
 from luciole.tools.bench.tensors import TensorRuntime
-from luciole.tools.command import UsageError
+from luciole.tools.common.command import UsageError
 
 
 class LiteRT(TensorRuntime):

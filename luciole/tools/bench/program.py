@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from luciole.tools import console
-from luciole.tools.command import (
+from luciole.tools.common import console
+from luciole.tools.common.command import (
     FINE,
     UsageError,
     add_common,

@@ -18,8 +18,8 @@ from luciole.ir import Array, LucioleError
 from luciole.ir.dtypes import tensor_type
 from luciole.ir.quantization import Affine
 from luciole.ir.value import shape_text
+from luciole.tools.common.timing import Call
 from luciole.tools.data.fitting import fit_shape
-from luciole.tools.timing import Call
 
 Shape = tuple[int, ...]
 

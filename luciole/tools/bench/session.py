@@ -17,10 +17,10 @@ from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.peers import open_peer
 from luciole.tools.bench.report import Report
 from luciole.tools.bench.runtime import Phase
-from luciole.tools.console import Track, say
+from luciole.tools.common.console import Track, say
+from luciole.tools.common.machine import PACKAGES, machine_facts
+from luciole.tools.common.timing import Limits
 from luciole.tools.data import Bounds, Data, load_data
-from luciole.tools.machine import PACKAGES, machine_facts
-from luciole.tools.timing import Limits
 
 
 def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from luciole.tools.bench.compare import FIRST, Contender, largest_difference
 from luciole.tools.bench.operators import OperatorTime, by_kind
 from luciole.tools.bench.report import Report
-from luciole.tools.console import columns, fitted, print_table, show, size_text, time_text
-from luciole.tools.machine import machine_text
+from luciole.tools.common.console import columns, fitted, print_table, show, size_text, time_text
+from luciole.tools.common.machine import machine_text
 
 TOP = 10
 Rows = list[tuple[str, ...]]

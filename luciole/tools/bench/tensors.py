@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from luciole.ir import Array
 from luciole.tools.bench.runtime import Port, Runtime, Shape, filled
-from luciole.tools.timing import Call
+from luciole.tools.common.timing import Call
 
 
 class LiteRTCalls(Protocol):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from luciole.schema.errors import FormatError, LucioleError
 from luciole.schema.printable import shorten
-from luciole.tools.command import UsageError
+from luciole.tools.common.command import UsageError
 
 _LONGEST = 1000
 """Characters of a path or of a library's words in a refusal."""

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from luciole.schema.errors import LucioleError
-from luciole.tools import console
-from luciole.tools.command import (
+from luciole.tools.common import console
+from luciole.tools.common.command import (
     UsageError,
     add_common,
     add_data_bounds,
@@ -150,7 +150,7 @@ def _subjects(arguments: argparse.Namespace) -> list[Subject]:
 
 def _judged(arguments: argparse.Namespace, subjects: list[Subject]) -> int:
     """Say the first error of each model; the exit code that they make."""
-    from luciole.tools.reading import judged
+    from luciole.tools.common.reading import judged
 
     pairs = zip(_paths(arguments), subjects, strict=True)
     return max([judged(path, subject.findings) for path, subject in pairs])
@@ -184,7 +184,7 @@ def _document(
 def _subject(path: str) -> Subject:
     """A model, also where ``verify`` would refuse it: looking is how people find out why."""
     from luciole.ir.findings import refusal
-    from luciole.tools.reading import read_model
+    from luciole.tools.common.reading import read_model
     from luciole.tools.view.document import Subject
 
     model, dialect, findings = read_model(path)

@@ -22,7 +22,7 @@ from playwright.sync_api import (
 )
 
 import luciole
-from luciole.tools.console import to_json
+from luciole.tools.common.console import to_json
 from luciole.tools.data import load_data
 from luciole.tools.demo import DIGITS_PREPROCESS
 from luciole.tools.view import command

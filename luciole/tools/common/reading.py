@@ -15,8 +15,8 @@ from luciole.ir.findings import Finding, refusal
 from luciole.ir.verify import verify
 from luciole.schema.dialect import CIRCLE, Dialect
 from luciole.schema.reader import dialect_of
-from luciole.tools import console
-from luciole.tools.command import FAILED, FINE
+from luciole.tools.common import console
+from luciole.tools.common.command import FAILED, FINE
 
 
 class Looked(NamedTuple):

@@ -7,7 +7,7 @@ from pathlib import Path
 from luciole.exporters.files import check_target, format_of
 from luciole.schema.dialect import Dialect
 from luciole.schema.errors import LucioleError
-from luciole.tools.command import UsageError
+from luciole.tools.common.command import UsageError
 
 
 def check_output(path: str) -> Dialect:

@@ -13,7 +13,7 @@ from typing import NoReturn
 import luciole
 from luciole.schema.errors import LucioleError
 from luciole.schema.printable import printable
-from luciole.tools import console
+from luciole.tools.common import console
 
 FINE, FAILED, WRONG_USAGE, UNSUPPORTED, INTERRUPTED = 0, 1, 2, 3, 130
 

@@ -1,0 +1,1 @@
+"""What all programs share: how they start and end, read, write and show, and what is measured."""
