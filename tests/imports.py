@@ -92,11 +92,14 @@ Folders = Mapping[str, set[str]]
 
 def folder_of(module: str) -> str:
     """The folder that a module stands in. A package's ``__init__`` is its folder's face: it may
-    gather what the folders inside offer, so it counts as the folder above them all.
+    gather what the folders inside offer, so it counts as the folder above them all. So does
+    ``__main__``, which starts a program and is imported by nobody.
     """
     path = ROOT.parent.joinpath(*module.split("."))
-    is_face = (path / "__init__.py").exists()
-    return (path / "__init__" if is_face else path.parent).relative_to(ROOT).as_posix()
+    if (path / "__init__.py").exists():
+        path /= "__init__"
+    stands_above = path.name in ("__init__", "__main__")
+    return (path if stands_above else path.parent).relative_to(ROOT).as_posix()
 
 
 def folder_imports() -> dict[str, set[str]]:
