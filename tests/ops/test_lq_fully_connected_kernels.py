@@ -103,7 +103,7 @@ def results_of_every_way() -> Array:
 PROGRAM = """
 import sys
 import numpy as np
-from luciole.kernels.jit import bitsliced
+from luciole.kernels.jit.vector import bitsliced
 from tests.ops.test_lq_fully_connected_kernels import results_of_every_way
 np.save(sys.argv[1], results_of_every_way())
 print(bitsliced.AVAILABLE)
