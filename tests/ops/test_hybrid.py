@@ -88,6 +88,39 @@ def test_hybrid_products_give_what_litert_gives(asymmetric: bool, adjoint: bool)
     check(BatchMatMul, [x, y], Affine(0.013), (1,), **options)
 
 
+@pytest.mark.parametrize("least", [0, -100, -128, -155])
+@pytest.mark.parametrize("cls", [Conv2D, DepthwiseConv2D, FullyConnected, BatchMatMul])
+def test_hybrid_layers_round_halves_as_litert_does(cls: type[Op], least: int) -> None:
+    """Away from zero, before the zero point is added: results are the quantized inputs."""
+    x = halves_between(least, least + 255)
+    options: dict[str, Any]
+    if cls in (FullyConnected, BatchMatMul):
+        arrays: list[Array] = [x, np.eye(x.size, dtype=np.int8)]
+        given, options = Affine(1.0), {"asymmetric_quantize_inputs": True}
+    else:
+        axis, shape = (0, (2, 1, 1, 1)) if cls is Conv2D else (3, (1, 1, 1, 2))
+        arrays = [x.reshape(1, 1, -1, 1), np.ones(shape, np.int8), np.zeros(2, np.float32)]
+        given, options = Affine([1.0, 2.0], [0, 0], axis), convolution()
+    options["affine"] = (None, given)
+    constant = tuple(range(1, len(arrays)))
+    (ours,) = run_reference(cls, arrays, constant, **options)
+    (theirs,) = run_litert(cls, arrays, constant, version=VERSIONS[cls], **options)
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+    if cls is not BatchMatMul:  # has no compiled form
+        check_compiled(cls, arrays, constant, **options)
+
+
+def halves_between(least: int, most: int) -> Array:
+    """Some numbers [1, 64] that lie halfway between integers, and the floats before some of them,
+    on a grid whose steps are 1.
+    """
+    rng = np.random.default_rng(least & 0xFF)
+    x = rng.integers(least + 1, most - 1, (1, 64)).astype(np.float32) + np.float32(0.5)
+    x[0, ::3] = np.nextafter(x[0, ::3], np.float32(0))
+    x[0, :4] = least, most, np.nextafter(np.float32(0.5), np.float32(0)), min(0.5, most)
+    return x
+
+
 @pytest.mark.parametrize("asymmetric", [True, False])
 @pytest.mark.parametrize("cls", [FullyConnected, BatchMatMul])
 def test_hybrid_products_of_no_rows_are_empty_as_in_litert(cls: type[Op], asymmetric: bool) -> None:

@@ -47,12 +47,6 @@ from luciole.kernels.jit.vector.vectors import (
     wide_shuffle,
 )
 
-BELOW_HALF = 0.5 - 2.0**-25
-"""What is added before the fraction is cut off, so that halves go up and what lies below them does
-not; with 0.5 the float below goes up too, as its sum is rounded.
-"""
-
-
 Pair: TypeAlias = Annotated[tuple[Single, Single], types.UniTuple(types.float32, 2)]
 """Two floats."""
 
@@ -97,10 +91,10 @@ def highest(builder: Builder, tile: Vectors, which: Literal) -> Int64:
 def write_on_grid(
     builder: Builder, x: Address, count: Int64, grid: Pair, limits: Pair, to: Address, room: Int64
 ) -> None:
-    """Write ``count`` floats at ``x`` on a grid, plus 128, as bytes: x * grid[0] + grid[1], each
-    rounded, then to the nearest integer as ``limits[0]``, 0.5 or ``BELOW_HALF``, decides, cut off
-    at ``limits[1]`` and 127. Where there is ``room`` for more bytes (at most 16), they are
-    anything.
+    """Write ``count`` floats at ``x`` on a grid as bytes: the nearest integer to x * grid[0], cut
+    off at both limits, plus grid[1]. Halves go away from zero, and so does the float below 0.5,
+    because its sum with 0.5 is rounded. Where there is ``room`` for more bytes (at most 16), they
+    are anything.
     """
     store_first_bytes(builder, _on_grid(builder, x, count, grid, limits), to, room)
 
@@ -115,15 +109,15 @@ def write_all_on_grid(
 
 def _on_grid(builder: Builder, x: Value, count: Value, grid: Value, limits: Value) -> Value:
     """16 bytes, see ``write_on_grid``."""
-    inverse, point, half, low = (
+    inverse, zero, low, high = (
         splat(builder, builder.extract_value(pair, i)) for pair in (grid, limits) for i in (0, 1)
     )
-    values = builder.fadd(builder.fmul(_first_floats(builder, x, count), inverse), point)
+    values = builder.fmul(_first_floats(builder, x, count), inverse)
+    half = ir.Constant(FLOATS, [0.5] * LANES)
     values = builder.fadd(values, of_llvm(builder, "llvm.copysign.v16f32", half, values))
-    high = ir.Constant(FLOATS, [127.0] * LANES)
     values = builder.select(builder.fcmp_ordered(">", values, low), values, low)
     values = builder.select(builder.fcmp_ordered("<", values, high), values, high)
-    number = builder.add(builder.fptosi(values, INTS), ir.Constant(INTS, [128] * LANES))
+    number = builder.add(builder.fptosi(values, INTS), builder.fptosi(zero, INTS))
     return builder.trunc(number, BYTES)
 
 

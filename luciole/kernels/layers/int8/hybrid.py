@@ -46,8 +46,7 @@ def quantize_rows(x: Array) -> tuple[Array, Floats]:
     scales = np.where(small, np.float32(1), np.where(finite, span / _LARGEST, np.float32(np.nan)))
     inverse = np.where(small | ~finite, np.float32(0), inverse)
     scaled = np.where(finite[:, None], flat * inverse[:, None], np.float32(0))
-    nearest = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))  # half away from zero
-    return np.clip(nearest, -_LARGEST, _LARGEST).reshape(x.shape).astype(np.float64), scales
+    return np.clip(_nearest(scaled), -_LARGEST, _LARGEST).reshape(x.shape), scales
 
 
 def quantize_rows_with_zero(x: Array) -> tuple[Array, Floats]:
@@ -65,9 +64,18 @@ def quantize_rows_with_zero(x: Array) -> tuple[Array, Floats]:
     inverse = (1.0 / scales.astype(np.float64)).astype(np.float32)
     usable = finite & ~flatness & np.isfinite(inverse)
     inverse = np.where(usable, inverse, np.float32(0))
-    steps = np.where(usable[:, None], flat, 0) * inverse[:, None] + points[:, None]
-    integers = np.clip(rounded(steps.astype(np.float64)), _LEAST, _MOST) - points[:, None]
+    steps = _nearest(np.where(usable[:, None], flat, 0) * inverse[:, None])
+    integers = np.clip(steps, _LEAST - points[:, None], _MOST - points[:, None])
     return np.where(usable[:, None], integers, 0).reshape(x.shape), scales
+
+
+def _nearest(steps: Array) -> Array:
+    """The nearest integers as float64, halves away from zero, as TFLite's vector code finds them:
+    the float below a half goes up too, because its sum with 0.5 is rounded. (TFLite takes the last
+    numbers of a row, up to seven, one by one, where that float does not.)
+    """
+    nearest = np.trunc(steps + np.copysign(np.float32(0.5), steps))
+    return np.asarray(nearest, np.float64)
 
 
 def _entries(x: Array) -> Array:

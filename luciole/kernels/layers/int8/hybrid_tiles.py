@@ -14,7 +14,6 @@ from luciole.kernels.jit.vector.bytes import in_lanes, store_all_bytes, store_by
 from luciole.kernels.jit.vector.dots import add_taps
 from luciole.kernels.jit.vector.elementwise import number
 from luciole.kernels.jit.vector.grids import (
-    BELOW_HALF,
     highest,
     integer_multiples,
     larger_of_both,
@@ -93,7 +92,7 @@ def quantize(r: QuantizeRecord) -> None:
 
     Threads may do the same at a time: a place is written once.
     """
-    limits = (np.float32(0.5), np.float32(-LARGEST))
+    limits = (np.float32(-LARGEST), np.float32(LARGEST))
     for image in range(r.images):
         x, to = r.x + image * r.x_image, r.to + image * r.to_image
         up, down = _largest(x, r.rows * r.length)
@@ -108,7 +107,7 @@ def quantize(r: QuantizeRecord) -> None:
         for row in range(r.rows):
             place = to + row * r.to_row
             line = x + 4 * row * r.length
-            _write(line, r.length, (inverse, np.float32(0)), limits, place, r.length)
+            _write(line, r.length, (inverse, np.float32(ZERO)), limits, place, r.length)
 
 
 @jit.kernel
@@ -118,7 +117,6 @@ def quantize_with_zero(r: QuantizeRecord) -> None:
 
     Threads may do the same at a time: a place is written once.
     """
-    limits = (np.float32(BELOW_HALF), np.float32(-128))
     for image in range(r.images):
         x, to = r.x + image * r.x_image, r.to + image * r.to_image
         up, down = _largest(x, r.rows * r.length)
@@ -131,7 +129,8 @@ def quantize_with_zero(r: QuantizeRecord) -> None:
         inverse = np.float32(1.0 / np.float64(single))
         if not (least < most and inverse < np.inf):
             inverse = np.float32(0)
-        grid = (inverse, np.float32(point))
+        grid = (inverse, np.float32(point + ZERO))
+        limits = (np.float32(-128 - point), np.float32(127 - point))
         floats(r.factors)[2 * image] = single
         words(r.factors)[2 * image + 1] = np.uint32(point + ZERO)
         begin, done = to - r.border, to - r.border
