@@ -64,7 +64,12 @@ ARITHMETIC = (
     elementwise_binary.Mul,
     elementwise_binary.Div,
 )
-BINARY = (*ARITHMETIC, elementwise_binary.Maximum, elementwise_binary.Minimum)
+BINARY = (
+    *ARITHMETIC,
+    elementwise_binary.Maximum,
+    elementwise_binary.Minimum,
+    elementwise_binary.SquaredDifference,
+)
 SHAPES = (
     ((), ()),
     ((3,), ()),

@@ -78,6 +78,7 @@ class Binary(IntEnum):
     MINIMUM = 105
     PRELU = 106
     LARGER_OR_NAN = 107
+    SQUARED_DIFFERENCE = 108
 
 
 _UNARY: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
@@ -109,6 +110,7 @@ _BINARY: dict[int, Callable[[Lanes, Lanes], Lanes]] = {
     Binary.MAXIMUM: lambda x, y: x.where(x.compared(">", y), y),
     Binary.MINIMUM: lambda x, y: x.where(x.compared("<", y), y),
     Binary.PRELU: lambda x, y: x.where(x.compared(">=", 0.0), x * y),
+    Binary.SQUARED_DIFFERENCE: lambda x, y: (x - y) * (x - y),
     Binary.LARGER_OR_NAN: lambda x, y: x.where(x.is_nan(), x.where(x.compared(">", y), y)),
 }
 
