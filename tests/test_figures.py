@@ -7,7 +7,7 @@ import pytest
 
 from luciole.importers import load
 from luciole.ir import Graph, Model, UnknownOp
-from luciole.ir.figures import macs, parameters
+from luciole.ir.analysis.figures import macs, parameters
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.conv_3d_transpose import Conv3DTranspose
 from luciole.ir.ops.elementwise_unary import Abs

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from luciole.ir import Model, Op, Value
-from luciole.ir.figures import macs, parameters
+from luciole.ir.analysis.figures import macs, parameters
+from luciole.ir.analysis.widths import bits_of
 from luciole.ir.graph import all_ops
 from luciole.ir.text.common import one_line, utf8
 from luciole.ir.value import shape_text
-from luciole.ir.widths import bits_of
 from luciole.tools.common import console
 
 _WIDE = 100

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from luciole.ir import Graph, LucioleError, ShapeError, TensorType
-from luciole.ir.figures import macs
+from luciole.ir.analysis.figures import macs
 from luciole.ir.ops.conv_3d_transpose import Conv3DTranspose
 from luciole.ir.rules import window
 from luciole.schema.enums import ActivationFunctionType, Padding

@@ -7,9 +7,9 @@ from typing import Any
 
 from luciole.ir import Graph, Model, Op
 from luciole.ir.analysis.weights import weight_constant
+from luciole.ir.analysis.widths import bits_of
 from luciole.ir.graph import all_ops
 from luciole.ir.text.common import scalar
-from luciole.ir.widths import bits_of
 from luciole.tools.view.levels import layer_name
 
 Json = dict[str, Any]

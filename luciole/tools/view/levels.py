@@ -11,10 +11,10 @@ import numpy as np
 from luciole.ir import Array, LucioleError, Op
 from luciole.ir.analysis import weights
 from luciole.ir.analysis.weights import Weights, input_levels
+from luciole.ir.analysis.widths import bits_of
 from luciole.ir.number_format import Float, LearnedLevels
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_fully_connected import LQLayer
-from luciole.ir.widths import bits_of
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.text import rounded
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from luciole.ir import Op, UnknownOp, Value
+from luciole.ir.analysis.widths import Bits, bits_of
 from luciole.ir.graph import Graph
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
@@ -12,7 +13,6 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected, LQLayer
 from luciole.ir.text.common import code_of, one_line, scalar, shortened
 from luciole.ir.text.options import options_by_name
 from luciole.ir.value import element_count
-from luciole.ir.widths import Bits, bits_of
 from luciole.schema.enums import ActivationFunctionType
 from luciole.tools.view.layout import Box
 from luciole.tools.view.palette import category

@@ -9,11 +9,11 @@ import pytest
 
 import luciole
 from luciole.ir import Array, Graph, learned_levels
+from luciole.ir.analysis.widths import bits_of
 from luciole.ir.ops import bcq_fully_connected
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.ir.widths import bits_of
 from luciole.tools.data import load_data
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.calibration import input_histograms
