@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller, check_result
 from luciole.interpreter.crew import Crew
-from luciole.interpreter.lifetimes import lifetimes, shared_places
-from luciole.interpreter.memory import MemoryLimitError, allocate
+from luciole.interpreter.memory import MemoryLimitError, graph_layout, take
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.uncopied import Uncopied
 from luciole.ir import Array, Buffer, Graph, GraphError, Op, UnsupportedError, Value
+from luciole.ir.analysis.layout import Layout
 from luciole.ir.calls import reachable, remembered
 from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.infer import infer_op, shapes_given
@@ -116,28 +116,26 @@ class Plan(Uncopied):
             self._hold(value)
         with remembered():
             remaining = self._settle()
-        shared = shared_places(remaining)
-        self._place(remaining, shared, keep)
+        layout = self._place(remaining, keep)
         with np.errstate(all="ignore"):
-            self.steps = [self._step(op, any(v in shared for v in op.results)) for op in remaining]
+            self.steps = [
+                self._step(op, any(v in layout.shared for v in op.results)) for op in remaining
+            ]
         self._schedule = self._grouped(self.steps)
         self._calls = [self._call(group) for group in self._schedule]
         self._late = {v for op in remaining for v in op.results} - self._placed
         if self._late:
             self._calls.insert(0, partial(_forget, self._contents, self._late))
 
-    def _place(self, remaining: Sequence[Op], shared: Mapping[Value, Value], keep: bool) -> None:
+    def _place(self, remaining: Sequence[Op], keep: bool) -> Layout:
         """Take memory for what operators read and write."""
-        room = self._memory_limit - self._made_bytes
-        memory = allocate(lifetimes(self.graph, remaining, shared, keep), room)
-        self.arena_bytes = memory.size
-        self._contents: dict[Value, Array] = self._constants | memory.arrays
-        for value, place in shared.items():
-            if place in memory.arrays:
-                self._contents[value] = memory.arrays[place].reshape(value.dims)
+        layout = graph_layout(self.graph, remaining, self._memory_limit - self._made_bytes, keep)
+        self.arena_bytes = layout.size
+        self._contents: dict[Value, Array] = self._constants | take(layout)
         _refuse_without_contents(remaining, self._contents)
         self._placed = set(self._contents)  # of the others, shapes are known only when they ran
-        self._overwritten = {v for v in self._contents if shared.get(v, v) in memory.overwritten}
+        self._overwritten = layout.overwritten
+        return layout
 
     @property
     def constant_bytes(self) -> int:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from luciole.interpreter import Interpreter, Plan
-from luciole.interpreter.lifetimes import Lifetime, lifetimes, shared_places
-from luciole.interpreter.memory import MemoryLimitError, allocate
+from luciole.interpreter.memory import MemoryLimitError, layout_within, take
 from luciole.interpreter.signature_runner import SignatureRunner
 from luciole.ir import Graph, Model, Signature, TensorType, Value
+from luciole.ir.analysis.lifetimes import Lifetime, lifetimes, shared_places
 from luciole.ir.ops.activations import Relu, Tanh
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.reshape import Reshape
@@ -38,7 +38,7 @@ def chain(length: int, count: int = BLOCK // 4) -> Model:
 @pytest.mark.usefixtures("without_guard")
 def test_tensors_lie_at_multiples_of_64_bytes_and_do_not_overlap() -> None:
     values = [tensor(f"v{n}", n) for n in (1, 0, 17, 3, 64)]
-    arrays = allocate(dict.fromkeys(values, Lifetime(0, 1)), 10**6).arrays
+    arrays = take(layout_within(10**6, dict.fromkeys(values, Lifetime(0, 1)), {}))
     assert [arrays[v].shape for v in values] == [(1,), (0,), (17,), (3,), (64,)]
     for number, value in enumerate(values):
         assert arrays[value].size == 0 or arrays[value].ctypes.data % 64 == 0
@@ -52,12 +52,13 @@ def test_what_lasts_for_good_lies_below_all_else() -> None:
     short, long = [tensor(f"s{n}", 16 * n) for n in (9, 8, 7)], [tensor(f"l{n}", 16) for n in "ab"]
     lives = {v: Lifetime(n, n + 1) for n, v in enumerate(short)}
     lives |= dict.fromkeys(long, Lifetime(-1, 5))
-    memory = allocate(lives, 10**6)
-    lowest = min(array.ctypes.data for array in memory.arrays.values())
-    begins = {v.name: array.ctypes.data - lowest for v, array in memory.arrays.items()}
+    layout = layout_within(10**6, lives, {})
+    arrays = take(layout)
+    lowest = min(array.ctypes.data for array in arrays.values())
+    begins = {v.name: array.ctypes.data - lowest for v, array in arrays.items()}
     base = 2 * 64
     assert begins == {"la": 0, "lb": 64, "s9": base, "s8": base + 9 * 64, "s7": base}
-    assert memory.size == base + 17 * 64
+    assert layout.size == base + 17 * 64
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -69,29 +70,30 @@ def test_what_lives_together_does_not_overlap_and_what_was_overwritten_is_known(
         lives[tensor(f"v{number}", int(rng.integers(0, 500)))] = Lifetime(
             first, first + int(rng.integers(0, 10))
         )
-    memory = allocate(lives, 10**6)
+    layout = layout_within(10**6, lives, {})
+    arrays = take(layout)
     written = set()
     for now in range(-1, 51):
         for number, (value, life) in enumerate(lives.items()):
             if life.first == now:
-                memory.arrays[value][...] = number
+                arrays[value][...] = number
                 written.add(value)
         for number, (value, life) in enumerate(lives.items()):
             if life.first <= now <= life.last:
-                assert (memory.arrays[value] == number).all()
-    spoiled = {v for n, v in enumerate(lives) if not (memory.arrays[v] == n).all()}
-    assert spoiled <= memory.overwritten < written
+                assert (arrays[value] == number).all()
+    spoiled = {v for n, v in enumerate(lives) if not (arrays[v] == n).all()}
+    assert spoiled <= layout.overwritten < written
     most = max(
         sum(-(-4 * v.dims[0] // 64) * 64 for v, life in lives.items() if life[0] <= t <= life[1])
         for t in range(51)
     )
-    assert most <= memory.size <= 1.3 * most
+    assert most <= layout.size <= 1.3 * most
 
 
 def test_allocation_refuses_what_is_too_large_and_names_it() -> None:
     lives = {tensor("small", 8): Lifetime(0, 1), tensor("large", 5000): Lifetime(0, 1)}
     with pytest.raises(MemoryLimitError, match=r"'large' \[5000\] needs memory beyond the limit"):
-        allocate(lives, 10_000)
+        layout_within(10_000, lives, {})
 
 
 # ------------------------------------------------------------------------------ in a model

@@ -1,1 +1,1 @@
-"""Tell facts of a graph that several rooms need."""
+"""Tell facts of a graph that several rooms need: figures, widths, lifetimes, where tensors lie."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from luciole.ir import Graph, Op, Value
+from luciole.ir.graph import Graph
+from luciole.ir.op import Op
 from luciole.ir.rules import product
-from luciole.ir.value import impossible
+from luciole.ir.value import Value, impossible
 
 
 class Lifetime(NamedTuple):
@@ -34,7 +35,7 @@ def shared_places(ops: Sequence[Op]) -> dict[Value, Value]:
         place, result = places.get(operand, operand), op.results[0]
         same_size = product(operand.shape) == product(result.shape) is not None
         fits = same_size and impossible(result.dims) is None
-        if fits and not place.is_variable and not (place.is_input and result.is_output):
+        if fits and not (place.is_input and result.is_output):
             places[result] = place
     return places
 
