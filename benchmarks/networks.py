@@ -23,7 +23,7 @@ import numpy as np
 import luciole
 from benchmarks.machine import machine
 from luciole.files import write_file
-from luciole.interpreter import Interpreter, Plan
+from luciole.interpreter import Interpreter, compile_graph
 from luciole.ir import Array, Model, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.tools.common.timing import interleaved_medians
@@ -95,7 +95,7 @@ def litert_call(path: Path, x: Array) -> tuple[Callable[[], object], Callable[[]
 
 def kinds(model: Model, x: Array) -> dict[str, float]:
     """Each operator kind's share of the time, the largest first."""
-    plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
+    plan = compile_graph(model.graph, {model.graph.inputs[0]: x.shape})
     place = plan.array(model.graph.inputs[0])
     assert place is not None
     place[...] = x

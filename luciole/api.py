@@ -14,7 +14,7 @@ from luciole.exporters import save, to_bytes
 from luciole.importers import from_bytes, load
 from luciole.interpreter.affine import as_input
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT
-from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT
+from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT
 from luciole.interpreter.records import Track
 from luciole.ir import Array, Graph, Model
 from luciole.ir.passes.unroll_lstm import unroll_lstm

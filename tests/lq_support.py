@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from luciole.interpreter import Plan
+from luciole.interpreter import compile_graph
 from luciole.ir import Array, Model
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels import jit
@@ -142,7 +142,7 @@ def with_offsets(layer: Layer, bias: bool = True) -> Layer:
 
 def check_parts(model: Model, x: Array, threads: int) -> None:
     """The records for threads write together what one thread writes, and each its own results."""
-    plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
+    plan = compile_graph(model.graph, {model.graph.inputs[0]: x.shape})
     given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
     assert given is not None
     assert result is not None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from luciole.exporters import to_bytes
-from luciole.interpreter import Plan
+from luciole.interpreter import compile_graph
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.kernels.core import registry
 from tests.support import Affine
@@ -100,7 +100,7 @@ def outputs_in_litert(model: Model, runs: list[list[Array]]) -> list[tuple[Array
 def outputs_of_plan(model: Model, runs: list[list[Array]]) -> list[tuple[Array, ...]]:
     """The same by a plan, which keeps the states."""
     graph = model.graph
-    plan = Plan(graph, {v: v.dims for v in graph.inputs})
+    plan = compile_graph(graph, {v: v.dims for v in graph.inputs})
     plan.reset_variables()
     results = []
     for arrays in runs:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
-from luciole.interpreter import Plan
+from luciole.interpreter import compile_graph
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.dtypes import tensor_type
 from luciole.kernels.core import registry
@@ -119,7 +119,7 @@ def run_native(model: Model, x: Array) -> Array:
     """The result of the only operator's compiled kernel, run twice; fails where the reference would
     have run instead.
     """
-    plan = Plan(model.graph, {model.graph.inputs[0]: x.shape})
+    plan = compile_graph(model.graph, {model.graph.inputs[0]: x.shape})
     assert [step.native is not None for step in plan.steps] == [True]
     given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
     assert given is not None

@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from luciole.interpreter import Interpreter, Plan
+from luciole.interpreter import Interpreter, compile_graph
 from luciole.ir import OPS, LucioleError, Model, Op
 from luciole.ir.op import INDEX
 from luciole.kernels.core import registry
@@ -107,7 +107,7 @@ def made_of(cls: type[Op]) -> Model:
 def test_compiled_kernels_refuse_indices_that_are_computed(cls: type[Op]) -> None:
     """They trust what was checked when they were built: the reference runs, and checks."""
     graph = made_of(cls).graph
-    plan = Plan(graph, {v: v.dims for v in graph.inputs})
+    plan = compile_graph(graph, {v: v.dims for v in graph.inputs})
     assert [step.native for step in plan.steps if not step.nothing_to_do] in ([None], [])
 
 

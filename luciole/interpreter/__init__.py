@@ -1,5 +1,6 @@
 """Run models: plans, memory, observers and the interpreter that people call."""
 
+from luciole.interpreter.compile import compile_graph
 from luciole.interpreter.errors import BusyError, InputError, NotPickledError
 from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.observe import ActivationSaver, Observer
@@ -15,4 +16,5 @@ __all__ = [
     "NotPickledError",
     "Observer",
     "Plan",
+    "compile_graph",
 ]

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from luciole.ir import Array, Graph, LucioleError, Op, Value
-from luciole.ir.dtypes import NUMPY
-from luciole.ir.value import compatible, shape_text
 from luciole.kernels.core.meter import Meter
 from luciole.kernels.core.registry import Calls, Reference, Stateful
 from luciole.kernels.core.state import State
@@ -113,14 +109,3 @@ class _Called:
                 f"nothing computed output {value.name!r} of graph {self._graph.name!r}"
             )
         return array
-
-
-def check_result(op: Op, number: int, array: Array) -> None:
-    """Raise LucioleError unless an array is what a result is declared to be."""
-    value = op.results[number]
-    fits = compatible(value.shape, array.shape)
-    if not fits or array.dtype != NUMPY.get(value.dtype, np.dtype(object)):
-        raise LucioleError(
-            f"{op}: result {value.name!r} is {array.dtype} {shape_text(array.shape)}, "
-            f"expected {value.dtype.name} {shape_text(value.shape)}"
-        )

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
+from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT, compile_graph
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.observe import Observer
-from luciole.interpreter.plan import DEFAULT_MEMORY_LIMIT, Plan
+from luciole.interpreter.plan import Plan
 from luciole.interpreter.signature_runner import SignatureRunner
 from luciole.interpreter.turn import Turn
 from luciole.interpreter.uncopied import Uncopied
@@ -124,7 +125,7 @@ class Interpreter(Uncopied):
         if self._plan is None:
             if self._caller.meter.taken > SLACK:
                 gc.collect()  # graphs are cycles: what those of former plans hold is found so
-            plan = Plan(
+            plan = compile_graph(
                 self.graph, self._shapes, self._memory_limit, self._keep, self._crew, self._caller
             )
             plan.reset_variables()

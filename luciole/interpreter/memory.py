@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from luciole.ir import Array, Graph, Op, Value
+from luciole.interpreter.settle import Settled
+from luciole.ir import Array, Value
 from luciole.ir.analysis.layout import Layout, aligned, lay_out
 from luciole.ir.analysis.lifetimes import Lifetime, lifetimes, shared_places
 from luciole.ir.dtypes import NUMPY
@@ -14,13 +15,15 @@ from luciole.kernels.core.allocation import ALIGNMENT
 from luciole.kernels.core.errors import MemoryLimitError as MemoryLimitError
 
 
-def graph_layout(graph: Graph, ops: Sequence[Op], limit: int, keep: bool = False) -> Layout:
-    """Lay out what operators read and write; with ``keep`` each tensor has bytes of its own.
+def arena_layout(settled: Settled, memory_limit: int, keep: bool = False) -> Layout:
+    """Lay out what operators read and write, within what is left of the memory; with ``keep`` each
+    tensor has bytes of its own.
 
     Raises MemoryLimitError as ``layout_within`` does.
     """
-    shared = shared_places(ops)
-    return layout_within(limit, lifetimes(graph, ops, shared, keep), shared)
+    shared = shared_places(settled.ops)
+    lives = lifetimes(settled.graph, settled.ops, shared, keep)
+    return layout_within(memory_limit - settled.made_bytes, lives, shared)
 
 
 def layout_within(

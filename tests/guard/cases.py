@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from luciole.interpreter import Interpreter, Plan
+from luciole.interpreter import Interpreter, Plan, compile_graph
 from luciole.interpreter.memory import MemoryLimitError
 from luciole.ir import Array, Model, Op
 from luciole.kernels import jit
@@ -89,7 +89,9 @@ def make(seed: int, number: int) -> Case:
 
 
 def _plan(model: Model) -> Plan:
-    return Plan(model.graph, {v: v.dims for v in model.graph.inputs}, MEMORY_LIMIT, keep=True)
+    return compile_graph(
+        model.graph, {v: v.dims for v in model.graph.inputs}, MEMORY_LIMIT, keep=True
+    )
 
 
 def _native(model: Model) -> NativeStep | None:

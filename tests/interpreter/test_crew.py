@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from luciole.interpreter import Interpreter
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.errors import InputError
-from luciole.interpreter.plan import Run
+from luciole.interpreter.steps import Run
 from luciole.kernels import jit
 from luciole.kernels.core.registry import NativeStep, shares
 from luciole.kernels.jit import longs

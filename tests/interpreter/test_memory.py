@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from luciole.interpreter import Interpreter, Plan
+from luciole.interpreter import Interpreter, compile_graph
 from luciole.interpreter.memory import MemoryLimitError, layout_within, take
 from luciole.interpreter.signature_runner import SignatureRunner
 from luciole.ir import Graph, Model, Signature, TensorType, Value
@@ -171,7 +171,7 @@ def test_reshaped_tensors_share_their_operand_s_place() -> None:
     found = interpreter.run(x)
     np.testing.assert_array_equal(found["flat"], np.maximum(x, 0).reshape(12))
     np.testing.assert_array_equal(found["sum"], 2 * np.maximum(x, 0).reshape(2, 6))
-    plan = Plan(graph, {graph.inputs[0]: (2, 1, 6)})
+    plan = compile_graph(graph, {graph.inputs[0]: (2, 1, 6)})
     assert [s.op.name for s in plan.steps if s.nothing_to_do] == ["flat", "back", "squeezed"]
 
 
@@ -210,7 +210,7 @@ def test_a_variable_keeps_a_place_of_its_own() -> None:
 # -------------------------------------------------------------------------------- timing
 def test_every_step_is_timed_and_computes_as_ever() -> None:
     graph = reshapes()
-    plan = Plan(graph, {graph.inputs[0]: (2, 1, 6)})
+    plan = compile_graph(graph, {graph.inputs[0]: (2, 1, 6)})
     given, result = plan.array(graph.inputs[0]), plan.array(graph.outputs[0])
     assert given is not None
     assert result is not None

@@ -8,7 +8,7 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
-from luciole.interpreter import Interpreter, Plan
+from luciole.interpreter import Interpreter, Plan, compile_graph
 from luciole.interpreter.memory import MemoryLimitError
 from luciole.ir import (
     Array,
@@ -62,7 +62,7 @@ def with_computed_weights() -> Model:
 
 def test_constants_are_computed_once() -> None:
     model = with_computed_weights()
-    plan = Plan(model.graph, {model.graph.inputs[0]: (1, 20)})
+    plan = compile_graph(model.graph, {model.graph.inputs[0]: (1, 20)})
     assert names_of(plan) == ["fc"]
     found = plan.array(value_named(model, "weights"))
     np.testing.assert_array_equal(found, random(3, 80).reshape(4, 20))
@@ -82,7 +82,7 @@ def test_shapes_of_inputs_are_constants_until_a_resize() -> None:
     graph.append(Shape(graph.inputs[0], out_type=TensorType.INT32), "shape")
     graph.append(Reshape(graph.inputs[0], graph.values[-1]), "same")
     model = model_of(graph)
-    plan = Plan(graph, {graph.inputs[0]: (2, 4, 5)})
+    plan = compile_graph(graph, {graph.inputs[0]: (2, 4, 5)})
     assert names_of(plan) == ["same"]
     for rows in (1, 3):
         x = random(0, rows, 4, 5)
@@ -94,7 +94,7 @@ def test_a_layer_that_depends_on_constants_only_needs_no_step() -> None:
     graph.append(Tanh(graph.add_constant("c", random(2, 1, 20))), "t")
     dense(graph, graph.values[-1], (3, 20), "fc")
     model = model_of(graph)
-    plan = Plan(graph, {graph.inputs[0]: (1, 20)})
+    plan = compile_graph(graph, {graph.inputs[0]: (1, 20)})
     assert plan.steps == []
     weights, bias = (value_named(model, f"fc/{what}").data for what in ("weights", "bias"))
     assert weights is not None
@@ -114,7 +114,7 @@ def test_folded_constants_lie_in_memory_as_compiled_kernels_walk_them() -> None:
     x = graph.add_input("x", (3, 2, 2, 3))
     graph.append(Add(x, folded), "sum")
     model = model_of(graph)
-    plan = Plan(graph, {x: (3, 2, 2, 3)})
+    plan = compile_graph(graph, {x: (3, 2, 2, 3)})
     assert [step.native is not None for step in plan.steps] == [True]
     given = random(4, 3, 2, 2, 3)
     wanted = pixels.reshape(1, 2, 1, 2, 3, 3).transpose(2, 4, 0, 1, 3, 5).reshape(3, 2, 2, 3)
@@ -156,7 +156,7 @@ def test_a_compiled_kernel_waits_for_a_shape_that_is_not_known() -> None:
     model = with_computed_shape()
     records = {"x": X[None], "wanted": np.array([[2, 60]], np.int32)}
     quantized = luciole.quantize(model, records, encode_bits=4).model
-    plan = Plan(quantized.graph, {v: v.dims for v in quantized.graph.inputs})
+    plan = compile_graph(quantized.graph, {v: v.dims for v in quantized.graph.inputs})
     assert any(plan.shape(op.output) is None for op in quantized.graph.ops)
     given = {"x": X, "wanted": np.array([2, 60], np.int32)}
     wanted, found = (Interpreter(m).run(given)["fc"] for m in (model, quantized))

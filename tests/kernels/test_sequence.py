@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole.interpreter import Plan
+from luciole.interpreter import compile_graph
 from luciole.ir import Op
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
@@ -31,7 +31,7 @@ def test_all_shares_together_give_the_result(
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=s).astype(np.float32) for s in shapes]
     model = one_op(cls, arrays, (1, 2), **attributes)
-    plan = Plan(model.graph, {model.graph.inputs[0]: shapes[0]})
+    plan = compile_graph(model.graph, {model.graph.inputs[0]: shapes[0]})
     native = plan.steps[0].native
     assert native is not None
     assert native.split is not None
@@ -51,7 +51,7 @@ def test_all_shares_together_give_the_result(
 def test_little_work_is_not_shared() -> None:
     arrays = [np.ones(s, np.float32) for s in ((1, 3, 3, 2), (4, 3, 3, 2))]
     model = one_op(Conv2D, arrays, (1,), **STRIDES)
-    native = Plan(model.graph, {model.graph.inputs[0]: (1, 3, 3, 2)}).steps[0].native
+    native = compile_graph(model.graph, {model.graph.inputs[0]: (1, 3, 3, 2)}).steps[0].native
     assert native is not None
     assert native.split is not None
     assert list(native.split(4)) == []

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole.interpreter import Plan
+from luciole.interpreter import compile_graph
 from luciole.ir import Graph, ShapeError, UnsupportedError
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from tests.support import one_op, run_litert, run_reference
@@ -59,7 +59,7 @@ def test_native_equals_the_reference(
     (want,) = run_reference(BatchMatMul, pair, constant, **adjoint)
     model = one_op(BatchMatMul, pair, constant, **adjoint)
     given = dict(zip(model.graph.inputs, pair, strict=False))
-    plan = Plan(model.graph, {value: array.shape for value, array in given.items()})
+    plan = compile_graph(model.graph, {value: array.shape for value, array in given.items()})
     assert plan.steps[0].native is not None
     for turn in (1.0, -2.0):
         for value, array in given.items():

@@ -15,7 +15,7 @@ import pytest
 
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
-from luciole.interpreter import Interpreter, Plan
+from luciole.interpreter import Interpreter, compile_graph
 from luciole.ir import Array, LucioleError, Model, ShapeError, TensorType
 from luciole.ir.errors import UnsupportedError
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, decoded
@@ -255,7 +255,7 @@ def test_constants_that_are_computed_are_read_at_every_run(computed: int) -> Non
     x = random_input(32, 2)
     constant = tuple(i for i in CONSTANT if i != computed)
     model = layer.model(x, constant)
-    plan = Plan(model.graph, {v: v.dims for v in model.graph.inputs})
+    plan = compile_graph(model.graph, {v: v.dims for v in model.graph.inputs})
     array = plan.array(model.graph.outputs[0])
     assert array is not None
     assert array.dtype == np.float32
@@ -272,7 +272,7 @@ def test_a_result_that_a_file_calls_another_type_gets_the_type_that_is_computed(
     x = random_input(32, 2)
     model = random_layer(32, [(2, 4)]).model(x)
     model.graph.outputs[0].dtype = TensorType.INT8
-    plan = Plan(model.graph, {v: v.dims for v in model.graph.inputs})
+    plan = compile_graph(model.graph, {v: v.dims for v in model.graph.inputs})
     array = plan.array(model.graph.outputs[0])
     assert array is not None
     assert array.dtype == np.float32

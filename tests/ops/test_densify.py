@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from luciole.exporters import to_bytes
 from luciole.importers import import_model
-from luciole.interpreter import Plan
+from luciole.interpreter import compile_graph
 from luciole.ir import Array, GraphError, Model
 from luciole.ir.dtypes import pack, tensor_type
 from luciole.ir.ops.densify import Densify
@@ -59,7 +59,7 @@ def sparse_model(shape: tuple[int, ...], values: Array, how: SparsityParameters)
 
 
 def result(model: Model) -> Array:
-    plan = Plan(model.graph, {})
+    plan = compile_graph(model.graph, {})
     plan.run()
     array = plan.array(model.graph.outputs[0])
     assert array is not None

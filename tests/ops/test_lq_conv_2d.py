@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole.interpreter import Interpreter, Plan
+from luciole.interpreter import Interpreter, compile_graph
 from luciole.ir import Array
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.core.allocation import use
@@ -224,7 +224,7 @@ def test_scales_that_are_not_constant_are_read_at_every_run() -> None:
 def test_a_kernel_as_large_as_a_large_image_is_left_to_the_reference() -> None:
     layer = random_conv((1, 5000), 1, 1, 1, 1)
     model = layer.model(np.zeros((1, 1, 5000, 1), np.float32))
-    (step,) = Plan(model.graph, {}).steps
+    (step,) = compile_graph(model.graph, {}).steps
     assert step.native is None
 
 
@@ -272,7 +272,7 @@ def test_parts_for_threads_do_together_what_one_does(
 
 def test_a_layer_of_little_work_is_not_shared() -> None:
     x = random_input((1, 4, 4, 8))
-    plan = Plan(random_conv((3, 3), 8, 4, 1, 1).model(x).graph, {})
+    plan = compile_graph(random_conv((3, 3), 8, 4, 1, 1).model(x).graph, {})
     step = plan.steps[0].native
     assert step is not None
     assert step.split is not None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
-from luciole.interpreter import Plan
+from luciole.interpreter import compile_graph
 from luciole.ir import (
     Array,
     Graph,
@@ -215,6 +215,6 @@ def test_packed_integers_are_dequantized(dtype: TensorType, channels: bool) -> N
     grid = Affine([0.1, 0.2, 0.7] if channels else 0.3, point, 0, dtype)
     made = one_op(Dequantize, [q], (0,), affine=[grid])
     scale = np.array(grid.scale, np.float32).reshape(-1, 1)
-    plan = Plan(made.graph, {})
+    plan = compile_graph(made.graph, {})
     found = plan.array(made.graph.outputs[0])
     np.testing.assert_array_equal(found, (q.astype(np.float32) - np.float32(point)) * scale)

@@ -1,0 +1,91 @@
+"""Compile a graph: settle it, lay out its tensors, take memory, build its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
+from luciole.interpreter.contents import hold
+from luciole.interpreter.crew import Crew
+from luciole.interpreter.memory import arena_layout
+from luciole.interpreter.plan import Plan
+from luciole.interpreter.settle import settle
+from luciole.interpreter.steps import build
+from luciole.ir import Graph, Op, UnsupportedError, Value
+from luciole.ir.calls import reachable
+from luciole.kernels.core import registry
+from luciole.kernels.core.registry import ExecutionError, Reference
+
+DEFAULT_MEMORY_LIMIT = 4 << 30
+"""Bytes of tensors that a model may ask for unless the caller raises it."""
+
+
+def compile_graph(
+    graph: Graph,
+    shapes: Mapping[Value, tuple[int, ...]],
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    keep: bool = False,
+    crew: Crew | None = None,
+    caller: Caller | None = None,
+) -> Plan:
+    """Make the plan of a graph whose inputs have the given shapes.
+
+    Tensors whose lifetimes do not meet share memory; with ``keep`` none do, so that all can be read
+    after a run. Threads of a ``crew`` share the steps that can be shared. ``caller`` runs the
+    graphs that operators call and keeps variables; plans that share it share them.
+
+    Raises UnsupportedError and MemoryLimitError, GraphError for graphs that call themselves, and
+    what ``settle`` raises.
+    """
+    _refuse_unsupported([op for called in reachable(graph) for op in called.ops])
+    caller = Caller(DEFAULT_LOOP_LIMIT, memory_limit) if caller is None else caller
+    with caller.meter:
+        settled = settle(graph, shapes, memory_limit)
+        layout = arena_layout(settled, memory_limit, keep)
+        held = hold(settled, layout)
+        left = memory_limit - settled.made_bytes - layout.size
+        called = _CalledGraphs(caller, crew, left)
+        steps = build(settled, layout, held, called.reference)
+        return Plan(settled, layout, held, steps, crew, caller.meter)
+
+
+@dataclass(frozen=True)
+class _CalledGraphs:
+    """How operators of a plan call graphs: within the bytes that it has ``left``."""
+
+    caller: Caller
+    crew: Crew | None
+    left: int
+
+    def reference(self, op: Op) -> Reference:
+        """Find an operator's kernel; one with state, or that calls graphs, is given both."""
+        kernel = registry.find_stateful(op)
+        if kernel is None:
+            return registry.find_reference(op)
+        return self.caller.bound(kernel, self._plan)
+
+    def _plan(self, graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Plan:
+        """Make the plan of a graph that an operator calls, within what is left of the memory."""
+        if len(shapes) != len(graph.inputs):
+            raise ExecutionError(
+                f"graph {graph.name!r} takes {len(graph.inputs)} arguments, not {len(shapes)}"
+            )
+        given = dict(zip(graph.inputs, shapes, strict=True))
+        left = self.left - self.caller.taken_bytes
+        return compile_graph(graph, given, left, crew=self.crew, caller=self.caller)
+
+
+def _refuse_unsupported(ops: Sequence[Op]) -> None:
+    """Raise one UnsupportedError that lists everything that has no kernel."""
+    reasons: dict[str, list[str]] = {}
+    for op in ops:
+        try:
+            if registry.find_stateful(op) is None:
+                registry.find_reference(op)
+        except UnsupportedError as error:
+            reasons.setdefault(op.kind, []).append(str(error))
+    if reasons:
+        kinds = ", ".join(f"{kind} ({len(why)}x)" for kind, why in reasons.items())
+        first = next(iter(reasons.values()))[0]
+        raise UnsupportedError(f"cannot run {kinds}: {first}", list(reasons))

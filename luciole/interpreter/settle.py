@@ -1,0 +1,129 @@
+"""Settle a graph before it is planned: shapes for given inputs, and all that is constant then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from luciole.ir import Array, Buffer, Graph, GraphError, Op, Value
+from luciole.ir.calls import remembered
+from luciole.ir.dtypes import array_bytes, pack
+from luciole.ir.infer import infer_op
+from luciole.ir.passes.fold_constants import folded
+from luciole.ir.sparsity import dense
+from luciole.ir.value import element_count, shape_text
+from luciole.kernels.core import allocation, registry
+from luciole.kernels.core.errors import MemoryLimitError
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A copy of a graph in which every shape is known that does not depend on what inputs hold.
+
+    ``ops`` are left to run, in order; ``constants`` hold the contents of all others' results and of
+    the graph's own constants; ``made_bytes`` is what those take that the file does not hold as they
+    are. ``values`` and ``sources`` lead from the graph's tensors to the copy's, and from the copy's
+    operators to the graph's.
+    """
+
+    graph: Graph
+    ops: Sequence[Op]
+    constants: Mapping[Value, Array]
+    made_bytes: int
+    values: Mapping[Value, Value]
+    sources: Mapping[Op, Op]
+
+
+def settle(graph: Graph, shapes: Mapping[Value, tuple[int, ...]], memory_limit: int) -> Settled:
+    """Settle a copy of a graph whose inputs have the given shapes; others keep what the graph says.
+
+    Raises ShapeError where operands do not fit together, GraphError for an operator that computes
+    an input or a variable, and MemoryLimitError where sparse constants take more than
+    ``memory_limit`` bytes with all their elements. What would take more is not folded.
+    """
+    copy, values = graph.clone()
+    for value, shape in shapes.items():
+        values[value].shape = shape
+    constants = _Constants(copy.values, memory_limit)
+    with remembered():
+        ops = _unfolded(copy.ops, constants)
+    sources = dict(zip(copy.ops, graph.ops, strict=True))
+    return Settled(copy, ops, constants.arrays, constants.made_bytes, values, sources)
+
+
+class _Constants:
+    """The contents of constants, those of ``values`` to begin with, within a limit in bytes for
+    those that have to be made.
+    """
+
+    def __init__(self, values: Sequence[Value], limit: int) -> None:
+        self.arrays: dict[Value, Array] = {}
+        self.made_bytes = 0
+        self._limit = limit
+        for value in values:
+            self._spell_out(value)
+            self._hold(value)
+
+    def may_make(self, size: int) -> bool:
+        """Tell whether there is memory for a constant before anyone asked for it."""
+        return self.made_bytes + size <= self._limit
+
+    def make(self, value: Value, array: Array) -> None:
+        """Turn an operator's result into a constant."""
+        value.producer = None
+        value.set_data(array)
+        self._hold(value)
+        self.made_bytes += array.nbytes
+
+    def _spell_out(self, value: Value) -> None:
+        """Give a sparse constant all its elements: shape rules then check what kernels read.
+
+        Raises MemoryLimitError where that grows beyond the limit.
+        """
+        if value.sparsity is None or not value.is_constant:
+            return
+        size = array_bytes(value.dtype, element_count(value.dims)) or 0
+        if not self.may_make(size):
+            raise MemoryLimitError(
+                f"sparse tensor {value.name!r} {shape_text(value.shape)} takes {size} bytes with "
+                f"all its elements, {self._limit - self.made_bytes} are allowed"
+            )
+        value.buffer, value.sparsity = Buffer(pack(dense(value), value.dtype)), None
+        self.made_bytes += size
+
+    def _hold(self, value: Value) -> None:
+        """Keep a constant's contents: in C order, as compiled kernels walk them."""
+        data = value.data
+        if data is not None:
+            self.arrays[value] = allocation.chosen().given(data)
+
+
+def _unfolded(ops: Sequence[Op], constants: _Constants) -> list[Op]:
+    """Infer shapes in order, and compute what is constant; returns the operators that are left."""
+    left = []
+    for op in ops:
+        _refuse_given(op)
+        infer_op(op, declared=False)
+        for value, dtype in zip(op.results, op.result_dtypes(), strict=True):
+            value.dtype = dtype  # what kernels write, whatever the file says
+        modest = constants.may_make(_result_bytes(op))
+        results = folded(op, registry.evaluate) if modest else None
+        if results is None:
+            left.append(op)
+            continue
+        for value, array in zip(op.results, results, strict=True):
+            constants.make(value, array)
+    return left
+
+
+def _result_bytes(op: Op) -> int:
+    """Count the bytes of an operator's results, with 1 for every extent that is not known."""
+    return sum(array_bytes(v.dtype, element_count(v.dims)) or 0 for v in op.results)
+
+
+def _refuse_given(op: Op) -> None:
+    """Raise GraphError for a result whose place and extents somebody else gives."""
+    for value in op.results:
+        if value.is_input or value.is_variable:
+            what = "an input" if value.is_input else "a variable"
+            raise GraphError(f"{op} computes {value.name!r}, which is {what} and no result")

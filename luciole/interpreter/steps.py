@@ -1,0 +1,145 @@
+"""Build the steps of a plan, one for each operator, and run those that are not compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.interpreter.contents import Contents
+from luciole.interpreter.crew import Crew
+from luciole.interpreter.settle import Settled
+from luciole.ir import Array, LucioleError, Op
+from luciole.ir.analysis.layout import Layout
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.infer import infer_op, shapes_given
+from luciole.ir.value import compatible, shape_text
+from luciole.kernels import jit
+from luciole.kernels.core import registry
+from luciole.kernels.core.limits import afford
+from luciole.kernels.core.meter import Meter
+from luciole.kernels.core.registry import Context, ExecutionError, NativeStep, Reference
+
+
+@dataclass
+class Step:
+    """One operator, ready to run: ``native`` where a kernel was built, else the reference."""
+
+    op: Op
+    source: Op
+    reference: Reference
+    native: NativeStep | None = None
+    nothing_to_do: bool = False
+    """Whether the result stands in the operand's place already."""
+
+
+class Run:
+    """Native steps that follow each other. ``table`` has a row (kernel, record) for each, ``call``
+    runs them, as long as this object lives.
+    """
+
+    def __init__(self, steps: Sequence[NativeStep], crew: Crew | None = None) -> None:
+        self._steps = steps
+        threads = 1 if crew is None else crew.threads
+        self._parts = [step.split(threads) if step.split else () for step in steps]
+        rows = [(step.address, step.record.ctypes.data) for step in steps]
+        self.table = np.array(rows, np.int64)
+        self.call: Callable[[], object] = jit.caller(self.table)
+        if crew is not None and any(self._parts):
+            self.call = crew.runner(self._shared_table(threads))
+
+    def _shared_table(self, threads: int) -> NDArray[np.int64]:
+        """As ``luciole.kernels.jit.threads`` has it: all meet before and after a shared step."""
+        table = np.zeros((len(self.table), 1 + 2 * threads), np.int64)
+        table[:, 1:3] = self.table
+        for row, (kernel, parts) in enumerate(zip(self.table[:, 0], self._parts, strict=True)):
+            for thread, record in enumerate(parts):
+                table[row, 1 + 2 * thread : 3 + 2 * thread] = kernel, record.ctypes.data
+            table[max(row - 1, 0) : row + 1, 0] |= bool(parts)
+        return table
+
+
+def build(
+    settled: Settled, layout: Layout, contents: Contents, find: Callable[[Op], Reference]
+) -> list[Step]:
+    """Build a step for each operator that is left: compiled where all its tensors have places and
+    there is a kernel for them, else what ``find`` gives.
+
+    Raises ShapeError and ExecutionError as ``registry.build_native`` does.
+    """
+    steps = [Step(op, settled.sources[op], find(op)) for op in settled.ops]
+    with np.errstate(all="ignore"):
+        for step in steps:
+            if contents.placed.issuperset(step.op.results):
+                step.nothing_to_do = not layout.shared.keys().isdisjoint(step.op.results)
+                step.native = None if step.nothing_to_do else _native(step.op, contents)
+    return steps
+
+
+def _native(op: Op, contents: Contents) -> NativeStep | None:
+    given = {v for v in op.operands if v is not None}
+    if not contents.placed.issuperset(given):
+        return None
+    arrays = contents.arrays
+    operands = tuple(None if v is None else arrays[v] for v in op.operands)
+    return registry.build_native(op, Context(operands, tuple(arrays[v] for v in op.results)))
+
+
+def grouped(steps: Sequence[Step], crew: Crew | None) -> list[Run | Step]:
+    """Join neighbours that are compiled into one run; steps with nothing to do are left out."""
+    schedule: list[Run | Step] = []
+    working = (step for step in steps if not step.nothing_to_do)
+    for native, group in groupby(working, lambda step: step.native is not None):
+        members = list(group)
+        together = [s.native for s in members if s.native is not None]
+        schedule += [Run(together, crew)] if native else members
+    return schedule
+
+
+def run_reference(step: Step, contents: Contents, meter: Meter) -> None:
+    """Compute a step's results by its reference.
+
+    Raises ExecutionError for another number of results, LucioleError for others than declared, and
+    what the operator's shape rule and its kernel raise.
+    """
+    op, arrays = step.op, contents.arrays
+    operands = [None if v is None else arrays[v] for v in op.operands]
+    with meter:
+        _check_now(op, contents)
+        results = registry.call(step.reference, op, operands)
+    if len(results) != len(op.results):
+        raise ExecutionError(
+            f"{op}: {len(results)} results were computed, it has {len(op.results)}"
+        )
+    for number, (value, array) in enumerate(zip(op.results, results, strict=True)):
+        _check_result(op, number, array)
+        contents.write(value, array)
+
+
+def _check_now(op: Op, contents: Contents) -> None:
+    """Let the shape rule speak where shapes of operands are known only now. Raises ShapeError when
+    they do not fit, ExecutionError when a result takes more bytes than are allowed.
+    """
+    late = [v for v in op.operands if v is not None and v not in contents.placed]
+    if not late:
+        return
+    shapes = {v: contents.arrays[v].shape for v in late}
+    with shapes_given(shapes | {v: v.shape for v in op.results}):  # the next run has others
+        infer_op(op, declared=False)
+        for result in op.results:
+            if None not in result.shape:
+                afford(result.dtype, result.dims)
+
+
+def _check_result(op: Op, number: int, array: Array) -> None:
+    """Raise LucioleError unless an array is what a result is declared to be."""
+    value = op.results[number]
+    fits = compatible(value.shape, array.shape)
+    if not fits or array.dtype != NUMPY.get(value.dtype, np.dtype(object)):
+        raise LucioleError(
+            f"{op}: result {value.name!r} is {array.dtype} {shape_text(array.shape)}, "
+            f"expected {value.dtype.name} {shape_text(value.shape)}"
+        )
