@@ -94,7 +94,7 @@ def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
         "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
     )
     fit.add_argument(
-        "--calibration", type=int, metavar="N", help="use the first N records (default: all)"
+        "--calibration", type=int, metavar="N", help="learn from the first N records (default: all)"
     )
     fit.add_argument(
         "--method",
@@ -203,8 +203,7 @@ def _finetune(
     from luciole.lquantizer.training import FinetuneSettings
     from luciole.tools.data import Bounds, load_data
 
-    calibration = data.records
-    if arguments.finetune_data or arguments.labels:
+    if arguments.finetune_data or arguments.labels or arguments.calibration:
         source = arguments.finetune_data or arguments.input_data
         data = load_data(
             source,
@@ -213,6 +212,8 @@ def _finetune(
             labels=arguments.labels,
             bounds=Bounds.of(arguments),
         )
+        for line in data.summary():
+            console.say(f"data: {line} (fine-tuning)")
     tuned = api.finetune(
         result.model,
         model,
@@ -232,7 +233,13 @@ def _finetune(
         report=console.say,
         track=track,
     )
-    add_stage(result.report, "fine_tuned", model, tuned.model, result.traces, calibration)
+    if tuned.gained:
+        console.say(f"fine-tuning {tuned.summary()}")
+        judges = tuned.held_back if len(tuned.held_back) else slice(None)
+        unseen = {name: array[judges] for name, array in data.records.items()}
+        add_stage(result.report, "fine_tuned", model, tuned.model, result.traces, unseen)
+    else:
+        result.report.warnings.append(f"fine-tuning {tuned.summary()}")
     result.model = tuned.model
     result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
     result.report.bytes_after = len(exporters.to_bytes(tuned.model))

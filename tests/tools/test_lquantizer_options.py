@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -180,24 +181,48 @@ def test_fine_tuning_brings_the_answers_closer(capsys: Capture, folder: Path) ->
     assert Path("answer.circle").read_bytes() != fitted
     assert loss(fresh) < before
     assert outcome.err.count("epoch ") >= 5
+    assert "fine-tuning kept epoch " in outcome.err
     report = json.loads(Path("report.json").read_text())
     assert [epoch["epoch"] for epoch in report["finetuning"]] == [0, 1, 2, 3, 4, 5]
     assert report["bytes_after"] == file_size()
     stages = [layer["stages"] for layer in report["layers"]]
     assert all(list(s) == ["baseline", "offset", "output_aware", "fine_tuned"] for s in stages)
     assert [layer["snr_db"] for layer in report["layers"]] == [s["fine_tuned"] for s in stages]
-    held = X_MANY[4::5][:250]
+    held = X_MANY[np.sort(np.random.default_rng([0, 0]).permutation(400)[:80])[4::5]]
     wanted = outputs("model.circle", held).astype(np.float64)
     ratio = 10 * np.log10(np.mean(wanted**2) / np.mean((outputs(x=held) - wanted) ** 2))
     assert stages[-1]["fine_tuned"] == pytest.approx(ratio, abs=0.01)
     assert "tuned" in outcome.out.splitlines()[1].split()
 
 
+def test_fine_tuning_trains_on_all_records_whatever_calibration_takes(
+    capsys: Capture, folder: Path
+) -> None:
+    pytest.importorskip("tensorflow")
+    write_hdf5("train.hdf5", {"x": X_MANY})
+    outcome = quantize(capsys, "--calibration", "30", "--finetune", "1")
+    lines = [line for line in outcome.err.splitlines() if line.startswith("data: ")]
+    assert [re.findall(r"\[(\d+),20\]", line) for line in lines] == [["30"], ["400"]]
+    assert lines[1].endswith("(fine-tuning)")
+
+
+def test_fine_tuning_that_gains_nothing_is_a_warning(capsys: Capture, folder: Path) -> None:
+    pytest.importorskip("tensorflow")
+    quantize(capsys)
+    fitted = Path("answer.circle").read_bytes()
+    outcome = quantize(capsys, "--finetune", "1", "--learning_rate", "1e3")
+    assert "luciole: warning: fine-tuning gained nothing, the model is as it was" in outcome.err
+    assert Path("answer.circle").read_bytes() == fitted
+    assert "tuned" not in outcome.out.splitlines()[1].split()
+
+
 def test_fine_tuning_uses_other_data(capsys: Capture, folder: Path) -> None:
     pytest.importorskip("tensorflow")
+    write_hdf5("train.hdf5", {"x": X_MANY})
     results = []
     for more in ([], ["--finetune_data", "test.npz"]):
-        quantize(capsys, "--calibration", "30", "--finetune", "1", *more)
+        tune = ("--encode_bits", "2", "--finetune", "5", "--learning_rate", "0.003")
+        quantize(capsys, "--calibration", "30", *tune, *more)
         results.append(Path("answer.circle").read_bytes())
         assert loss() < 0.5
     assert results[0] != results[1]

@@ -34,8 +34,7 @@ class Batches:
         self.labels = None if labels is None else _checked_labels(labels, self.count)
         self._settings = settings
         order = np.random.default_rng([settings.seed, 0]).permutation(self.count)
-        most = min(settings.held_back_most, self.count - 1)
-        held = min(round(self.count * settings.held_back), most)
+        held = settings.held_back_of(self.count)
         self.held_back, self.training = np.sort(order[:held]), np.sort(order[held:])
         self.size = settings.batch_of(len(self.training))
         self.steps = len(self.training) // self.size

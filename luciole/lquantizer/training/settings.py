@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from luciole.ir import Model
+from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
 
 RATES = (1e-3, 3e-4, 1e-4, 3e-5)
 """Learning rates for 1, 2, 3 and more bits, measured on MNIST and CIFAR-10: larger ones move too
 many weights to another level and back, from two bits on, and smaller ones do not get far enough.
 """
+
+HELD_BACK_LEAST = 500
+"""Records that judge where there are enough."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,10 @@ class FinetuneSettings:
     """Of the softmax in the distillation loss (Hinton et al. 2015, "Distilling the Knowledge in a
     Neural Network", section 2)."""
     seed: int = 0
-    held_back: float = 0.1
-    """Share of the records that only judge the epochs, at most ``held_back_most``. With 500 records
-    chance alone moves agreement by 1.5 points, more than most epochs do."""
+    held_back: float | None = None
+    """Share of the records that only judge the epochs, at most ``held_back_most``. When not given a
+    tenth, or a fifth where that is at most 500 records: with 100 of them one is a whole point of
+    agreement, more than most epochs gain."""
     held_back_most: int = 2000
     shift: int = 0
     """Pixels by which images [records, height, width, channels] are moved at random, at most."""
@@ -60,7 +64,7 @@ class FinetuneSettings:
             ("batch", self.batch is None or self.batch >= 1, "at least 1"),
             ("learning_rate", self.learning_rate is None or self.learning_rate > 0, "above 0"),
             ("temperature", self.temperature > 0, "above 0"),
-            ("held_back", 0 <= self.held_back < 1, "0 or more and below 1"),
+            ("held_back", 0 <= (self.held_back or 0) < 1, "0 or more and below 1"),
             ("held_back_most", self.held_back_most >= 0, "0 or more"),
             ("shift", self.shift >= 0, "0 or more"),
             ("label_weight", 0 <= self.label_weight <= 1, "0 to 1"),
@@ -73,6 +77,13 @@ class FinetuneSettings:
     def batch_of(self, records: int) -> int:
         """How many of so many records a batch has."""
         return min(records, max(32, min(100, records // 300)) if self.batch is None else self.batch)
+
+    def held_back_of(self, records: int) -> int:
+        """How many of so many records judge; one is left to train on at least."""
+        share = records * (0.1 if self.held_back is None else self.held_back)
+        if self.held_back is None:
+            share = max(share, min(HELD_BACK_LEAST, records / 5))
+        return min(round(share), self.held_back_most, records - 1)
 
     def rate(self, bits: int) -> float:
         """The learning rate of what has this many bits."""
@@ -98,21 +109,45 @@ class Epoch:
     def is_better_than(self, other: Epoch, held_back: int) -> bool:
         """Whether this later epoch's state replaces another's, judged on so many records.
 
-        Agreement decides where it differs by more than one standard error, else the distance.
+        Agreement decides, between trained states where it differs by more than one standard error:
+        the highest of many epochs is high by chance. Else the distance does.
         """
         if self.held_back_loss is None or other.held_back_loss is None:
             return True
         if self.agreement is not None and other.agreement is not None:
             gain = self.agreement - other.agreement
-            if abs(gain) > math.sqrt((2 - self.agreement - other.agreement) / held_back):
+            chance = math.sqrt((2 - self.agreement - other.agreement) / held_back)
+            if abs(gain) > (chance if other.epoch else 0):
                 return gain > 0
         return self.held_back_loss < other.held_back_loss
+
+    def judgement(self) -> str:
+        """What its state is on the records held back, empty where there are none."""
+        if self.agreement is not None:
+            return f"agreement {100 * self.agreement:.2f} %"
+        return "" if self.held_back_loss is None else f"error {self.held_back_loss:.4g}"
 
 
 @dataclass
 class FinetuneResult:
-    """The best model, the epoch that it comes from, and every epoch."""
+    """The best model, the epoch that it comes from, every epoch, and the numbers of the records
+    that were held back.
+    """
 
     model: Model
     best: Epoch
     history: list[Epoch]
+    held_back: Array
+
+    @property
+    def gained(self) -> bool:
+        """Whether the model is another one than the student that was given."""
+        return self.best.epoch > 0
+
+    def summary(self) -> str:
+        """Say which epoch was kept, and what it gained on the records held back."""
+        first, best = self.history[0].judgement(), self.best.judgement()
+        if not self.gained:
+            return f"gained nothing, the model is as it was before ({first})"
+        kept = f"kept epoch {self.best.epoch} of {self.history[-1].epoch}"
+        return f"{kept}: {first} -> {best}" if first else kept

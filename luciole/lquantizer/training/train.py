@@ -174,8 +174,8 @@ class _Run:
     def _keep(self, state: State, epoch: Epoch) -> None:
         """Add an epoch; its state becomes the best one unless an earlier one was better."""
         adam = self._trainer.adam
-        held_back = len(self._batches.held_back)
-        if epoch.is_better_than(state.history[state.best_epoch], held_back):
+        held_back, rivals = len(self._batches.held_back), {0, state.best_epoch}
+        if all(epoch.is_better_than(state.history[n], held_back) for n in rivals):
             state.best, state.best_epoch = adam.values(), epoch.epoch
         state.history.append(epoch)
         if self._path is not None:
@@ -187,10 +187,8 @@ class _Run:
         parts = [f"epoch {epoch.epoch}/{self._epochs}"]
         if epoch.loss is not None:
             parts.append(f"loss {epoch.loss:.4g}")
-        if epoch.agreement is not None:
-            parts.append(f"agreement {100 * epoch.agreement:.2f} %")
-        elif epoch.held_back_loss is not None:
-            parts.append(f"error {epoch.held_back_loss:.4g}")
+        if epoch.judgement():
+            parts.append(epoch.judgement())
         if epoch.epoch > done:
             left = epoch.seconds / (epoch.epoch - done) * (self._epochs - epoch.epoch)
             parts.append(f"{left:.0f} s left")
@@ -202,4 +200,5 @@ class _Run:
         assert state is not None, "the epochs were run"
         self._trainer.adam.restore_values(state.best)
         best = state.history[state.best_epoch]
-        return FinetuneResult(self._trainer.exported(), best, state.history)
+        held_back = self._batches.held_back
+        return FinetuneResult(self._trainer.exported(), best, state.history, held_back)

@@ -10,7 +10,7 @@ import pytest
 import luciole
 from luciole.ir import Model
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer.training import Epoch, FinetuneSettings, finetune
+from luciole.lquantizer.training import Epoch, FinetuneResult, FinetuneSettings, finetune
 from luciole.lquantizer.training.batches import Batches, shifted
 from luciole.lquantizer.training.optimizer import schedule
 from luciole.lquantizer.training.parameters import trained_ops
@@ -83,6 +83,30 @@ def test_agreement_decides_unless_it_differs_by_chance_only() -> None:
     assert epoch(2, 0.945, 0.3).is_better_than(epoch(1, 0.95, 0.4), 1000)
     assert not epoch(2, 0.955, 0.5).is_better_than(epoch(1, 0.95, 0.4), 1000)
     assert epoch(2, None, 0.3).is_better_than(epoch(1, None, 0.4), 1000)
+
+
+def test_agreement_alone_decides_whether_training_gained_anything() -> None:
+    assert epoch(1, 0.951, 0.5).is_better_than(epoch(0, 0.95, 0.4), 100)
+    assert not epoch(1, 0.949, 0.3).is_better_than(epoch(0, 0.95, 0.4), 100)
+
+
+@pytest.mark.parametrize(
+    ("records", "held_back"),
+    [(2, 0), (60, 12), (900, 180), (4000, 500), (10_000, 1000), (60_000, 2000)],
+)
+def test_enough_records_are_held_back_to_decide(records: int, held_back: int) -> None:
+    assert FinetuneSettings().held_back_of(records) == held_back
+
+
+def test_a_result_says_which_epoch_was_kept_and_what_it_gained() -> None:
+    first, second = epoch(0, 0.9, 0.4), epoch(1, 0.95, 0.3)
+    gained = FinetuneResult(Model([]), second, [first, second], np.arange(3))
+    assert gained.gained
+    assert gained.summary() == "kept epoch 1 of 1: agreement 90.00 % -> agreement 95.00 %"
+    nothing = FinetuneResult(Model([]), first, [first, second], np.arange(3))
+    assert not nothing.gained
+    text = "gained nothing, the model is as it was before (agreement 90.00 %)"
+    assert nothing.summary() == text
 
 
 def scaled(model: Model, factor: float) -> Model:
