@@ -17,6 +17,8 @@ from tests.imports import (
     Import,
     all_imports,
     below,
+    circles,
+    folder_imports,
     imports_of,
     module_of,
     room_of,
@@ -101,6 +103,15 @@ def test_a_room_imports_only_what_the_table_allows(room: str) -> None:
     found = ours(room)
     assert found
     assert [i for i in found if not any(below(i.target, prefix) for prefix in allowed)] == []
+
+
+def test_folders_form_no_circle() -> None:
+    assert circles(folder_imports()) == []
+
+
+def test_circles_are_found() -> None:
+    imports = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": set[str]()}
+    assert circles(imports) == [{"a", "b", "c"}]
 
 
 def test_nobody_imports_the_facade_or_the_tools() -> None:
