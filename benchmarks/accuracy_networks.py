@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.machine_sound import Floats, Machine, records
 from luciole.importers import load
-from luciole.importers.keras import from_keras, tensorflow
+from luciole.importers.keras.convert import from_keras, tensorflow
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, LucioleError, Model

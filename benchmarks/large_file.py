@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.accuracy_table import markdown
 from benchmarks.machine import machine
-from luciole.exporters.circle import export_model
+from luciole.exporters.circle.tables import export_model
 from luciole.ir import Buffer, Graph, Model, TensorType, Value
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.schema.dialect import CIRCLE

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from luciole.importers.keras import tensorflow
+from luciole.importers.keras.convert import tensorflow
 from luciole.tools.bench.peers import silent
 
 FORMS = ("int8", "dynamic", "float32")

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
-from luciole.importers import circle, import_model
+from luciole.importers import import_model
+from luciole.importers.circle import model as circle
 from luciole.interpreter import Interpreter
 from luciole.ir import Buffer, Graph, Model, Op, TensorType, UnknownOp, Value
 from luciole.ir import verify as verify_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from luciole.exporters.circle import export_model
+from luciole.exporters.circle.tables import export_model
 from luciole.files import check_writable, write_file
 from luciole.ir import LucioleError, Model
 from luciole.schema.dialect import CIRCLE, DIALECTS, Dialect

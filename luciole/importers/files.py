@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from luciole.files import map_file
-from luciole.importers.circle import from_bytes, import_model, sound
-from luciole.importers.fillers import CONSTANTS_LIMIT
-from luciole.importers.recipe import import_recipe, is_recipe
+from luciole.importers.circle.model import from_bytes, import_model, sound
+from luciole.importers.recipe.cook import import_recipe, is_recipe
+from luciole.importers.recipe.fillers import CONSTANTS_LIMIT
 from luciole.ir import LucioleError, Model
 from luciole.ir.errors import FormatError
 from luciole.ir.verify import Finding, verify
@@ -103,6 +103,6 @@ def _read(path: Path, count: int) -> bytes:
 
 
 def _load_keras(path: Path) -> Model:
-    from luciole.importers import keras
+    from luciole.importers.keras import convert
 
-    return keras.load(path)
+    return convert.load(path)

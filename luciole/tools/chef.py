@@ -91,8 +91,8 @@ def _recipe(arguments: argparse.Namespace) -> tuple[Model, list[Finding]]:
     from pathlib import Path
 
     from luciole.importers.files import load_recipe
-    from luciole.importers.fillers import CONSTANTS_LIMIT
-    from luciole.importers.recipe import import_recipe
+    from luciole.importers.recipe.cook import import_recipe
+    from luciole.importers.recipe.fillers import CONSTANTS_LIMIT
     from luciole.ir.verify import verify
 
     limit = CONSTANTS_LIMIT if arguments.constants_limit is None else arguments.constants_limit
@@ -111,7 +111,7 @@ def _faults(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _reverse(arguments: argparse.Namespace) -> int:
-    from luciole.exporters.recipe import to_recipe
+    from luciole.exporters.recipe.text import to_recipe
     from luciole.files import check_writable, write_file
     from luciole.tools.common.reading import judged, read_model
 
@@ -139,7 +139,7 @@ def _reverse(arguments: argparse.Namespace) -> int:
 
 def _refuse_left_out(model: Model, findings: Sequence[Finding]) -> None:
     """Raise FormatError where a file holds more than the model: what ``verify`` does not see."""
-    from luciole.importers.circle import sound
+    from luciole.importers.circle.model import sound
     from luciole.ir.verify import verify
 
     seen = set(verify(model))
@@ -147,7 +147,7 @@ def _refuse_left_out(model: Model, findings: Sequence[Finding]) -> None:
 
 
 def _most_values(given: str | None) -> int:
-    from luciole.exporters.recipe import MOST_VALUES
+    from luciole.exporters.recipe.text import MOST_VALUES
 
     if given is None:
         return MOST_VALUES

@@ -97,7 +97,7 @@ def _digits(arguments: argparse.Namespace) -> Subject:
 
 
 def _mnist(arguments: argparse.Namespace, track: console.Track) -> Subject:
-    from luciole.importers.keras import from_keras
+    from luciole.importers.keras.convert import from_keras
     from luciole.tools import demo_mnist
 
     trained = demo_mnist.train(

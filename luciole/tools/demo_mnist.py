@@ -55,7 +55,7 @@ def _training_data(path: Path) -> tuple[Any, Any]:
 
 
 def _keras(seed: int) -> Any:
-    from luciole.importers.keras import tensorflow
+    from luciole.importers.keras.convert import tensorflow
 
     keras = tensorflow("the MNIST demo").keras
     keras.utils.set_random_seed(seed)

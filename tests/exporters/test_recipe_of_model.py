@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.exporters.circle import to_tables
-from luciole.exporters.recipe import Recipe, to_recipe
-from luciole.importers.recipe import import_recipe
+from luciole.exporters.circle.tables import to_tables
+from luciole.exporters.recipe.text import Recipe, to_recipe
+from luciole.importers.recipe.cook import import_recipe
 from luciole.ir import Buffer, Graph, Model, TensorType, UnknownOp, Value
 from luciole.ir.errors import UnsupportedError
 from luciole.ir.ops.batch_matmul import BatchMatMul

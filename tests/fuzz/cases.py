@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from luciole.exporters import to_bytes
-from luciole.importers.circle import import_model, sound
+from luciole.importers.circle.model import import_model, sound
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, LucioleError, Model
 from luciole.ir.findings import Finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.importers.sparse import sparse_rows
+from luciole.importers.recipe.sparse import sparse_rows
 from luciole.ir import Buffer, Graph, LucioleError, Model, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.findings import refusal

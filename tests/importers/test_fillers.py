@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from luciole.importers import fillers
-from luciole.importers.fillers import fill
+from luciole.importers.recipe import fillers
+from luciole.importers.recipe.fillers import fill
 from luciole.ir.dtypes import NUMPY, PACKED, Array, unpack
 from luciole.ir.errors import FormatError
 from luciole.schema.enums import TensorType

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.importers.keras import from_keras
+from luciole.importers.keras.convert import from_keras
 from luciole.ir import Array
 from luciole.ir.errors import FormatError
 from tests.tools.running import spawn

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.importers import keras as keras_importer
-from luciole.importers import keras_programs
-from luciole.importers.keras_programs import refuse_programs
+from luciole.importers.keras import convert as keras_importer
+from luciole.importers.keras import programs as keras_programs
+from luciole.importers.keras.programs import refuse_programs
 from luciole.ir import LucioleError
 from luciole.ir.errors import FormatError
 

@@ -12,11 +12,11 @@ import pytest
 
 import luciole
 from luciole.exporters import to_bytes
-from luciole.exporters.circle import to_tables
-from luciole.importers import sparse
+from luciole.exporters.circle.tables import to_tables
 from luciole.importers.files import load_recipe
-from luciole.importers.recipe import import_recipe
-from luciole.importers.sparse import sparse_rows
+from luciole.importers.recipe import sparse
+from luciole.importers.recipe.cook import import_recipe
+from luciole.importers.recipe.sparse import sparse_rows
 from luciole.ir import Model, UnknownOp
 from luciole.ir.errors import FormatError
 from luciole.ir.verify import Severity

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from luciole.files import map_file
 from luciole.importers import files, import_model
-from luciole.importers.recipe import import_recipe, is_recipe
+from luciole.importers.recipe.cook import import_recipe, is_recipe
 from luciole.ir import Model
 from luciole.ir.findings import Finding, refusal
 from luciole.ir.verify import verify

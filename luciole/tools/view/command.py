@@ -140,7 +140,7 @@ def _paths(arguments: argparse.Namespace) -> list[str]:
 
 def _subjects(arguments: argparse.Namespace) -> list[Subject]:
     """The one or two models. Raises FormatError where one that has errors is to run."""
-    from luciole.importers.circle import sound
+    from luciole.importers.circle.model import sound
 
     subjects = [_subject(path) for path in _paths(arguments)]
     for subject in subjects if arguments.data else ():

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from luciole.importers import hdf5
-from luciole.importers.keras_programs import refuse_programs
+from luciole.importers.keras.programs import refuse_programs
 from luciole.ir import LucioleError
 from tests.fuzz.data.common import COMPUTING, DataCase, check_refusal, choose, emptied, promised
 from tests.fuzz.mutations import Rng, damaged_bytes

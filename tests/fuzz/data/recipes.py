@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from luciole.exporters.recipe import to_recipe
-from luciole.importers.recipe import import_recipe
+from luciole.exporters.recipe.text import to_recipe
+from luciole.importers.recipe.cook import import_recipe
 from luciole.ir import LucioleError
 from luciole.ir.text.listing import dump_lines
 from luciole.ir.verify import verify

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from luciole.importers.circle import from_bytes
-from luciole.importers.keras_programs import refuse_programs
+from luciole.importers.circle.model import from_bytes
+from luciole.importers.keras.programs import refuse_programs
 from luciole.ir import LucioleError, Model
 from luciole.ir.errors import FormatError
 

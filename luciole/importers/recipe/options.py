@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from luciole.importers.recipe_fields import Fields, integer, members, message, real, table, truth
+from luciole.importers.recipe.fields import Fields, integer, members, message, real, table, truth
 from luciole.ir.errors import FormatError
 from luciole.schema import recipe, tables
 from luciole.schema.enums import BuiltinOperator, BuiltinOptions, CustomOptionsFormat

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from luciole.importers import recipe_options
-from luciole.importers.circle import from_tables
-from luciole.importers.fillers import CONSTANTS_LIMIT, Bytes, fill
-from luciole.importers.recipe_fields import (
+from luciole.importers.circle.model import from_tables
+from luciole.importers.recipe import options
+from luciole.importers.recipe.fields import (
     flag,
     integers,
     members,
@@ -25,7 +24,8 @@ from luciole.importers.recipe_fields import (
     texts,
     word,
 )
-from luciole.importers.sparse import sparse_rows, sparsity
+from luciole.importers.recipe.fillers import CONSTANTS_LIMIT, Bytes, fill
+from luciole.importers.recipe.sparse import sparse_rows, sparsity
 from luciole.ir import Model
 from luciole.ir.errors import FormatError
 from luciole.schema import opcodes, tables
@@ -146,8 +146,8 @@ class _Cook:
             ) from None
 
     def _operator(self, operation: Message, names: _Names) -> tables.Operator:
-        kind = recipe_options.kind_of(operation)
-        found = members(operation, "operation", *recipe_options.OPERATION, kind.message)
+        kind = options.kind_of(operation)
+        found = members(operation, "operation", *options.OPERATION, kind.message)
         version = integers(found, "version") or [1]
         code = (kind.number, version[0], kind.custom)
         operator = tables.Operator(
@@ -155,7 +155,7 @@ class _Cook:
             inputs=names.indices(texts(found, "input")),
             outputs=names.indices(texts(found, "output")),
         )
-        recipe_options.set_options(operator, kind, found)
+        options.set_options(operator, kind, found)
         return operator
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.exporters.circle import to_tables
-from luciole.exporters.fillers import Filler, filler_of
-from luciole.exporters.recipe_options import write_options, write_type
+from luciole.exporters.circle.tables import to_tables
+from luciole.exporters.recipe.fillers import Filler, filler_of
+from luciole.exporters.recipe.options import write_options, write_type
 from luciole.ir import Array, Model
 from luciole.ir.quantization import vectors
 from luciole.ir.text.common import index_vector

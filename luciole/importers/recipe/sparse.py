@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from luciole.importers.fillers import Bytes, check_size
-from luciole.importers.recipe_fields import Fields, integers, members, message, table, word
+from luciole.importers.recipe.fields import Fields, integers, members, message, table, word
+from luciole.importers.recipe.fillers import Bytes, check_size
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.errors import FormatError
 from luciole.ir.value import element_count

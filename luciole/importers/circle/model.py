@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
-from luciole.importers.operators import import_operator
+from luciole.importers.circle.operators import import_operator
 from luciole.ir import Buffer, Graph, Model, Signature, Value
 from luciole.ir.errors import FormatError
 from luciole.ir.findings import Finding, Severity, refusal

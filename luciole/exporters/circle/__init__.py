@@ -1,0 +1,1 @@
+"""Circle and TFLite files."""

@@ -1,0 +1,1 @@
+"""ONE's model recipes (protobuf text)."""
