@@ -16,6 +16,7 @@ import pytest
 
 from docs.generate.hooks import PARTS
 from docs.generate.programs import own_name, parser_of
+from luciole.importers.reader import readers
 from luciole.tools.common.command import with_dashes
 from luciole.tools.main import PROGRAMS
 
@@ -134,6 +135,17 @@ def test_readme_names_every_program() -> None:
 def masked(line: str) -> str:
     """A line of output without its numbers, which differ from machine to machine."""
     return " ".join(re.sub(r"[\d.,]+", "#", line).split())
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/reference/api/index.md"])
+def test_examples_name_all_that_is_read(document: str) -> None:
+    forms = [form for reader in readers() for form in reader.forms]
+    assert f'luciole.load("model.circle")  # {" ".join(forms)}\n' in text_of(document)
+
+
+def test_readme_names_all_that_is_read() -> None:
+    forms = [f if f in r.folders else f"`{f}`" for r in readers() for f in r.forms]
+    assert f"turns what is read ({', '.join(forms)}) into" in text_of("README.md")
 
 
 def test_getting_started_works_as_printed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
-from luciole.importers.files import load_recipe
+from luciole.importers.recipe.cook import cook_file
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, LucioleError, Model, TensorType, Value
 from luciole.ir.dtypes import NUMPY
@@ -120,7 +120,7 @@ def custom_operators(monkeypatch: pytest.MonkeyPatch) -> None:
 def cooked(name: str, folder: str = "tflite") -> Model:
     """The model, also where ``verify`` objects to it."""
     (path,) = (p for p in recipes(folder) if p.parent.name == name)
-    return load_recipe(path)[0]
+    return cook_file(path).model
 
 
 def given(value: Value, name: str, seed: int) -> Array:

@@ -29,3 +29,9 @@ def quoted(text: object) -> str:
 def all_quoted(names: Iterable[str]) -> str:
     """Names as a sentence lists what was found."""
     return shorten(", ".join(map(repr, names)), 1000) or "nothing"
+
+
+def listed(words: Iterable[str], last: str = "or") -> str:
+    """Join words as a sentence lists them: "a, b or c"."""
+    *first, end = words
+    return f"{', '.join(first)} {last} {end}" if first else end

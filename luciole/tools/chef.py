@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from luciole.exporters.writer import writable
 from luciole.tools.common import console
 from luciole.tools.common.command import FINE, UsageError, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
-    from luciole.ir import Model
+    from luciole.importers.imported import Imported
     from luciole.ir.verify import Finding
 
 
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole chef") -> in
         "-o",
         "--output",
         metavar="FILE",
-        help="the .circle or .tflite file to write; with --reverse the recipe (default: stdout)",
+        help=f"the {writable()} file to write; with --reverse the recipe (default: stdout)",
     )
     parser.add_argument("--reverse", action="store_true", help="write the recipe of a model")
     parser.add_argument(
@@ -60,7 +61,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.values is not None:
         raise UsageError("--values is for --reverse: a recipe says how large its constants are")
     if arguments.output is None:
-        raise UsageError("-o FILE is needed: a .circle or .tflite file")
+        raise UsageError(f"-o FILE is needed: a {writable()} file")
     return _cook(arguments)
 
 
@@ -71,7 +72,7 @@ def _cook(arguments: argparse.Namespace) -> int:
     if arguments.seed < 0:
         raise UsageError(f"--seed takes a number from 0 on, found {arguments.seed}")
     check_output(arguments.output)
-    model, findings = _recipe(arguments)
+    model, findings, _ = _recipe(arguments)
     size = save(model, arguments.output)
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
     for finding in _faults(findings):
@@ -87,20 +88,16 @@ def _cook(arguments: argparse.Namespace) -> int:
     return FINE
 
 
-def _recipe(arguments: argparse.Namespace) -> tuple[Model, list[Finding]]:
+def _recipe(arguments: argparse.Namespace) -> Imported:
     from pathlib import Path
 
-    from luciole.importers.files import load_recipe
-    from luciole.importers.recipe.cook import import_recipe
+    from luciole.importers.recipe.cook import cook, cook_file
     from luciole.importers.recipe.fillers import CONSTANTS_LIMIT
-    from luciole.ir.verify import verify
 
     limit = CONSTANTS_LIMIT if arguments.constants_limit is None else arguments.constants_limit
     if arguments.source != "-":
-        return load_recipe(Path(arguments.source), arguments.seed, limit)
-    text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
-    model = import_recipe(text, arguments.seed, limit)
-    return model, verify(model)
+        return cook_file(Path(arguments.source), arguments.seed, limit)
+    return cook(sys.stdin.buffer.read(), arguments.seed, limit)
 
 
 def _faults(findings: Sequence[Finding]) -> list[Finding]:
@@ -118,9 +115,10 @@ def _reverse(arguments: argparse.Namespace) -> int:
     most = _most_values(arguments.values)
     if arguments.output is not None:
         check_writable(arguments.output)
-    model, dialect, findings = read_model(arguments.source)
-    _refuse_left_out(model, findings)
-    recipe = to_recipe(model, most, dialect)
+    found = read_model(arguments.source)
+    _refuse_left_out(found)
+    model = found.model
+    recipe = to_recipe(model, most, found.dialect)
     if recipe.notes:
         console.say(f"luciole: note: not in the recipe: {'; '.join(recipe.notes)}")
     if arguments.output is not None:
@@ -134,16 +132,16 @@ def _reverse(arguments: argparse.Namespace) -> int:
         operands = sum(len(graph.values) for graph in model.graphs)
         operations = sum(len(graph.ops) for graph in model.graphs)
         console.show(f"{arguments.output}: {operands} operands, {operations} operations")
-    return judged(arguments.source, findings)
+    return judged(arguments.source, found.findings)
 
 
-def _refuse_left_out(model: Model, findings: Sequence[Finding]) -> None:
+def _refuse_left_out(found: Imported) -> None:
     """Raise FormatError where a file holds more than the model: what ``verify`` does not see."""
-    from luciole.importers.circle.model import sound
     from luciole.ir.verify import verify
 
-    seen = set(verify(model))
-    sound(model, [finding for finding in findings if finding not in seen])
+    seen = set(verify(found.model))
+    lost = [finding for finding in found.findings if finding not in seen]
+    found._replace(findings=lost).sound()
 
 
 def _most_values(given: str | None) -> int:

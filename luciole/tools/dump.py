@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
-from luciole.tools.common.command import UsageError, add_common, parser_for, run_program
+from luciole.tools.common.command import UsageError, a_model, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
+    from luciole.importers.imported import Imported
     from luciole.ir import Model
-    from luciole.tools.common.reading import Looked
 
 VIEWS = {
     "summary": "operators by kind, parameters, bytes by type, MACs and bits of each layer",
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-dump") -> int
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help="a .circle, .tflite, .recipe or Keras model; - reads standard input",
+        help=f"{a_model()}; - reads standard input",
     )
     views = parser.add_mutually_exclusive_group()
     for name, what in VIEWS.items():
@@ -63,20 +63,20 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.output is not None and arguments.tensor is None:
         raise UsageError("-o goes with --tensor: its values are written")
-    looked = read_model(arguments.model)
+    found = read_model(arguments.model)
     if arguments.view is not None:
-        _view(looked.model, arguments)
+        _view(found.model, arguments)
     elif arguments.tensor is not None or arguments.tensors_to_hdf5 is not None:
-        _tensors(looked.model, arguments)
+        _tensors(found.model, arguments)
     else:
-        _everything(looked, arguments)
-    return judged(arguments.model, looked.findings)
+        _everything(found, arguments)
+    return judged(arguments.model, found.findings)
 
 
-def _everything(looked: Looked, arguments: argparse.Namespace) -> None:
+def _everything(found: Imported, arguments: argparse.Namespace) -> None:
     from luciole.ir.text import listing
 
-    model, dialect, findings = looked
+    model, findings, dialect = found
     if arguments.json:
         console.print_json(listing.describe(model, arguments.model, dialect, findings))
         return

@@ -1,6 +1,4 @@
-"""``luciole import``: turn a .tflite file or a Keras model into a .circle file (or back into
-.tflite).
-"""
+"""``luciole import``: turn a model of another format into a .circle or .tflite file."""
 
 from __future__ import annotations
 
@@ -9,8 +7,9 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 
+from luciole.exporters.writer import writable
 from luciole.tools.common import console
-from luciole.tools.common.command import FINE, add_common, parser_for, run_program
+from luciole.tools.common.command import FINE, a_model, add_common, parser_for, run_program
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> int:
@@ -19,14 +18,14 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="a .tflite, .circle, .keras or .h5 file, or a SavedModel folder",
+        help=a_model(),
     )
     parser.add_argument(
         "-o",
         "--output",
         required=True,
         metavar="FILE",
-        help="the .circle (or .tflite) file to write",
+        help=f"the {writable()} file to write",
     )
     add_common(parser)
     return run_program(argv, parser, _run)

@@ -10,6 +10,7 @@ from luciole.tools.common import console
 from luciole.tools.common.command import (
     FINE,
     UsageError,
+    a_model,
     add_common,
     add_custom,
     add_data_bounds,
@@ -35,9 +36,7 @@ def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
     parser = parser_for(program, __doc__ or "")
     parser.epilog = _EXAMPLE
     needed = parser.add_argument_group("files")
-    needed.add_argument(
-        "--input-model", required=True, metavar="FILE", help="a .circle, .tflite or Keras model"
-    )
+    needed.add_argument("--input-model", required=True, metavar="FILE", help=a_model())
     needed.add_argument(
         "--output-model", required=True, metavar="FILE", help="the .circle file to write"
     )
@@ -286,10 +285,9 @@ def _check_finetuning(arguments: argparse.Namespace) -> None:
 
 def _check_output(path: str) -> None:
     """Refuse early what would be refused after the fit."""
-    from luciole.schema.dialect import CIRCLE
     from luciole.tools.common.writing import check_output
 
-    if check_output(path) is not CIRCLE:
+    if check_output(path) != "circle":
         raise UsageError(f"{path}: only .circle holds layers with learned levels")
 
 

@@ -1,4 +1,4 @@
-"""``luciole verify``: check a .circle or .tflite file and list everything that is wrong with it."""
+"""``luciole verify``: check a model and list everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Sequence
 
 from luciole.tools.common import console
-from luciole.tools.common.command import FAILED, FINE, add_common, parser_for, run_program
+from luciole.tools.common.command import FAILED, FINE, a_model, add_common, parser_for, run_program
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole verify") -> int:
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
-    parser.add_argument("model", metavar="MODEL", help="a .circle or .tflite file")
+    parser.add_argument("model", metavar="MODEL", help=a_model())
     add_common(parser)
     return run_program(argv, parser, _run)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from luciole.schema.errors import LucioleError
 from luciole.tools.common import console
-from luciole.tools.common.command import FAILED, FINE, add_common, parser_for, run_program
+from luciole.tools.common.command import FAILED, FINE, a_model, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -26,9 +26,7 @@ WIDTHS = (1, 2, 3, 4)
 def main(argv: Sequence[str] | None = None, program: str = "luciole warmup") -> int:
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
-    parser.add_argument(
-        "models", nargs="*", metavar="MODEL", help="a .circle, .tflite or Keras model"
-    )
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=a_model())
     add_common(parser)
     return run_program(argv, parser, _run)
 

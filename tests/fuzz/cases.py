@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from luciole.exporters import to_bytes
-from luciole.importers.circle.model import import_model, sound
+from luciole.importers.circle.model import import_model
+from luciole.importers.imported import Imported
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, LucioleError, Model
 from luciole.ir.findings import Finding
@@ -119,7 +120,7 @@ def _run(content: bytes, rng: Rng) -> str:
     unclear = [f.sentence for f in findings if SLIP in f.sentence]
     if unclear:
         raise BrokenPromiseError(unclear[0])
-    sound(model, findings)
+    Imported(model, findings).sound()
     _check_round_trip(model)
     interpreter = Interpreter(model, memory_limit=MEMORY_LIMIT, loop_limit=LOOP_LIMIT)
     interpreter.allocate_tensors()
@@ -196,7 +197,7 @@ def _check_round_trip(model: Model) -> None:
     except LucioleError:
         return  # what a format cannot hold is refused
     again, findings = import_model(once)
-    sound(again, findings)
+    Imported(again, findings).sound()
     if to_bytes(again) != once:
         raise BrokenPromiseError("a file that was written, read and written again is another one")
 

@@ -13,9 +13,8 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.exporters.circle.tables import to_tables
-from luciole.importers.files import load_recipe
 from luciole.importers.recipe import sparse
-from luciole.importers.recipe.cook import import_recipe
+from luciole.importers.recipe.cook import cook_file, import_recipe
 from luciole.importers.recipe.sparse import sparse_rows
 from luciole.ir import Model, UnknownOp
 from luciole.ir.errors import FormatError
@@ -57,7 +56,7 @@ def test_every_recipe_cooks_into_a_model_that_verifies() -> None:
     paths = every_recipe()
     assert len(paths) == 296
     for path in paths:
-        model, findings = load_recipe(path)
+        model, findings, _ = cook_file(path)
         errors = [f.sentence for f in findings if f.severity is Severity.ERROR]
         assert bool(errors) == (path.parent.name in WRONG), (path, errors)
         if errors:
@@ -73,7 +72,7 @@ def test_litert_loads_every_model_of_builtin_operators() -> None:
     resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     refused, loaded = set(), 0
     for path in [*recipes("tflite"), *recipes("tflchef-tests")]:
-        model, _ = load_recipe(path)
+        model, *_ = cook_file(path)
         kinds = {op.kind for graph in model.graphs for op in graph.ops}
         if any(kind.startswith("CUSTOM") for kind in kinds):
             continue
@@ -97,7 +96,7 @@ def test_a_cooked_model_holds_what_google_reads_from_the_recipe(folder: str, pac
     options = 0
     for path in recipes(folder):
         theirs = text_format.Parse(path.read_text(), cls())
-        root = to_tables(load_recipe(path)[0])
+        root = to_tables(cook_file(path).model)
         for graph, wanted in zip(root.subgraphs or [], [theirs, *theirs.graph], strict=True):
             _check_tensors(graph, wanted)
             codes = root.operator_codes or []

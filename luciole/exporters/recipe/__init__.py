@@ -1,1 +1,3 @@
-"""ONE's model recipes (protobuf text)."""
+"""ONE's model recipes (protobuf text). They hold less than a model, so ``save`` does not write
+them: ``to_recipe`` says what is lost.
+"""

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.importers.circle.operators import import_operator
+from luciole.importers.imported import Imported
 from luciole.ir import Buffer, Graph, Model, Signature, Value
-from luciole.ir.errors import FormatError
-from luciole.ir.findings import Finding, Severity, refusal
+from luciole.ir.findings import Finding, Severity
 from luciole.ir.verify import verify
 from luciole.schema import opcodes, tables
+from luciole.schema.dialect import CIRCLE
 from luciole.schema.enums import TensorType
-from luciole.schema.reader import Bytes, read_damaged, shared_room
+from luciole.schema.reader import Bytes, dialect_of, read_damaged, shared_room
 
 _INLINE = 1
 """An offset above this says that a buffer's or an operator's data lies behind the tables."""
@@ -50,17 +51,14 @@ def import_model(data: Bytes) -> tuple[Model, list[Finding]]:
     return model, damaged + importer.findings + lost + verify(model)
 
 
+def import_file(data: Bytes) -> Imported:
+    """Import the bytes of a .circle or .tflite file as ``import_model`` does, with its dialect."""
+    return Imported(*import_model(data), dialect_of(data) or CIRCLE)
+
+
 def from_bytes(data: Bytes) -> Model:
-    """A model from bytes, refused with the first error when one was found."""
-    return sound(*import_model(data))
-
-
-def sound(model: Model, findings: Sequence[Finding]) -> Model:
-    """The model itself. Raises FormatError with the first error among what was found."""
-    reason = refusal(findings)
-    if reason is not None:
-        raise FormatError(reason)
-    return model
+    """Import bytes. Raises FormatError with the first error when one was found."""
+    return Imported(*import_model(data)).sound()
 
 
 def from_tables(root: tables.Model) -> Model:
@@ -68,7 +66,7 @@ def from_tables(root: tables.Model) -> Model:
     speak of what is not there.
     """
     importer = _Importer(root, np.zeros(0, np.uint8))
-    return sound(importer.model(), importer.findings)
+    return Imported(importer.model(), importer.findings).sound()
 
 
 class _Importer:

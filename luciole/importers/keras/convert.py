@@ -18,6 +18,7 @@ from typing import Any
 
 from luciole.importers.circle.model import from_bytes
 from luciole.importers.keras.programs import refuse_programs
+from luciole.importers.reader import file_bytes
 from luciole.ir import LucioleError, Model
 from luciole.ir.errors import FormatError
 
@@ -67,7 +68,7 @@ def _from_saved_model(framework: ModuleType, path: Path) -> Model:
 
 def _read(framework: ModuleType, path: Path) -> Any:
     """Keras looks at the extension: the file, called anything, is given the right one."""
-    suffix = ".keras" if path.read_bytes()[:2] == b"PK" else ".h5"
+    suffix = ".keras" if file_bytes(path, 2) == b"PK" else ".h5"
     if path.suffix == suffix:
         return framework.keras.models.load_model(path, compile=False, safe_mode=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -5,14 +5,16 @@ The format: ``tflchef.proto`` and ``circlechef.proto`` in Samsung's ONE. Both ar
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from luciole.importers.circle.model import from_tables
+from luciole.importers.imported import Imported
+from luciole.importers.reader import file_bytes, named
 from luciole.importers.recipe import options
 from luciole.importers.recipe.fields import (
     flag,
@@ -28,14 +30,12 @@ from luciole.importers.recipe.fillers import CONSTANTS_LIMIT, Bytes, fill
 from luciole.importers.recipe.sparse import sparse_rows, sparsity
 from luciole.ir import Model
 from luciole.ir.errors import FormatError
+from luciole.ir.verify import verify
 from luciole.schema import opcodes, tables
 from luciole.schema.enums import TensorType
 from luciole.schema.printable import quoted, shorten
 from luciole.schema.textproto import Entry, Message, entries
 
-_START = re.compile(
-    rb"(?:\s|#[^\n]*\n)*(?:operand|operation|graph|signature_def|input|output|name|version)\s*[:{<]"
-)
 _GRAPH = ("operation", "input", "output", "name")
 _OPERAND = (
     "name", "type", "shape", "filler", "quant", "sparsity", "is_variable", "shape_signature",
@@ -44,9 +44,18 @@ _OPERAND = (
 _NEWEST_VERSION = 1
 
 
-def is_recipe(start: bytes) -> bool:
-    """Whether a file that starts so is a recipe."""
-    return _START.match(start) is not None
+def cook_file(path: Path, seed: int = 0, constants_limit: int = CONSTANTS_LIMIT) -> Imported:
+    """Cook a recipe file as ``cook`` does. Raises LucioleError where it cannot be read."""
+    text = file_bytes(path)
+    with named(path):
+        return cook(text, seed, constants_limit)
+
+
+def cook(text: bytes, seed: int = 0, constants_limit: int = CONSTANTS_LIMIT) -> Imported:
+    """Cook a recipe as ``import_recipe`` does, and find out what is wrong with the model."""
+    source = text.decode("utf-8", "surrogateescape")
+    model = import_recipe(source, seed, constants_limit)
+    return Imported(model, verify(model))
 
 
 def import_recipe(source: str, seed: int = 0, constants_limit: int = CONSTANTS_LIMIT) -> Model:

@@ -17,6 +17,7 @@ from luciole.tools.common import console
 from luciole.tools.common.command import (
     FINE,
     UsageError,
+    a_model,
     add_common,
     add_custom,
     add_data_bounds,
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-bench") -> in
 def parser(program: str) -> argparse.ArgumentParser:
     """The program's arguments."""
     made = parser_for(program, __doc__ or "")
-    made.add_argument("model", nargs="?", metavar="MODEL", help="a .circle, .tflite or Keras model")
+    made.add_argument("model", nargs="?", metavar="MODEL", help=a_model())
     made.add_argument("--graph", metavar="MODEL", help="the same, as benchmark_model has it")
     made.add_argument(
         "--against",

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from typing import NoReturn
 
 import luciole
+from luciole.importers.reader import readable
 from luciole.schema.errors import LucioleError
 from luciole.schema.printable import printable
 from luciole.tools.common import console
@@ -39,6 +40,11 @@ def parser_for(program: str, description: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"luciole {luciole.__version__}")
     return parser
+
+
+def a_model() -> str:
+    """Say in a help text what a model may be: all that luciole reads."""
+    return f"a {readable()}"
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

@@ -5,45 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from luciole.files import map_file
-from luciole.importers import files, import_model
-from luciole.importers.recipe.cook import import_recipe, is_recipe
-from luciole.ir import Model
+from luciole.importers import files
+from luciole.importers.imported import Imported
+from luciole.importers.reader import reader_of_bytes
 from luciole.ir.findings import Finding, refusal
-from luciole.ir.verify import verify
-from luciole.schema.dialect import CIRCLE, Dialect
-from luciole.schema.reader import dialect_of
 from luciole.tools.common import console
 from luciole.tools.common.command import FAILED, FINE
 
 
-class Looked(NamedTuple):
-    """What there is to look at: a model, its file's format, and what is wrong with it."""
-
-    model: Model
-    dialect: Dialect
-    findings: list[Finding]
-
-
-def read_model(path: str) -> Looked:
-    """The model behind a path (``-``: standard input) and its file's format; CIRCLE for what has
-    none. Looking is how people find out why ``verify`` refuses a file.
+def read_model(path: str) -> Imported:
+    """Read the model behind a path (``-``: standard input), also one that ``verify`` refuses:
+    looking is how people find out why.
     """
-    if path == "-":
-        return _read_bytes(sys.stdin.buffer.read())
-    model, findings = files.load_with_findings(path)
-    known = dialect_of(map_file(Path(path))) if files.is_flatbuffer(Path(path)) else None
-    return Looked(model, known or CIRCLE, findings)
-
-
-def _read_bytes(data: bytes) -> Looked:
-    if is_recipe(data):
-        model = import_recipe(data.decode("utf-8", "surrogateescape"))
-        return Looked(model, CIRCLE, verify(model))
-    model, findings = import_model(data)
-    return Looked(model, dialect_of(data) or CIRCLE, findings)
+    if path != "-":
+        return files.read(path)
+    data = sys.stdin.buffer.read()
+    return reader_of_bytes(data).read_bytes(data)
 
 
 def judged(path: str, findings: Sequence[Finding]) -> int:

@@ -11,6 +11,7 @@ from luciole.schema.errors import LucioleError
 from luciole.tools.common import console
 from luciole.tools.common.command import (
     UsageError,
+    a_model,
     add_common,
     add_data_bounds,
     parser_for,
@@ -36,7 +37,7 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
     parser.epilog = _EXAMPLES
-    parser.add_argument("model", metavar="MODEL", help="a .circle, .tflite or Keras model")
+    parser.add_argument("model", metavar="MODEL", help=a_model())
     parser.add_argument(
         "other",
         metavar="OTHER",
@@ -140,11 +141,11 @@ def _paths(arguments: argparse.Namespace) -> list[str]:
 
 def _subjects(arguments: argparse.Namespace) -> list[Subject]:
     """The one or two models. Raises FormatError where one that has errors is to run."""
-    from luciole.importers.circle.model import sound
+    from luciole.importers.imported import Imported
 
     subjects = [_subject(path) for path in _paths(arguments)]
     for subject in subjects if arguments.data else ():
-        sound(subject.model, subject.findings)
+        Imported(subject.model, list(subject.findings)).sound()
     return subjects
 
 
@@ -187,7 +188,7 @@ def _subject(path: str) -> Subject:
     from luciole.tools.common.reading import read_model
     from luciole.tools.view.document import Subject
 
-    model, dialect, findings = read_model(path)
+    model, findings, dialect = read_model(path)
     name = os.path.basename(path)
     if not model.graphs:
         raise LucioleError(f"{name}: {refusal(findings)}")

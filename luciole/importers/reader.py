@@ -1,0 +1,137 @@
+"""What is read as a model: one reader for each kind of file.
+
+A reader is a class in the ``__init__`` of a folder beside this file, where it is found: reading
+another kind of file means another folder, and nothing else. The ``__init__`` imports nothing heavy
+before a file is read, because help texts name what can be read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from luciole.schema.errors import FormatError, LucioleError
+from luciole.schema.printable import listed
+
+if TYPE_CHECKING:
+    from luciole.importers.imported import Imported
+
+STANDARD_INPUT = "standard input"
+
+_START = 1 << 16
+"""Bytes by which files are recognised: a recipe's first field may stand behind comments."""
+_WHOLE = -1
+
+
+class ModelReader(ABC):
+    """Recognises one kind of file by its contents, and reads it.
+
+    ``name`` says what the files are called, ``extensions`` what their names usually end in,
+    ``folders`` which kinds of folders are read, and ``extra`` which of luciole's extras is needed.
+    Raises TypeError for a class that says nothing of this, or an extension that is none.
+    """
+
+    name: ClassVar[str] = ""
+    extensions: ClassVar[tuple[str, ...]] = ()
+    folders: ClassVar[tuple[str, ...]] = ()
+    extra: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a reader that help texts could not name."""
+        if not cls.name or not (*cls.extensions, *cls.folders):
+            raise TypeError(f"reader {cls.__name__}: a name and extensions or folders are needed")
+        wrong = [e for e in cls.extensions if not e.startswith(".") or e != e.lower()]
+        if wrong:
+            raise TypeError(f"reader {cls.__name__}: {wrong[0]!r} is not like '.circle'")
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Extensions and kinds of folders, as sentences list them."""
+        return (*self.extensions, *self.folders)
+
+    @abstractmethod
+    def recognises(self, start: bytes) -> bool:
+        """Tell whether a file that starts with these bytes is of this kind."""
+
+    def recognises_folder(self, path: Path) -> bool:
+        """Tell whether a folder is of this kind."""
+        return False
+
+    @abstractmethod
+    def read(self, path: Path) -> Imported:
+        """Read a file that was recognised, with everything that is wrong with it. Raises
+        FormatError, with the file's name, where there is no model in it at all.
+        """
+
+    def read_bytes(self, data: bytes) -> Imported:
+        """Read a file's bytes. Raises FormatError for kinds that are only read from files."""
+        raise FormatError(f"{STANDARD_INPUT}: {listed(self.forms)} is read from a file, not from -")
+
+
+@cache
+def readers() -> tuple[ModelReader, ...]:
+    """Find all readers: those that need no extra come first, each part in the alphabet of its
+    folders.
+    """
+    for folder in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if folder.ispkg:
+            importlib.import_module(f"{__package__}.{folder.name}")
+    kinds = sorted(ModelReader.__subclasses__(), key=lambda kind: (kind.extra, kind.__module__))
+    return tuple(kind() for kind in kinds)
+
+
+def readable() -> str:
+    """List what can be read: ".circle, .tflite, ... or SavedModel"."""
+    return listed(form for reader in readers() for form in reader.forms)
+
+
+def reader_of(path: Path) -> ModelReader:
+    """Find the reader of a file or folder. Raises FormatError where there is none, LucioleError
+    where the file cannot be read.
+    """
+    if not path.is_dir():
+        return _reader_of_start(file_bytes(path, _START), path.name)
+    for reader in readers():
+        if reader.recognises_folder(path):
+            return reader
+    raise FormatError(f"{path.name}: this folder is not a {readable()}")
+
+
+def reader_of_bytes(data: bytes) -> ModelReader:
+    """Find the reader of a file that came through standard input. Raises FormatError where there is
+    none.
+    """
+    return _reader_of_start(data[:_START], STANDARD_INPUT)
+
+
+def _reader_of_start(start: bytes, name: str) -> ModelReader:
+    for reader in readers():
+        if reader.recognises(start):
+            return reader
+    raise FormatError(f"{name}: not a {readable()} (it starts with {start[:8]!r})")
+
+
+def file_bytes(path: Path, count: int = _WHOLE) -> bytes:
+    """Read a file's first bytes, all unless ``count`` is given. Raises LucioleError where that is
+    not possible.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(count)
+    except OSError as error:
+        raise LucioleError(f"{path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Put a file's name in front of what is wrong with it."""
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(f"{path.name}: {error}") from None
