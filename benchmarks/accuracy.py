@@ -34,7 +34,7 @@ from luciole.ir import Array, LucioleError, Model
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.unroll_lstm import unroll_lstm
-from luciole.lquantizer import Choice, Recipe
+from luciole.lquantizer import Choice, Config
 from luciole.tools.common.command import UsageError
 from luciole.tools.common.console import say, to_json
 
@@ -142,17 +142,17 @@ def _quantized(
     subject: Subject, method: str, width: Width, seed: int, records: Array
 ) -> tuple[Model, int]:
     """A quantized model and the bytes of its file."""
-    recipe = width.recipe(subject.model)
+    config = width.config(subject.model)
     if method.startswith("affine"):
         model = subject.model.clone()
         if unroll_lstm(model.graph):
             remove_dead(model.graph)
         given = {model.graph.inputs[0].name: records}
-        return quantize_affine(model, given, Recipe.parse(recipe, Choice()), method != "affine")
+        return quantize_affine(model, given, Config.parse(config, Choice()), method != "affine")
     result = quantize(
         subject.model,
         records,
-        recipe=recipe,
+        config=config,
         method="fit" if method == "fit" else "published",
         unroll_lstms=subject.has_lstm,
         seed=seed,

@@ -43,7 +43,7 @@ class Width:
             return f"K={self.weights}{behind}"
         return f"w{self.weights}a{self.inputs}{behind}"
 
-    def recipe(self, model: Model) -> dict[str, Any]:
+    def config(self, model: Model) -> dict[str, Any]:
         """The same for the quantizer."""
         names = [op.name for op in model.graph.ops if isinstance(op, FullyConnected)]
         bits: dict[str, Any] = {"weight_bits": self.weights}

@@ -25,7 +25,7 @@ from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.quantization import Affine
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import watched
-from luciole.lquantizer.config import Recipe
+from luciole.lquantizer.config import Config
 from luciole.lquantizer.network.layers import find_groups
 from luciole.lquantizer.rewrite.learned_levels import finish
 
@@ -43,7 +43,7 @@ class Seen:
 
 
 def quantize_affine(
-    model: Model, records: Records, recipe: Recipe, correct: bool = False
+    model: Model, records: Records, config: Config, correct: bool = False
 ) -> tuple[Model, int]:
     """A copy whose layers have affine weights and, but for layers with weights only, inputs; and
     the bytes that its file would have with weights packed at their width.
@@ -53,7 +53,7 @@ def quantize_affine(
     data).
     """
     work = model.clone()
-    groups, _ = find_groups(work.graph, recipe)
+    groups, _ = find_groups(work.graph, config)
     chosen = [(op, group.choice) for group in groups for op in group.ops]
     for op, _ in chosen:
         split_activation(work.graph, op)

@@ -102,18 +102,18 @@ def quantize(
 def _quantized(
     model: Model, records: Mapping[str, Array], options: QuantizeOptions, track: Track | None
 ) -> Result:
-    recipe = options.per_layer()
+    config = options.per_layer()
     if isinstance(options, PublishedOptions):
         settings = options.settings or Settings(seed=options.seed)
-        return quantize_records(model, records, Published(settings), recipe, track)
+        return quantize_records(model, records, Published(settings), config, track)
     assert isinstance(options, FitOptions), "options are those of a method"
     how = (options.seed, track, options.unroll_lstms)
     if options.target_size is not None:
-        return for_size(model, records, recipe, options.target_size, _file_size, *how)
+        return for_size(model, records, config, options.target_size, _file_size, *how)
     if options.target_drop is not None:
-        return for_drop(model, records, recipe, options.target_drop, *how)
+        return for_drop(model, records, config, options.target_drop, *how)
     method = OutputAware(options.seed)
-    return quantize_records(model, records, method, recipe, track, options.unroll_lstms)
+    return quantize_records(model, records, method, config, track, options.unroll_lstms)
 
 
 def _weigh(result: Result, model: Model, unrolled: bool) -> None:

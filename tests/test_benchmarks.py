@@ -17,7 +17,7 @@ from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import LucioleError
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer import Choice, Recipe
+from luciole.lquantizer import Choice, Config
 from luciole.lquantizer.calibration.positions import weight_matrix
 from tests.networks import network, random
 
@@ -33,14 +33,14 @@ def test_widths_and_networks_from_the_command_line() -> None:
 def test_widths_as_recipes() -> None:
     model = network()
     texts = ["w1a8", "w2", "3+dense"]
-    recipes = [Recipe.parse(Width.parse(t).recipe(model), Choice()) for t in texts]
+    configs = [Config.parse(Width.parse(t).config(model), Choice()) for t in texts]
     assert [str(Width.parse(t)) for t in texts] == ["w1a8", "w2", "K=3+dense"]
-    assert [r.choose("fc1") for r in recipes] == [
+    assert [r.choose("fc1") for r in configs] == [
         Choice(input_bits=8, weight_bits=1),
         Choice(weight_bits=2, weights_only=True),
         Choice(input_bits=3, weight_bits=3),
     ]
-    assert [r.names("fc1") for r in recipes] == [False, False, True]
+    assert [r.names("fc1") for r in configs] == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_affine_levels() -> None:
 
 def test_affine_inputs_and_biases() -> None:
     model, x = network((20, 4)), random(3, 50, 20)
-    quantized, _ = quantize_affine(model, {"x": x[:40]}, Recipe(Choice(2, 4)), correct=True)
+    quantized, _ = quantize_affine(model, {"x": x[:40]}, Config(Choice(2, 4)), correct=True)
     fc, layer = model.graph.ops[0], quantized.graph.ops[-1]
     assert isinstance(fc, FullyConnected)
     scale, zero = parameters(float(x[:40].min()), float(x[:40].max()), 2)

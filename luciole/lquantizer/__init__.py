@@ -1,6 +1,6 @@
 """Quantize trained models to learned levels, from unlabelled data."""
 
-from luciole.lquantizer.config import Choice, Recipe
+from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.levels import Settings
 from luciole.lquantizer.methods.output_aware import OutputAware
@@ -12,6 +12,7 @@ from luciole.lquantizer.report import LayerReport, Report
 
 __all__ = [
     "Choice",
+    "Config",
     "FitOptions",
     "LayerReport",
     "OutputAware",
@@ -19,7 +20,6 @@ __all__ = [
     "PublishedOptions",
     "QuantizeError",
     "QuantizeOptions",
-    "Recipe",
     "Report",
     "Result",
     "Settings",

@@ -44,7 +44,7 @@ class Rule:
     change: Mapping[str, Any]
 
 
-class Recipe:
+class Config:
     """The choice for every layer: the default, changed by each rule that matches, the last one
     winning.
     """
@@ -64,9 +64,9 @@ class Recipe:
                 choice = replace(choice, **rule.change)
         return choice
 
-    def with_choices(self, choices: Mapping[str, Choice]) -> Recipe:
-        """The same recipe, with whole choices for some layers by name."""
-        copy = Recipe(self.default, self.rules)
+    def with_choices(self, choices: Mapping[str, Choice]) -> Config:
+        """The same config, with whole choices for some layers by name."""
+        copy = Config(self.default, self.rules)
         copy.exact = {**self.exact, **choices}
         return copy
 
@@ -81,25 +81,25 @@ class Recipe:
         ]
 
     @classmethod
-    def read(cls, path: Path, default: Choice) -> Recipe:
-        """A recipe file. Raises QuantizeError that says what was not understood."""
+    def read(cls, path: Path, default: Choice) -> Config:
+        """A config file. Raises QuantizeError that says what was not understood."""
         try:
             content = parse_json(path.read_text())
         except OSError as error:
-            raise QuantizeError(f"recipe {path}: {error.strerror or error}") from None
+            raise QuantizeError(f"config {path}: {error.strerror or error}") from None
         except ValueError as error:
-            raise QuantizeError(f"recipe {path}: not JSON: {error}") from None
+            raise QuantizeError(f"config {path}: not JSON: {error}") from None
         return cls.parse(content, default)
 
     @classmethod
-    def parse(cls, content: Any, default: Choice) -> Recipe:
+    def parse(cls, content: Any, default: Choice) -> Config:
         """``{"encode_bits": 3, "layers": [{"name": "fc1", "input_bits": 8}, {"pattern": "*",
         "skip": true}]}``.
 
         A layer is named by ``name``, ``names``, a shell ``pattern`` or a ``regex``.
         """
         if not isinstance(content, dict) or not isinstance(content.get("layers", []), list):
-            raise QuantizeError('a recipe is an object with a list "layers"')
+            raise QuantizeError('a config is an object with a list "layers"')
         unknown = content.keys() - {
             "layers",
             "input_bits",
@@ -108,19 +108,19 @@ class Recipe:
             "weights_only",
         }
         if unknown:
-            raise QuantizeError(f"recipe: {', '.join(sorted(unknown))} is not understood")
+            raise QuantizeError(f"config: {', '.join(sorted(unknown))} is not understood")
         base = replace(default, **_bits({k: v for k, v in content.items() if k != "layers"}))
         return cls(base, tuple(_rule(entry) for entry in content.get("layers", [])))
 
 
 def _rule(entry: Any) -> Rule:
     if not isinstance(entry, dict):
-        raise QuantizeError(f"recipe: a layer is an object, found {entry!r}")
+        raise QuantizeError(f"config: a layer is an object, found {entry!r}")
     unknown = entry.keys() - _WHICH - _WHAT
     if unknown:
         known = ", ".join(sorted(_WHICH | _WHAT))
         raise QuantizeError(
-            f"recipe: {', '.join(sorted(unknown))} is not understood, there is {known}"
+            f"config: {', '.join(sorted(unknown))} is not understood, there is {known}"
         )
     return Rule(_pattern(entry), _bits({k: v for k, v in entry.items() if k in _WHAT}))
 
@@ -129,12 +129,12 @@ def _pattern(entry: dict[str, Any]) -> re.Pattern[str]:
     given = sorted(_WHICH & entry.keys())
     if len(given) != 1:
         raise QuantizeError(
-            f"recipe: a layer needs one of name, names, pattern, regex; found {given or 'none'}"
+            f"config: a layer needs one of name, names, pattern, regex; found {given or 'none'}"
         )
     value = entry[given[0]]
     texts = value if given[0] == "names" and isinstance(value, list) else [value]
     if not all(isinstance(t, str) for t in texts):
-        raise QuantizeError(f"recipe: {given[0]} is {value!r}, text is needed")
+        raise QuantizeError(f"config: {given[0]} is {value!r}, text is needed")
     if given[0] in ("name", "names"):
         return re.compile("|".join(re.escape(t) for t in texts))
     if given[0] == "pattern":
@@ -142,7 +142,7 @@ def _pattern(entry: dict[str, Any]) -> re.Pattern[str]:
     try:
         return re.compile(value)
     except (re.error, OverflowError, RecursionError) as error:
-        raise QuantizeError(f"recipe: regex {value!r}: {error}") from None
+        raise QuantizeError(f"config: regex {value!r}: {error}") from None
 
 
 def _bits(entry: dict[str, Any]) -> dict[str, Any]:
@@ -156,6 +156,6 @@ def _bits(entry: dict[str, Any]) -> dict[str, Any]:
     for key, value in change.items():
         wanted = bool if key in ("skip", "weights_only") else int
         if type(value) is not wanted:
-            raise QuantizeError(f"recipe: {key} is {value!r}, {wanted.__name__} is needed")
+            raise QuantizeError(f"config: {key} is {value!r}, {wanted.__name__} is needed")
     Choice(**change)
     return change

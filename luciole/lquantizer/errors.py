@@ -4,4 +4,4 @@ from luciole.ir import LucioleError
 
 
 class QuantizeError(LucioleError, ValueError):
-    """Settings, recipe or data that a quantization cannot use."""
+    """Settings, config or data that a quantization cannot use."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypedDict
 
-from luciole.lquantizer.config import Choice, Recipe
+from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.levels import Settings
 
@@ -24,7 +24,8 @@ class Choices(TypedDict, total=False):
     encode_bits: int
     input_bits: int | None
     weight_bits: int | None
-    recipe: Source | None
+    config: Source | None
+    recipe: Source | None  # what config was called
     settings: Settings | None
     seed: int
     weights_only: bool
@@ -38,14 +39,14 @@ class QuantizeOptions:
     """What every method takes.
 
     ``encode_bits`` is the width of inputs and weights unless ``input_bits`` or ``weight_bits`` say
-    otherwise; ``recipe`` (a JSON file or its content) chooses layer by layer.
+    otherwise; ``config`` (a JSON file or its content) chooses layer by layer.
     """
 
     method: ClassVar[str] = ""
     encode_bits: int = 3
     input_bits: int | None = None
     weight_bits: int | None = None
-    recipe: Source | None = None
+    config: Source | None = None
     seed: int = 0
 
     @property
@@ -56,13 +57,13 @@ class QuantizeOptions:
             self.encode_bits if self.weight_bits is None else self.weight_bits,
         )
 
-    def per_layer(self) -> Recipe:
+    def per_layer(self) -> Config:
         """The choice for every layer. Raises QuantizeError that says what was not understood."""
-        if self.recipe is None:
-            return Recipe(self.default)
-        if isinstance(self.recipe, Mapping):
-            return Recipe.parse(dict(self.recipe), self.default)
-        return Recipe.read(Path(self.recipe), self.default)
+        if self.config is None:
+            return Config(self.default)
+        if isinstance(self.config, Mapping):
+            return Config.parse(dict(self.config), self.default)
+        return Config.read(Path(self.config), self.default)
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ def options_of(choices: Choices) -> QuantizeOptions:
     """
     off = (None, False)  # 0 is a choice: it is refused where it means nothing
     given = {n: choice for n, choice in choices.items() if not any(choice is o for o in off)}
+    _rename(given, "recipe", "config")
     method = given.pop("method", FitOptions.method)
     if method not in _METHODS:
         names = " and ".join(map(repr, _METHODS))
@@ -125,3 +127,11 @@ def options_of(choices: Choices) -> QuantizeOptions:
             raise TypeError(f"quantize() got an unexpected keyword argument {name!r}")
         raise QuantizeError(f"{name} does not go with the method {method!r}")
     return found(**given)  # type: ignore[arg-type]  # the names are fields, their types Choices'
+
+
+def _rename(given: dict[str, object], old: str, new: str) -> None:
+    """Move a choice from a name that it had. Raises QuantizeError where both are given."""
+    if old in given:
+        if new in given:
+            raise QuantizeError(f"{old} is the old name of {new}: give one of them")
+        given[new] = given.pop(old)

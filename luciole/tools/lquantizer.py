@@ -83,8 +83,9 @@ def _add_width_arguments(parser: argparse.ArgumentParser) -> None:
         "--weights-only", action="store_true", help="float inputs, written as ONE's BCQ layers"
     )
     widths.add_argument(
-        "--recipe", metavar="FILE.json", help="choices for single layers: bits or skip"
+        "--config", metavar="FILE.json", help="settings for single layers: bits or skip"
     )
+    widths.add_argument("--recipe", dest="config", help=argparse.SUPPRESS)  # its old name
 
 
 def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
@@ -172,7 +173,7 @@ def _run(arguments: argparse.Namespace) -> int:
             encode_bits=3 if arguments.encode_bits is None else arguments.encode_bits,
             input_bits=arguments.input_bits,
             weight_bits=arguments.weight_bits,
-            recipe=arguments.recipe,
+            config=arguments.config,
             method=arguments.method,
             weights_only=arguments.weights_only,
             unroll_lstms=arguments.unroll_lstm,

@@ -8,7 +8,7 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.config import Choice, Recipe
+from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.search.auto_bits import Option, path, sensitivities
 from tests.networks import network, random
 
@@ -29,7 +29,7 @@ def test_the_step_that_pays_most_is_taken_first() -> None:
 
 
 def test_sensitivities_fall_with_width_and_bytes_are_those_of_the_file() -> None:
-    found = sensitivities(network(), {"x": X}, Recipe())
+    found = sensitivities(network(), {"x": X}, Config())
     assert list(found) == ["fc1", "fc2"]
     for layer in found.values():
         errors, sizes = [o.error for o in layer], [o.bytes for o in layer]

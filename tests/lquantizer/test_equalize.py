@@ -14,7 +14,7 @@ from luciole.ir.ops.activations import Relu, Relu6, Tanh
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.lquantizer import Choice, OutputAware, Recipe, quantize_records
+from luciole.lquantizer import Choice, Config, OutputAware, quantize_records
 from luciole.lquantizer.calibration.positions import Rows
 from luciole.lquantizer.formats.levels import Samples, best_fit
 from luciole.lquantizer.methods.output_aware import quantized_rows
@@ -158,16 +158,16 @@ def without_scales(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("bits", [2, 3])
 def test_uneven_channels_cost_the_fit_nothing(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
-    model, recipe = uneven(), Recipe(Choice(bits, bits))
-    with_it = quantize_records(model, {"x": X}, OutputAware(), recipe)
+    model, config = uneven(), Config(Choice(bits, bits))
+    with_it = quantize_records(model, {"x": X}, OutputAware(), config)
     without_scales(monkeypatch)
-    without = quantize_records(model, {"x": X}, OutputAware(), recipe)
+    without = quantize_records(model, {"x": X}, OutputAware(), config)
     assert error(model, with_it.model) < 0.5 * error(model, without.model)
 
 
 def test_the_scaled_tensor_has_another_name_and_is_the_float_one_but_for_the_scales() -> None:
     model = uneven()
-    result = quantize_records(model, {"x": X}, OutputAware(), Recipe(Choice(8, 4)))
+    result = quantize_records(model, {"x": X}, OutputAware(), Config(Choice(8, 4)))
     first, last = result.model.graph.ops
     assert (first.name, last.name) == ("act1/equalized", "fc2")
     trace = result.traces["fc1"]

@@ -19,15 +19,15 @@ from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.softmax import Softmax
-from luciole.lquantizer import Choice, LayerReport, OutputAware, QuantizeError, Recipe
+from luciole.lquantizer import Choice, Config, LayerReport, OutputAware, QuantizeError
 from luciole.lquantizer.network import preparation, walk
 from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, network, random, value_named
 
 VECTORS = random(50, 300, 20)
 IMAGES = random(51, 40, 8, 6, 3)
-SPARED_FIRST = "the first convolution: name it in a recipe to quantize it"
-SPARED_DENSE = "a dense layer behind convolutions: name it in a recipe to quantize it"
+SPARED_FIRST = "the first convolution: name it in a config to quantize it"
+SPARED_DENSE = "a dense layer behind convolutions: name it in a config to quantize it"
 RELU, RELU6 = ActivationFunctionType.RELU, ActivationFunctionType.RELU6
 
 
@@ -189,9 +189,9 @@ def test_fused_activations_come_back_fused() -> None:
     assert isinstance(op_named(found, "body"), LQConv2D)
 
 
-def test_a_recipe_that_names_spared_layers_quantizes_them() -> None:
-    recipe = {"layers": [{"name": "stem", "input_bits": 8}, {"regex": "log.*"}]}
-    result = luciole.quantize(residual(), IMAGES, recipe=recipe)
+def test_a_config_that_names_spared_layers_quantizes_them() -> None:
+    config = {"layers": [{"name": "stem", "input_bits": 8}, {"regex": "log.*"}]}
+    result = luciole.quantize(residual(), IMAGES, config=config)
     assert [r.skipped for r in result.report.layers] == [None] * 5
     assert result.report.layers[0].input_bits == 8
     assert isinstance(op_named(result.model, "stem"), LQConv2D)
@@ -207,7 +207,7 @@ def test_spared_layers_get_the_mean_back_that_they_had() -> None:
 
 def test_of_two_branches_the_smaller_is_learned_first() -> None:
     found = preparation.prepare(
-        residual(), {"x": IMAGES}, Recipe(Choice(2, 2)), OutputAware(), False
+        residual(), {"x": IMAGES}, Config(Choice(2, 2)), OutputAware(), False
     ).jobs
     assert [job.group.name for job in found] == ["body", "large", "shortcut"]
     order = [found[n].group.name for n in preparation.order_of(found)]
@@ -222,11 +222,11 @@ def test_a_branch_makes_up_for_the_error_of_the_other(monkeypatch: pytest.Monkey
     coarse, fine = (dense(graph, x, (12, 20), name, seed=len(name)) for name in ("coarse", "fine"))
     graph.append(Add(coarse.output, fine.output), "sum")
     graph.outputs = [graph.values[-1]]
-    recipe = {"encode_bits": 4, "layers": [{"name": "coarse", "weight_bits": 1}]}
-    with_it = luciole.quantize(model, VECTORS, recipe=recipe).model
+    config = {"encode_bits": 4, "layers": [{"name": "coarse", "weight_bits": 1}]}
+    with_it = luciole.quantize(model, VECTORS, config=config).model
     for module in (walk, preparation):
         monkeypatch.setattr(module, "other_branch", lambda op: None)
-    without = luciole.quantize(model, VECTORS, recipe=recipe).model
+    without = luciole.quantize(model, VECTORS, config=config).model
     fresh = random(60, 200, 20)
     assert error(model, with_it, "sum", fresh) < 0.5 * error(model, without, "sum", fresh)
 
@@ -289,15 +289,15 @@ def test_shared_weights_are_learned_once_and_shared_in_the_file() -> None:
 
 @pytest.mark.parametrize("named", ["step1", "step2"])
 def test_a_rule_for_any_of_the_layers_that_share_weights_counts(named: str) -> None:
-    recipe = {"encode_bits": 2, "layers": [{"name": named, "weight_bits": 4}]}
-    report = luciole.quantize(twice(), VECTORS, recipe=recipe).report
+    config = {"encode_bits": 2, "layers": [{"name": named, "weight_bits": 4}]}
+    report = luciole.quantize(twice(), VECTORS, config=config).report
     assert [(r.name, r.weight_bits) for r in report.layers] == [("step1", 4), ("answer", 2)]
 
 
 def test_fit_refuses_rules_that_differ_for_shared_weights() -> None:
     rules = [{"name": f"step{n}", "weight_bits": n} for n in (1, 2)]
-    with pytest.raises(QuantizeError, match="recipe: 'step1' and 'step2' share their weights, but"):
-        luciole.quantize(twice(), VECTORS, recipe={"layers": rules})
+    with pytest.raises(QuantizeError, match="config: 'step1' and 'step2' share their weights, but"):
+        luciole.quantize(twice(), VECTORS, config={"layers": rules})
 
 
 def test_the_report_shows_what_input_levels_were_learned_from() -> None:

@@ -8,7 +8,7 @@ import pytest
 from luciole.ir import Graph, Model, Op
 from luciole.ir.ops.activations import Relu, Relu6, ReluN1To1, Tanh
 from luciole.ir.ops.elementwise_binary import Add
-from luciole.lquantizer import Choice, OutputAware, Recipe, quantize_records
+from luciole.lquantizer import Choice, Config, OutputAware, quantize_records
 from luciole.lquantizer.network import walk
 from luciole.lquantizer.network.preparation import floors
 from luciole.schema.enums import ActivationFunctionType
@@ -74,11 +74,11 @@ def negative() -> Model:
 
 
 def test_the_fit_gains_by_what_a_relu_does_not_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, recipe = negative(), Recipe(Choice(1, 1))
+    model, config = negative(), Config(Choice(1, 1))
     losses = []
     for kept in (True, False):
         if not kept:
             monkeypatch.setattr(walk, "floors", lambda op, outputs, branch: None)
-        found = quantize_records(model, {"x": random(50, 600, 20)}, OutputAware(), recipe).model
+        found = quantize_records(model, {"x": random(50, 600, 20)}, OutputAware(), config).model
         losses.append(error(model, found, "act1", random(60, 300, 20)))
     assert losses[0] < 0.97 * losses[1]

@@ -12,7 +12,7 @@ from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer import Choice, Recipe
+from luciole.lquantizer import Choice, Config
 from luciole.lquantizer.calibration.positions import weight_matrix
 from luciole.lquantizer.methods.published import Published
 from luciole.lquantizer.network.layers import find_groups, misfit
@@ -43,7 +43,7 @@ def test_dense_layers_qualify(activation: ActivationFunctionType, bias: bool) ->
     op = dense(graph, graph.add_input("x", (1, 5)), (3, 5), "fc", bias)
     op.activation = activation
     assert misfit(op) is None
-    layers, skipped = find_groups(graph, Recipe(Choice(2, 4)), DENSE)
+    layers, skipped = find_groups(graph, Config(Choice(2, 4)), DENSE)
     assert [(layer.name, layer.choice) for layer in layers] == [("fc", Choice(2, 4))]
     np.testing.assert_array_equal(
         weight_matrix(layers[0].ops[0]), value_named(model, "fc/weights").data
@@ -108,7 +108,7 @@ def activation_is_unusual(model: Model, op: FullyConnected) -> None:
 def test_a_layer_that_does_not_qualify_has_a_reason(change: Change, reason: str) -> None:
     model, op = first_layer()
     change(model, op)
-    layers, skipped = find_groups(model.graph, Recipe(), DENSE)
+    layers, skipped = find_groups(model.graph, Config(), DENSE)
     assert [layer.name for layer in layers] == ["fc2"]
     assert skipped == {"fc1": reason}
 
@@ -118,7 +118,7 @@ def test_layers_that_see_the_same_for_every_record_are_left_alone(change: Change
     model, op = first_layer()
     change(model, op)
     reason = "its input is constant"
-    assert find_groups(model.graph, Recipe(), DENSE) == (
+    assert find_groups(model.graph, Config(), DENSE) == (
         [],
         {"fc1": reason, "fc2": reason},
     )
@@ -130,7 +130,7 @@ def test_layers_of_other_kinds_are_named() -> None:
     filters = graph.add_constant("f", random(0, 3, 1, 1, 2))
     op = Conv2D(x, filters, None, stride_h=1, stride_w=1)
     graph.append(op, "conv")
-    assert find_groups(graph, Recipe(), DENSE) == (
+    assert find_groups(graph, Config(), DENSE) == (
         [],
         {"conv": "CONV_2D has no learned form"},
     )
@@ -138,15 +138,15 @@ def test_layers_of_other_kinds_are_named() -> None:
 
 def test_the_recipe_leaves_layers_alone_and_chooses_widths() -> None:
     model = network((20, 16, 8, 4))
-    recipe = Recipe.parse(
+    config = Config.parse(
         {"layers": [{"name": "fc1", "skip": True}, {"name": "fc3", "input_bits": 7}]}, Choice(2, 2)
     )
-    layers, skipped = find_groups(model.graph, recipe, DENSE)
+    layers, skipped = find_groups(model.graph, config, DENSE)
     assert [(layer.name, layer.choice) for layer in layers] == [
         ("fc2", Choice(2, 2)),
         ("fc3", Choice(7, 2)),
     ]
-    assert skipped == {"fc1": "skipped by the recipe"}
+    assert skipped == {"fc1": "skipped by the config"}
 
 
 def test_constant_bytes_counts_every_buffer_once() -> None:

@@ -17,9 +17,9 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.lquantizer import (
     Choice,
+    Config,
     Published,
     QuantizeError,
-    Recipe,
     Settings,
     quantize_records,
 )
@@ -29,7 +29,7 @@ from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, network, random, two_inputs, value_named
 
 X = random(50, 120, 20)
-TWO = Recipe(Choice(2, 2))
+TWO = Config(Choice(2, 2))
 
 
 def seen(model: Model, name: str, x: Array = X) -> Array:
@@ -97,8 +97,8 @@ def test_later_input_bases_are_refitted_on_the_quantized_networks_activations(
 
 def test_the_report_says_what_was_done() -> None:
     model = network()
-    recipe = Recipe.parse({"layers": [{"name": "fc2", "input_bits": 5}]}, Choice(2, 3))
-    result = quantize_records(model, {"x": X}, Published(), recipe)
+    config = Config.parse({"layers": [{"name": "fc2", "input_bits": 5}]}, Choice(2, 3))
+    result = quantize_records(model, {"x": X}, Published(), config)
     first, last = result.report.layers
     assert (first.name, first.input_bits, first.weight_bits) == ("fc1", 2, 3)
     assert (last.name, last.input_bits, last.weight_bits) == ("fc2", 5, 3)
@@ -128,11 +128,11 @@ def test_the_report_has_the_errors_of_weights_and_inputs() -> None:
 
 
 def test_layers_left_alone_are_in_the_report_in_execution_order() -> None:
-    recipe = Recipe.parse({"layers": [{"name": "fc2", "skip": True}]}, Choice())
-    result = quantize_records(network((20, 16, 8, 4)), {"x": X}, Published(), recipe)
+    config = Config.parse({"layers": [{"name": "fc2", "skip": True}]}, Choice())
+    result = quantize_records(network((20, 16, 8, 4)), {"x": X}, Published(), config)
     assert [(r.name, r.skipped) for r in result.report.layers] == [
         ("fc1", None),
-        ("fc2", "skipped by the recipe"),
+        ("fc2", "skipped by the config"),
         ("fc3", None),
     ]
     left = result.report.layers[1]
@@ -197,7 +197,8 @@ def test_quantize_reports_file_sizes() -> None:
         ({"encode_bits": 2}, (2, 2)),
         ({"encode_bits": 2, "input_bits": 8}, (8, 2)),
         ({"weight_bits": 4}, (3, 4)),
-        ({"encode_bits": 1, "recipe": {"weight_bits": 2}}, (1, 2)),
+        ({"encode_bits": 1, "config": {"weight_bits": 2}}, (1, 2)),
+        ({"encode_bits": 1, "recipe": {"weight_bits": 2}}, (1, 2)),  # its old name
     ],
 )
 def test_quantize_takes_widths(given: dict[str, Any], widths: tuple[int, int]) -> None:

@@ -43,17 +43,17 @@ def test_quantize_refuses_a_model_without_dense_layers() -> None:
         luciole.quantize(model, X)
 
 
-def test_quantize_refuses_a_recipe_that_leaves_nothing() -> None:
-    recipe = {"layers": [{"pattern": "*", "skip": True}]}
-    sentence = "nothing to quantize: fc1: skipped by the recipe; fc2: skipped by the recipe"
+def test_quantize_refuses_a_config_that_leaves_nothing() -> None:
+    config = {"layers": [{"pattern": "*", "skip": True}]}
+    sentence = "nothing to quantize: fc1: skipped by the config; fc2: skipped by the config"
     with pytest.raises(QuantizeError, match=sentence):
-        luciole.quantize(network(), X, recipe=recipe)
+        luciole.quantize(network(), X, config=config)
 
 
-def test_quantize_refuses_a_recipe_for_a_layer_that_is_not_there() -> None:
-    recipe = {"layers": [{"name": "fc9", "skip": True}]}
+def test_quantize_refuses_a_config_for_a_layer_that_is_not_there() -> None:
+    config = {"layers": [{"name": "fc9", "skip": True}]}
     with pytest.raises(QuantizeError, match="'fc9' matches no layer; the layers are fc1, fc2"):
-        luciole.quantize(network(), X, recipe=recipe)
+        luciole.quantize(network(), X, config=config)
 
 
 def test_quantize_refuses_a_model_that_is_quantized_already() -> None:
@@ -101,3 +101,10 @@ def test_quantize_refuses_widths_that_do_not_exist(bits: int) -> None:
         luciole.quantize(network(), X, encode_bits=bits)
     with pytest.raises(QuantizeError, match=f"weight bits are {bits}: 1 to 4 are possible"):
         luciole.quantize(network(), X, weight_bits=bits)
+
+
+def test_quantize_refuses_a_config_beside_its_old_name() -> None:
+    with pytest.raises(
+        QuantizeError, match=r"^recipe is the old name of config: give one of them$"
+    ):
+        luciole.quantize(network(), X, config={"encode_bits": 2}, recipe={"encode_bits": 2})

@@ -17,7 +17,7 @@ from tests.networks import network, random
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, with a model, calibration data, labelled data and a recipe."""
+    """The working folder, with a model, calibration data, labelled data and a config."""
     monkeypatch.chdir(tmp_path)
     x = random(50, 60, 20)
     model = network()
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     answers = luciole.Interpreter(model).run(x)["fc2"].argmax(1)
     answers[:15] = (answers[:15] + 1) % 4
     np.savez("test.npz", x_test=x, y_test=answers)
-    Path("recipe.json").write_text(json.dumps({"layers": [{"name": "fc2", "skip": True}]}))
+    Path("config.json").write_text(json.dumps({"layers": [{"name": "fc2", "skip": True}]}))
     return tmp_path
 
 

@@ -146,7 +146,7 @@ def test_a_recipe_is_a_model_for_other_programs(capsys: Capture, recipe: Path) -
             2,
             "--values takes a number or all",
         ),
-        (["--reverse", "recipe.json"], 1, "recipe.json: not a .circle, .tflite, .recipe"),
+        (["--reverse", "config.json"], 1, "config.json: not a .circle, .tflite, .recipe"),
         (["--reverse", "model.circle", "-o", "none/x.recipe"], 1, "cannot write none/x.recipe"),
     ],
 )

@@ -176,8 +176,8 @@ def test_lquantizer_refuses_wrong_usage(
         ({"output_model": "."}, "cannot write .: it is a folder"),
         ({"report": "nowhere/report.json"}, "cannot write nowhere/report.json: "),
         ({"report": "."}, "cannot write .: "),
-        ({"recipe": "missing.json"}, "recipe missing.json: No such file or directory"),
-        ({"recipe": "train.hdf5"}, "recipe train.hdf5: not JSON"),
+        ({"config": "missing.json"}, "config missing.json: No such file or directory"),
+        ({"config": "train.hdf5"}, "config train.hdf5: not JSON"),
         ({"input_data": "train.hdf5:x"}, "train.hdf5: array 'x' is asked for, but only .npz files"),
     ],
 )
@@ -234,15 +234,15 @@ def test_an_answer_that_is_there_already_stays_when_something_fails(
 
 def test_lquantizer_refuses_a_model_with_nothing_to_quantize(capsys: Capture, folder: Path) -> None:
     Path("skip.json").write_text(json.dumps({"layers": [{"pattern": "*", "skip": True}]}))
-    text = call(capsys, *argv(recipe="skip.json"), main=lquantizer.main).error(1)
-    assert text == "nothing to quantize: fc1: skipped by the recipe; fc2: skipped by the recipe"
+    text = call(capsys, *argv(config="skip.json"), main=lquantizer.main).error(1)
+    assert text == "nothing to quantize: fc1: skipped by the config; fc2: skipped by the config"
     assert not Path("answer.circle").exists()
 
 
-def test_lquantizer_refuses_a_recipe_for_other_layers(capsys: Capture, folder: Path) -> None:
+def test_lquantizer_refuses_a_config_for_other_layers(capsys: Capture, folder: Path) -> None:
     Path("other.json").write_text(json.dumps({"layers": [{"name": "conv9", "skip": True}]}))
-    text = call(capsys, *argv(recipe="other.json"), main=lquantizer.main).error(1)
-    assert text == "recipe: 'conv9' matches no layer; the layers are fc1, fc2"
+    text = call(capsys, *argv(config="other.json"), main=lquantizer.main).error(1)
+    assert text == "config: 'conv9' matches no layer; the layers are fc1, fc2"
 
 
 def test_lquantizer_refuses_a_model_it_cannot_run(capsys: Capture, folder: Path) -> None:

@@ -84,15 +84,15 @@ def test_inputs_and_weights_may_differ(capsys: Capture, folder: Path) -> None:
     assert widths() == [("act1", 3, 1), ("fc2", 3, 1)]
 
 
-def test_a_recipe_chooses_layer_by_layer(capsys: Capture, folder: Path) -> None:
-    outcome = quantize(capsys, "--encode_bits", "2", "--recipe", "recipe.json")
+def test_a_config_chooses_layer_by_layer(capsys: Capture, folder: Path) -> None:
+    outcome = quantize(capsys, "--encode_bits", "2", "--config", "config.json")
     assert outcome.code == 0
     assert widths() == [("act1", 2, 2)]
-    assert "left alone, skipped by the recipe: fc2" in outcome.out
+    assert "left alone, skipped by the config: fc2" in outcome.out
 
 
 def test_json_says_what_was_done(capsys: Capture, folder: Path) -> None:
-    outcome = quantize(capsys, "--json", "--report", "report.json", "--recipe", "recipe.json")
+    outcome = quantize(capsys, "--json", "--report", "report.json", "--config", "config.json")
     report = json.loads(outcome.out)
     assert report == json.loads(Path("report.json").read_text())
     assert report.keys() >= {"layers", "bytes_before", "bytes_after", "seconds"}
@@ -103,7 +103,7 @@ def test_json_says_what_was_done(capsys: Capture, folder: Path) -> None:
     assert done["skipped"] is None
     assert 0 < done["mse"] < 1
     assert done["snr_db"] > 10
-    assert (left["name"], left["skipped"], left["mse"]) == ("fc2", "skipped by the recipe", None)
+    assert (left["name"], left["skipped"], left["mse"]) == ("fc2", "skipped by the config", None)
     assert report["bytes_before"] == Path("model.circle").stat().st_size
     assert report["bytes_after"] == Path("answer.circle").stat().st_size
 

@@ -154,14 +154,14 @@ def test_the_first_records_alone_are_used(capsys: Capture, folder: Path) -> None
     assert Path("answer.circle").read_bytes() != first
 
 
-def test_a_recipe_has_the_last_word_on_widths(capsys: Capture, folder: Path) -> None:
+def test_a_config_has_the_last_word_on_widths(capsys: Capture, folder: Path) -> None:
     rules = [{"regex": "fc.", "weight_bits": 4}, {"name": "fc2", "input_bits": 8}]
     Path("bits.json").write_text(json.dumps({"encode_bits": 2, "layers": rules}))
-    quantize(capsys, "--encode_bits", "1", "--recipe", "bits.json")
+    quantize(capsys, "--encode_bits", "1", "--config", "bits.json")
     assert widths() == [("act1", 2, 4), ("fc2", 8, 4)]
     fine = loss()
     Path("bits.json").write_text(json.dumps({"layers": [{"name": "fc1", "skip": True}]}))
-    quantize(capsys, "--recipe", "bits.json")
+    quantize(capsys, "--recipe", "bits.json")  # its old name
     kinds = [type(op) for op in luciole.load("answer.circle").graph.ops]
     assert FullyConnected in kinds
     assert 0 < fine < 0.2

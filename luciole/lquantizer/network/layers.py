@@ -12,7 +12,7 @@ from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.calibration.positions import Dense
-from luciole.lquantizer.config import Choice, Recipe
+from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.problem import Scope
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
@@ -56,14 +56,14 @@ class Group:
 
 
 def find_groups(
-    graph: Graph, recipe: Recipe, scope: Scope | None = None
+    graph: Graph, config: Config, scope: Scope | None = None
 ) -> tuple[list[Group], dict[str, str]]:
     """Find the layers to quantize, in execution order, and by name the reason for each layer that
     is left alone. Raises QuantizeError when rules choose differently for layers that share their
     weights.
 
     Where a scope learns layers together, those with the same weights make a group; and unless the
-    recipe names them, a network's first convolution stays as it is, and so do the dense layers
+    config names them, a network's first convolution stays as it is, and so do the dense layers
     behind convolutions: they are small and cost most of the accuracy.
     """
     scope = scope or Scope()
@@ -73,9 +73,9 @@ def find_groups(
     for op in graph.ops:
         if not has_weights(op):
             continue
-        choice = recipe.choose(op.name)
+        choice = config.choose(op.name)
         reason = _why_not(op, choice, scope)
-        if reason is None and spares and not recipe.names(op.name):
+        if reason is None and spares and not config.names(op.name):
             reason = _spared(op)
         if reason is not None or not isinstance(op, FullyConnected | Conv2D):
             skipped[op.name] = reason or f"{op.kind} has no learned form"
@@ -84,14 +84,14 @@ def find_groups(
         group = groups.setdefault(key, Group(op.name, choice))
         group.ops.append(op)
         group.names.append(op.name)
-        _agree(group, op, choice, recipe)
+        _agree(group, op, choice, config)
     return list(groups.values()), skipped
 
 
 def _why_not(op: Op, choice: Choice, scope: Scope) -> str | None:
     """Why a layer is left alone, None where nothing speaks against it."""
     if choice.skip:
-        return "skipped by the recipe"
+        return "skipped by the config"
     if isinstance(op, Conv2D) and not scope.convolutions:
         return f"{op.kind} has no learned form"
     reason = misfit(op)
@@ -100,14 +100,14 @@ def _why_not(op: Op, choice: Choice, scope: Scope) -> str | None:
     return reason
 
 
-def _agree(group: Group, op: Op, choice: Choice, recipe: Recipe) -> None:
+def _agree(group: Group, op: Op, choice: Choice, config: Config) -> None:
     """Let a rule for any layer of a group decide. Raises QuantizeError when two rules differ."""
-    if choice == group.choice or group.name in recipe.exact or not recipe.names(op.name):
+    if choice == group.choice or group.name in config.exact or not config.names(op.name):
         return
-    named = [name for name in group.names[:-1] if recipe.names(name)]
+    named = [name for name in group.names[:-1] if config.names(name)]
     if named:
         raise QuantizeError(
-            f"recipe: {named[0]!r} and {op.name!r} share their weights, but the rules choose "
+            f"config: {named[0]!r} and {op.name!r} share their weights, but the rules choose "
             "differently for them"
         )
     group.choice = choice
@@ -115,20 +115,20 @@ def _agree(group: Group, op: Op, choice: Choice, recipe: Recipe) -> None:
 
 def _spared(op: Op) -> str | None:
     if isinstance(op, FullyConnected):
-        return "a dense layer behind convolutions: name it in a recipe to quantize it"
+        return "a dense layer behind convolutions: name it in a config to quantize it"
     first = op.operands[0]
     if first is not None and first.is_input:
-        return "the first convolution: name it in a recipe to quantize it"
+        return "the first convolution: name it in a config to quantize it"
     return None
 
 
-def check_layers(layers: Sequence[str], skipped: Mapping[str, str], recipe: Recipe) -> None:
-    """Raise QuantizeError when no layer is left, or a recipe speaks of none there is."""
+def check_layers(layers: Sequence[str], skipped: Mapping[str, str], config: Config) -> None:
+    """Raise QuantizeError when no layer is left, or a config speaks of none there is."""
     names = [*layers, *skipped]
-    unused = recipe.unused(names)
+    unused = config.unused(names)
     if unused:
         known = ", ".join(names) or "none"
-        raise QuantizeError(f"recipe: {unused[0]!r} matches no layer; the layers are {known}")
+        raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")
     if not layers:
         why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise QuantizeError(f"nothing to quantize: {why or 'it has no dense layer'}")

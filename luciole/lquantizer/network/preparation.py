@@ -19,7 +19,7 @@ from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import check_finite
-from luciole.lquantizer.config import Recipe
+from luciole.lquantizer.config import Config
 from luciole.lquantizer.network.layers import Group, check_layers, find_groups
 from luciole.lquantizer.network.problem import Method
 from luciole.lquantizer.report import LayerReport
@@ -74,7 +74,7 @@ class Preparation:
 
 
 def prepare(
-    model: Model, records: Records, recipe: Recipe, method: Method, unroll: bool
+    model: Model, records: Records, config: Config, method: Method, unroll: bool
 ) -> Preparation:
     """Find the layers, let their activations stand alone, and pair the network with its float twin.
 
@@ -87,8 +87,8 @@ def prepare(
         remove_dead(work.graph)
     listed = work.clone()
     scope = method.scope
-    groups, skipped = find_groups(work.graph, recipe, scope)
-    check_layers([name for g in groups for name in g.names], skipped, recipe)
+    groups, skipped = find_groups(work.graph, config, scope)
+    check_layers([name for g in groups for name in g.names], skipped, config)
     sizes = {g.name: constant_bytes(g.ops[0]) for g in groups}
     for op in (op for group in groups for op in group.ops if scope.together):
         split_activation(work.graph, op)

@@ -20,7 +20,7 @@ from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.calibration.positions import Dense, Rows, weight_matrix
 from luciole.lquantizer.calibration.watch import watched
-from luciole.lquantizer.config import Recipe
+from luciole.lquantizer.config import Config
 from luciole.lquantizer.formats.levels import Fit
 from luciole.lquantizer.network.bias import correct_biases
 from luciole.lquantizer.network.equalize import along, depth, divide, divided, source
@@ -53,11 +53,11 @@ def quantize_records(
     model: Model,
     records: Records,
     method: Method,
-    recipe: Recipe | None = None,
+    config: Config | None = None,
     track: Track | None = None,
     unroll: bool = False,
 ) -> Result:
-    """Quantize every layer that the recipe wants, that the method takes on and that qualifies; the
+    """Quantize every layer that the config wants, that the method takes on and that qualifies; the
     given model stays as it is.
 
     ``records`` are unlabelled samples by input name, the first axis counting them. ``unroll`` turns
@@ -66,7 +66,7 @@ def quantize_records(
     """
     begun = time.perf_counter()
     track = track or untracked
-    prepared = prepare(model, records, recipe or Recipe(), method, unroll)
+    prepared = prepare(model, records, config or Config(), method, unroll)
     work, jobs = prepared.work, prepared.jobs
     aims = float_side(prepared, records, track("float network", prepared.count))
     step = track("learning layers", len(jobs))

@@ -18,7 +18,7 @@ from luciole.ir import Model
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.learned_levels import plane_bytes
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer.config import Choice, Recipe
+from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.preparation import Job, prepare
@@ -48,7 +48,7 @@ Sensitivities = dict[str, list[Option]]
 def sensitivities(
     model: Model,
     records: Records,
-    recipe: Recipe,
+    config: Config,
     seed: int = 0,
     track: Track | None = None,
     unroll: bool = False,
@@ -56,7 +56,7 @@ def sensitivities(
     """What each layer loses at each width."""
     track = track or untracked
     method = OutputAware(seed)
-    prepared = prepare(model, records, recipe, method, unroll)
+    prepared = prepare(model, records, config, method, unroll)
     aims = float_side(prepared, records, track("float network", prepared.count))
     step = track("measuring layers", len(prepared.jobs) * len(WIDTHS))
     found: Sensitivities = {}
@@ -115,7 +115,7 @@ def _gain(options: list[Option], at: int) -> float:
 def for_size(
     model: Model,
     records: Records,
-    recipe: Recipe,
+    config: Config,
     target: int,
     size: Size,
     seed: int = 0,
@@ -125,12 +125,12 @@ def for_size(
     """The best allocation whose file is no larger than ``target`` bytes. Raises QuantizeError when
     the smallest one is.
     """
-    options = sensitivities(model, records, recipe, seed, track, unroll)
+    options = sensitivities(model, records, config, seed, track, unroll)
     room = target - size(model) + _replaced_bytes(model, options)
     steps = path(options)
     while True:
         allocation = next((a for a in reversed(steps) if _bytes(a) <= room), steps[0])
-        result = _fit(model, records, recipe, allocation, seed, track, unroll)
+        result = _fit(model, records, config, allocation, seed, track, unroll)
         excess = size(result.model) - target
         if excess <= 0:
             result.report.options = _table(options)
@@ -146,7 +146,7 @@ def for_size(
 def for_drop(
     model: Model,
     records: Records,
-    recipe: Recipe,
+    config: Config,
     target: float,
     seed: int = 0,
     track: Track | None = None,
@@ -159,13 +159,13 @@ def for_drop(
     kept = {n: np.delete(a, np.s_[HELD_BACK - 1 :: HELD_BACK], axis=0) for n, a in records.items()}
     if not all(len(a) for a in (*judged.values(), *kept.values())):
         raise QuantizeError(f"a target drop needs at least {HELD_BACK} records")
-    options = sensitivities(model, kept, recipe, seed, track, unroll)
+    options = sensitivities(model, kept, config, seed, track, unroll)
     answers, steps = _answers(model, judged), path(options)
     low, high = 0, len(steps) - 1
-    best = _fit(model, kept, recipe, steps[high], seed, track, unroll)
+    best = _fit(model, kept, config, steps[high], seed, track, unroll)
     while low < high:
         middle = (low + high) // 2
-        result = _fit(model, kept, recipe, steps[middle], seed, track, unroll)
+        result = _fit(model, kept, config, steps[middle], seed, track, unroll)
         drop = 100 * float(np.mean(_answers(result.model, judged) != answers))
         if drop <= target:
             best, high = result, middle
@@ -188,13 +188,13 @@ def _answers(model: Model, records: Records) -> np.ndarray[tuple[int, ...], np.d
 def _fit(
     model: Model,
     records: Records,
-    recipe: Recipe,
+    config: Config,
     allocation: dict[str, Option],
     seed: int,
     track: Track | None,
     unroll: bool,
 ) -> Result:
-    chosen = recipe.with_choices({name: option.choice for name, option in allocation.items()})
+    chosen = config.with_choices({name: option.choice for name, option in allocation.items()})
     return quantize_records(model, records, OutputAware(seed), chosen, track, unroll)
 
 

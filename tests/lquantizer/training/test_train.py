@@ -168,9 +168,9 @@ def test_outputs_without_a_softmax_are_compared_by_squared_error() -> None:
 
 def test_biases_of_float_layers_are_trained_when_asked_for() -> None:
     teacher, _, records, _ = digits()
-    recipe = {"layers": [{"name": teacher.graph.ops[0].name, "skip": True}]}
+    config = {"layers": [{"name": teacher.graph.ops[0].name, "skip": True}]}
     few = {name: array[:100] for name, array in records.items()}
-    student = luciole.quantize(teacher, few, encode_bits=1, recipe=recipe).model
+    student = luciole.quantize(teacher, few, encode_bits=1, config=config).model
     found = []
     for chosen in (False, True):
         settings = FinetuneSettings(float_biases=chosen, held_back=0)

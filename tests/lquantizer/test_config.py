@@ -1,4 +1,4 @@
-"""Recipes: which layer gets how many bits, and everything that is not understood."""
+"""Configs: which layer gets how many bits, and everything that is not understood."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from luciole.lquantizer import Choice, QuantizeError, Recipe
+from luciole.lquantizer import Choice, Config, QuantizeError
 
 NAMES = ["fc1", "fc2", "block/fc1", "block/fc2", "head"]
 
 
 def choices(layers: Any, default: Choice | None = None, **top: Any) -> dict[str, Choice]:
-    recipe = Recipe.parse({**top, "layers": layers}, default or Choice())
-    return {name: recipe.choose(name) for name in NAMES}
+    config = Config.parse({**top, "layers": layers}, default or Choice())
+    return {name: config.choose(name) for name in NAMES}
 
 
 def changed(found: dict[str, Choice], default: Choice | None = None) -> dict[str, Choice]:
@@ -24,9 +24,9 @@ def changed(found: dict[str, Choice], default: Choice | None = None) -> dict[str
 
 
 def test_the_default_is_three_bits_for_everything() -> None:
-    assert Recipe().choose("anything") == Choice(input_bits=3, weight_bits=3, skip=False)
+    assert Config().choose("anything") == Choice(input_bits=3, weight_bits=3, skip=False)
     assert changed(choices([])) == {}
-    assert Recipe.parse({}, Choice(2, 1)).choose("fc1") == Choice(2, 1)
+    assert Config.parse({}, Choice(2, 1)).choose("fc1") == Choice(2, 1)
 
 
 @pytest.mark.parametrize(
@@ -85,67 +85,67 @@ def test_the_last_rule_that_matches_wins_key_by_key() -> None:
 
 
 def test_rules_that_match_nothing_are_known() -> None:
-    recipe = Recipe.parse({"layers": [{"name": "fc1"}, {"name": "fc9"}]}, Choice())
-    assert recipe.unused(NAMES) == ["fc9"]
+    config = Config.parse({"layers": [{"name": "fc1"}, {"name": "fc9"}]}, Choice())
+    assert config.unused(NAMES) == ["fc9"]
 
 
-def test_a_recipe_is_read_from_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "recipe.json"
+def test_a_config_is_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
     path.write_text(json.dumps({"input_bits": 8, "layers": [{"name": "fc2", "skip": True}]}))
-    recipe = Recipe.read(path, Choice(1, 1))
-    assert recipe.choose("fc1") == Choice(8, 1)
-    assert recipe.choose("fc2").skip
+    config = Config.read(path, Choice(1, 1))
+    assert config.choose("fc1") == Choice(8, 1)
+    assert config.choose("fc2").skip
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ([], 'a recipe is an object with a list "layers"'),
-        ("fc1", 'a recipe is an object with a list "layers"'),
-        ({"layers": {"name": "fc1"}}, 'a recipe is an object with a list "layers"'),
-        ({"bits": 3}, "recipe: bits is not understood"),
-        ({"skip": True}, "recipe: skip is not understood"),
+        ([], 'a config is an object with a list "layers"'),
+        ("fc1", 'a config is an object with a list "layers"'),
+        ({"layers": {"name": "fc1"}}, 'a config is an object with a list "layers"'),
+        ({"bits": 3}, "config: bits is not understood"),
+        ({"skip": True}, "config: skip is not understood"),
         ({"encode_bits": 0}, "input bits are 0: 1 to 8 are possible"),
         ({"encode_bits": 5}, "weight bits are 5: 1 to 4 are possible"),
         ({"input_bits": 9}, "input bits are 9: 1 to 8 are possible"),
         ({"weight_bits": -1}, "weight bits are -1: 1 to 4 are possible"),
-        ({"encode_bits": "3"}, "recipe: input_bits is '3', int is needed"),
-        ({"input_bits": 3.0}, "recipe: input_bits is 3.0, int is needed"),
-        ({"weight_bits": True}, "recipe: weight_bits is True, int is needed"),
-        ({"weight_bits": None}, "recipe: weight_bits is None, int is needed"),
+        ({"encode_bits": "3"}, "config: input_bits is '3', int is needed"),
+        ({"input_bits": 3.0}, "config: input_bits is 3.0, int is needed"),
+        ({"weight_bits": True}, "config: weight_bits is True, int is needed"),
+        ({"weight_bits": None}, "config: weight_bits is None, int is needed"),
     ],
 )
 def test_parse_refuses_a_recipe(content: Any, sentence: str) -> None:
     with pytest.raises(QuantizeError, match=re.escape(sentence)):
-        Recipe.parse(content, Choice())
+        Config.parse(content, Choice())
 
 
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        ("fc1", "recipe: a layer is an object, found 'fc1'"),
+        ("fc1", "config: a layer is an object, found 'fc1'"),
         ({"skip": True}, "needs one of name, names, pattern, regex; found none"),
         (
             {"name": "a", "regex": "b"},
             "one of name, names, pattern, regex; found ['name', 'regex']",
         ),
-        ({"name": "a", "Skip": True}, "recipe: Skip is not understood, there is encode_bits"),
-        ({"name": 3}, "recipe: name is 3, text is needed"),
-        ({"names": ["a", 3]}, "recipe: names is ['a', 3], text is needed"),
-        ({"name": ["a"]}, "recipe: name is ['a'], text is needed"),
-        ({"pattern": None}, "recipe: pattern is None, text is needed"),
-        ({"regex": "("}, "recipe: regex '(': "),
+        ({"name": "a", "Skip": True}, "config: Skip is not understood, there is encode_bits"),
+        ({"name": 3}, "config: name is 3, text is needed"),
+        ({"names": ["a", 3]}, "config: names is ['a', 3], text is needed"),
+        ({"name": ["a"]}, "config: name is ['a'], text is needed"),
+        ({"pattern": None}, "config: pattern is None, text is needed"),
+        ({"regex": "("}, "config: regex '(': "),
         (
             {"regex": "a{99999999999}"},
-            "recipe: regex 'a{99999999999}': the repetition",
+            "config: regex 'a{99999999999}': the repetition",
         ),
-        ({"name": "a", "skip": 1}, "recipe: skip is 1, bool is needed"),
+        ({"name": "a", "skip": 1}, "config: skip is 1, bool is needed"),
         ({"name": "a", "weight_bits": 8}, "weight bits are 8: 1 to 4 are possible"),
     ],
 )
 def test_parse_refuses_a_rule(entry: Any, sentence: str) -> None:
     with pytest.raises(QuantizeError, match=re.escape(sentence)):
-        Recipe.parse({"layers": [entry]}, Choice())
+        Config.parse({"layers": [entry]}, Choice())
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_parse_refuses_a_rule(entry: Any, sentence: str) -> None:
 def test_read_refuses_a_file_that_is_no_json(
     tmp_path: Path, content: bytes | None, sentence: str
 ) -> None:
-    path = tmp_path / "recipe.json"
+    path = tmp_path / "config.json"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(QuantizeError, match=f"recipe .*recipe.json: {sentence}"):
-        Recipe.read(path, Choice())
+    with pytest.raises(QuantizeError, match=f"config .*config.json: {sentence}"):
+        Config.read(path, Choice())
 
 
 @pytest.mark.parametrize("bits", [0, 9, -3])
