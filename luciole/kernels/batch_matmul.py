@@ -15,7 +15,7 @@ from luciole.kernels.core.memory import reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.jit import floats
 from luciole.kernels.jit.record import Record, reader
-from luciole.kernels.layers.floats.layer import Geometry, Layer, fits
+from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, fits
 from luciole.kernels.layers.floats.loops import FloatRecord
 from luciole.kernels.layers.geometry import sequence
 from luciole.kernels.layers.int8.hybrid import of_rows, weight_scale
@@ -66,7 +66,7 @@ def build(op: BatchMatMul, context: Context) -> NativeStep | None:
     depth = left.size // int(np.prod(left.shape[:-2])) // rows
     if op.y.is_constant and right.size == depth * columns and not op.adjoint_lhs:
         weights = right.reshape(columns, depth) if op.adjoint_rhs else right.reshape(depth, -1).T
-        layer = Layer(Geometry.of_rows(left.size // depth, depth), NONE, left, y)
+        layer = FloatLayer(Geometry.of_rows(left.size // depth, depth), NONE, left, y)
         return layer.convolution(weights[None, :, None], None)
     return _with_any_right(op, left, right, y, depth)
 
@@ -76,7 +76,7 @@ def _with_any_right(
 ) -> NativeStep | None:
     """Pack the right matrix of each batch when it is there, then multiply."""
     *batches, rows, columns = y.shape
-    layer = Layer(Geometry.of_rows(rows, depth), NONE, left, y)
+    layer = FloatLayer(Geometry.of_rows(rows, depth), NONE, left, y)
     layer.convolution(np.zeros((1, columns, 1, depth), np.float32), None)
     memory, weights = layer.memory, min(_of(part).weights for part in layer.parts)
     turned = memory.scratch(rows, depth) if op.adjoint_lhs else 0

@@ -8,7 +8,7 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_2d import Conv2D, check_groups
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
-from luciole.kernels.layers.floats.layer import Geometry, Layer, arrays_of
+from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.int8 import hybrid
 from luciole.kernels.layers.int8.byte_layer import sides
@@ -83,7 +83,7 @@ def build(op: Conv2D, context: Context) -> NativeStep | None:
     geometry = Geometry.of(x.shape, (kh, kw), stride, dilation, op.padding)
     groups = x.shape[3] // depth
     weights = filter.reshape(groups, o // groups, kh * kw, depth)
-    return Layer(geometry, op.activation, x, y).convolution(weights, bias)
+    return FloatLayer(geometry, op.activation, x, y).convolution(weights, bias)
 
 
 @native(Conv2D, *hybrid.SIGNATURES)

@@ -8,7 +8,7 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D, check_multiple
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
-from luciole.kernels.layers.floats.layer import Geometry, Layer, arrays_of
+from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.int8 import hybrid
 from luciole.kernels.layers.int8.byte_layer import sides
@@ -77,7 +77,7 @@ def build(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     geometry = Geometry.of(x.shape, (kh, kw), stride, dilation, op.padding)
     weights = filter.reshape(kh * kw, outputs).T
-    layer, channels = Layer(geometry, op.activation, x, y), x.shape[3]
+    layer, channels = FloatLayer(geometry, op.activation, x, y), x.shape[3]
     if outputs == channels > 1:
         return layer.depthwise(weights, bias)
     grouped = weights.reshape(channels, outputs // channels, kh * kw, 1)

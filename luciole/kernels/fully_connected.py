@@ -8,7 +8,7 @@ from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
-from luciole.kernels.layers.floats.layer import Arrays, Geometry, Layer, arrays_of
+from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.int8 import hybrid
 from luciole.kernels.layers.int8.byte_layer import Side
 from luciole.kernels.layers.int8.hybrid_layer import HybridLayer, may_overflow
@@ -79,7 +79,7 @@ def build(op: FullyConnected, context: Context) -> NativeStep | None:
         return None
     x, weights, bias, y = given
     geometry = Geometry.of_rows(x.size // weights.shape[1], weights.shape[1])
-    return Layer(geometry, op.activation, x, y).convolution(weights[None, :, None], bias)
+    return FloatLayer(geometry, op.activation, x, y).convolution(weights[None, :, None], bias)
 
 
 @native(FullyConnected, *hybrid.SIGNATURES)

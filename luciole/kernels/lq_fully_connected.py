@@ -10,7 +10,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.layers.levels import counting
-from luciole.kernels.layers.levels.layer import Layer, or_zero
+from luciole.kernels.layers.levels.layer import LevelsLayer, or_zero
 
 
 @reference(LQFullyConnected, TensorType.FLOAT32)
@@ -46,5 +46,7 @@ def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
     y = context.results[0]
     if not constant or op.activation not in APPLIED:
         return None
-    layer = Layer(op.hidden_size, op.input_offset, op.activation, ax, aw, binary, bias, offsets)
+    layer = LevelsLayer(
+        op.hidden_size, op.input_offset, op.activation, ax, aw, binary, bias, offsets
+    )
     return counting.step(layer, x, y)

@@ -12,7 +12,7 @@ from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
-from luciole.kernels.layers.floats.layer import Geometry, Layer, fits
+from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, fits
 from luciole.kernels.layers.geometry.spans import Axis
 from luciole.kernels.layers.int8.rescale import SIGNATURES, Rescaling, centred
 
@@ -89,7 +89,7 @@ def build(op: TransposeConv, context: Context) -> NativeStep | None:
     weights[:, down[0][:, None], across[0]] = filter[:, down[1][:, None], across[1]]
     geometry = Geometry(len(x), x.shape[3], rows, columns)
     flat = weights.reshape(1, len(filter), -1, x.shape[3])
-    return Layer(geometry, op.activation, x, y).convolution(flat, bias)
+    return FloatLayer(geometry, op.activation, x, y).convolution(flat, bias)
 
 
 def _taps(kernel: int, stride: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

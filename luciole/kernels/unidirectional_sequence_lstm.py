@@ -8,10 +8,9 @@ from itertools import product
 import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType
-from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, Memory, UnidirectionalSequenceLSTM
+from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, LSTMLayer, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import GATES
-from luciole.kernels.core.memory import Memory as Places
-from luciole.kernels.core.memory import reach, turns
+from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
@@ -86,7 +85,7 @@ def _states(given: Arrays) -> tuple[Array, Array]:
     return given["output_state"], given["cell_state"]
 
 
-def _cell(op: Memory, given: Arrays, asymmetric: bool) -> Cell:
+def _cell(op: LSTMLayer, given: Arrays, asymmetric: bool) -> Cell:
     settings = Settings(op.activation, op.cell_clip, op.proj_clip)
     return Cell(settings, given, named_weights(op, given, asymmetric))
 
@@ -116,7 +115,7 @@ def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep
     both = [np.hstack([given[i], given[r]]) for i, r in zip(PLAIN[:4], PLAIN[4:8], strict=True)]
     weights = lstm_steps.packed(both)
     biases = lstm_steps.packed([given[n][:, None] for n in PLAIN[8:]])
-    x, states, memory = given["input"], [given[n] for n in STATES], Places()
+    x, states, memory = given["input"], [given[n] for n in STATES], Memory()
     time, batch = (0, 1) if op.time_major else (1, 0)
     times, batches, inputs, cells = x.shape[time], x.shape[batch], x.shape[2], states[0].shape[1]
     blocks = -(-cells // LANES)

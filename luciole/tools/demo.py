@@ -13,6 +13,7 @@ from luciole.tools.common import console
 from luciole.tools.common.command import FINE, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
+    from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.tools.data import Data
 
@@ -96,7 +97,7 @@ def _digits(arguments: argparse.Namespace) -> Subject:
         )
 
 
-def _mnist(arguments: argparse.Namespace, track: console.Track) -> Subject:
+def _mnist(arguments: argparse.Namespace, track: Track) -> Subject:
     from luciole.importers.keras.convert import from_keras
     from luciole.tools import demo_mnist
 
@@ -117,9 +118,7 @@ def _subject(name: str, model: Model, data: Path, preprocess: str, calibration: 
     return Subject(name, model, learn, test)
 
 
-def _quantized(
-    subject: Subject, arguments: argparse.Namespace, track: console.Track
-) -> dict[str, Model]:
+def _quantized(subject: Subject, arguments: argparse.Namespace, track: Track) -> dict[str, Model]:
     """The float model and the quantized ones, by the name of their row."""
     from luciole.api import quantize
 
@@ -147,7 +146,7 @@ def _save(name: str, models: dict[str, Model], folder: Path) -> list[Path]:
 
 
 def _rows(
-    subject: Subject, models: dict[str, Model], files: Sequence[Path], track: console.Track
+    subject: Subject, models: dict[str, Model], files: Sequence[Path], track: Track
 ) -> list[dict[str, Any]]:
     """One row for each file as it was written: it is read again before it is judged."""
     from luciole.importers import load

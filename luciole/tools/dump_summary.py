@@ -29,7 +29,7 @@ class Kind:
 
 
 @dataclass
-class Layer:
+class LayerSummary:
     """One operator with weights; bits of a weight and of an element of its input."""
 
     name: str
@@ -53,7 +53,7 @@ class Summary:
     outputs: list[str]
     kinds: list[Kind]
     bytes_by_type: dict[str, int]
-    layers: list[Layer]
+    layers: list[LayerSummary]
 
     def as_json(self) -> dict[str, Any]:
         """The same, with the totals."""
@@ -108,13 +108,13 @@ def _kinds(model: Model) -> list[Kind]:
     return sorted(kinds.values(), key=lambda k: (-k.macs, -k.count))
 
 
-def _layer(op: Op) -> Layer | None:
+def _layer(op: Op) -> LayerSummary | None:
     bits = bits_of(op)
     if bits is None:
         return None
     shape = shape_text(op.output.shape) if op.results else ""
     count = macs(op)
-    return Layer(
+    return LayerSummary(
         utf8(op.name), utf8(op.kind), shape, bits.weights, bits.input, count, _constant_bytes(op)
     )
 
@@ -156,7 +156,7 @@ def _kind_rows(kinds: list[Kind]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _layer_rows(layers: list[Layer], wide: bool) -> list[tuple[str, ...]]:
+def _layer_rows(layers: list[LayerSummary], wide: bool) -> list[tuple[str, ...]]:
     heading = ("layer", "operator", "bits w/a", "MACs", "constants")
     rows: list[tuple[str, ...]] = [(*heading, "result") if wide else heading]
     for layer in layers:

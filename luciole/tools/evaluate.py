@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from luciole.interpreter.records import Progress
     from luciole.ir import Array, Model
     from luciole.tools.data import Data
 
@@ -106,7 +107,7 @@ def _figures(answers: Array, data: Data, others: Array | None) -> dict[str, Any]
     }
 
 
-def answers_of(model: Model, data: Data, progress: console.Advance | None = None) -> Array:
+def answers_of(model: Model, data: Data, progress: Progress | None = None) -> Array:
     """The index of the largest entry of the first output, record by record: [records]."""
     from luciole.interpreter import Interpreter
     from luciole.interpreter.records import run_records

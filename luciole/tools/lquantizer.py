@@ -19,6 +19,7 @@ from luciole.tools.common.command import (
 )
 
 if TYPE_CHECKING:
+    from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import Report, Result
     from luciole.tools.data import Data
@@ -193,7 +194,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _finetune(
-    model: Model, data: Data, result: Result, arguments: argparse.Namespace, track: console.Track
+    model: Model, data: Data, result: Result, arguments: argparse.Namespace, track: Track
 ) -> None:
     """Fine-tune the result in place."""
     from dataclasses import asdict

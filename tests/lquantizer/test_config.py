@@ -115,7 +115,7 @@ def test_a_config_is_read_from_a_file(tmp_path: Path) -> None:
         ({"weight_bits": None}, "config: weight_bits is None, int is needed"),
     ],
 )
-def test_parse_refuses_a_recipe(content: Any, sentence: str) -> None:
+def test_parse_refuses_a_config(content: Any, sentence: str) -> None:
     with pytest.raises(QuantizeError, match=re.escape(sentence)):
         Config.parse(content, Choice())
 

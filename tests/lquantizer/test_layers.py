@@ -136,7 +136,7 @@ def test_layers_of_other_kinds_are_named() -> None:
     )
 
 
-def test_the_recipe_leaves_layers_alone_and_chooses_widths() -> None:
+def test_the_config_leaves_layers_alone_and_chooses_widths() -> None:
     model = network((20, 16, 8, 4))
     config = Config.parse(
         {"layers": [{"name": "fc1", "skip": True}, {"name": "fc3", "input_bits": 7}]}, Choice(2, 2)

@@ -19,7 +19,7 @@ from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, LSTMKe
 PEEPHOLES = (*WEIGHTS, TensorType.INT16)
 
 
-class Memory(Op):
+class LSTMLayer(Op):
     """What both have: the parameters of the gates and the states.
 
     Without weights into the input gate, that gate is 1 - forget gate. ``output_state`` and
@@ -72,7 +72,7 @@ class Memory(Op):
         return sequence_macs(self)
 
 
-class LSTM(Memory, code=BuiltinOperator.LSTM, options="LSTMOptions"):
+class LSTM(LSTMLayer, code=BuiltinOperator.LSTM, options="LSTMOptions"):
     """One step of long short-term memory: [batch, inputs] to [batch, outputs].
 
     Only the full kernel, which has an operand for each gate, is known.
@@ -101,7 +101,7 @@ class LSTM(Memory, code=BuiltinOperator.LSTM, options="LSTMOptions"):
 
 
 class UnidirectionalSequenceLSTM(
-    Memory,
+    LSTMLayer,
     code=BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM,
     options="UnidirectionalSequenceLSTMOptions",
 ):
@@ -121,5 +121,5 @@ class UnidirectionalSequenceLSTM(
         return (first, second, _outputs(self, sizes, self.diagonal_recurrent_tensors))
 
 
-def _outputs(op: Memory, sizes: Sizes, diagonal: bool = False) -> int | None:
+def _outputs(op: LSTMLayer, sizes: Sizes, diagonal: bool = False) -> int | None:
     return lstm_outputs(op.given_operands(), sizes, diagonal)

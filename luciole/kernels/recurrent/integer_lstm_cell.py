@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, UnsupportedError
-from luciole.ir.ops.unidirectional_sequence_lstm import Memory
+from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.quantization import per_tensor
 from luciole.ir.recurrent import GATES
 from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, rounding_divide
@@ -109,7 +109,7 @@ class Gate:
 class Scales:
     """The scales of one operator's tensors, by their names."""
 
-    def __init__(self, op: Memory) -> None:
+    def __init__(self, op: LSTMLayer) -> None:
         self.values = dict(op.named_operands())
         self.intermediates = op.intermediates
         if len(self.intermediates) != 5:
@@ -173,7 +173,7 @@ def _norm(given: Arrays, scales: Scales, name: str, bias: Numbers) -> Norm | Non
 class IntegerCell:
     """All gates of one layer. Operands are named as those of UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
-    def __init__(self, op: Memory, given: Arrays) -> None:
+    def __init__(self, op: LSTMLayer, given: Arrays) -> None:
         _check_types(op, given)
         scales = Scales(op)
         cell_scale = scales.of("cell_state")
@@ -236,7 +236,7 @@ def _power_of_two(scale: np.float32) -> int:
     return int(exponent) - 1
 
 
-def _check_types(op: Memory, given: Arrays) -> None:
+def _check_types(op: LSTMLayer, given: Arrays) -> None:
     """Refuse weights of other types, and activations that the kernel does not have."""
     for name, array in given.items():
         wanted = np.int16 if name.startswith("cell_to_") else np.int8

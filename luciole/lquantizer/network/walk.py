@@ -46,7 +46,7 @@ from luciole.lquantizer.report import (
     snr_db,
 )
 from luciole.lquantizer.rewrite.bcq import replace_layer_bcq
-from luciole.lquantizer.rewrite.learned_levels import Parameters, finish, replace_layers
+from luciole.lquantizer.rewrite.learned_levels import LearnedParameters, finish, replace_layers
 
 
 def quantize_records(
@@ -249,9 +249,9 @@ def bias_of(op: Dense) -> Array:
     return np.zeros(len(weight_matrix(op)), np.float32) if data is None else data.reshape(-1)
 
 
-def _parameters(learned: LearnedLayer, inputs: Fit, bias: Array | None) -> Parameters:
+def _parameters(learned: LearnedLayer, inputs: Fit, bias: Array | None) -> LearnedParameters:
     offset = learned.weights.offset
-    return Parameters(
+    return LearnedParameters(
         inputs.basis[0],
         learned.weights.basis,
         learned.weights.code.T,

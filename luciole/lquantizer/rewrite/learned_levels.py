@@ -26,7 +26,7 @@ Learned = LQFullyConnected | LQConv2D
 
 
 @dataclass(frozen=True)
-class Parameters:
+class LearnedParameters:
     """What was learned for a layer: the input's basis [kx] and offset, one basis [o, kw] and one
     row of code numbers [o, n] for each output, and where they were learned offsets [o] and bias
     [o].
@@ -50,13 +50,13 @@ def replace_layer(
     """
     weights = weight_matrix(op)
     scales = weight_basis.astype(np.float32)
-    learned = Parameters(input_basis, weight_basis, nearest_codes(weights, scales))
+    learned = LearnedParameters(input_basis, weight_basis, nearest_codes(weights, scales))
     ((new, result),) = replace_layers([op], learned)
     assert isinstance(new, LQFullyConnected), "a dense layer stays a dense layer"
     return new, result
 
 
-def replace_layers(ops: Sequence[Dense], learned: Parameters) -> list[tuple[Learned, Value]]:
+def replace_layers(ops: Sequence[Dense], learned: LearnedParameters) -> list[tuple[Learned, Value]]:
     """Replace layers that share their weights by ones that share what was learned.
 
     Returns, for each, the new operator and the tensor that took the old result's place and name.
@@ -77,7 +77,7 @@ class _Constants(NamedTuple):
     offsets: Value | None
 
 
-def _constants(graph: Graph, op: Dense, learned: Parameters) -> _Constants:
+def _constants(graph: Graph, op: Dense, learned: LearnedParameters) -> _Constants:
     code, bits = _by_position(op, learned.weight_codes), learned.weight_basis.shape[1]
     bias = _flat_bias(graph, op)
     if learned.bias is not None:
@@ -98,7 +98,7 @@ def _by_position(op: Dense, code: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _replace(
-    graph: Graph, op: Dense, learned: Parameters, shared: _Constants
+    graph: Graph, op: Dense, learned: LearnedParameters, shared: _Constants
 ) -> tuple[Learned, Value]:
     new = _learned_op(graph, op, learned, shared)
     graph.insert_before(op, new, graph.unique_name(f"{op.name}/lq"))
@@ -110,7 +110,7 @@ def _replace(
     return new, result
 
 
-def _learned_op(graph: Graph, op: Dense, learned: Parameters, shared: _Constants) -> Learned:
+def _learned_op(graph: Graph, op: Dense, learned: LearnedParameters, shared: _Constants) -> Learned:
     offset = float(np.float32(learned.input_offset))
     if isinstance(op, FullyConnected):
         n = learned.weight_codes.shape[1]

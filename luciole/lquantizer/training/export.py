@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.passes.remove_dead import remove_dead_buffers
-from luciole.lquantizer.training.parameters import LQOp, Parameters, write
+from luciole.lquantizer.training.parameters import LQOp, TrainableParameters, write
 
 
 def exported(
-    student: Model, learned: Mapping[LQOp, Parameters], biases: Mapping[Value, Array]
+    student: Model, learned: Mapping[LQOp, TrainableParameters], biases: Mapping[Value, Array]
 ) -> Model:
     """A clone of the student with trained layers and trained biases of float layers.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from luciole.ir import learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.lquantizer.training.parameters import LQOp, Parameters, row_shape
+from luciole.lquantizer.training.parameters import LQOp, TrainableParameters, row_shape
 from luciole.lquantizer.training.settings import FinetuneSettings
 from luciole.lquantizer.training.straight_through import levels_of, quantized, span
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
@@ -34,7 +34,7 @@ class _Units(NamedTuple):
     outputs: float
 
     @classmethod
-    def of(cls, start: Parameters) -> _Units:
+    def of(cls, start: TrainableParameters) -> _Units:
         """Mean weight in units of 0.05, the span of the input's levels, and the size of a sum of as
         many products of a weight and half that span.
         """
@@ -51,7 +51,7 @@ class TrainableLayer:
     """
 
     def __init__(
-        self, tf: TensorFlow, op: LQOp, start: Parameters, settings: FinetuneSettings
+        self, tf: TensorFlow, op: LQOp, start: TrainableParameters, settings: FinetuneSettings
     ) -> None:
         self.tf = tf
         self.op = op
@@ -97,6 +97,6 @@ class TrainableLayer:
         for name, rate in rates.items():
             yield Trained(name, self.variables[name], rate)
 
-    def learned(self) -> Parameters:
+    def learned(self) -> TrainableParameters:
         """The present state as arrays."""
-        return Parameters(**{name: v.numpy() for name, v in self.variables.items()})
+        return TrainableParameters(**{name: v.numpy() for name, v in self.variables.items()})

@@ -23,7 +23,7 @@ LQOp = LQFullyConnected | LQConv2D
 
 
 @dataclass
-class Parameters:
+class TrainableParameters:
     """Float32 arrays. ``latents`` are the shadow weights, one row of n for each of o outputs."""
 
     latents: Array
@@ -60,7 +60,7 @@ def row_shape(op: LQOp) -> tuple[int, ...]:
     return (*_constant(op, "weights_binary").shape[2:4], op.input_channels)
 
 
-def read(op: LQOp, target: Array | None = None, margin: float = 0.05) -> Parameters:
+def read(op: LQOp, target: Array | None = None, margin: float = 0.05) -> TrainableParameters:
     """What an operator holds, its shadow weights inside of the cells of its present codes.
 
     They lie as close to ``target`` (float weights, [o, n] or [o, kh, kw, c]) as a margin of that
@@ -75,7 +75,7 @@ def read(op: LQOp, target: Array | None = None, margin: float = 0.05) -> Paramet
     if target is not None:
         levels, index = weights.format.levels[0], weights.format.ranks(weights.codes)
         latents = _into_cells(_rows(op, target, latents.shape), levels, index, margin)
-    return Parameters(
+    return TrainableParameters(
         latents.astype(np.float32),
         basis.copy(),
         offset.copy() if offset.size else np.zeros(outputs, np.float32),
@@ -116,14 +116,14 @@ def _into_cells(target: Array, levels: Array, index: Array, margin: float) -> Ar
     return np.clip(target, *bounds)
 
 
-def encode(op: LQOp, learned: Parameters) -> Array:
+def encode(op: LQOp, learned: TrainableParameters) -> Array:
     """The packed bit planes of the shadow weights' nearest levels, as the operator holds them."""
     levels = LearnedLevels(learned.weight_basis, learned.weight_offset)
     numbers = levels.encode(learned.latents).reshape(-1, *row_shape(op))
     return weight_planes(numbers, levels.bits)
 
 
-def write(op: LQOp, learned: Parameters) -> None:
+def write(op: LQOp, learned: TrainableParameters) -> None:
     """Put what was learned into an operator.
 
     Constants that other operators use as well stay as they are for them. An offset or a bias that

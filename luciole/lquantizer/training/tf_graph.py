@@ -14,8 +14,8 @@ from luciole.lquantizer.training import tf_layout, tf_math, tf_windows  # noqa: 
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow, tensorflow
 from luciole.lquantizer.training.tf_table import find_function, is_constant, refuse_unsupported
 
-Layer = Callable[..., Tensor]
-"""``layer(x)``: what stands for an operator whose parameters are trained."""
+Forward = Callable[..., Tensor]
+"""``forward(x)``, which stands for an operator whose parameters are trained."""
 
 
 class TensorGraph:
@@ -29,12 +29,12 @@ class TensorGraph:
     def __init__(
         self,
         graph: Graph,
-        layers: Mapping[Any, Layer] | None = None,
+        layers: Mapping[Any, Forward] | None = None,
         variables: Mapping[Value, Tensor] | None = None,
     ) -> None:
         self.graph = graph
         self.tf: TensorFlow = tensorflow()
-        self._layers: dict[Op, Layer] = dict(layers or {})
+        self._layers: dict[Op, Forward] = dict(layers or {})
         self._variables = dict(variables or {})
         _check_batch_axes(graph)
         self._constants: dict[Value, Array] = {

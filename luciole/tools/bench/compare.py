@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from luciole.interpreter.records import Progress
 from luciole.ir import Array
 from luciole.ir.value import has_batch_axis
 from luciole.tools.bench.inputs import data_inputs
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import Runtime, translated
-from luciole.tools.common.console import Advance
 from luciole.tools.common.timing import Call, Limits, Timing, measured
 from luciole.tools.data import Data
 from luciole.tools.evaluate import share_equal
@@ -134,7 +134,7 @@ def largest_difference(found: Sequence[Array], wanted: Sequence[Array]) -> float
     return float(max(gap.max(initial=0.0) for gap in gaps))
 
 
-def top1(runtime: Runtime, ours: Luciole, data: Data, progress: Advance) -> float:
+def top1(runtime: Runtime, ours: Luciole, data: Data, progress: Progress) -> float:
     """The share of records whose largest first output is the label. The data must have labels."""
     assert data.labels is not None, "only labelled data comes here"
     answers = []

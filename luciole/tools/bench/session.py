@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from luciole.interpreter.records import Track
 from luciole.kernels.core import registry
 from luciole.tools.bench.compare import Batch, Contender, contenders, first_run, top1
 from luciole.tools.bench.inputs import data_inputs, parse_shapes, random_inputs
@@ -17,7 +18,7 @@ from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.peers import open_peer
 from luciole.tools.bench.report import Report
 from luciole.tools.bench.runtime import Phase
-from luciole.tools.common.console import Track, say
+from luciole.tools.common.console import say
 from luciole.tools.common.machine import PACKAGES, machine_facts
 from luciole.tools.common.timing import Limits
 from luciole.tools.data import Bounds, Data, load_data

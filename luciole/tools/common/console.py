@@ -6,16 +6,16 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from luciole.schema.printable import printable
 
-_SHORTEST_NAME, _LONGEST_NAME = 12, 60
+if TYPE_CHECKING:
+    from luciole.interpreter.records import Progress, Track
 
-Advance = Callable[[int], None]
-Track = Callable[[str, int], Advance]
+_SHORTEST_NAME, _LONGEST_NAME = 12, 60
 
 
 def print_table(
@@ -92,9 +92,11 @@ def tracked(quiet: bool = False) -> Iterator[Track]:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
-        Progress,
         TextColumn,
         TimeRemainingColumn,
+    )
+    from rich.progress import (
+        Progress as Bars,
     )
 
     columns = (
@@ -103,11 +105,11 @@ def tracked(quiet: bool = False) -> Iterator[Track]:
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
 
-        def track(what: str, total: int) -> Advance:
-            task = progress.add_task(escape(printable(what)), total=total)
-            return lambda done: progress.advance(task, done)
+        def track(what: str, total: int) -> Progress:
+            task = bars.add_task(escape(printable(what)), total=total)
+            return lambda done: bars.advance(task, done)
 
         yield track
 

@@ -17,7 +17,7 @@ from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.reduce import Mean
 from luciole.ir.ops.softmax import Softmax
 from luciole.lquantizer.training import FinetuneResult, FinetuneSettings, finetune
-from luciole.lquantizer.training.parameters import Parameters, trained_ops, write
+from luciole.lquantizer.training.parameters import TrainableParameters, trained_ops, write
 from luciole.schema.enums import ActivationFunctionType, Padding
 
 
@@ -44,7 +44,7 @@ def blunt(student: Model, teacher: Model, inputs: tuple[float, ...]) -> None:
     dense = [op for op in teacher.graph.ops if isinstance(op, FullyConnected)]
     for op, source, size in zip(trained_ops(student.graph), dense, inputs, strict=True):
         weights = data_of(source, "weights")
-        learned = Parameters(
+        learned = TrainableParameters(
             weights,
             np.abs(weights).mean(axis=1, keepdims=True),
             np.zeros(len(weights), np.float32),

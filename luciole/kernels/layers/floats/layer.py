@@ -135,7 +135,7 @@ class Tiles(NamedTuple):
 
 
 @dataclass
-class Layer:
+class FloatLayer:
     """One layer on its way to a step, in parts: one for each block of outputs and kind of tile.
     Distances in memory are in bytes.
     """

@@ -24,7 +24,7 @@ from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.levels import level_sums
 from luciole.kernels.layers.levels.encoding import ROWS as ENCODED_ROWS
 from luciole.kernels.layers.levels.encoding import X as ENCODED
-from luciole.kernels.layers.levels.layer import Ending, Layer
+from luciole.kernels.layers.levels.layer import Ending, LevelsLayer
 from luciole.kernels.layers.levels.tiling import Tiling
 
 X, Y, FIRST_ROW, LAST_ROW, FIRST_GROUP, LAST_GROUP = range(6)
@@ -60,7 +60,7 @@ LEAST_WORK = 20_000
 """Vectors of words that a thread should count at least: 4 us, because meeting takes up to 3."""
 
 
-def step(layer: Layer, x: Array, y: Array) -> NativeStep:
+def step(layer: LevelsLayer, x: Array, y: Array) -> NativeStep:
     """The kernel on its record, and with it that of ``level_sums`` for rows that suit it better."""
     count, memory = x.size // layer.inputs, Memory()
     tiling = Tiling.of(layer.encoding.bits, layer.weight_planes, layer.outputs, count)
@@ -81,7 +81,7 @@ def step(layer: Layer, x: Array, y: Array) -> NativeStep:
     return memory.step(compiled.address, record, split)
 
 
-def _record(layer: Layer, tiling: Tiling, rows: int, memory: Memory) -> Integers:
+def _record(layer: LevelsLayer, tiling: Tiling, rows: int, memory: Memory) -> Integers:
     """What does not depend on where inputs and results are."""
     basis, words = layer.encoding.basis, layer.words
     odd = basis.sum(dtype=np.float64) * layer.aw.sum(1, dtype=np.float64)
@@ -108,7 +108,9 @@ def _record(layer: Layer, tiling: Tiling, rows: int, memory: Memory) -> Integers
     return record
 
 
-def _give_room(record: Integers, layer: Layer, tiling: Tiling, rows: int, memory: Memory) -> None:
+def _give_room(
+    record: Integers, layer: LevelsLayer, tiling: Tiling, rows: int, memory: Memory
+) -> None:
     """Let a record have places of its own for what a kernel writes besides results."""
     block, planes = int(record[BLOCK]), tiling.all_planes
     words = memory.scratch(block, layer.row, planes)
@@ -122,7 +124,7 @@ def _give_room(record: Integers, layer: Layer, tiling: Tiling, rows: int, memory
 class _Parts:
     """Records that share a layer's rows, or its outputs where there are few rows."""
 
-    layer: Layer
+    layer: LevelsLayer
     tiling: Tiling
     rows: int
     by_level: NativeStep | None

@@ -44,7 +44,7 @@ def ending(activation: ActivationFunctionType) -> Ending:
 
 
 @dataclass(frozen=True)
-class Layer:
+class LevelsLayer:
     """The constants of one LQ_FULLY_CONNECTED: scales ``ax`` [kx] and ``aw`` [o, kw], words of
     ``binary`` [o, kw, ceil(n / 32)], and what may be absent.
     """

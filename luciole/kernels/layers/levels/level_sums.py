@@ -20,7 +20,7 @@ from luciole.kernels.jit import LANES, Record, floats, longs
 from luciole.kernels.jit.vector import bitsliced
 from luciole.kernels.jit.vector.vectors import Floats
 from luciole.kernels.layers.levels.encoding import MAX_SELECTED
-from luciole.kernels.layers.levels.layer import Ending, Layer
+from luciole.kernels.layers.levels.layer import Ending, LevelsLayer
 from luciole.kernels.layers.levels.sorting import FACTORS as SEGMENT_FACTORS
 from luciole.kernels.layers.levels.sorting import SEGMENTS, SLACK, SUMMARY, UNIT, most_segments
 from luciole.kernels.layers.levels.sorting import X as SORTED
@@ -65,7 +65,7 @@ LEAST_LANES, LEAST_INPUTS = 600, 256
 """Bits of weights that one input meets, and inputs, from which on the way by level may pay."""
 
 
-def suits(layer: Layer) -> bool:
+def suits(layer: LevelsLayer) -> bool:
     """Whether a layer can run on this kernel, and is large enough for it."""
     possible = bitsliced.AVAILABLE and layer.encoding.bits <= MAX_SELECTED
     lanes = layer.outputs * layer.weight_planes
@@ -92,7 +92,7 @@ def most_off(bits: int, rows: int) -> float:
     return bits if bitsliced.SLOW_COUNTS else _MOST_OFF.get(bits, 0)
 
 
-def step(layer: Layer, x: Array, y: Array) -> NativeStep:
+def step(layer: LevelsLayer, x: Array, y: Array) -> NativeStep:
     """The kernel on its record."""
     n, memory, planes = layer.inputs, Memory(), layer.weight_planes
     vectors, count = VECTORS[planes], x.size // n
@@ -125,7 +125,7 @@ def step(layer: Layer, x: Array, y: Array) -> NativeStep:
     return memory.step(compiled.address, record)
 
 
-def part(layer: Layer, step: NativeStep, share: tuple[int, int], memory: Memory) -> int:
+def part(layer: LevelsLayer, step: NativeStep, share: tuple[int, int], memory: Memory) -> int:
     """The address of a record that does share i of n of the blocks, with room of its own."""
     record, (place, parts) = step.record.copy(), share
     blocks = int(record[LAST_BLOCK])
@@ -134,7 +134,7 @@ def part(layer: Layer, step: NativeStep, share: tuple[int, int], memory: Memory)
     return memory.numbers(*record)
 
 
-def _give_room(record: Array, layer: Layer, memory: Memory) -> None:
+def _give_room(record: Array, layer: LevelsLayer, memory: Memory) -> None:
     """Let a record have places of its own for what the kernel writes besides results."""
     segments = most_segments(layer.inputs, 1 << layer.encoding.bits)
     record[SORTING] = _sorting(layer, memory, int(record[TURNS]), segments)
@@ -148,7 +148,7 @@ def _by_vector(array: Array, vectors: int) -> Array:
     return np.moveaxis(padded.reshape(vectors, LANES, *array.shape[1:]), 1, -1)
 
 
-def _packed(layer: Layer, blocks: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+def _packed(layer: LevelsLayer, blocks: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """The weights' bits as rows of 64 bytes, [blocks, n + 1, 64], the last row of a block of zeros;
     and how many bits of each lane are set, [blocks, 512].
     """
@@ -164,7 +164,7 @@ def _packed(layer: Layer, blocks: int) -> tuple[NDArray[np.uint8], NDArray[np.fl
     return rows, totals
 
 
-def _bits(layer: Layer, block: int) -> NDArray[np.bool_]:
+def _bits(layer: LevelsLayer, block: int) -> NDArray[np.bool_]:
     """A block's bits, [n, 512], by vector of outputs, plane and output."""
     planes, vectors = layer.weight_planes, VECTORS[layer.weight_planes]
     size = vectors * LANES
@@ -177,7 +177,7 @@ def _bits(layer: Layer, block: int) -> NDArray[np.bool_]:
     return bits
 
 
-def _sorting(layer: Layer, memory: Memory, turns: int, segments: int) -> int:
+def _sorting(layer: LevelsLayer, memory: Memory, turns: int, segments: int) -> int:
     """The address of sorting records, one for each of so many rows."""
     encoding = layer.encoding
     levels = learned_levels.levels(encoding.basis)[0].astype(np.float32)
