@@ -11,7 +11,7 @@ import pytest
 from benchmarks import accuracy
 from benchmarks.accuracy_networks import Subject
 from benchmarks.accuracy_table import Row, Width, markdown, plot, tables
-from benchmarks.affine import nearest_levels, parameters, quantize_affine
+from benchmarks.affine import quantize_affine
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
@@ -19,6 +19,7 @@ from luciole.ir import LucioleError
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import Choice, Config
 from luciole.lquantizer.calibration.positions import weight_matrix
+from luciole.lquantizer.formats.affine import min_max, nearest_levels
 from tests.networks import network, random
 
 
@@ -107,20 +108,12 @@ def test_rows_of_a_small_network() -> None:
     assert all(row.score > 50 and row.bytes < rows[0].bytes for row in rows[1:])
 
 
-def test_affine_levels() -> None:
-    weights = np.array([[-1.0, 0.1, 0.9, 2.0], [5.0, 5.0, 5.0, 5.0]], np.float32)
-    assert nearest_levels(weights, 2).tolist() == [[-1, 0, 1, 2], [5, 5, 5, 5]]
-    assert nearest_levels(weights, 1)[0].tolist() == [-1, -1, 2, 2]
-    assert parameters(-1, 2, 2) == (1, 1)
-    assert parameters(1, 3, 2) == (1, 0)
-
-
 def test_affine_inputs_and_biases() -> None:
     model, x = network((20, 4)), random(3, 50, 20)
     quantized, _ = quantize_affine(model, {"x": x[:40]}, Config(Choice(2, 4)), correct=True)
     fc, layer = model.graph.ops[0], quantized.graph.ops[-1]
     assert isinstance(fc, FullyConnected)
-    scale, zero = parameters(float(x[:40].min()), float(x[:40].max()), 2)
+    scale, zero = min_max(float(x[:40].min()), float(x[:40].max()), 2)
     codes = np.clip(np.floor(np.abs(x / scale) + 0.5) * np.sign(x) + zero, 0, 3)
     weights = nearest_levels(weight_matrix(fc), 4)
     products = ((codes - zero) * scale) @ weights.T
