@@ -36,7 +36,7 @@ class Draft:
 
 @contextmanager
 def draft_for(place: Place) -> Iterator[Draft]:
-    """An empty draft that is gone in the end, unless it was renamed."""
+    """Make an empty draft that is gone in the end, unless it was renamed."""
     made = _beside(place)
     if made is None:
         with tempfile.TemporaryFile() as file:
@@ -52,8 +52,8 @@ def draft_for(place: Place) -> Iterator[Draft]:
 
 
 def _beside(place: Place) -> tuple[int, str] | None:
-    """A draft beside a file, with its owner and permissions. None where something is written to,
-    because it is no file or its folder takes no new one.
+    """Make a draft beside a file, with its owner and permissions. None where something is written
+    to, because it is no file or its folder takes no new one.
     """
     if place.stream:
         return None

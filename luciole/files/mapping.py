@@ -21,7 +21,7 @@ def map_file(path: Path) -> mmap.mmap:
 
 
 def is_mapped(handle: int) -> bool:
-    """Whether somebody in this process uses the bytes of an open file."""
+    """Tell whether somebody in this process uses the bytes of an open file."""
     identity = _identity(os.fstat(handle))
     if identity in _mapped.values():
         gc.collect()  # operators and tensors know each other: models wait for it to go

@@ -33,7 +33,9 @@ class Place:
 
 
 def place_of(path: Path_) -> Place:
-    """Where what is written to a path goes. Raises LucioleError or OSError where nothing can."""
+    """Find where what is written to a path goes. Raises LucioleError or OSError where nothing
+    can.
+    """
     descriptor = own_descriptor(path)
     if descriptor is not None:
         return Place(Path(path), os.fstat(descriptor), True, descriptor)
@@ -49,7 +51,9 @@ def place_of(path: Path_) -> Place:
 
 
 def own_descriptor(path: Path_) -> int | None:
-    """The number of this process's descriptor that a path stands for: 1 for ``/dev/stdout``."""
+    """Find the number of this process's descriptor that a path stands for: 1 for
+    ``/dev/stdout``.
+    """
     at, own = os.fspath(path), f"/proc/{os.getpid()}/fd"
     for _ in range(_MOST_LINKS):
         folder, name = os.path.split(at)
@@ -62,12 +66,12 @@ def own_descriptor(path: Path_) -> int | None:
 
 
 def refusal(path: Path_, why: str) -> LucioleError:
-    """The error for a path that cannot be written."""
+    """Word the error for a path that cannot be written."""
     return LucioleError(f"cannot write {os.fspath(path)}: {why}")
 
 
 def _found(path: Path_) -> os.stat_result | None:
-    """What there is, None for nothing and for a link to nothing."""
+    """Find what a path leads to, None for nothing and for a link to nothing."""
     try:
         return os.stat(path)
     except FileNotFoundError:

@@ -69,8 +69,8 @@ def _publish(draft: Draft, place: Place) -> None:
 
 
 def _renamed(draft: str, place: Place) -> bool:
-    """Whether a draft has taken the place of a file. Raises OSError where it could not, and there
-    is no file that may be written to.
+    """Let a draft take the place of a file, and tell whether it has. Raises OSError where it could
+    not, and there is no file that may be written to.
     """
     try:
         os.replace(draft, place.path)

@@ -1,4 +1,4 @@
-"""HDF5 files of strangers, read by a process of their own: see ``hdf5_process``."""
+"""Untrusted HDF5 files, read by a process of their own: see ``hdf5_process``."""
 
 from __future__ import annotations
 
@@ -49,28 +49,30 @@ class Hdf5File:
         self._ask("the file", "open")
 
     def members(self, path: str) -> list[str]:
-        """The names in a group."""
+        """List the names in a group."""
         return [str(name) for name in self._ask(f"group {path!r}", "members", path)]
 
     def has(self, path: str) -> bool:
-        """Whether something is stored at a path."""
+        """Tell whether something is stored at a path."""
         return bool(self._ask("the file", "has", path))
 
     def attributes(self, path: str) -> list[str]:
-        """The names of a group's attributes."""
+        """List the names of a group's attributes."""
         return [str(n) for n in self._ask(f"the attributes of {path!r}", "attributes", path)]
 
     def text(self, path: str, name: str) -> str:
-        """A text among a group's attributes."""
+        """Read a text among a group's attributes."""
         return str(self._ask(f"attribute {name!r}", "text", path, name))
 
     def dataset(self, path: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """The shape and the element type of a dataset of numbers."""
+        """Read the shape and the element type of a dataset of numbers."""
         shape, dtype = self._ask(repr(path), "dataset", path)
         return tuple(map(int, shape)), np.dtype(str(dtype))
 
     def read(self, path: str, dtype: np.dtype[Any], shape: tuple[int, ...], first: int) -> Array:
-        """Entries of a dataset from one on, in the shape that is wanted; of one number itself."""
+        """Read entries of a dataset from ``first`` on, in the shape that is wanted; of one number
+        itself.
+        """
         array = np.empty(element_count(shape) * dtype.itemsize, np.uint8)
         end = first + shape[0] if shape else 0
         found = self._ask(repr(path), "read", path, first, end, into=array)
@@ -80,7 +82,9 @@ class Hdf5File:
         return filled
 
     def _ask(self, what: str, *request: object, into: Array | None = None) -> Any:
-        """The answer to a request: what was found, or the array where its contents came."""
+        """Send a request and read its answer: what was found, or the array where its contents
+        came.
+        """
         try:
             self._requests.write(json.dumps(request).encode() + b"\n")
             self._requests.flush()
@@ -102,7 +106,7 @@ class Hdf5File:
         return into
 
     def _died(self, what: str) -> FormatError:
-        """A refusal of what the process did not survive."""
+        """Refuse what the process did not survive."""
         return FormatError(f"{what} is damaged: {_end(self._process.wait())}")
 
 
@@ -120,7 +124,7 @@ def _fill(file: IO[bytes], array: Array) -> int:
 
 @contextmanager
 def open_hdf5(path: str | os.PathLike[str]) -> Iterator[Hdf5File]:
-    """A file, as long as the context lasts."""
+    """Open a file, as long as the context lasts."""
     paths = [entry for entry in sys.path if isinstance(entry, str)]
     program = str(Path(__file__).with_name("hdf5_process.py"))
     start = [sys.executable, "-c", _START, str(len(paths)), *paths]
@@ -141,7 +145,7 @@ def open_hdf5(path: str | os.PathLike[str]) -> Iterator[Hdf5File]:
 
 
 def _end(code: int) -> str:
-    """How the process ended."""
+    """Say how the process ended."""
     if hasattr(signal, "SIGPROF") and code == -signal.SIGPROF:
         return "reading it does not end"
     if code < 0:

@@ -55,14 +55,14 @@ class _File:
             resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
 
     def open(self) -> None:
-        """Nothing more than was done already."""
+        """Do nothing more than was done already."""
 
     def members(self, path: str) -> list[str]:
-        """The names in a group."""
+        """List the names in a group."""
         return list(self._at(path, h5py.Group))
 
     def has(self, path: str) -> bool:
-        """Whether something is stored at a path."""
+        """Tell whether something is stored at a path."""
         *groups, last = _names(path) or [""]
         group = self.file
         for name in groups:
@@ -72,11 +72,11 @@ class _File:
         return bool(group.id.links.exists(_raw(last)))
 
     def attributes(self, path: str) -> list[str]:
-        """The names of a group's attributes."""
+        """List the names of a group's attributes."""
         return list(self._at(path, h5py.Group).attrs)
 
     def text(self, path: str, name: str) -> str:
-        """A text among a group's attributes."""
+        """Read a text among a group's attributes."""
         attributes = self._at(path, h5py.Group).attrs
         size = attributes.get_id(name).get_storage_size()
         if attributes.get_id(name).shape != () or size > _LONGEST_TEXT:
@@ -88,12 +88,12 @@ class _File:
         return found
 
     def dataset(self, path: str) -> list[Any]:
-        """The shape and the element type of a dataset."""
+        """Read the shape and the element type of a dataset."""
         dataset = self._dataset(path)
         return [list(dataset.shape), dataset.dtype.str]
 
     def read(self, path: str, first: int, end: int) -> Any:
-        """The contents, or entries of the first axis where there are axes."""
+        """Read the contents, or entries of the first axis where there are axes."""
         dataset = self._dataset(path)
         entries = min(end, dataset.shape[0]) - first if dataset.shape else 1
         size = dataset.dtype.itemsize * max(entries, 0)
@@ -113,7 +113,7 @@ class _File:
         return dataset
 
     def _at(self, path: str, kind: Any) -> Any:
-        """What is stored at a path, which must be a group or a dataset."""
+        """Find what is stored at a path, which must be a group or a dataset."""
         names = _names(path)
         found = self.file
         for number, name in enumerate(names, 1):
@@ -174,7 +174,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _answer(file: Callable[[], _File], request: list[Any]) -> tuple[dict[str, Any], Any]:
-    """The line of an answer and what follows it."""
+    """Answer a request: with a line, and with what follows it."""
     try:
         opened = file()
         opened.limit(0)

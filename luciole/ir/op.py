@@ -418,7 +418,7 @@ class Op:
 
     def _answer(self, rule: Callable[[], Any]) -> Any:
         """What a rule says. Raises ShapeError that names the operator, whatever the rule raised:
-        operands come from files of strangers.
+        operands come from untrusted files.
         """
         try:
             return rule()

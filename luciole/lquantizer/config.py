@@ -55,7 +55,7 @@ class Config:
         self.exact: dict[str, Choice] = {}
 
     def choose(self, layer: str) -> Choice:
-        """The choice for a layer, by the name of its result."""
+        """Choose what to do with a layer, by the name of its result."""
         if layer in self.exact:
             return self.exact[layer]
         choice = self.default
@@ -65,24 +65,26 @@ class Config:
         return choice
 
     def with_choices(self, choices: Mapping[str, Choice]) -> Config:
-        """The same config, with whole choices for some layers by name."""
+        """Copy the config, with whole choices for some layers by name."""
         copy = Config(self.default, self.rules)
         copy.exact = {**self.exact, **choices}
         return copy
 
     def names(self, layer: str) -> bool:
-        """Whether a rule speaks of a layer, so that what is spared by default is not spared."""
+        """Tell whether a rule speaks of a layer, so that what is spared by default is not
+        spared.
+        """
         return any(rule.pattern.fullmatch(layer) for rule in self.rules)
 
     def unused(self, layers: list[str]) -> list[str]:
-        """The rules that match no layer: most likely a misspelt name."""
+        """List the rules that match no layer: most likely a misspelt name."""
         return [
             r.pattern.pattern for r in self.rules if not any(r.pattern.fullmatch(n) for n in layers)
         ]
 
     @classmethod
     def read(cls, path: Path, default: Choice) -> Config:
-        """A config file. Raises QuantizeError that says what was not understood."""
+        """Read a config file. Raises QuantizeError that says what was not understood."""
         try:
             content = parse_json(path.read_text())
         except OSError as error:
@@ -93,8 +95,8 @@ class Config:
 
     @classmethod
     def parse(cls, content: Any, default: Choice) -> Config:
-        """``{"encode_bits": 3, "layers": [{"name": "fc1", "input_bits": 8}, {"pattern": "*",
-        "skip": true}]}``.
+        """Read a config's content: ``{"encode_bits": 3, "layers": [{"name": "fc1", "input_bits":
+        8}, {"pattern": "*", "skip": true}]}``.
 
         A layer is named by ``name``, ``names``, a shell ``pattern`` or a ``regex``.
         """
@@ -146,7 +148,7 @@ def _pattern(entry: dict[str, Any]) -> re.Pattern[str]:
 
 
 def _bits(entry: dict[str, Any]) -> dict[str, Any]:
-    """Both widths from ``encode_bits``, each from its own key, checked."""
+    """Read both widths from ``encode_bits``, each from its own key, and check them."""
     change: dict[str, Any] = {}
     if "encode_bits" in entry:
         change.update(input_bits=entry["encode_bits"], weight_bits=entry["encode_bits"])

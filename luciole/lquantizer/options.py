@@ -58,7 +58,9 @@ class QuantizeOptions:
         )
 
     def per_layer(self) -> Config:
-        """The choice for every layer. Raises QuantizeError that says what was not understood."""
+        """Make the config: the choice for every layer. Raises QuantizeError that says what was not
+        understood.
+        """
         if self.config is None:
             return Config(self.default)
         if isinstance(self.config, Mapping):

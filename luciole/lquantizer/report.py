@@ -25,7 +25,7 @@ class Histogram:
 
 
 def histogram(values: Array, bins: int = 64) -> Histogram:
-    """Of numbers of any shape, at least one, all finite."""
+    """Count numbers of any shape, at least one, all finite, in bins."""
     low, high = float(values.min()), float(values.max())
     counts, _ = np.histogram(values, bins, (low, high))
     return Histogram(low, high, counts.tolist())
@@ -76,12 +76,12 @@ class Report:
     """Every epoch of a fine-tuning: losses, agreement with the float model, seconds."""
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON values."""
+        """Turn the report into plain JSON values."""
         return asdict(self)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The layers that were quantized as a table: a row of headings, then one row for each. The
-        figures in the middle are signal-to-noise ratios of its output in dB, stage by stage.
+        """List the layers that were quantized as a table: a row of headings, then one row for each.
+        The figures in the middle are signal-to-noise ratios of its output in dB, stage by stage.
         """
         done = [layer for layer in self.layers if layer.skipped is None]
         stages = list(dict.fromkeys(stage for layer in done for stage in layer.stages))
@@ -89,7 +89,7 @@ class Report:
         return [("layer", "bits", *head, "bytes"), *(_row(layer, stages) for layer in done)]
 
     def left_alone(self) -> dict[str, list[str]]:
-        """The reasons to leave layers alone, and which they are."""
+        """Group the layers that were left alone by the reason."""
         reasons: dict[str, list[str]] = {}
         for layer in self.layers:
             if layer.skipped is not None:
@@ -124,7 +124,7 @@ def snr_db(signal: float, mse: float) -> float | None:
 def in_order(
     model: Model, done: Mapping[str, LayerReport], skipped: Mapping[str, str]
 ) -> list[LayerReport]:
-    """One report for every layer with weights, in the execution order of the float model."""
+    """Give one report for every layer with weights, in the execution order of the float model."""
     reports = []
     for op in model.graph.ops:
         if not has_weights(op):

@@ -33,7 +33,7 @@ class Declaration:
 
 
 def parse(text: str) -> list[Declaration]:
-    """The declarations of a flatbuffers schema, comments dropped."""
+    """Read the declarations of a flatbuffers schema, comments dropped."""
     text = re.sub(r"//.*", "", text)
     found = re.finditer(r"\b(enum|union|table)\s+(\w+)\s*(?::\s*(\w+))?\s*\{([^}]*)\}", text)
     return [Declaration(m[1], m[2], m[3] or "", _members(m[1], m[4])) for m in found]
@@ -45,7 +45,7 @@ def _members(kind: str, body: str) -> list[str]:
 
 
 def enums(declared: list[Declaration]) -> str:
-    """The text of ``enums.py``: one IntEnum per enum, and one per union for its tags."""
+    """Write the text of ``enums.py``: one IntEnum per enum, and one per union for its tags."""
     lines = [HEADER.format(doc="Enumerations of the circle format."), "from enum import IntEnum\n"]
     for d in declared:
         if d.kind == "table":
@@ -61,7 +61,7 @@ def _words(d: Declaration) -> str:
 
 
 def tables(declared: list[Declaration]) -> str:
-    """The text of ``tables.py``: one record class per table."""
+    """Write the text of ``tables.py``: one record class per table."""
     kinds = {d.name: d for d in declared}
     names = sorted(d.name for d in declared if d.kind == "enum" and _used(d.name, declared))
     lines = [

@@ -30,15 +30,17 @@ class Dialect:
     numbers: Mapping[type[IntEnum], Mapping[str, int | None]] = field(default_factory=dict)
 
     def slot(self, table: str, field: str, default: int) -> int | None:
-        """The slot of a table's field, or None when this format has no such field."""
+        """Find the slot of a table's field, or None when this format has no such field."""
         return self.slots.get((table, field), default)
 
     def number(self, member: IntEnum) -> int | None:
-        """The number of an enum member, or None when this format has no such member."""
+        """Find the number of an enum member, or None when this format has no such member."""
         return self.numbers.get(type(member), {}).get(member.name, int(member))
 
     def member(self, enum: type[IntEnum], number: int) -> IntEnum | None:
-        """The enum member behind a file's number, None when this format gives it no meaning."""
+        """Find the enum member behind a file's number, None when this format gives it no
+        meaning.
+        """
         moved = self.numbers.get(enum, {})
         for name, there in moved.items():
             if there == number:

@@ -20,7 +20,7 @@ _SMALLEST = 16
 
 
 def parts(model: Model, dialect: Dialect, use_buffer_offset: bool = False) -> Iterator[memoryview]:
-    """A model file's bytes, to be joined or written one after the other.
+    """Give a model file's bytes in parts, to be joined or written one after the other.
 
     Tensors' constants lie in the flatbuffer, or behind it where they are too large for that, and
     with ``use_buffer_offset``: each at a multiple of 16 bytes, as TFLite's converter has it.
@@ -44,7 +44,9 @@ def _total(model: Model) -> int:
 
 
 def _constants(model: Model) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Numbers and contents of buffers that tensors have. Metadata stay where all tools look."""
+    """List the numbers and contents of buffers that tensors have. Metadata stay where all tools
+    look.
+    """
     graphs = model.subgraphs or ()
     used = {tensor.buffer for graph in graphs for tensor in graph.tensors or ()}
     for number, buffer in enumerate(model.buffers or ()):
@@ -53,7 +55,7 @@ def _constants(model: Model) -> Iterator[tuple[int, NDArray[np.uint8]]]:
 
 
 def _with_offsets(model: Model, moved: dict[int, NDArray[np.uint8]], end: int) -> Model:
-    """The same tables without the constants that are moved behind byte ``end``."""
+    """Copy tables without the constants that are moved behind byte ``end``."""
     buffers = list(model.buffers or ())
     for number, data in moved.items():
         end += -end % ALIGNMENT

@@ -15,7 +15,7 @@ show them.
 
 
 def resolve(code: OperatorCode) -> int:
-    """The operator number that a file's entry means.
+    """Find the operator number that a file's entry means.
 
     A negative ``builtin_code`` comes first: that is how luciole's operators stand behind CUSTOM.
     The old byte is signed (252 to 254 of old circle files are -4 to -2) and wins unless it is the
@@ -33,7 +33,7 @@ def resolve(code: OperatorCode) -> int:
 def encode(
     builtin: int, version: int, custom_code: str | None, dialect: Dialect = CIRCLE
 ) -> OperatorCode:
-    """The file's entry for an operator number. Raises FormatError when the format has no such
+    """Make the file's entry for an operator number. Raises FormatError when the format has no such
     operator.
     """
     member = dialect.member(BuiltinOperator, builtin)

@@ -1,4 +1,4 @@
-"""Texts of strangers on a terminal."""
+"""Untrusted texts on a terminal and in sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def printable(text: str) -> str:
-    """A text that stays on its line and does nothing to a terminal.
+    """Escape a text so that it stays on its line and does nothing to a terminal.
 
     Characters that print stand as they are; all others (control characters, line separators, marks
     that turn the writing direction, bytes that are no UTF-8) as Python escapes.
@@ -17,17 +17,19 @@ def printable(text: str) -> str:
 
 
 def shorten(text: str, most: int = 200) -> str:
-    """A text as a sentence may quote it: the beginning of one that is longer than ``most``."""
+    """Cut a text as a sentence may quote it: to the beginning of one that is longer than
+    ``most``.
+    """
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def quoted(text: object) -> str:
-    """A text or a number of a file in quotes as Python writes them, shortened."""
+    """Quote a text or a number of a file as Python writes it, shortened."""
     return shorten(repr(text))
 
 
 def all_quoted(names: Iterable[str]) -> str:
-    """Names as a sentence lists what was found."""
+    """Quote names as a sentence lists what was found."""
     return shorten(", ".join(map(repr, names)), 1000) or "nothing"
 
 

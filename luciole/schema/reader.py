@@ -65,12 +65,14 @@ class _Noted:
 
 
 def shared_room(size: int) -> int:
-    """Bytes that lists of numbers, and custom options, of a file of so many may come to."""
+    """Count the bytes that lists of numbers, and custom options, of a file of ``size`` bytes may
+    come to.
+    """
     return _MOST_SHARED * size + _FEW_NUMBERS
 
 
 def dialect_of(data: Bytes) -> Dialect | None:
-    """The format that a file's identifier names, or None."""
+    """Find the format that a file's identifier names, or None."""
     identifier = _octets(data)[4:_HEADER].tobytes()
     return next((d for d in DIALECTS if d.identifier == identifier), None)
 
@@ -203,7 +205,9 @@ class Reader:
             )
 
     def _slots(self, cls: type[Table], position: int) -> tuple[int, ...]:
-        """The vtable: for each slot the field's distance from the table's start, 0 when absent."""
+        """Read the vtable: for each slot the field's distance from the table's start, 0 when
+        absent.
+        """
         self.need(position, 4, f"table {cls.__name__}")
         start = position - int(_I32.unpack_from(self.view, position)[0])
         layout = self.layouts.get((cls, start))
@@ -271,7 +275,9 @@ class Reader:
         return bool(number) if field.of == "bool" else number
 
     def _member(self, enum: type[IntEnum], number: int) -> int:
-        """The enum member; a number without a meaning stays a number, for the importer to judge."""
+        """Find the enum member; a number without a meaning stays a number, for the importer to
+        judge.
+        """
         member = self.dialect.member(enum, number)
         return number if member is None else member
 
@@ -323,7 +329,7 @@ class Reader:
         return items
 
     def _item(self, field: Field, position: int) -> Any:
-        """A text or a table of a list, an empty one where it does not hold."""
+        """Read a text or a table of a list, an empty one where it does not hold."""
         cls = None if field.kind == "strings" else TABLES[field.of]
         try:
             target = self.offset(position)

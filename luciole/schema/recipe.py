@@ -168,7 +168,7 @@ CUSTOM_MESSAGES = {
 
 
 def plain(name: str) -> str:
-    """A name without capitals and underscores, by which recipes and the schema agree."""
+    """Write a name without capitals and underscores, by which recipes and the schema agree."""
     return name.replace("_", "").lower()
 
 
@@ -184,40 +184,42 @@ _BY_TABLE = {
 
 
 def builtin_of(type_: str) -> BuiltinOperator | None:
-    """The operator that a recipe's ``type`` names, None for a custom one."""
+    """Find the operator that a recipe's ``type`` names, None for a custom one."""
     return _BY_TYPE.get(plain(type_))
 
 
 def type_of(code: BuiltinOperator) -> str:
-    """What recipes call an operator."""
+    """Find what recipes call an operator."""
     return _TYPES.get(code.name, _camel(code.name))
 
 
 def message_of(code: BuiltinOperator) -> str:
-    """What recipes call an operator's options."""
+    """Find what recipes call an operator's options."""
     return f"{_MESSAGES.get(code.name, code.name.lower())}_options"
 
 
 def custom_message_of(type_: str) -> str:
-    """What recipes call a custom operator's options."""
+    """Find what recipes call a custom operator's options."""
     return f"{CUSTOM_MESSAGES.get(type_, plain(type_))}_options"
 
 
 def table_of(code: BuiltinOperator) -> type[Table] | None:
-    """The options table of an operator, None where the schema has none."""
+    """Find the options table of an operator, None where the schema has none."""
     name = _TABLES.get(code.name) or _BY_TABLE.get(f"{plain(code.name)}options")
     return None if name is None else TABLES[name]
 
 
 def default_of(table: type[Table], field: str) -> Any:
-    """What an options field means that a recipe leaves out."""
+    """Find what an options field means that a recipe leaves out."""
     given = {f.name: f.default for f in table.fields}[field]
     value = _DEFAULTS.get((table.__name__, field), given)
     return float(np.float32(value)) if isinstance(value, float) else value
 
 
 def told(options: Table) -> Iterator[tuple[Field, Any]]:
-    """The options that a recipe spells out: those that are not its default or not the schema's."""
+    """List the options that a recipe spells out: those that are not its default or not the
+    schema's.
+    """
     for field in options.fields:
         value = getattr(options, field.name)
         if field.kind != "scalar":
@@ -228,6 +230,6 @@ def told(options: Table) -> Iterator[tuple[Field, Any]]:
 
 
 def custom_bytes(options: Mapping[str, Any]) -> bytes:
-    """A custom operator's options as a FlexBuffer map, in which enum members are numbers."""
+    """Write a custom operator's options as a FlexBuffer map, in which enum members are numbers."""
     plain = {k: int(v) if isinstance(v, IntEnum) else v for k, v in options.items()}
     return bytes(flexbuffers.Dumps(plain)) if plain else b""

@@ -44,40 +44,40 @@ class Field:
 
 # Field specifiers: they return Any so that the annotation beside them rules.
 def scalar(id: int, of: str, *, default: Any, enum: type[IntEnum] | None = None) -> Any:
-    """A number, a bool or an enum member."""
+    """Declare a number, a bool or an enum member."""
     return Field(id, "scalar", of, default, enum)
 
 
 def string(id: int, *, default: str | None = None) -> Any:
-    """A UTF-8 text."""
+    """Declare a UTF-8 text."""
     return Field(id, "string", "string", default)
 
 
 def strings(id: int, *, default: None = None) -> Any:
-    """A list of texts."""
+    """Declare a list of texts."""
     return Field(id, "strings", "string", default)
 
 
 def vector(
     id: int, of: str, *, default: None = None, enum: type[IntEnum] | None = None, align: int = 0
 ) -> Any:
-    """A list of numbers, as a read-only NumPy view of the file."""
+    """Declare a list of numbers, as a read-only NumPy view of the file."""
     return Field(id, "vector", of, default, enum, align)
 
 
 def table(id: int, of: str, *, default: None = None) -> Any:
-    """A nested table."""
+    """Declare a nested table."""
     return Field(id, "table", of, default)
 
 
 def tables(id: int, of: str, *, default: None = None) -> Any:
-    """A list of tables."""
+    """Declare a list of tables."""
     return Field(id, "tables", of, default)
 
 
 def union(id: int, of: str, *, default: None = None) -> Any:
-    """One of several tables; the class of the value is the tag, which the file keeps in slot ``id -
-    1``.
+    """Declare one of several tables; the class of the value is the tag, which the file keeps in
+    slot ``id - 1``.
     """
     return Field(id, "union", of, default)
 
@@ -107,7 +107,7 @@ class Table:
         self.__dict__.update(given)
 
     def __eq__(self, other: object) -> bool:
-        """Same content. An absent list equals an empty one, as everywhere in flatbuffers."""
+        """Compare contents. An absent list equals an empty one, as everywhere in flatbuffers."""
         if type(self) is not type(other):
             return NotImplemented
         return all(_same(getattr(self, f.name), getattr(other, f.name)) for f in self.fields)

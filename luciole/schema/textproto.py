@@ -76,12 +76,12 @@ class Message:
 
 
 def parse(text: str) -> Message:
-    """The message that a text holds. Raises FormatError with the line where it is none."""
+    """Read the message that a text holds. Raises FormatError with the line where it is none."""
     return Message(1, list(entries(text)))
 
 
 def entries(text: str) -> Iterator[Entry]:
-    """The fields of the outermost message one by one, so that a reader need not keep them.
+    """Read the fields of the outermost message one by one, so that a reader need not keep them.
 
     Raises FormatError with the line where the text is no message.
     """
@@ -114,27 +114,27 @@ class _Reader:
             self._place = found.end()
 
     def unreadable(self, place: int) -> FormatError:
-        """A refusal of what stands at a place, or behind blanks there, and is no token."""
+        """Refuse what stands at a place, or behind blanks there, and is no token."""
         blanks = _BLANKS.match(self.text, place)
         start = place if blanks is None else blanks.end()
         line = self.line + self.text.count("\n", place, start)
         return FormatError(f"line {line}: cannot read {self.text[start : start + _SHOWN]!r}")
 
     def take(self) -> str:
-        """The token, which is passed."""
+        """Take the next token."""
         token = self.token
         self.advance()
         return token
 
     def skip(self, *marks: str) -> bool:
-        """Whether one of these marks came; it is passed."""
+        """Take one of these marks if it comes next, and tell whether it did."""
         found = self.kind == "mark" and self.token in marks
         if found:
             self.advance()
         return found
 
     def wrong(self, wanted: str) -> FormatError:
-        """A refusal of the token that comes next."""
+        """Refuse the token that comes next."""
         shown = repr(self.token) if self.token else "the end of the text"
         return FormatError(f"line {self.line}: expected {wanted}, found {shorten(shown)}")
 
@@ -146,7 +146,7 @@ class _Reader:
         return message
 
     def field(self, wanted: str) -> Iterator[Entry]:
-        """A field's values. Raises FormatError, saying what is wanted, where none begins."""
+        """Read a field's values. Raises FormatError, saying what is wanted, where none begins."""
         if self.kind != "name":
             raise self.wrong(wanted)
         line = self.line

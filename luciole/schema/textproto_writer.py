@@ -12,7 +12,7 @@ _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
 def write_text(message: Message) -> str:
-    """The text of a message; ``textproto.parse`` gives the same message again."""
+    """Write the text of a message; ``textproto.parse`` gives the same message again."""
     return "".join(f"{line}\n" for line in _lines(message, ""))
 
 
@@ -44,7 +44,7 @@ def _inline(entry: Entry) -> str:
 
 
 def _wrapped(parts: Iterable[str], indent: str) -> Iterator[str]:
-    """As many parts on a line as its width takes."""
+    """Put as many parts on a line as its width takes."""
     line = ""
     for part in parts:
         if line and len(indent) + len(line) + 1 + len(part) > _WIDTH:
@@ -61,7 +61,7 @@ def _scalar(value: Scalar) -> str:
 
 
 def _character(c: str) -> str:
-    """A character that prints stands for itself, all others for their bytes in octal."""
+    """Write a character that prints as it is, all others as their bytes in octal."""
     if c in _ESCAPES:
         return _ESCAPES[c]
     if c.isprintable():

@@ -78,7 +78,9 @@ class Writer:
         return slot
 
     def _content(self, field: Field, value: Any) -> Any:
-        """A scalar's number, or the offset of what was written for anything else."""
+        """Write a value: a scalar as its number, anything else as the offset of what was
+        written.
+        """
         if field.kind == "scalar":
             return self._number(field, value)
         if field.kind == "string":

@@ -1,4 +1,4 @@
-"""Names come from files of strangers: no program lets them talk to the terminal."""
+"""Names come from untrusted files: no program lets them talk to the terminal."""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ Code = tuple[int, str | None, int]
 def export_model(
     model: Model, dialect: Dialect, use_buffer_offset: bool = False
 ) -> Iterator[memoryview]:
-    """The parts of a model file. Raises UnsupportedError for operators that the format has not,
-    FormatError that names what else it cannot hold.
+    """Give a model file's bytes in parts. Raises UnsupportedError for operators that the format has
+    not, FormatError that names what else it cannot hold.
     """
     return large.parts(to_tables(model, dialect), dialect, use_buffer_offset)
 
 
 def to_tables(model: Model, dialect: Dialect = CIRCLE) -> tables.Model:
-    """The tables of a model's file."""
+    """Make the tables of a model's file."""
     return _Exporter(model, dialect).model()
 
 
@@ -50,7 +50,7 @@ class _Exporter:
         self.codes: dict[Code, int] = {}
 
     def model(self) -> tables.Model:
-        """Everything; buffers last, because writing the rest finds new ones."""
+        """Write everything; buffers last, because writing the rest finds new ones."""
         source = self.source
         graphs = [self._graph(graph) for graph in source.graphs]
         metadata = [tables.Metadata(name=n, buffer=self._place(b)) for n, b in source.metadata]
@@ -68,7 +68,9 @@ class _Exporter:
         )
 
     def _operator_codes(self) -> list[tables.OperatorCode]:
-        """Those of all operators. Raises UnsupportedError that says which the format has not."""
+        """List the codes of all operators. Raises UnsupportedError that says which the format has
+        not.
+        """
         found, missing = [], []
         for number, custom, version in self.codes:
             try:
@@ -150,8 +152,8 @@ class _Exporter:
 
 
 def _options(op: Op, graphs: Mapping[int, int]) -> dict[str, Any]:
-    """The fields of an Operator table that say how it is configured; ``graphs`` numbers the model's
-    by identity.
+    """Fill the fields of an Operator table that say how it is configured; ``graphs`` numbers the
+    model's by identity.
     """
     if isinstance(op, UnknownOp):
         return {
@@ -176,7 +178,9 @@ def _options(op: Op, graphs: Mapping[int, int]) -> dict[str, Any]:
 
 
 def _custom_options(op: Op) -> dict[str, Any]:
-    """The file's own bytes while they say what the attributes do, else all of its entries anew."""
+    """Take the file's own bytes while they say what the attributes do, else write all entries
+    anew.
+    """
     given = op.file_options
     if given is not None and given.attributes == op.attributes():
         return {"custom_options": np.frombuffer(given.raw, np.uint8)}
@@ -189,7 +193,7 @@ def _custom_options(op: Op) -> dict[str, Any]:
 
 
 def _map(fields: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The same options as a flat FlexBuffer map, which every other tool can show."""
+    """Write options as a flat FlexBuffer map, which every other tool can show."""
     plain = {k: int(v) if isinstance(v, IntEnum) else v for k, v in fields.items()}
     return np.frombuffer(bytes(flexbuffers.Dumps(plain)), np.uint8)
 

@@ -23,7 +23,7 @@ class Filler(NamedTuple):
 
 
 def filler_of(raw: NDArray[np.uint8], tensor: Tensor, most_values: int) -> Filler | None:
-    """The filler that makes a tensor's buffer: exactly where it has at most ``most_values``
+    """Find the filler that makes a tensor's buffer: exactly where it has at most ``most_values``
     elements or the same value everywhere, else with its mean and deviation; None where its type has
     no filler or its length does not fit.
     """
@@ -44,7 +44,7 @@ def filler_of(raw: NDArray[np.uint8], tensor: Tensor, most_values: int) -> Fille
 
 
 def _values(raw: NDArray[np.uint8], tensor: Tensor) -> Array | None:
-    """All elements of a buffer, in a row. A sparse tensor has as many as its buffer holds."""
+    """Read all elements of a buffer, in a row. A sparse tensor has as many as its buffer holds."""
     dtype = tensor.type
     if tensor.sparsity is not None:
         fits = dtype in NUMPY and len(raw) % NUMPY[dtype].itemsize == 0
@@ -54,20 +54,22 @@ def _values(raw: NDArray[np.uint8], tensor: Tensor) -> Array | None:
 
 
 def _all_equal(values: Array) -> bool:
-    """By bytes: 0 and -0 are two values."""
+    """Compare elements by their bytes: 0 and -0 are two values."""
     rows = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
     return bool((rows == rows[0]).all())
 
 
 def _text(value: np.generic) -> str:
-    """The shortest text that reads as the same value."""
+    """Find the shortest text that reads as the same value."""
     if isinstance(value, np.bool_):
         return "1" if value else "0"
     return str(value).strip("()")
 
 
 def _strings(raw: NDArray[np.uint8]) -> list[str] | None:
-    """The texts of a string tensor: how many, where each begins and the last ends, the bytes."""
+    """Read the texts of a string tensor: how many, where each begins and the last ends, the
+    bytes.
+    """
     content = raw.tobytes()
     try:
         (count,) = struct.unpack_from("<i", content)

@@ -22,7 +22,7 @@ _CIRCLE_NAMES = {
 
 
 def write_type(message: Message, number: int, custom: str | None) -> None:
-    """``type`` of an operation, and ``custom_code`` where the type alone does not tell."""
+    """Write ``type`` of an operation, and ``custom_code`` where the type alone does not tell."""
     if number == BuiltinOperator.CUSTOM:
         message.add("type", custom or "Custom")
         if custom not in recipe.CUSTOM:
@@ -75,7 +75,7 @@ def _scalar(field: Field, value: object) -> Scalar:
 
 
 def _write_custom(message: Message, operator: tables.Operator, custom: str) -> None:
-    """The options by name where ONE knows the operator, else their bytes."""
+    """Write the options by name where ONE knows the operator, else their bytes."""
     stored = operator.custom_options
     raw = b"" if stored is None else stored.tobytes()
     named = _known(custom, raw)
@@ -97,7 +97,7 @@ def _named(value: object) -> list[Scalar]:
 
 
 def _known(custom: str, raw: bytes) -> Mapping[str, object] | None:
-    """The options that are not the default, when cooking them gives these very bytes."""
+    """Find the options that are not the default, when cooking them gives these very bytes."""
     defaults = recipe.CUSTOM.get(custom, {})
     found = read_map(raw) if raw else {}
     if found is None or found.keys() != defaults.keys():

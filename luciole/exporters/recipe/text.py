@@ -34,7 +34,7 @@ class Recipe:
 
 
 def to_recipe(model: Model, most_values: int = MOST_VALUES, dialect: Dialect = CIRCLE) -> Recipe:
-    """The recipe that cooks a model of the same graphs.
+    """Write the recipe that cooks a model of the same graphs.
 
     Constants of more than ``most_values`` elements become random ones with the same mean and
     deviation, or one value where all are equal. ``dialect`` chooses the spelling of options that
@@ -68,7 +68,7 @@ class _Writer:
         self.names: list[list[str]] = []
 
     def model(self) -> Message:
-        """The main graph, what belongs to the model, then the other graphs."""
+        """Write the main graph, what belongs to the model, then the other graphs."""
         graphs = self.root.subgraphs or []
         self.names = [self._names(graph) for graph in graphs]
         recipe = self._graph(0, graphs[0])
@@ -81,7 +81,7 @@ class _Writer:
         return recipe
 
     def _names(self, graph: tables.SubGraph) -> list[str]:
-        """The tensors' names, made different where two are alike: recipes know no numbers."""
+        """List the tensors' names, made different where two are alike: recipes know no numbers."""
         taken: dict[str, int] = {}
         for index, tensor in enumerate(graph.tensors or []):
             name = tensor.name or f"tensor_{index}"
@@ -188,12 +188,12 @@ class _Writer:
 
 
 def _named(numbers: Array | None, names: Sequence[str]) -> list[Scalar]:
-    """Tensors by name, the empty one for an absent operand."""
+    """Name tensors, the empty one for an absent operand."""
     return [] if numbers is None else ["" if n < 0 else names[n] for n in numbers.tolist()]
 
 
 def _repeated(name: str, numbers: Array | None) -> Message:
-    """A message with one field, once for each number."""
+    """Make a message with one field, once for each number."""
     message = Message()
     if numbers is not None:
         texts = (Word(str(n)) for n in numbers)  # NumPy's own text is the shortest that reads equal

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def import_model(data: Bytes) -> tuple[Model, list[Finding]]:
-    """A model from the bytes of a .circle or .tflite file, and everything that is wrong with it:
+    """Import the bytes of a .circle or .tflite file, and list everything that is wrong with it:
     where its bytes do not hold, where tables speak of what is not there, and what ``verify`` found.
 
     What is damaged is left out. Constants stay views of ``data``. Raises FormatError where the
@@ -62,8 +62,8 @@ def from_bytes(data: Bytes) -> Model:
 
 
 def from_tables(root: tables.Model) -> Model:
-    """A model from the tables of a file that has nothing behind them. Raises FormatError where they
-    speak of what is not there.
+    """Import the tables of a file that has nothing behind them. Raises FormatError where they speak
+    of what is not there.
     """
     importer = _Importer(root, np.zeros(0, np.uint8))
     return Imported(importer.model(), importer.findings).sound()
@@ -83,7 +83,7 @@ class _Importer:
         self.numbers = [opcodes.resolve(code) for code in self.codes]
 
     def model(self) -> Model:
-        """Everything, graph by graph."""
+        """Import everything, graph by graph."""
         root = self.root
         self.buffers = [self._buffer(i, b) for i, b in enumerate(root.buffers or [])]
         model = Model([], root.description, self.buffers)
@@ -111,7 +111,7 @@ class _Importer:
         return Buffer(self._behind_tables(buffer.offset, buffer.size, f"buffers[{index}]"))
 
     def _behind_tables(self, offset: int, size: int, path: str) -> NDArray[np.uint8] | None:
-        """Bytes that lie in the file, but outside of the tables."""
+        """Take bytes that lie in the file, but outside of the tables."""
         if offset + size > len(self.raw):
             sentence = f"its bytes end at byte {offset + size}, the file has {len(self.raw)}"
             self._error("BYTES", path, sentence)
@@ -129,14 +129,14 @@ class _Importer:
         return self._behind_tables(offset, size, path)
 
     def _pick(self, items: Sequence[T], index: int, path: str, what: str) -> T | None:
-        """What a number of the file speaks of, None where there is no such thing."""
+        """Find what a number of the file speaks of, None where there is no such thing."""
         found = self._pick_all(items, [index], path, what)
         return found[0]
 
     def _picked(
         self, items: Sequence[T], numbers: NDArray[np.int32] | None, path: str, what: str
     ) -> list[T]:
-        """What several numbers speak of, without those that speak of nothing."""
+        """Find what several numbers speak of, without those that speak of nothing."""
         return [x for x in self._pick_all(items, _ints(numbers), path, what) if x is not None]
 
     def _pick_all(
@@ -196,14 +196,14 @@ class _Importer:
         graph.append(op, results=self._results(graph, operator, path))
 
     def _operands(self, graph: Graph, operator: tables.Operator, path: str) -> list[Value | None]:
-        """An operator's operands; -1 says that one is absent."""
+        """List an operator's operands; -1 says that one is absent."""
         numbers = _ints(operator.inputs)
         given = [n for n in numbers if n != _ABSENT]
         found = iter(self._pick_all(graph.values, given, path, "tensor"))
         return [None if n == _ABSENT else next(found) for n in numbers]
 
     def _results(self, graph: Graph, operator: tables.Operator, path: str) -> list[Value]:
-        """An operator's results without those that another one computes."""
+        """List an operator's results without those that another one computes."""
         found: dict[Value, None] = {}
         for value in self._picked(graph.values, operator.outputs, path, "tensor"):
             if value.producer is not None or value in found:

@@ -26,7 +26,7 @@ def import_operator(
     inputs: Sequence[Value | None],
     graphs: Sequence[Graph],
 ) -> Op:
-    """The operator behind a file entry; an UnknownOp with the reason where no class fits.
+    """Turn a file entry into an operator, into an UnknownOp with the reason where no class fits.
 
     ``graphs`` are the model's: operators that call some have their numbers in the file.
     """
@@ -93,7 +93,9 @@ def _with_graphs(
 
 
 def _value(field: Field, stored: Any) -> Any:
-    """A stored option as the attribute's type. Numbers that name no enum member are refused."""
+    """Turn a stored option into the attribute's type. Numbers that name no enum member are
+    refused.
+    """
     kind = type(field.default)
     if issubclass(kind, IntEnum) and not isinstance(stored, IntEnum):
         raise _NotUnderstoodError(
@@ -113,7 +115,7 @@ def _from_map(cls: type[Op], raw: bytes) -> dict[str, Any]:
 
 
 def _number(cls: type[Op], field: Field, stored: Any) -> Any:
-    """A number of a map as the attribute's type, as exact as an options table holds it."""
+    """Turn a number of a map into the attribute's type, as exact as an options table holds it."""
     if not isinstance(stored, int | float):
         raise _NotUnderstoodError(f"{field.schema_name} is {stored!r}, expected a number")
     try:

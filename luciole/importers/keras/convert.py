@@ -27,7 +27,7 @@ OLDEST_KERAS = (3, 15, 1)
 
 
 def load(path: Path) -> Model:
-    """A model from a .keras or .h5 file or a SavedModel folder.
+    """Import a .keras or .h5 file or a SavedModel folder.
 
     Raises LucioleError when TensorFlow is not installed or its Keras is too old to be trusted with
     a file, FormatError when it cannot read or convert it, and for Keras files that hold programs.
@@ -54,7 +54,7 @@ def load(path: Path) -> Model:
 
 
 def from_keras(keras_model: Any) -> Model:
-    """A model from a live ``keras.Model``; the batch size stays open."""
+    """Import a live ``keras.Model``; the batch size stays open."""
     framework = tensorflow("a live model")
     with _silent():
         converter = framework.lite.TFLiteConverter.from_keras_model(keras_model)
@@ -89,13 +89,13 @@ def _check_version(what: str, version: str) -> None:
 
 
 def _is_registered(framework: ModuleType, name: str) -> bool:
-    """Whether this process registered a class or function of its own with Keras."""
+    """Tell whether this process registered a class or function of its own with Keras."""
     return framework.keras.utils.get_registered_object(name) is not None
 
 
 def tensorflow(what: str) -> ModuleType:
-    """TensorFlow, imported without its messages. Raises LucioleError, saying what needs it, when it
-    is missing.
+    """Import TensorFlow without its messages. Raises LucioleError, saying what needs it, when it is
+    missing.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:

@@ -82,7 +82,7 @@ def _hdf5_config(path: Path) -> str:
 
 
 def _objects(config: Any) -> Iterator[dict[str, Any]]:
-    """Everything in a configuration that names a class or a function, at any depth."""
+    """Find everything in a configuration that names a class or a function, at any depth."""
     left = [config]
     while left:
         found = left.pop()
@@ -95,7 +95,7 @@ def _objects(config: Any) -> Iterator[dict[str, Any]]:
 
 
 def _program(found: dict[str, Any], registered: Registered) -> str | None:
-    """What an object would run, None for what models are made of."""
+    """Find what an object would run, None for what models are made of."""
     name, module = found["class_name"], found.get("module")
     inner = found.get("config")
     if not isinstance(name, str):
@@ -116,7 +116,7 @@ def _program(found: dict[str, Any], registered: Registered) -> str | None:
 
 
 def _is_of_models(module: str) -> bool:
-    """Whether a module is one of those of Keras that models are made of."""
+    """Tell whether a module is one of those of Keras that models are made of."""
     keras, *parts = module.split(".")
     area = next((part for part in parts if part not in ("src", "_legacy", "legacy")), None)
     return keras == "keras" and (area is None or area in _OBJECTS)

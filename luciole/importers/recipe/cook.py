@@ -78,7 +78,7 @@ class _Cook:
         self.codes: dict[tuple[int, int, str | None], int] = {}
 
     def model(self, recipe: Iterable[Entry]) -> tables.Model:
-        """Everything; the recipe itself is the main graph."""
+        """Cook everything; the recipe itself is the main graph."""
         tensors, rest = self._tensors(recipe, 0)
         found = members(rest, "recipe", *_GRAPH, "version", "graph", "signature_def", "ext_offset")
         version = integers(found, "version")
@@ -97,7 +97,9 @@ class _Cook:
         )
 
     def _tensors(self, graph: Iterable[Entry], index: int) -> tuple[list[tables.Tensor], Message]:
-        """A graph's operands, each cooked before the next one is read, and its other fields."""
+        """Cook a graph's operands, each before the next one is read, and gather its other
+        fields.
+        """
         tensors: list[tables.Tensor] = []
         rest = Message()
         for entry in graph:
@@ -183,13 +185,13 @@ class _Names:
         self.places = {name: index for index, name in enumerate(names)}
 
     def index(self, name: str) -> int:
-        """A tensor's number; -1 for the empty name, which stands for an absent operand."""
+        """Find a tensor's number; -1 for the empty name, which stands for an absent operand."""
         if name and name not in self.places:
             raise FormatError(f"graph {quoted(self.graph)}: there is no operand {quoted(name)}")
         return self.places.get(name, -1)
 
     def indices(self, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int32]]:
-        """The numbers of several tensors."""
+        """Find the numbers of several tensors."""
         return np.array([self.index(name) for name in names], np.int32)
 
 
@@ -236,7 +238,7 @@ def _signature(source: Message, graphs: Sequence[tables.SubGraph]) -> tables.Sig
 
 
 def _tensor_map(source: Message, names: _Names) -> tables.TensorMap:
-    """An argument or a result; its tensor is given by name or by number."""
+    """Read an argument or a result; its tensor is given by name or by number."""
     found = members(source, "a signature's tensor", "name", "tensor", "tensor_index")
     name, numbers = text(found, "tensor"), integers(found, "tensor_index")
     if name is None and not numbers:

@@ -25,7 +25,7 @@ _BOOLS = {"true": True, "True": True, "t": True, "false": False, "False": False,
 
 
 def members(message: Message, what: str, *known: str) -> dict[str, list[Entry]]:
-    """A message's entries by field name; refuses names that are not ``known``."""
+    """Gather a message's entries by field name; refuse names that are not ``known``."""
     found: dict[str, list[Entry]] = defaultdict(list)
     for entry in message:
         if entry.name not in known:
@@ -35,24 +35,24 @@ def members(message: Message, what: str, *known: str) -> dict[str, list[Entry]]:
 
 
 def message(entry: Entry) -> Message:
-    """An entry that holds a message."""
+    """Read an entry that holds a message."""
     if not isinstance(entry.value, Message):
         raise _wrong(entry, "a message in braces")
     return entry.value
 
 
 def texts(found: Fields, name: str) -> list[str]:
-    """Every text of a field."""
+    """List every text of a field."""
     return [_text(entry) for entry in found[name]]
 
 
 def text(found: Fields, name: str) -> str | None:
-    """The last text of a field, as protobuf reads repetitions of a single one."""
+    """Read the last text of a field, as protobuf reads repetitions of a single one."""
     return texts(found, name)[-1] if found[name] else None
 
 
 def word(found: Fields, name: str) -> str | None:
-    """The name that stands as a field's value."""
+    """Read the name that stands as a field's value."""
     if not found[name]:
         return None
     entry = found[name][-1]
@@ -62,17 +62,17 @@ def word(found: Fields, name: str) -> str | None:
 
 
 def flag(found: Fields, name: str) -> bool:
-    """A field that is true or false; false where it is left out."""
+    """Read a field that is true or false; false where it is left out."""
     return bool(found[name]) and truth(found[name][-1])
 
 
 def integers(found: Fields, name: str, of: str = "int") -> list[int]:
-    """Every integer of a field, of a scalar type of the schema."""
+    """List every integer of a field, of a scalar type of the schema."""
     return [integer(entry, of) for entry in found[name]]
 
 
 def integer(entry: Entry, of: str = "int") -> int:
-    """An integer that a scalar type of the schema holds."""
+    """Read an integer that a scalar type of the schema holds."""
     value, limits = entry.value, np.iinfo(SCALARS[of])
     if not isinstance(value, int) or not limits.min <= value <= limits.max:
         raise _wrong(entry, f"an integer from {limits.min} to {limits.max}")
@@ -80,7 +80,7 @@ def integer(entry: Entry, of: str = "int") -> int:
 
 
 def table(cls: type[T], source: Message, aliases: Mapping[str, str]) -> T:
-    """A table from a message whose fields are called as the schema's, or as ``aliases`` say.
+    """Fill a table from a message whose fields are called as the schema's, or as ``aliases`` say.
 
     What is left out gets the recipe's default.
     """
@@ -110,7 +110,7 @@ def _content(field: Field, entries: list[Entry]) -> object:
 
 
 def scalar(field: Field, entry: Entry) -> float | IntEnum:
-    """A number, a bool or an enum member, as the schema's field has it."""
+    """Read a number, a bool or an enum member, as the schema's field has it."""
     value = entry.value
     if field.enum is not None and isinstance(value, str):
         if value not in field.enum.__members__:
@@ -138,7 +138,7 @@ def truth(entry: Entry) -> bool:
 
 
 def real(entry: Entry) -> float:
-    """A number, infinities and NaN included."""
+    """Read a number, infinities and NaN included."""
     value = entry.value
     if isinstance(value, int) and abs(value) > _LARGEST:
         return math.inf if value > 0 else -math.inf

@@ -37,7 +37,7 @@ def fill(
     seed: Sequence[int],
     limit: int = CONSTANTS_LIMIT,
 ) -> Bytes:
-    """The buffer of a constant.
+    """Fill the buffer of a constant.
 
     ``seed`` are the numbers that a random filler starts from. Raises FormatError for a filler or
     element type that there is none of, for arguments that do not fit, and for more bytes than
@@ -81,14 +81,14 @@ def check_size(what: str, size: int, limit: int) -> None:
 
 
 def _size(dtype: TensorType, count: int) -> int:
-    """Bytes of so many elements in a buffer."""
+    """Count the bytes of ``count`` elements in a buffer."""
     if dtype in PACKED:
         return -(-count * PACKED[dtype][0] // 8)
     return count * _wide(dtype).itemsize
 
 
 def _wide(dtype: TensorType) -> np.dtype[Any]:
-    """The type in which values are made."""
+    """Find the type in which values are made."""
     if dtype in PACKED:
         return PACKED[dtype][1]
     if dtype not in NUMPY:
@@ -103,7 +103,7 @@ Filler = Callable[[int, int], Array]
 def _explicit(
     arguments: Arguments, dtype: TensorType, count: int, rng: np.random.Generator
 ) -> Filler:
-    """The given values, zeros after them."""
+    """Take the given values, zeros after them."""
     if len(arguments) > count:
         raise FormatError(f"{len(arguments)} values for {count} elements")
 
@@ -119,7 +119,7 @@ def _explicit(
 def _constant(
     arguments: Arguments, dtype: TensorType, count: int, rng: np.random.Generator
 ) -> Filler:
-    """The first value everywhere, as ONE does it."""
+    """Repeat the first value everywhere, as ONE does it."""
     if not arguments:
         raise FormatError("filler 'constant' takes an argument, found none")
     value = _parsed(arguments[0], dtype)
@@ -156,7 +156,7 @@ _FILLERS: dict[str, Callable[[Arguments, TensorType, int, np.random.Generator], 
 
 
 def limits(dtype: TensorType) -> tuple[int, int]:
-    """The least and the largest number of an integer type that float64 can go to."""
+    """Return the least and the largest number of an integer type that float64 can go to."""
     if dtype in PACKED:
         bits, wide = PACKED[dtype]
         low = 0 if wide.kind == "u" else -(2 ** (bits - 1))
@@ -166,7 +166,7 @@ def limits(dtype: TensorType) -> tuple[int, int]:
 
 
 def _parsed(text: str, dtype: TensorType) -> Any:
-    """One argument as a value of the type."""
+    """Read one argument as a value of the type."""
     kind = _wide(dtype).kind
     if kind == "b":
         return _bool(text)
@@ -214,7 +214,9 @@ def _real(text: str) -> float:
 
 
 def _texts(tag: str, arguments: Arguments, count: int, limit: int) -> Bytes:
-    """A buffer of strings: their number, where each begins and the last ends, and the bytes."""
+    """Encode a buffer of strings: their number, where each begins and the last ends, and the
+    bytes.
+    """
     if tag != "explicit" or len(arguments) > count:
         raise FormatError(f"{count} texts take filler 'explicit' with at most {count} arguments")
     texts = [text.encode("utf-8", "surrogateescape") for text in arguments]

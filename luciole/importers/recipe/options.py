@@ -29,7 +29,7 @@ class Kind:
 
 
 def kind_of(operation: Message) -> Kind:
-    """The operator that an operation is. Raises FormatError for one that is not known."""
+    """Find the operator that an operation is. Raises FormatError for one that is not known."""
     given = {e.name: e.value for e in operation if e.name in ("type", "custom_code")}
     type_, custom = given.get("type"), given.get("custom_code")
     if not isinstance(type_, str) or not type_:
@@ -49,7 +49,7 @@ def kind_of(operation: Message) -> Kind:
 
 
 def _message_in(operation: Message, name: str) -> str:
-    """The message's name as it is spelled here: underscores do not count."""
+    """Find the message's name as it is spelled here: underscores do not count."""
     alike = (e.name for e in operation if recipe.plain(e.name) == recipe.plain(name))
     return next(alike, name)
 
@@ -84,7 +84,9 @@ def _raw(found: Fields) -> bytes:
 
 
 def _map(custom: str, given: Message | None) -> bytes:
-    """The options of a custom operator: those that ONE knows with their defaults, or as given."""
+    """Encode the options of a custom operator: those that ONE knows with their defaults, or as
+    given.
+    """
     options = dict(recipe.CUSTOM.get(custom, {}))
     for entry in given or Message(0):
         if custom in recipe.CUSTOM and entry.name not in options:
@@ -94,7 +96,9 @@ def _map(custom: str, given: Message | None) -> bytes:
 
 
 def _option(entry: Entry, options: Mapping[str, object]) -> object:
-    """A value of the type that the default has; without one, of the type that it looks like."""
+    """Read a value of the type that the default has; without one, of the type that it looks
+    like.
+    """
     default, value = options.get(entry.name), entry.value
     if isinstance(default, IntEnum) and isinstance(value, Word):
         if value not in type(default).__members__:

@@ -20,7 +20,7 @@ from luciole.schema.textproto import Entry, Message
 
 
 def sparsity(source: Message) -> tables.SparsityParameters:
-    """The table behind a ``sparsity`` message."""
+    """Read the table behind a ``sparsity`` message."""
     found = members(source, "sparsity", "traversal_order", "block_map", "dim_metadata")
     return tables.SparsityParameters(
         traversal_order=_dimensions(found, "traversal_order"),
@@ -68,7 +68,7 @@ _BLOCK = 2**20
 def sparse_rows(
     content: Bytes, dtype: TensorType, shape: Array, name: str, limit: int
 ) -> tuple[Bytes, tables.SparsityParameters]:
-    """A dense constant with only the values of its last axis that are not 0 (``make_sparse``).
+    """Compress a dense constant to the values of its last axis that are not 0 (``make_sparse``).
 
     Raises FormatError where this would take more than ``limit`` bytes.
     """

@@ -1,6 +1,6 @@
 """FlexBuffer maps, the form of most custom options: decoded with every offset checked, and as text.
 
-The format: https://flatbuffers.dev/internals/#flexbuffers. The bytes come from files of strangers,
+The format: https://flatbuffers.dev/internals/#flexbuffers. The bytes come from untrusted files,
 so a value is only built from bytes that are there, and shared offsets cannot blow a small file up
 into a large value.
 """

@@ -25,7 +25,7 @@ class Moments:
     cross: Matrix
 
     def damped(self, share: float) -> Matrix:
-        """The second moments, a share of their mean diagonal added to the diagonal."""
+        """Add a share of the mean diagonal of the second moments to their diagonal."""
         return np.asarray(
             self.h + np.float32(share * self.size) * np.eye(len(self.h), dtype=np.float32)
         )
@@ -52,7 +52,7 @@ class Part:
     floors: Array | None = None
 
     def taken(self, rows: NDArray[np.bool_]) -> Part:
-        """Some of the rows."""
+        """Take some of the rows."""
         floors = None if self.floors is None else self.floors[rows]
         return Part(self.z[rows], self.targets[rows], floors)
 
@@ -69,9 +69,9 @@ class Part:
         return mean, np.asarray(centred.T @ (targets - mean) / np.float32(len(centred)))
 
     def refitted(self, weights: Matrix, share: float, rectified: bool = False) -> Matrix:
-        """The float weights [n, o] that best map the quantized inputs to the targets (or, where
-        ``rectified``, to what can be reached of them), by ridge regression towards the given ones;
-        the ridge is a share of the moments' mean diagonal.
+        """Compute the float weights [n, o] that best map the quantized inputs to the targets (or,
+        where ``rectified``, to what can be reached of them), by ridge regression towards the given
+        ones; the ridge is a share of the moments' mean diagonal.
         """
         m = self.moments
         ridge = np.float32(share * m.size)
@@ -87,7 +87,9 @@ class Part:
         return found
 
     def bias(self, weights: Matrix) -> Array:
-        """The bias [o] that gives the outputs of weights [n, o] the mean of their targets."""
+        """Compute the bias [o] that gives the outputs of weights [n, o] the mean of their
+        targets.
+        """
         bias = np.asarray(self.moments.targets - self.moments.inputs @ weights, np.float32)
         if self.floors is None:
             return bias
@@ -97,7 +99,7 @@ class Part:
         return min((bias, found[-1]), key=lambda b: self.error(y + b))
 
     def _reachable(self, y: Array) -> Array:
-        """What outputs should be, given what they are."""
+        """Say what outputs should be, given what they are."""
         assert self.floors is not None, "floors are asked for where there are some"
         return np.where(self.targets > self.floors, self.targets, np.minimum(y, self.floors))
 

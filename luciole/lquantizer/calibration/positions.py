@@ -32,7 +32,9 @@ class Rows:
 
 
 def weight_matrix(op: Dense) -> Array:
-    """The weights as [o, n]; a convolution's n runs over kernel rows, kernel columns, channels."""
+    """Shape a layer's weights as [o, n]; a convolution's n runs over kernel rows, kernel columns,
+    channels.
+    """
     data = (op.weights if isinstance(op, FullyConnected) else op.filter).data
     assert data is not None, "a layer that qualifies has constant weights"
     return data.reshape(len(data), -1)

@@ -34,7 +34,7 @@ def check_finite(records: Records) -> None:
 def activations(
     model: Model, values: Iterable[Value], records: Records, progress: Progress | None = None
 ) -> dict[Value, Array]:
-    """The contents of chosen tensors over all records, along their first axis.
+    """Record the contents of chosen tensors over all records, along their first axis.
 
     Raises QuantizeError where NaN or infinity appears: no level can be fitted to it.
     """
@@ -60,8 +60,9 @@ def watched(
     batch: int,
     progress: Progress | None = None,
 ) -> Iterator[tuple[range, list[Array]]]:
-    """What chosen tensors hold, batch by batch: which records, and one array per tensor with the
-    records along its first axis. Only what the tensors depend on is run, and nothing is kept.
+    """Run a model batch by batch and give what chosen tensors hold: which records, and one array
+    per tensor with the records along its first axis. Only what the tensors depend on is run, and
+    nothing is kept.
 
     Raises QuantizeError where NaN or infinity appears.
     """
@@ -81,8 +82,8 @@ def watched(
 
 
 def _by_record(value: Value, array: Array, count: int) -> Array:
-    """A tensor of a run of so many records with the records along its first axis: behind a RESHAPE
-    that axis may hold several rows of each, which get an axis of their own.
+    """Shape a tensor of a run of ``count`` records with the records along its first axis: behind a
+    RESHAPE that axis may hold several rows of each, which get an axis of their own.
     """
     if not has_batch_axis(value):
         array = array[0]  # undo the axis that was put in front
@@ -92,7 +93,7 @@ def _by_record(value: Value, array: Array, count: int) -> Array:
 
 
 def _up_to(model: Model, values: Sequence[Value]) -> Model:
-    """A copy of the main graph cut off behind some tensors, which become outputs with new names."""
+    """Copy the main graph cut off behind some tensors, which become outputs with new names."""
     copy, copies = model.graph.clone()
     part = Model()
     part.add_graph(copy)

@@ -24,6 +24,6 @@ class Coded:
     target: Matrix
 
     def values(self) -> Matrix:
-        """The weights that the codes stand for: [n, o]."""
+        """Decode the weights that the codes stand for: [n, o]."""
         rows = LearnedLevels(self.basis, self.offset).decode(self.code.T)
         return np.ascontiguousarray(rows.T, np.float32)

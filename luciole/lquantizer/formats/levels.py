@@ -56,7 +56,9 @@ class Samples:
 
     @classmethod
     def of(cls, values: NDArray[np.floating], weights: Floats | None = None) -> Samples:
-        """Every number is its own target and counts once, or as often as its column's weight."""
+        """Make every number its own target, which counts once, or as often as its column's
+        weight.
+        """
         wide = np.atleast_2d(np.asarray(values, np.float64))
         counts = np.ones(wide.shape[1]) if weights is None else weights
         return cls(wide, wide, counts, np.asarray(wide**2 @ counts / counts.sum()))
@@ -68,7 +70,7 @@ class Samples:
         targets: NDArray[np.floating] | None = None,
         bins: int = 4096,
     ) -> Samples:
-        """One row, compressed: equal values share a column, and more than ``bins`` of them become
+        """Compress one row: equal values share a column, and more than ``bins`` of them become
         bins.
 
         A column's target is the mean of its samples' targets; nothing else of them matters for a
@@ -128,8 +130,8 @@ def fit(
 
 
 def best_fit(samples: Samples, bits: int, offset: bool, restarts: int = 3, seed: int = 0) -> Fit:
-    """The best of several least-squares fits, row by row: greedy, uniform and random starts, and
-    ``restarts`` more from disturbed copies of the best basis so far.
+    """Find the best of several least-squares fits, row by row: greedy, uniform and random starts,
+    and ``restarts`` more from disturbed copies of the best basis so far.
     """
     settings = Settings(method="least_squares", seed=seed)
     best: Fit | None = None
@@ -159,8 +161,8 @@ def _better(one: Fit | None, other: Fit) -> Fit:
 
 
 def _centre(samples: Samples, settings: Settings, offset: bool) -> Floats:
-    """Where levels begin to spread from: 0, or with an offset the middle of the values (for evenly
-    spaced levels that of their range).
+    """Find where levels begin to spread from: 0, or with an offset the middle of the values (for
+    evenly spaced levels that of their range).
     """
     if not offset:
         return np.zeros(len(samples.values))
@@ -203,7 +205,9 @@ def _uniform(rest: Floats, bits: int) -> Floats:
 
 
 def _gradient(samples: Samples, basis: Floats, settings: Settings) -> Floats:
-    """a <- a - lr / n * sum_i [((b_i, a) - x_i) b_i + lambda a], several times for one encoding."""
+    """Descend a <- a - lr / n * sum_i [((b_i, a) - x_i) b_i + lambda a], several times for one
+    encoding.
+    """
     count, total, signs = _statistics(samples, basis, np.zeros(len(basis)))
     n = samples.weights.sum()
     for _ in range(settings.steps):

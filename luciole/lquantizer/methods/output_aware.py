@@ -74,7 +74,7 @@ class OutputAware:
 
 
 def _held_back(problem: LayerProblem) -> NDArray[np.bool_]:
-    """The rows that judge: [r]."""
+    """Take the rows that judge: [r]."""
     held = np.asarray(problem.records % HELD_BACK == HELD_BACK - 1)
     if not held.any():  # too few records to spare one
         held[:] = True
@@ -82,7 +82,7 @@ def _held_back(problem: LayerProblem) -> NDArray[np.bool_]:
 
 
 def _equalized(problem: LayerProblem, choice: Choice, channels: int) -> tuple[LayerProblem, Array]:
-    """The same layer behind channels divided by scales, and those scales."""
+    """Divide a layer's channels by scales, and return the layer behind them with those scales."""
 
     def quantized(rows: Rows) -> Matrix:
         some = replace(problem, rows=rows)
@@ -114,14 +114,14 @@ def _to_levels(rows: Rows, basis: NDArray[np.float64], offset: float) -> Matrix:
 def _fit_inputs(
     problem: LayerProblem, choice: Choice, samples: Samples | None, *, offset: bool, restarts: int
 ) -> Fit | None:
-    """The best levels for the inputs, None where they stay float."""
+    """Fit levels to the inputs; None where they stay float."""
     if samples is None:
         return None
     return best_fit(samples, choice.input_bits, offset, restarts, problem.seed)
 
 
 def _columns(problem: LayerProblem) -> Matrix:
-    """The float weights input by output: [n, o]."""
+    """Shape the float weights input by output: [n, o]."""
     return np.ascontiguousarray(problem.weights.T, np.float32)
 
 
@@ -167,7 +167,7 @@ def _ways(problem: LayerProblem, choice: Choice, whole: Part, plain: Coded) -> d
 
 
 def _error(coded: Coded, part: Part, judge: Part) -> float:
-    """The error on some rows of what was fitted on others."""
+    """Measure the error on some rows of what was fitted on others."""
     values = coded.values()
     return judge.error(judge.z @ values + part.bias(values))
 
@@ -180,7 +180,9 @@ def _baseline(
     held: NDArray[np.bool_],
     judge: Part,
 ) -> float:
-    """The error of the published form: no offsets, weights fitted as they are, bias kept."""
+    """Measure the error of the published form: no offsets, weights fitted as they are, bias
+    kept.
+    """
     inside = None if problem.rows.inside is None else problem.rows.inside[held]
     inputs = _fit_inputs(problem, choice, samples, offset=False, restarts=0)
     z = quantized_rows(Rows(problem.rows.values[held], inside), inputs)

@@ -58,7 +58,7 @@ class Published:
 
 
 def _warning(problem: LayerProblem, choice: Choice) -> str | None:
-    """What a user should know before trusting the result."""
+    """Say what a user should know before trusting the result."""
     assert problem.float_rows is not None, "the scope asks for them"
     low, high = _range(problem.float_rows.values)
     if choice.input_bits > 1 or low < 0 or high <= 0:

@@ -42,7 +42,7 @@ class _Levels:
         return cls(level.astype(np.float32), format.thresholds, order)
 
     def nearest(self, wanted: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
-        """For one number per output: the nearest level and its code number, both [o]."""
+        """Find, for one number per output, the nearest level and its code number, both [o]."""
         place = (wanted[:, None] > self.between).sum(1)
         outputs = np.arange(len(wanted))
         return self.level[outputs, place], self.order[outputs, place]
@@ -93,8 +93,8 @@ def _blocks(sequence: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
 def rounded(
     h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """The code numbers [n, o] of weights [n, o] that are rounded to the levels of ``coded`` input
-    by input, in the order of ``sequence`` [n], each error spread over the inputs still to come.
+    """Round weights [n, o] to code numbers [n, o] of the levels of ``coded``, input by input in the
+    order of ``sequence`` [n], each error spread over the inputs still to come.
     """
     levels = _Levels.of(coded)
     ordered = h[np.ix_(sequence, sequence)].astype(np.float64)
@@ -135,7 +135,7 @@ def descend(h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]
 
 
 def move_bases(h: Matrix, weights: Matrix, coded: Coded, offset: bool) -> None:
-    """The best bases and offsets for the present codes: (B^T H B) a = B^T H w."""
+    """Solve for the best bases and offsets for the present codes: (B^T H B) a = B^T H w."""
     bits = coded.basis.shape[1]
     signs = learned_levels.sign_codes(bits)[coded.code].astype(np.float32)
     columns = [signs[..., k] for k in range(bits)] + [np.ones_like(weights)] * offset

@@ -33,8 +33,8 @@ _HOMOGENEOUS = (ActivationFunctionType.NONE, ActivationFunctionType.RELU)
 
 
 def source(op: Dense, learned: Container[Op]) -> Op | None:
-    """The operator whose outputs this layer alone reads, by channel and at most through a RELU,
-    where they may be divided: one of ``learned``, or a DEPTHWISE_CONV_2D. None without any.
+    """Find the operator whose outputs this layer alone reads, by channel and at most through a
+    RELU, where they may be divided: one of ``learned``, or a DEPTHWISE_CONV_2D. None without any.
     """
     value = _only_reader(op.input, op)
     if value is not None and value.producer is not None and isinstance(value.producer.op, Relu):
@@ -51,19 +51,19 @@ def source(op: Dense, learned: Container[Op]) -> Op | None:
 
 
 def depth(op: Dense) -> int:
-    """The channels of a layer's input."""
+    """Count the channels of a layer's input."""
     return (op.weights if isinstance(op, FullyConnected) else op.filter).dims[-1]
 
 
 def _only_reader(value: Value | None, op: Op) -> Value | None:
-    """The tensor, where nothing but this operator needs it."""
+    """Return the tensor where nothing but this operator needs it, else None."""
     if value is None or value.is_output or any(use.op is not op for use in value.users):
         return None
     return value
 
 
 def _scaled(op: Op) -> list[Value]:
-    """The constants that an operator's outputs are proportional to."""
+    """List the constants that an operator's outputs are proportional to."""
     if isinstance(op, LQFullyConnected | LQConv2D):
         found = [op.weights_scales, op.weights_offsets, op.bias]
     elif isinstance(op, FullyConnected):
@@ -97,8 +97,8 @@ def _column(scales: Array, ndim: int) -> Array:
 def channel_scales(
     rows: Rows, weights: Array, channels: int, quantized: Callable[[Rows], Array]
 ) -> Array:
-    """What to divide channels by so that quantizing them disturbs the outputs of weights [o, n]
-    least: [channels], ones where nothing is gained.
+    """Find what to divide channels by so that quantizing them disturbs the outputs of weights [o,
+    n] least: [channels], ones where nothing is gained.
     """
     step = -(-len(rows.values) // _ROWS)
     some = Rows(rows.values[::step], None if rows.inside is None else rows.inside[::step])
@@ -115,7 +115,7 @@ def divided(rows: Rows, scales: Array) -> Rows:
 
 
 def along(scales: Array, inputs: int) -> Array:
-    """One scale for each of a layer's inputs: [n]."""
+    """Repeat channels' scales for each of a layer's inputs: [n]."""
     return np.tile(scales, inputs // len(scales))
 
 

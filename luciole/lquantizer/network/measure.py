@@ -46,7 +46,9 @@ def add_stage(
 
 
 def _judged(model: Model, quantized: Model, trace: Trace, records: Records) -> tuple[Part, Array]:
-    """A layer's float results with the floors under them, and its learned ones: [r, o]."""
+    """Run both networks: a layer's float results with the floors under them, and its learned ones:
+    [r, o].
+    """
     reference, work = model.clone(), quantized.clone()
     unroll_lstm(reference.graph)
     ops = [_unfused(reference.graph, name) for name in trace.floats]
@@ -63,7 +65,7 @@ def _judged(model: Model, quantized: Model, trace: Trace, records: Records) -> t
 
 
 def _unfused(graph: Graph, name: str) -> Op:
-    """A layer by name, its activation and that of an ADD behind it split off."""
+    """Find a layer by name, and split off its activation and that of an ADD behind it."""
     op = next(op for op in graph.ops if op.name == name)
     split_activation(graph, op)
     for use in op.output.users:
@@ -73,7 +75,9 @@ def _unfused(graph: Graph, name: str) -> Op:
 
 
 def _end_op(op: Op, trace: Trace) -> Op:
-    """The layer, or the ADD behind it (and behind the RESHAPE that a learned layer may need)."""
+    """Find the operator that ends a layer: itself, or the ADD behind it (and behind the RESHAPE
+    that a learned layer may need).
+    """
     while trace.with_branch and not isinstance(op, Add):
         op = op.output.users[0].op
     return op

@@ -111,7 +111,7 @@ def _job(group: Group, number: int, count: int, seed: int, most: int | None) -> 
 
 
 def other_branch(op: Op) -> Value | None:
-    """What an ADD adds to this result."""
+    """Find what an ADD adds to a result."""
     users = op.output.users
     if len(users) != 1 or not isinstance(users[0].op, Add) or op.output.is_output:
         return None
@@ -122,7 +122,7 @@ def other_branch(op: Op) -> Value | None:
 
 
 def floors(op: Op, outputs: Array, branch: Array | None = None) -> Array | None:
-    """The values that each of a layer's outputs [r, o] may as well fall below, because a RELU
+    """Find the values that each of a layer's outputs [r, o] may as well fall below, because a RELU
     follows, be it behind the ADD of a branch [r, o]; None where none does.
     """
     floor = _floor_behind(op.output)
@@ -138,20 +138,22 @@ def floors(op: Op, outputs: Array, branch: Array | None = None) -> Array | None:
 
 
 def _floor_behind(value: Value) -> float | None:
-    """What a RELU that alone reads a tensor makes of everything below it."""
+    """Find what a RELU that alone reads a tensor makes of everything below it."""
     if value.is_output or len(value.users) != 1:
         return None
     return _floor(FUSED_AS.get(type(value.users[0].op), ActivationFunctionType.NONE))
 
 
 def _floor(activation: ActivationFunctionType) -> float | None:
-    """What an activation makes of everything below it, None where it cuts off nothing there."""
+    """Find what an activation makes of everything below it, None where it cuts off nothing
+    there.
+    """
     low, _ = LIMITS.get(activation, (-np.inf, np.inf))
     return low if np.isfinite(low) else None
 
 
 def behind(value: Value) -> set[Op]:
-    """Every operator that a tensor depends on."""
+    """Find every operator that a tensor depends on."""
     found: set[Op] = set()
     waiting = [value]
     while waiting:
@@ -197,18 +199,18 @@ def _smaller_partners(jobs: Sequence[Job], number: int, makers: dict[Op, int]) -
 
 
 def pairs(job: Job) -> Iterator[tuple[Dense, Value | None]]:
-    """A job's layers with the branches added to their results."""
+    """Pair a job's layers with the branches added to their results."""
     return zip(job.group.ops, job.others, strict=True)
 
 
 def present(job: Job) -> list[Value]:
-    """The branches there are."""
+    """List the branches there are."""
     return [v for v in job.others if v is not None]
 
 
 def is_last(op: Op) -> bool:
-    """Whether a layer's result is the network's answer: an output, or what a SOFTMAX turns into
-    one.
+    """Tell whether a layer's result is the network's answer: an output, or what a SOFTMAX turns
+    into one.
     """
     return op.output.is_output or any(
         isinstance(use.op, Softmax | LogSoftmax) for use in op.output.users

@@ -48,7 +48,7 @@ class _Side:
 def float_side(
     prepared: Preparation, records: Records, progress: Progress | None = None
 ) -> list[Aim]:
-    """What each job aims at, from one run of the float network."""
+    """Gather what each job aims at, from one run of the float network."""
     jobs, twins = prepared.jobs, prepared.twins
     values = [v for job in jobs for v in (*(op.output for op in job.group.ops), *present(job))]
     kept: list[list[Array]] = [[] for _ in values]
@@ -114,7 +114,7 @@ def joined(rows: Sequence[Rows]) -> Rows:
 
 
 def _sampled(job: Job, op: Dense, y: Array, part: range) -> Array:
-    """A result of a job's layer, or what is added to it, at the sampled positions."""
+    """Take a result of a job's layer, or what is added to it, at the sampled positions."""
     outputs = len(weight_matrix(op))
     picks = pick(y[0].size // outputs, part, job.positions, job.seed)
     return output_rows(y, outputs, picks)

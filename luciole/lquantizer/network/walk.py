@@ -92,7 +92,7 @@ def _trace(job: Job) -> Trace:
 
 
 def _latents(jobs: Sequence[Job]) -> dict[str, Array]:
-    """The float weights [o, n] behind the codes of operators, by their names."""
+    """Gather the float weights [o, n] behind the codes of operators, by their names."""
     return {op.name: job.target.T for job in jobs for op in job.learned if job.target is not None}
 
 
@@ -120,7 +120,7 @@ def _learn(
 def _problem(
     prepared: Preparation, job: Job, aim: Aim, left: set[Op], records: Records, scope: Scope
 ) -> tuple[LayerProblem, dict[Op, Job]]:
-    """What is to be learned for a job, and which job each learned operator is of."""
+    """State what is to be learned for a job, and which job each learned operator is of."""
     # a branch that layers still to be learned stand behind is not yet what it will be
     others = [other_branch(op) if scope.together else None for op in job.group.ops]
     others = [v if v is not None and not behind(v) & left else None for v in others]
@@ -221,7 +221,7 @@ def _report(job: Job, problem: LayerProblem, learned: LearnedLayer) -> LayerRepo
 
 
 def _inputs(problem: LayerProblem, learned: LearnedLayer) -> Array:
-    """The inputs of a layer that lie inside of the image: [any]."""
+    """Take the inputs of a layer that lie inside of the image: [any]."""
     rows = problem.rows
     rows = rows if learned.scales is None else divided(rows, learned.scales)
     return rows.values.reshape(-1) if rows.inside is None else rows.values[rows.inside]
@@ -230,8 +230,9 @@ def _inputs(problem: LayerProblem, learned: LearnedLayer) -> Array:
 def _replaced(
     ops: Sequence[Dense], problem: LayerProblem, learned: LearnedLayer
 ) -> tuple[list[Op], list[Value]]:
-    """The new operators and the tensors in the old results' place: BCQ_FULLY_CONNECTED where inputs
-    stay float, else learned levels. A bias that was not learned stays as it is.
+    """Replace a job's layers, and return the new operators with the tensors in the old results'
+    place: BCQ_FULLY_CONNECTED where inputs stay float, else learned levels. A bias that was not
+    learned stays as it is.
     """
     bias = None if np.array_equal(learned.bias, problem.bias) else learned.bias
     if learned.inputs is not None:
@@ -244,7 +245,7 @@ def _replaced(
 
 
 def bias_of(op: Dense) -> Array:
-    """A layer's bias [o], zeros where it has none."""
+    """Read a layer's bias [o], zeros where it has none."""
     data = None if op.bias is None else op.bias.data
     return np.zeros(len(weight_matrix(op)), np.float32) if data is None else data.reshape(-1)
 

@@ -73,7 +73,7 @@ class _Before:
         return self.graph.add_constant(self._name(what), array)
 
     def flat_bias(self) -> Value | None:
-        """The layer's bias as [o]: FULLY_CONNECTED takes any shape with o elements."""
+        """Shape the layer's bias as [o]: FULLY_CONNECTED takes any shape with o elements."""
         bias = self.op.bias
         data = None if bias is None else bias.data
         if data is None or data.ndim == 1:
@@ -97,7 +97,7 @@ class _Before:
 
 
 def _columns(before: _Before, n: int) -> Value:
-    """The layer's input as columns of n, padded with zeros to whole words."""
+    """Shape the layer's input as columns of n, padded with zeros to whole words."""
     rows = before.op.input
     if len(rows.shape) != 2 or rows.shape[1] != n:
         rows = before.reshaped("rows", rows, (-1, n))
@@ -107,7 +107,7 @@ def _columns(before: _Before, n: int) -> Value:
 
 
 def _extents(op: FullyConnected) -> tuple[int, ...]:
-    """What to reshape rows of results to, -1 for the extent that is unknown."""
+    """Find what to reshape rows of results to, -1 for the extent that is unknown."""
     shape = op.output.shape
     if sum(n is None for n in shape) > 1:
         open_axes = ", ".join(str(i) for i, n in enumerate(shape) if n is None)

@@ -144,7 +144,9 @@ def _learned_op(graph: Graph, op: Dense, learned: LearnedParameters, shared: _Co
 
 
 def _shaped_like(graph: Graph, op: Dense, new: Learned) -> Value:
-    """The new operator's result in the old one's shape, through a RESHAPE where they differ."""
+    """Bring the new operator's result into the old one's shape, through a RESHAPE where they
+    differ.
+    """
     if len(new.output.shape) == len(op.output.shape):
         return new.output
     extents = np.array([-1, new.output.shape[-1] or 0], np.int32)
@@ -160,7 +162,7 @@ def set_input_basis(op: LQFullyConnected, basis: NDArray[np.float64]) -> None:
 
 
 def nearest_codes(weights: Array, basis: NDArray[np.float32]) -> NDArray[np.intp]:
-    """The code numbers [o, n] of the levels nearest to weights [o, n]."""
+    """Find the code numbers [o, n] of the levels nearest to weights [o, n]."""
     return LearnedLevels(basis, np.zeros(len(basis))).encode(weights)
 
 
@@ -173,7 +175,7 @@ def finish(model: Model) -> None:
 
 
 def _rows(graph: Graph, op: FullyConnected, n: int) -> Value:
-    """The layer's input with one row of n in the last axis, as the new operator wants it."""
+    """Shape the layer's input with one row of n in the last axis, as the new operator wants it."""
     if op.input.shape and op.input.shape[-1] == n:
         return op.input
     extents = np.array([-1, n], np.int32)
@@ -182,7 +184,7 @@ def _rows(graph: Graph, op: FullyConnected, n: int) -> Value:
 
 
 def _flat_bias(graph: Graph, op: Dense) -> Value | None:
-    """The layer's bias as [o]: FULLY_CONNECTED takes any shape with o elements."""
+    """Shape the layer's bias as [o]: FULLY_CONNECTED takes any shape with o elements."""
     data = None if op.bias is None else op.bias.data
     if data is None or data.ndim == 1:
         return op.bias

@@ -53,7 +53,7 @@ def sensitivities(
     track: Track | None = None,
     unroll: bool = False,
 ) -> Sensitivities:
-    """What each layer loses at each width."""
+    """Measure what each layer loses at each width."""
     track = track or untracked
     method = OutputAware(seed)
     prepared = prepare(model, records, config, method, unroll)
@@ -79,7 +79,7 @@ def _choices(choice: Choice) -> list[Choice]:
 
 
 def layer_bytes(job: Job, choice: Choice) -> int:
-    """Bytes of a job's constants under a choice: bit planes, scales, bias."""
+    """Count the bytes of a job's constants under a choice: bit planes, scales, bias."""
     op, k = job.group.ops[0], choice.weight_bits
     shape = op.weights.dims if isinstance(op, FullyConnected) else op.filter.dims
     outputs, offsets = shape[0], shape[0] if k == 1 else 0
@@ -122,8 +122,8 @@ def for_size(
     track: Track | None = None,
     unroll: bool = False,
 ) -> Result:
-    """The best allocation whose file is no larger than ``target`` bytes. Raises QuantizeError when
-    the smallest one is.
+    """Find the best allocation whose file is no larger than ``target`` bytes. Raises QuantizeError
+    when the smallest one is.
     """
     options = sensitivities(model, records, config, seed, track, unroll)
     room = target - size(model) + _replaced_bytes(model, options)
@@ -152,8 +152,8 @@ def for_drop(
     track: Track | None = None,
     unroll: bool = False,
 ) -> Result:
-    """The smallest allocation that changes at most ``target`` points of a classifier's answers, on
-    records that nothing was learned from.
+    """Find the smallest allocation that changes at most ``target`` points of a classifier's
+    answers, on records that nothing was learned from.
     """
     judged = {n: a[HELD_BACK - 1 :: HELD_BACK] for n, a in records.items()}
     kept = {n: np.delete(a, np.s_[HELD_BACK - 1 :: HELD_BACK], axis=0) for n, a in records.items()}
@@ -207,7 +207,7 @@ def _replaced_bytes(model: Model, options: Sensitivities) -> int:
 
 
 def _table(options: Sensitivities) -> list[dict[str, float | int | str]]:
-    """The sensitivities as rows: layer, bits, bytes, error."""
+    """Write the sensitivities as rows: layer, bits, bytes, error."""
     return [
         {"layer": name, "bits": o.choice.weight_bits, "bytes": o.bytes, "error": o.error}
         for name, found in options.items()

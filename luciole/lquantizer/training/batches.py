@@ -45,7 +45,7 @@ class Batches:
             _check_images(self.inputs)
 
     def epoch(self, number: int) -> Iterator[tuple[Array, list[Array]]]:
-        """The batches of an epoch: places, and the inputs there, moved if wanted."""
+        """Draw the batches of an epoch: places, and the inputs there, moved if wanted."""
         generator = np.random.default_rng([self._settings.seed, number])
         order = generator.permutation(self.training)
         if self._settings.mirror:
@@ -58,7 +58,7 @@ class Batches:
             yield places, inputs
 
     def at(self, places: Array) -> list[Array]:
-        """The inputs at some places: of records, and from ``count`` on of mirrored ones."""
+        """Take the inputs at some places: of records, and from ``count`` on of mirrored ones."""
         inputs = [array[places % self.count] for array in self.inputs]
         turned = (places >= self.count)[:, None, None, None]
         return [np.where(turned, x[:, :, ::-1], x) for x in inputs] if turned.any() else inputs

@@ -34,7 +34,7 @@ class State:
 
 
 def fingerprint(models: Iterable[Model]) -> str:
-    """What tells models apart: their operators, shapes and constants."""
+    """Digest what tells models apart: their operators, shapes and constants."""
     digest = hashlib.sha256()
     for model in models:
         for op in model.graph.ops:
@@ -47,7 +47,7 @@ def fingerprint(models: Iterable[Model]) -> str:
 
 
 def fingerprint_of_data(arrays: Iterable[Array | None]) -> str:
-    """What tells records apart."""
+    """Digest what tells records apart."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(b"none" if array is None else f"{array.dtype} {array.shape}".encode())

@@ -25,7 +25,7 @@ class Head:
     scale: float = 1.0
 
     def of(self, contents: Contents) -> Tensor:
-        """What is compared."""
+        """Find what is compared of an output."""
         found = contents[self.value]
         return found if self.scale == 1.0 else found * self.scale
 
@@ -39,7 +39,7 @@ class Pair:
 
 
 def head_of(output: Value) -> Head:
-    """The logits of an output that is a softmax, else the output itself."""
+    """Find the logits of an output that is a softmax, else the output itself."""
     op = None if output.producer is None else output.producer.op
     if isinstance(op, Softmax):
         return Head(op.logits, True, op.beta)
@@ -111,7 +111,7 @@ def divergence(tf: TensorFlow, student: Tensor, teacher: Tensor, temperature: fl
 def distance(
     tf: TensorFlow, pairs: Sequence[Pair], student: Contents, wanted: Sequence[Tensor], t: float
 ) -> Tensor:
-    """The sum over outputs: divergence of distributions, mean squared error of other outputs."""
+    """Sum over outputs: divergence of distributions, mean squared error of other outputs."""
     total = 0.0
     for pair, teacher in zip(pairs, wanted, strict=True):
         own = pair.student.of(student)
@@ -125,7 +125,7 @@ def distance(
 def relative_error(
     tf: TensorFlow, pairs: Sequence[Pair], student: Contents, teacher: Contents
 ) -> Tensor:
-    """The sum of mean squared errors, each as a share of the teacher's mean square."""
+    """Sum mean squared errors, each as a share of the teacher's mean square."""
     total = 0.0
     for pair in pairs:
         wanted = pair.teacher.of(teacher)
@@ -137,8 +137,8 @@ def relative_error(
 def agreement(
     tf: TensorFlow, pairs: Sequence[Pair], student: Contents, wanted: Sequence[Tensor]
 ) -> Tensor:
-    """The share of rows for which both choose the same class, averaged over distributions; NaN
-    where there is none.
+    """Measure the share of rows for which both choose the same class, averaged over distributions;
+    NaN where there is none.
     """
     shares = [
         tf.reduce_mean(
@@ -154,7 +154,7 @@ def agreement(
 
 
 def cross_entropy(tf: TensorFlow, pair: Pair, student: Contents, labels: Tensor) -> Tensor:
-    """Of class numbers, averaged."""
+    """Average the cross-entropy with class numbers."""
     logits = pair.student.of(student)
     return tf.reduce_mean(
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)

@@ -12,7 +12,7 @@ from luciole.lquantizer.training.parameters import LQOp, TrainableParameters, wr
 def exported(
     student: Model, learned: Mapping[LQOp, TrainableParameters], biases: Mapping[Value, Array]
 ) -> Model:
-    """A clone of the student with trained layers and trained biases of float layers.
+    """Clone the student with trained layers and trained biases of float layers.
 
     Codes are encoded again from the shadow weights; everything else of the model stays.
     """

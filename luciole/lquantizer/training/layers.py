@@ -69,7 +69,7 @@ class TrainableLayer:
         return activate(tf, y + own["bias"], self.op.activation)
 
     def _product(self, x: Tensor, rows: Tensor) -> Tensor:
-        """The layer's sums from weights [o, n]."""
+        """Compute the layer's sums from weights [o, n]."""
         if not isinstance(self.op, LQConv2D):
             return dense(self.tf, x, rows)
         filters = self.tf.reshape(rows, (-1, *row_shape(self.op)))
@@ -83,7 +83,7 @@ class TrainableLayer:
         latents.assign(self.tf.clip_by_value(latents, low, high))
 
     def trained(self) -> Iterator[Trained]:
-        """The variables that learn."""
+        """List the variables that learn."""
         choice, shapes = self._settings, {k: v.shape for k, v in self.variables.items()}
         unit = self._units if choice.relative else _Units(1.0, 1.0, 1.0)
         rate = choice.rate(shapes["weight_basis"][1])
@@ -98,5 +98,5 @@ class TrainableLayer:
             yield Trained(name, self.variables[name], rate)
 
     def learned(self) -> TrainableParameters:
-        """The present state as arrays."""
+        """Copy the present state as arrays."""
         return TrainableParameters(**{name: v.numpy() for name, v in self.variables.items()})

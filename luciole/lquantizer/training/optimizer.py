@@ -30,7 +30,7 @@ class Adam:
         return [t.variable for t in self.trained]
 
     def apply(self, gradients: Sequence[Tensor], schedule: Tensor) -> None:
-        """One step; ``schedule`` is what the function of this name gave for it."""
+        """Take one step; ``schedule`` is what the function of this name gave for it."""
         for trained, first, second, gradient in zip(
             self.trained, self.first, self.second, gradients, strict=True
         ):
@@ -75,8 +75,8 @@ class Adam:
 
 
 def schedule(step: int, steps: int) -> Array:
-    """For step 0, 1, ...: the share of the learning rate, 1 falling to 0 along half a cosine, and
-    the powers of Adam's two factors.
+    """Give, for step 0, 1, ..., the share of the learning rate, 1 falling to 0 along half a cosine,
+    and the powers of Adam's two factors.
     """
     share = 0.5 * (1 + math.cos(math.pi * step / steps))
     return np.array([share, BETA_1 ** (step + 1), BETA_2 ** (step + 1)], np.float32)

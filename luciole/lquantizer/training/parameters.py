@@ -40,13 +40,13 @@ class TrainableParameters:
     """[o]"""
 
     def items(self) -> Iterator[tuple[str, Array]]:
-        """Names with arrays."""
+        """Give names with arrays."""
         for field in fields(self):
             yield field.name, getattr(self, field.name)
 
 
 def trained_ops(graph: Graph) -> list[LQOp]:
-    """The operators with learned levels. Raises QuantizeError when there is none."""
+    """List the operators with learned levels. Raises QuantizeError when there is none."""
     found = [op for op in graph.ops if isinstance(op, LQOp)]
     if not found:
         raise QuantizeError("the student has no layer with learned levels: quantize it first")
@@ -54,14 +54,14 @@ def trained_ops(graph: Graph) -> list[LQOp]:
 
 
 def row_shape(op: LQOp) -> tuple[int, ...]:
-    """The axes of one output's weights: [n], or [kh, kw, c]."""
+    """List the axes of one output's weights: [n], or [kh, kw, c]."""
     if isinstance(op, LQFullyConnected):
         return (op.hidden_size,)
     return (*_constant(op, "weights_binary").shape[2:4], op.input_channels)
 
 
 def read(op: LQOp, target: Array | None = None, margin: float = 0.05) -> TrainableParameters:
-    """What an operator holds, its shadow weights inside of the cells of its present codes.
+    """Read what an operator holds, its shadow weights inside of the cells of its present codes.
 
     They lie as close to ``target`` (float weights, [o, n] or [o, kh, kw, c]) as a margin of that
     many steps from the cells' edges lets them, or on their levels without one. Raises QuantizeError
@@ -86,7 +86,7 @@ def read(op: LQOp, target: Array | None = None, margin: float = 0.05) -> Trainab
 
 
 def _constant(op: LQOp, name: str) -> Array:
-    """A constant operand, empty where it is absent."""
+    """Read a constant operand, empty where it is absent."""
     value: Value | None = dict(op.named_operands()).get(name)
     if value is None:
         return np.zeros(0, np.float32)
@@ -106,7 +106,7 @@ def _rows(op: LQOp, target: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _into_cells(target: Array, levels: Array, index: Array, margin: float) -> Array:
-    """Each number moved into the cell of its level; the outer cells end half a step outside."""
+    """Move each number into the cell of its level; the outer cells end half a step outside."""
     gap = np.diff(levels, axis=1)
     reach = (levels[:, -1:] - levels[:, :1]) / (2 * gap.shape[1])
     between = (levels[:, :-1] + levels[:, 1:]) / 2
@@ -117,7 +117,7 @@ def _into_cells(target: Array, levels: Array, index: Array, margin: float) -> Ar
 
 
 def encode(op: LQOp, learned: TrainableParameters) -> Array:
-    """The packed bit planes of the shadow weights' nearest levels, as the operator holds them."""
+    """Pack the bit planes of the shadow weights' nearest levels, as the operator holds them."""
     levels = LearnedLevels(learned.weight_basis, learned.weight_offset)
     numbers = levels.encode(learned.latents).reshape(-1, *row_shape(op))
     return weight_planes(numbers, levels.bits)

@@ -75,7 +75,7 @@ class FinetuneSettings:
                 raise QuantizeError(f"fine-tuning: {name} is {found}, it must be {wanted}")
 
     def batch_of(self, records: int) -> int:
-        """How many of so many records a batch has."""
+        """Say how many of ``records`` records a batch has."""
         return min(records, max(32, min(100, records // 300)) if self.batch is None else self.batch)
 
     def held_back_of(self, records: int) -> int:
@@ -86,7 +86,7 @@ class FinetuneSettings:
         return min(round(share), self.held_back_most, records - 1)
 
     def rate(self, bits: int) -> float:
-        """The learning rate of what has this many bits."""
+        """Give the learning rate of what has this many bits."""
         if self.learning_rate is not None:
             return self.learning_rate
         return RATES[min(bits, len(RATES)) - 1]
@@ -107,7 +107,7 @@ class Epoch:
     seconds: float
 
     def is_better_than(self, other: Epoch, held_back: int) -> bool:
-        """Whether this later epoch's state replaces another's, judged on so many records.
+        """Tell whether this later epoch's state replaces another's, judged on so many records.
 
         Agreement decides, between trained states where it differs by more than one standard error:
         the highest of many epochs is high by chance. Else the distance does.

@@ -35,7 +35,7 @@ class Levels(NamedTuple):
 
 
 def levels_of(tf: TensorFlow, basis: Tensor, offset: Tensor) -> Levels:
-    """The levels of bases [rows, K] and offsets [rows]."""
+    """List the levels of bases [rows, K] and offsets [rows]."""
     basis, offset = (tf.cast(tf.stop_gradient(v), tf.float64) for v in (basis, offset))
     signs = learned_levels.sign_codes(basis.shape[-1])
     wide = basis @ signs.T + offset[:, None]
@@ -75,7 +75,7 @@ def quantized(tf: TensorFlow, x: Tensor, basis: Tensor, offset: Tensor) -> Tenso
 
 @cache
 def _passes(tf: TensorFlow, bits: int) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
-    """What quantizes, and what gives the slopes of x and of the bases.
+    """Make what quantizes, and what gives the slopes of x and of the bases.
 
     Both are compiled into one loop over the elements: 2 instead of 10 ns for each at two bits.
     """
@@ -94,7 +94,9 @@ def _passes(tf: TensorFlow, bits: int) -> tuple[Callable[..., Tensor], Callable[
 
 
 def _pick(tf: TensorFlow, x: Tensor, between: Tensor, table: Tensor) -> Tensor:
-    """For each element the number in its row of a table [rows, 2^K] that belongs to its level."""
+    """Take, for each element, the number in its row of a table [rows, 2^K] that belongs to its
+    level.
+    """
     count = between.shape[-1]
     if count > _MANY:
         return tf.gather(table, tf.searchsorted(between, x, side="left"), batch_dims=1)
@@ -105,7 +107,7 @@ def _pick(tf: TensorFlow, x: Tensor, between: Tensor, table: Tensor) -> Tensor:
 
 
 def _to_basis(tf: TensorFlow, x: Tensor, slope: Tensor, levels: Levels) -> Tensor:
-    """The slope of each basis element [rows, K]: sums over the elements, with its signs."""
+    """Sum the slope of each basis element [rows, K] over the elements, with its signs."""
     rows, count, bits = levels.signs.shape
     if levels.between.shape[-1] <= _MANY:
         signs = (levels.signs[:, :, k] for k in range(bits))

@@ -53,7 +53,7 @@ class TensorGraph:
         return True
 
     def __call__(self, inputs: Sequence[Tensor]) -> dict[Value, Tensor]:
-        """Every tensor of the graph from its inputs, in the graph's order.
+        """Compute every tensor of the graph from its inputs, in the graph's order.
 
         Call it inside of a ``tf.function`` with the ``signature``: constant shapes that say 1
         record are understood as any number only where the number is open.
@@ -81,11 +81,11 @@ class TensorGraph:
         return result if isinstance(result, list | tuple) else [result]
 
     def signature(self) -> list[Any]:
-        """A ``tf.TensorSpec`` for each input, with an open first axis."""
+        """Make a ``tf.TensorSpec`` for each input, with an open first axis."""
         return [self.tf.TensorSpec((None, *v.shape[1:]), NUMPY[v.dtype]) for v in self.graph.inputs]
 
     def function(self, wanted: Sequence[Value]) -> Callable[..., list[Tensor]]:
-        """A compiled function from the inputs to the wanted tensors."""
+        """Compile a function from the inputs to the wanted tensors."""
 
         def run(*inputs: Tensor) -> list[Tensor]:
             contents = self(inputs)

@@ -80,7 +80,7 @@ def _silent(line: str) -> None:
 def _identity(
     student: Model, teacher: Model, batches: Batches, epochs: int, settings: FinetuneSettings
 ) -> dict[str, str]:
-    """What a checkpoint must share with a run that goes on from it."""
+    """Name what a checkpoint must share with a run that goes on from it."""
     return {
         "models": files.fingerprint([student, teacher]),
         "records": files.fingerprint_of_data([*batches.inputs, batches.labels]),
@@ -103,12 +103,12 @@ class _Run:
         self._held_wanted = self._teach(batches.held_back) if len(batches.held_back) else []
 
     def _output_size(self) -> int:
-        """Bytes of the teacher's outputs at all places."""
+        """Count the bytes of the teacher's outputs at all places."""
         one = self._teach(np.arange(1))
         return self._batches.places * sum(array.nbytes for array in one)
 
     def _teach(self, places: Array) -> list[Array]:
-        """The teacher's outputs at some places."""
+        """Compute the teacher's outputs at some places."""
         parts = [self._trainer.teach(*self._batches.at(p)) for p in in_parts(places)]
         return [np.concatenate(output) for output in zip(*parts, strict=True)]
 
@@ -137,7 +137,7 @@ class _Run:
             self._tell(epoch, done)
 
     def _trained(self, number: int, progress: Progress) -> float:
-        """The mean loss of one epoch's steps."""
+        """Train for one epoch and return the mean loss of its steps."""
         trainer, batches = self._trainer, self._batches
         step, steps = (number - 1) * batches.steps, self._epochs * batches.steps
         losses = []
@@ -158,7 +158,7 @@ class _Run:
         return loss
 
     def _judged(self, number: int, loss: float | None) -> Epoch:
-        """An epoch's figures on the records held back."""
+        """Measure an epoch's figures on the records held back."""
         places = self._batches.held_back
         if not len(places):
             return Epoch(number, loss, None, None, time.perf_counter() - self._begun)
@@ -183,7 +183,7 @@ class _Run:
             files.save(self._path, self._identity, state)
 
     def _tell(self, epoch: Epoch, done: int) -> None:
-        """One line about an epoch; ``done`` were made by a run before."""
+        """Report an epoch in one line; ``done`` were made by a run before."""
         parts = [f"epoch {epoch.epoch}/{self._epochs}"]
         if epoch.loss is not None:
             parts.append(f"loss {epoch.loss:.4g}")
@@ -195,7 +195,7 @@ class _Run:
         self._report(", ".join(parts))
 
     def result(self) -> FinetuneResult:
-        """The best state as a model."""
+        """Return the best state as a model."""
         state = self._state
         assert state is not None, "the epochs were run"
         self._trainer.adam.restore_values(state.best)

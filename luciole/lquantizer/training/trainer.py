@@ -76,7 +76,7 @@ class Trainer:
         return found
 
     def _trained(self) -> list[Trained]:
-        """Everything that learns, by names that are unique as those in a file need not be."""
+        """List everything that learns, by names that are unique as those in a file need not be."""
         found = [trained for layer in self._layers.values() for trained in layer.trained()]
         rate = self.settings.rate(len(RATES))
         found += [Trained("float_bias", variable, rate) for variable in self._biases.values()]
@@ -157,7 +157,7 @@ class Trainer:
                     )
 
     def exported(self) -> Model:
-        """The student in its present state."""
+        """Clone the student in its present state."""
         learned = {op: layer.learned() for op, layer in self._layers.items()}
         return exported(self.model, learned, {v: b.numpy() for v, b in self._biases.items()})
 

@@ -1,4 +1,4 @@
-"""What small files and lists of strangers cannot make a program read or take."""
+"""What small files and lists that nobody vouches for cannot make a program read or take."""
 
 from __future__ import annotations
 
