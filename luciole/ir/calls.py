@@ -40,7 +40,7 @@ class Extent(NamedTuple):
 
 
 def reachable(graph: Graph) -> list[Graph]:
-    """The graph and all that it calls, directly or not, each once.
+    """List a graph and all that it calls, directly or not, each once.
 
     Raises GraphError as ``check_calls`` does.
     """
@@ -61,7 +61,7 @@ def check_calls(graph: Graph, known: dict[Graph, Extent]) -> None:
 def _visit(
     graph: Graph, path: tuple[Graph, ...], known: dict[Graph, Extent], found: list[Graph]
 ) -> Extent:
-    """What a graph's calls come to; adds it, and what it calls, to ``found``."""
+    """Count what a graph's calls come to; add it, and what it calls, to ``found``."""
     if graph in path:
         raise GraphError(f"graph {graph.name!r} calls itself")
     if graph in known:
@@ -140,7 +140,7 @@ def remembered() -> Iterator[None]:
 
 
 def result_shapes(graph: Graph, arguments: Sequence[Shape]) -> tuple[Shape, ...]:
-    """The shapes of a graph's outputs when its inputs have the given ones.
+    """Infer the shapes of a graph's outputs when its inputs have the given ones.
 
     Raises ShapeError when they do not fit together, and where calls in calls take too long.
     """
@@ -171,7 +171,7 @@ def _merged(a: Shape, b: Shape) -> Shape:
 def mismatches(
     values: Sequence[Value | None], others: Sequence[Value], what: str, graph: Graph
 ) -> Iterator[str]:
-    """A sentence where values cannot stand for a called graph's inputs or outputs."""
+    """Say, in a sentence each, where values cannot stand for a called graph's inputs or outputs."""
     if len(values) != len(others):
         yield f"{len(values)} {what}, graph {graph.name!r} has {len(others)}"
         return

@@ -43,7 +43,7 @@ _OF_NUMPY = {dtype: t for t, dtype in NUMPY.items() if t != TensorType.RESOURCE}
 
 
 def tensor_type(dtype: np.dtype[Any]) -> TensorType:
-    """The element type of an array. Raises TypeError for one that circle does not have."""
+    """Find the element type of an array. Raises TypeError for one that circle does not have."""
     try:
         return _OF_NUMPY[np.dtype(dtype)]
     except KeyError:
@@ -51,7 +51,7 @@ def tensor_type(dtype: np.dtype[Any]) -> TensorType:
 
 
 def byte_count(dtype: TensorType, elements: int) -> int | None:
-    """Bytes that a buffer of this many elements has, or None where the type does not fix it
+    """Count the bytes of a buffer of this many elements; None where the type does not fix it
     (strings, ...).
     """
     if dtype in NUMPY:
@@ -69,19 +69,23 @@ def element_bits(dtype: TensorType) -> int | None:
 
 
 def array_type(dtype: TensorType) -> np.dtype[Any]:
-    """The type of an array of these elements; packed ones are unpacked. KeyError: there is none."""
+    """Find the type of an array of these elements; packed ones are unpacked. KeyError: there is
+    none.
+    """
     return PACKED[dtype][1] if dtype in PACKED else NUMPY[dtype]
 
 
 def array_bytes(dtype: TensorType, elements: int) -> int | None:
-    """Bytes that an array of this many elements takes, None where the type has no array form."""
+    """Count the bytes that an array of this many elements takes, None where the type has no array
+    form.
+    """
     if dtype in PACKED:
         return elements * PACKED[dtype][1].itemsize
     return byte_count(dtype, elements)
 
 
 def integer_range(dtype: TensorType) -> tuple[int, int] | None:
-    """The smallest and the largest number of an integer type, None for every other type."""
+    """Find the smallest and the largest number of an integer type, None for every other type."""
     if dtype in PACKED:
         bits, unpacked = PACKED[dtype]
         low = 0 if unpacked.kind == "u" else -(2 ** (bits - 1))
@@ -93,8 +97,8 @@ def integer_range(dtype: TensorType) -> tuple[int, int] | None:
 
 
 def unpack(raw: NDArray[np.uint8], dtype: TensorType, shape: tuple[int, ...]) -> Array | None:
-    """A buffer as an array of the given shape: a view where the type allows, None where it has no
-    array form.
+    """Turn a buffer into an array of the given shape: a view where the type allows, None where it
+    has no array form.
     """
     if dtype in NUMPY:
         return raw.view(NUMPY[dtype]).reshape(shape)
@@ -111,7 +115,7 @@ def unpack(raw: NDArray[np.uint8], dtype: TensorType, shape: tuple[int, ...]) ->
 
 
 def pack(array: Array, dtype: TensorType) -> NDArray[np.uint8]:
-    """An array as the bytes of a buffer, the inverse of ``unpack``."""
+    """Turn an array into the bytes of a buffer, the inverse of ``unpack``."""
     if dtype in NUMPY:
         return np.ascontiguousarray(array, NUMPY[dtype]).reshape(-1).view(np.uint8)
     if dtype not in PACKED:

@@ -37,7 +37,7 @@ class Finding:
                 object.__setattr__(self, part, f"{text[:LONGEST]}... ({len(text)} characters)")
 
     def as_json(self) -> dict[str, str]:
-        """The same for programs."""
+        """Turn the finding into JSON values for programs."""
         return {
             "severity": self.severity.value,
             "code": self.code,
@@ -50,7 +50,7 @@ class Finding:
 
 
 def refusal(findings: Sequence[Finding]) -> str | None:
-    """The first error and how many more there are, on one line; None where there is none."""
+    """Say the first error and how many more there are, on one line; None where there is none."""
     errors = [f for f in findings if f.severity is Severity.ERROR]
     if not errors:
         return None

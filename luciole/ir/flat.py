@@ -57,7 +57,7 @@ class FlatGraph:
 
 
 def flat_graph(graph: Graph, graphs: Mapping[Graph, int]) -> FlatGraph:
-    """A graph as flat lists; ``graphs`` numbers those that go with it.
+    """Turn a graph into flat lists; ``graphs`` numbers those that go with it.
 
     Raises GraphError where operators or ends are tensors that are not in the graph.
     """

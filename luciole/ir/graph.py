@@ -57,7 +57,7 @@ class Model:
         return graph
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything, with the graphs as flat lists."""
+        """Pickle everything, with the graphs as flat lists."""
         graphs = {graph: number for number, graph in enumerate(self.graphs)}
         flat = [flat_graph(graph, graphs) for graph in self.graphs]
         signatures = [_flat_signature(s, graphs) for s in self.signatures]
@@ -76,7 +76,9 @@ class Model:
         return self.clone()
 
     def clone(self) -> Model:
-        """A copy that can be edited without touching this one. Constants' bytes are shared."""
+        """Copy the model, so that it can be edited without touching this one. Constants' bytes are
+        shared.
+        """
         copy = Model(
             [],
             self.description,
@@ -123,7 +125,7 @@ class Graph:
         return f"<Graph {self.name!r}: {len(self.ops)} operators, {len(self.values)} tensors>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A graph of a model is pickled as its number there, with the model."""
+        """Pickle a graph of a model as its number there, with the model."""
         if self.model is not None and self in self.model.graphs:
             return _graph_of, (self.model, self.model.graphs.index(self))
         return Graph, (), flat_graph(self, {self: 0})
@@ -135,7 +137,7 @@ class Graph:
         return self.clone()[0]
 
     def own_attributes(self) -> dict[str, Any]:
-        """What a graph is without what it holds and the model around it."""
+        """Gather what a graph is without what it holds and the model around it."""
         return {name: held for name, held in vars(self).items() if name not in _LINKS}
 
     @property
@@ -236,7 +238,9 @@ class Graph:
         self.values.remove(value)
 
     def unique_name(self, name: str) -> str:
-        """The name itself, or with the first free ``_1``, ``_2``, ... behind it."""
+        """Make a name unique: itself, or with the first free ``_1``, ``_2``, ... behind it. behind
+        it.
+        """
         taken = {value.name for value in self.values}
         candidates = (f"{name}_{i}" if i else name for i in range(len(taken) + 1))
         return next(c for c in candidates if c not in taken)
@@ -248,7 +252,9 @@ class Graph:
                 signature.outputs = [(n, new if v is old else v) for n, v in signature.outputs]
 
     def clone(self) -> tuple[Graph, dict[Value, Value]]:
-        """A copy, and the map from this graph's values to its own. Constants are shared."""
+        """Copy the graph, and return the copy with the map from this graph's values to its own.
+        Constants are shared.
+        """
         copy = Graph(self.name)
         copy.debug_metadata_index = self.debug_metadata_index
         values = {value: copy.add_value(value.clone()) for value in self.values}
@@ -284,6 +290,6 @@ def _restored_signature(flat: _FlatSignature, graphs: list[Graph]) -> Signature:
 
 
 def all_ops(graphs: Iterable[Graph]) -> Iterator[Op]:
-    """Every operator of several graphs."""
+    """List every operator of several graphs."""
     for graph in graphs:
         yield from graph.ops

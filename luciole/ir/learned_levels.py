@@ -20,15 +20,15 @@ Floats = NDArray[np.floating]
 
 
 def sign_codes(bits: int) -> NDArray[np.float64]:
-    """Every sign vector of a basis with this many elements: [2^bits, bits] of -1 and +1, row = code
-    number.
+    """List every sign vector of a basis with ``bits`` elements: [2^bits, bits] of -1 and +1, row =
+    code number.
     """
     codes = np.arange(2**bits)
     return np.asarray(((codes[:, None] >> np.arange(bits)) & 1) * 2.0 - 1.0, np.float64)
 
 
 def spanned(basis: Floats, offset: Floats | float = 0.0) -> NDArray[np.float64]:
-    """The levels of bases [..., K] and offsets [...] in the order of their code numbers:
+    """Compute the levels of bases [..., K] and offsets [...] in the order of their code numbers:
     [..., 2^K].
     """
     basis = np.asarray(basis, np.float64)
@@ -39,7 +39,7 @@ def spanned(basis: Floats, offset: Floats | float = 0.0) -> NDArray[np.float64]:
 def levels(
     basis: Floats, offset: Floats | float = 0.0
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """The levels that bases span, in rising order, and the code number behind each.
+    """Sort the levels that bases span, in rising order, and the code number behind each.
 
     ``basis`` is [..., K] and ``offset`` [...]; both results are [..., 2^K]. The sort is stable, so
     equal levels keep the order of their code numbers.
@@ -50,15 +50,15 @@ def levels(
 
 
 def thresholds(sorted_levels: Floats) -> NDArray[np.float32]:
-    """Where one level ends and the next begins: the middle between neighbours, [..., 2^K - 1] in
-    float32.
+    """Compute where one level ends and the next begins: the middle between neighbours, [..., 2^K -
+    1] in float32.
     """
     wide = np.asarray(sorted_levels, np.float64)
     return ((wide[..., :-1] + wide[..., 1:]) / 2).astype(np.float32)
 
 
 def encode(x: Floats, between: NDArray[np.float32]) -> NDArray[np.intp]:
-    """The level of each element of ``x`` by binary search in one vector of thresholds.
+    """Find the level of each element of ``x`` by binary search in one vector of thresholds.
 
     Level l takes what lies in (t_l, t_l+1]: a tie goes to the lower level, and NaN to the lowest.
     """
@@ -67,7 +67,7 @@ def encode(x: Floats, between: NDArray[np.float32]) -> NDArray[np.intp]:
 
 
 def encode_rows(x: Floats, between: Floats) -> NDArray[np.intp]:
-    """``encode`` for rows [rows, n] that each have thresholds of their own [rows, 2^K - 1]."""
+    """Apply ``encode`` to rows [rows, n] that each have thresholds of their own [rows, 2^K - 1]."""
     index = np.zeros(np.shape(x), np.intp)
     step = (between.shape[-1] + 1) // 2
     while step:
@@ -86,7 +86,7 @@ def pack(bits: NDArray[np.bool_]) -> NDArray[np.int32]:
 
 
 def unpack(words: NDArray[np.int32], n: int) -> NDArray[np.bool_]:
-    """The inverse of ``pack``: the first ``n`` bits of words [..., ceil(n / 32)] as [..., n]."""
+    """Undo ``pack``: return the first ``n`` bits of words [..., ceil(n / 32)] as [..., n]."""
     octets = np.ascontiguousarray(words, "<i4").view(np.uint8)
     return np.unpackbits(octets, axis=-1, count=n, bitorder="little").astype(np.bool_)
 
@@ -103,7 +103,7 @@ def weight_planes(codes: NDArray[np.integer], bits: int) -> NDArray[np.int32]:
 
 
 def numbers(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """The code numbers [o, n] of up to 8 bit planes [o, K, n]."""
+    """Compute the code numbers [o, n] of up to 8 bit planes [o, K, n]."""
     found = np.zeros(bits[:, 0].shape, np.uint8)
     for k in range(bits.shape[1]):
         found |= bits[:, k].astype(np.uint8) << np.uint8(k)
@@ -111,7 +111,7 @@ def numbers(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 
 def plane_bytes(shape: tuple[int, ...], bits: int) -> int:
-    """Bytes of the packed planes of an array [..., n] of codes with so many bits."""
+    """Count the bytes of the packed planes of an array [..., n] of codes with ``bits`` bits."""
     *rows, n = shape
     return math.prod(rows) * bits * -(-n // WORD) * WORD // 8
 
@@ -119,7 +119,9 @@ def plane_bytes(shape: tuple[int, ...], bits: int) -> int:
 def decode(
     words: NDArray[np.int32], basis: Floats, n: int, offset: Floats | float = 0.0
 ) -> NDArray[np.float64]:
-    """The values behind packed planes [..., K, ceil(n / 32)] and bases [..., K]: [..., n]."""
+    """Decode the values behind packed planes [..., K, ceil(n / 32)] and bases [..., K]: [...,
+    n].
+    """
     signs = unpack(words, n) * 2.0 - 1.0
     values = np.einsum("...kn,...k->...n", signs, np.asarray(basis, np.float64))
     return np.asarray(values + np.asarray(offset, np.float64)[..., None])

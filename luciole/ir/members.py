@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 def _changing(method: Callable[Concatenate[list[T], P], R]) -> Callable[..., R]:
-    """A list's method that forgets what was in the list."""
+    """Wrap a list's method so that it forgets what was in the list."""
 
     @wraps(method)
     def change(self: Members[T], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -41,7 +41,7 @@ class Members(list[T]):
     remove = _changing(list.remove)
 
     def pop(self, index: SupportsIndex = -1) -> T:
-        """As a list's."""
+        """Remove and return a member as a list does."""
         self._known = None
         return super().pop(index)
 

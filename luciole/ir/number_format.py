@@ -31,13 +31,13 @@ class NumberFormat(Protocol):
         """Bits of one code."""
 
     def encode(self, x: Array) -> Array:
-        """The nearest codes of real numbers."""
+        """Find the nearest codes of real numbers."""
 
     def decode(self, codes: Array) -> NDArray[np.float64]:
-        """The real numbers that codes stand for."""
+        """Compute the real numbers that codes stand for."""
 
     def bytes(self, shape: tuple[int, ...]) -> int:
-        """Bytes that an array of this shape takes in a file, with what decoding needs."""
+        """Count the bytes that an array of this shape takes in a file, with what decoding needs."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ class Float:
         return element_bits(self.dtype) or 0
 
     def encode(self, x: Array) -> Array:
-        """The nearest numbers of the type, halves to even."""
+        """Round to the nearest numbers of the type, halves to even."""
         return x.astype(NUMPY[self.dtype])
 
     def decode(self, codes: Array) -> NDArray[np.float64]:
-        """The same numbers in double precision."""
+        """Convert the numbers to double precision."""
         return codes.astype(np.float64)
 
     def bytes(self, shape: tuple[int, ...]) -> int:
-        """Bytes that an array of this shape takes in a file."""
+        """Count the bytes that an array of this shape takes in a file."""
         return byte_count(self.dtype, element_count(shape)) or 0
 
 
@@ -93,7 +93,9 @@ class LearnedLevels:
         return learned_levels.thresholds(self.levels[0])
 
     def encode(self, x: Array) -> NDArray[np.intp]:
-        """The codes of the nearest levels; a tie goes to the lower one, and NaN to the lowest."""
+        """Find the codes of the nearest levels; a tie goes to the lower one, and NaN to the
+        lowest.
+        """
         _, order = self.levels
         if order.ndim == 1:
             return order[learned_levels.encode(x, self.thresholds)]
@@ -102,23 +104,23 @@ class LearnedLevels:
         return np.take_along_axis(order, place, axis=1).reshape(x.shape)
 
     def decode(self, codes: Array) -> NDArray[np.float64]:
-        """The levels that codes stand for."""
+        """Take the levels that codes stand for."""
         return self._each(learned_levels.spanned(self.basis, self.offset), codes)
 
     def ranks(self, codes: Array) -> NDArray[np.intp]:
-        """The place of each code's level in rising order."""
+        """Find the place of each code's level in rising order."""
         return self._each(np.argsort(self.levels[1], axis=-1), codes)
 
     def _each(self, table: Array, codes: Array) -> Array:
-        """For each code its entry in a table [2^K] or [o, 2^K]."""
+        """Take, for each code, its entry in a table [2^K] or [o, 2^K]."""
         if table.ndim == 1:
             return np.asarray(table[codes])
         rows = codes.reshape(len(table), -1)
         return np.take_along_axis(table, rows, axis=1).reshape(codes.shape)
 
     def bytes(self, shape: tuple[int, ...]) -> int:
-        """Bytes that an array of this shape takes in a file: a word for 32 signs along its last
-        axis, the basis, and offsets that are not 0.
+        """Count the bytes that an array of this shape takes in a file: a word for 32 signs along
+        its last axis, the basis, and offsets that are not 0.
         """
         count = self.basis.size if self.widths is None else int(self.widths.sum())
         rows = max(self.basis.size // self.bits, 1)

@@ -94,23 +94,27 @@ class Field:
 def operand(
     *, default: Any = REQUIRED, dtype: tuple[TensorType, ...] = (), explicit: bool = False
 ) -> Any:
-    """One input tensor. ``dtype`` fixes its type where it does not follow the data; an optional one
-    (``default=None``) is left out of the file when it is the last, unless ``explicit``."""
+    """Declare one input tensor. ``dtype`` fixes its type where it does not follow the data; an
+    optional one (``default=None``) is left out of the file when it is the last, unless
+    ``explicit``.
+    """
     return Field("operand", default, dtypes=dtype, explicit=explicit)
 
 
 def operands() -> Any:
-    """All remaining input tensors, as a tuple."""
+    """Declare all remaining input tensors, as a tuple."""
     return Field("operands", ())
 
 
 def attr(*, default: Any, field: str | None = None, dump: str | None = None) -> Any:
-    """One attribute. ``field`` is the schema's name and ``dump`` ONE's label where they differ."""
+    """Declare one attribute. ``field`` is the schema's name and ``dump`` ONE's label where they
+    differ.
+    """
     return Field("attr", default, column=field, dump=dump)
 
 
 def subgraph(*, default: Any = None, field: str | None = None, dump: str | None = None) -> Any:
-    """A graph of the model that the operator calls. A file has its number."""
+    """Declare a graph of the model that the operator calls. A file has its number."""
     return Field("attr", default, column=field, dump=dump, is_graph=True)
 
 
@@ -230,12 +234,12 @@ class Op:
 
     @classmethod
     def operand_fields(cls) -> tuple[Field, ...]:
-        """The declared operands, in file order."""
+        """List the declared operands, in file order."""
         return tuple(f for f in cls.fields if f.kind != "attr")
 
     @classmethod
     def operand_field(cls, slot: int) -> Field:
-        """The declaration of an operand in a slot: the last one is that of all behind it."""
+        """Find the declaration of an operand in a slot: the last one is that of all behind it."""
         fields = cls.operand_fields()
         return fields[min(slot, len(fields) - 1)]
 
@@ -246,8 +250,8 @@ class Op:
 
     @classmethod
     def arguments(cls, given: Sequence[Any]) -> list[Any]:
-        """What stands for operands, in file order, as a function of them takes it: None for absent
-        ones, a tuple for a variadic one.
+        """Arrange what stands for operands, in file order, as a function of them takes it: None for
+        absent ones, a tuple for a variadic one.
         """
         variadic = cls._is_variadic()
         fixed = len(cls.operand_fields()) - variadic
@@ -256,7 +260,7 @@ class Op:
 
     @classmethod
     def attr_fields(cls) -> tuple[Field, ...]:
-        """The declared attributes."""
+        """List the declared attributes."""
         return tuple(f for f in cls.fields if f.kind == "attr")
 
     @property
@@ -282,7 +286,7 @@ class Op:
         return f"<{self}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """An operator of a graph is pickled as its number there, with the graph."""
+        """Pickle an operator of a graph as its number there, with the graph."""
         if self.graph is None:
             links = (self.operands, self.results, self.intermediates)
             return _loose_op, (type(self), self.own_attributes(), *links)
@@ -313,7 +317,7 @@ class Op:
         self.operands = tuple(slots)
 
     def called_graphs(self) -> tuple[Graph, ...]:
-        """The graphs that the operator may call, in the order of its attributes."""
+        """List the graphs that the operator may call, in the order of its attributes."""
         given = (getattr(self, f.name) for f in self.attr_fields() if f.is_graph)
         return tuple(graph for graph in given if graph is not None)
 
@@ -329,23 +333,23 @@ class Op:
             yield name, value
 
     def given_operands(self) -> dict[str, Value]:
-        """The operands that are there, by name."""
+        """List the operands that are there, by name."""
         return {name: value for name, value in self.named_operands() if value is not None}
 
     def clone(self, slots: Sequence[Value | None]) -> Op:
-        """The same operator on other operands, in no graph yet."""
+        """Copy the operator with other operands, in no graph yet."""
         op = self.restored(self.own_attributes())
         op.intermediates = self.intermediates
         op.set_operands(slots)
         return op
 
     def own_attributes(self) -> dict[str, Any]:
-        """What an operator is without the tensors and the graph around it."""
+        """Gather what an operator is without the tensors and the graph around it."""
         return {name: held for name, held in vars(self).items() if name not in _LINKS}
 
     @classmethod
     def restored(cls, attributes: dict[str, Any]) -> Op:
-        """An operator on no tensors, of no graph, with the given attributes."""
+        """Make an operator on no tensors, of no graph, with the given attributes."""
         op = cls.__new__(cls)
         op._setup()
         vars(op).update(attributes)
@@ -353,29 +357,31 @@ class Op:
 
     # ------------------------------------------------------------- hooks, for subclasses to define
     def infer_shape(self, /) -> Shape | tuple[Shape, ...]:
-        """The results' shapes from the operands' (a tuple of shapes where there are several
+        """Infer the results' shapes from the operands' (a tuple of shapes where there are several
         results).
         """
         raise ShapeError(f"{type(self).__name__} has no shape rule")
 
     def infer_dtype(self, /) -> TensorType | tuple[TensorType, ...]:
-        """The results' element types; that of the first operand unless a class says otherwise."""
+        """Infer the results' element types; that of the first operand unless a class says
+        otherwise.
+        """
         first = self.operands[0] if self.operands else None
         if first is None:
             raise ShapeError("the element type cannot be inferred without a first operand")
         return first.dtype
 
     def verify(self, /) -> Iterator[str]:
-        """One sentence for every rule that attributes or operands break."""
+        """Say, in a sentence each, which rules attributes or operands break."""
         yield from ()
 
     def fold(self, /) -> Array | None:
-        """The result where shapes alone decide it, else None."""
+        """Compute the result where shapes alone decide it, else return None."""
         return None
 
     def weight_shape(self, /) -> tuple[int, ...] | None:
-        """The extents of the weights that stand behind packed constants, outputs first; None for an
-        operator whose operands show their weights as they are.
+        """Infer the extents of the weights that stand behind packed constants, outputs first; None
+        for an operator whose operands show their weights as they are.
         """
         return None
 
@@ -399,26 +405,26 @@ class Op:
 
     # ------------------------------------------------------------- the hooks' answers, made uniform
     def result_shapes(self) -> tuple[Shape, ...]:
-        """One shape per result. Raises ShapeError that names the operator."""
+        """Infer one shape per result. Raises ShapeError that names the operator."""
         shapes: Any = self._answer(self.infer_shape)
         several = bool(shapes) and isinstance(shapes[0], tuple)
         return shapes if several or self.variadic_results else (shapes,)
 
     def result_dtypes(self) -> tuple[TensorType, ...]:
-        """One element type per result: a single answer holds for all of them."""
+        """Infer one element type per result: a single answer holds for all of them."""
         types: Any = self._answer(self.infer_dtype)
         return types if isinstance(types, tuple) else (types,) * len(self.result_shapes())
 
     def broken_rules(self) -> Iterator[str]:
-        """What the class's own ``verify`` says, and where that fails, so."""
+        """List what the class's own ``verify`` says, and where that fails, so."""
         try:
             yield from self.verify()
         except SLIPS as error:
             yield _slip(error)
 
     def _answer(self, rule: Callable[[], Any]) -> Any:
-        """What a rule says. Raises ShapeError that names the operator, whatever the rule raised:
-        operands come from untrusted files.
+        """Ask a rule. Raises ShapeError that names the operator, whatever the rule raised: operands
+        come from untrusted files.
         """
         try:
             return rule()
@@ -431,7 +437,7 @@ class Op:
 
 
 def _slip(error: Exception) -> str:
-    """An error of Python's own in words, on one line."""
+    """Put an error of Python's own in words, on one line."""
     text = " ".join(str(error).split())
     return f"{SLIP} ({type(error).__name__}: {text})"
 
@@ -462,7 +468,7 @@ def _has_axis(value: Value, axis: int) -> bool:
 
 
 def _reserved() -> frozenset[str]:
-    """The names that have a meaning for every operator."""
+    """List the names that have a meaning for every operator."""
     bare = Op.__new__(Op)
     bare._setup()
     return frozenset([*dir(Op), *Op.__annotations__, *vars(bare)])
@@ -558,9 +564,9 @@ class UnknownOp(Op):
         return f"{self.kind} {shorten(self.name, MOST_QUOTED)!r}"
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
-        """The shapes that the file gives: nothing better is known."""
+        """Take the shapes that the file gives: nothing better is known."""
         return tuple(value.shape for value in self.results)
 
     def infer_dtype(self, /) -> tuple[TensorType, ...]:
-        """The element types that the file gives."""
+        """Take the element types that the file gives."""
         return tuple(value.dtype for value in self.results)

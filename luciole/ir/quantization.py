@@ -46,18 +46,18 @@ class Affine:
 
     @classmethod
     def single(cls, scale: float, zero_point: int, dtype: TensorType) -> Affine:
-        """One scale and zero point for a whole tensor."""
+        """Make one scale and zero point for a whole tensor."""
         return cls.channels(np.array([scale]), np.array([zero_point]), 0, dtype)
 
     @classmethod
     def channels(cls, scale: Array, zero_point: Array, axis: int, dtype: TensorType) -> Affine:
-        """A scale and zero point for each index of an axis."""
+        """Make a scale and zero point for each index of an axis."""
         return cls(scale.astype(np.float32), zero_point.astype(np.int64), axis, dtype)
 
     @classmethod
     def given(cls, value: Value) -> Affine | None:
-        """What a tensor's quantization says, None where it has no scale. A wrong number of zero
-        points is made to fit: ``of`` refuses it.
+        """Read what a tensor's quantization says, None where it has no scale. A wrong number of
+        zero points is made to fit: ``of`` refuses it.
         """
         scale, points = stored_parameters(value)
         if value.quantization is None or not len(scale):
@@ -67,8 +67,8 @@ class Affine:
 
     @classmethod
     def of(cls, value: Value, name: str) -> Affine:
-        """What a tensor's quantization says. Raises LucioleError in ``name``'s name where it says
-        nothing, or nothing that can be.
+        """Read what a tensor's quantization says. Raises LucioleError in ``name``'s name where it
+        says nothing, or nothing that can be.
         """
         for fault in faults(value, name):
             raise LucioleError(fault)
@@ -78,7 +78,9 @@ class Affine:
 
     @classmethod
     def of_tensor(cls, value: Value, name: str) -> Affine:
-        """The same of a tensor with one scale. Raises LucioleError where it has several."""
+        """Read what the quantization of a tensor with one scale says. Raises LucioleError where it
+        has several.
+        """
         found = cls.of(value, name)
         if found.scale.size != 1:
             raise LucioleError(f"{name} has {found.scale.size} scales; one is needed")
@@ -86,7 +88,8 @@ class Affine:
 
     @classmethod
     def of_weights(cls, value: Value, axis: int, *, any_zero: bool = False) -> Affine:
-        """That of a layer's weights: one scale, or one for each index of ``axis``, the outputs.
+        """Read what the quantization of a layer's weights says: one scale, or one for each index of
+        ``axis``, the outputs.
 
         Raises LucioleError for scales of another axis, and for zero points; with ``any_zero``, that
         of one scale may be another than 0.
@@ -128,7 +131,9 @@ class Affine:
         return self.scale, self.zero_point
 
     def bytes(self, shape: tuple[int, ...]) -> int:
-        """Bytes that a tensor of this shape takes in a file, scales and zero points included."""
+        """Count the bytes that a tensor of this shape takes in a file, scales and zero points
+        included.
+        """
         codes = byte_count(self.dtype, element_count(shape))
         assert codes is not None  # integers have a fixed size
         return codes + self.scale.nbytes + self.zero_point.nbytes
@@ -145,13 +150,14 @@ class Affine:
         return self.scale.reshape(axes), self.zero_point.reshape(axes)
 
     def decode(self, codes: Array) -> NDArray[np.float64]:
-        """The real numbers that codes stand for."""
+        """Compute the real numbers that codes stand for."""
         scale, points = self.along(codes.shape)
         real: NDArray[np.float64] = (codes.astype(np.float64) - points) * scale.astype(np.float64)
         return real
 
     def encode(self, x: Array) -> Array:
-        """The nearest codes of real numbers, halves away from zero, saturated; NaN gets the lowest.
+        """Find the nearest codes of real numbers, halves away from zero, saturated; NaN gets the
+        lowest.
 
         The quotient is computed in the floating-point type of x: TFLite's kernels compute it in
         float32.
@@ -166,8 +172,8 @@ class Affine:
         return codes
 
     def entries(self, indices: NDArray[np.intp], shape: tuple[int, ...]) -> Affine:
-        """That of some entries of axis 0 of a tensor of this shape. Raises LucioleError where the
-        scales do not fit the shape.
+        """Take the scales of some entries of axis 0 of a tensor of this shape. Raises LucioleError
+        where the scales do not fit the shape.
         """
         self.along(shape)
         if self.scale.size == 1 or self.axis != 0:
@@ -175,13 +181,13 @@ class Affine:
         return replace(self, scale=self.scale[indices], zero_point=self.zero_point[indices])
 
     def same_numbers(self, other: Affine) -> bool:
-        """Whether equal codes stand for equal numbers."""
+        """Tell whether equal codes stand for equal numbers."""
         same_scale = np.array_equal(self.scale, other.scale)
         same_zero = np.array_equal(self.zero_point, other.zero_point)
         return same_scale and same_zero and (self.scale.size == 1 or self.axis == other.axis)
 
     def table(self) -> QuantizationParameters:
-        """What a file has of it."""
+        """Make a file's table of the scales and zero points."""
         return QuantizationParameters(
             scale=self.scale, zero_point=self.zero_point, quantized_dimension=self.axis
         )
@@ -199,7 +205,7 @@ def stored_parameters(value: Value) -> tuple[Floats, Points]:
 
 
 def vectors(table: QuantizationParameters) -> dict[str, Array | None]:
-    """The vectors of a table by their names in the schema: what dumps and recipes show of it."""
+    """Name the vectors of a table as the schema does: what dumps and recipes show of it."""
     return {
         "min": table.min,
         "max": table.max,
@@ -209,24 +215,30 @@ def vectors(table: QuantizationParameters) -> dict[str, Array | None]:
 
 
 def is_affine(value: Value) -> bool:
-    """Whether a tensor has scales: TFLite has plain integers of 16 bits beside quantized ones."""
+    """Tell whether a tensor has scales: TFLite has plain integers of 16 bits beside quantized
+    ones.
+    """
     return len(stored_parameters(value)[0]) > 0
 
 
 def affine_of(value: Value) -> Affine | None:
-    """How a tensor's integers stand for real numbers, None where they are plain ones or floats."""
+    """Say how a tensor's integers stand for real numbers, None where they are plain ones or
+    floats.
+    """
     is_integer = value.dtype in NUMPY and NUMPY[value.dtype].kind in "iu"
     return Affine.given(value) if is_integer else None
 
 
 def per_tensor(value: Value, name: str) -> tuple[np.float32, int]:
-    """The one scale and the zero point of a tensor. Raises LucioleError where it has several."""
+    """Read the one scale and the zero point of a tensor. Raises LucioleError where it has
+    several.
+    """
     found = Affine.of_tensor(value, name)
     return found.scale[0], int(found.zero_point[0])
 
 
 def zero_code(value: Value) -> int:
-    """The code that stands for 0 in a tensor: its zero point where it is quantized, else 0.
+    """Find the code that stands for 0 in a tensor: its zero point where it is quantized, else 0.
 
     Raises LucioleError for several scales, and for a zero point that the element type does not
     hold.
@@ -241,12 +253,12 @@ def zero_code(value: Value) -> int:
 
 
 def rounded(x: Array | np.floating) -> Array:
-    """The nearest integers, halves away from zero, in the floating-point type of x."""
+    """Round to the nearest integers, halves away from zero, in the floating-point type of x."""
     return np.asarray(np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x))
 
 
 def faults(value: Value, name: str) -> Iterator[str]:
-    """What is wrong with a value's scales and zero points; ``name`` says whose they are."""
+    """Say what is wrong with a value's scales and zero points; ``name`` says whose they are."""
     scales, points = stored_parameters(value)
     if value.quantization is None or not len(scales):
         yield f"{name} has no scale; one, or one per channel, is needed"
@@ -269,7 +281,9 @@ def _channel_faults(shape: Shape, axis: int, count: int, name: str) -> Iterator[
 
 
 def misfits(value: Value) -> Iterator[str]:
-    """What in a file's numbers of scales and zero points does not fit each other or the tensor."""
+    """Say what in a file's numbers of scales and zero points does not fit each other or the
+    tensor.
+    """
     scales, points = stored_parameters(value)
     if value.quantization is None or not len(scales):
         return
@@ -283,7 +297,7 @@ def misfits(value: Value) -> Iterator[str]:
 
 
 def impossible_scales(value: Value) -> Iterator[str]:
-    """Why kernels take none of an integer tensor's scales."""
+    """Say why kernels take none of an integer tensor's scales."""
     scales, _ = stored_parameters(value)
     wrong = scales[~(np.isfinite(scales) & (scales > 0))]
     if integer_range(value.dtype) is not None and len(wrong):
@@ -295,7 +309,7 @@ _HALF = 1 << 31
 
 
 def absurd_points(value: Value) -> Iterator[str]:
-    """Which zero point of an integer tensor no runtime holds."""
+    """Say which zero point of an integer tensor no runtime holds."""
     scales, points = stored_parameters(value)
     absurd = points[(points < -_HALF) | (points >= _HALF)]
     if integer_range(value.dtype) is not None and len(scales) and len(absurd):
@@ -303,7 +317,9 @@ def absurd_points(value: Value) -> Iterator[str]:
 
 
 def outside_points(value: Value) -> Iterator[str]:
-    """Which zero point of an integer tensor its element type does not hold, where runtimes do."""
+    """Say which zero point of an integer tensor its element type does not hold, where runtimes
+    do.
+    """
     limits, (scales, points) = integer_range(value.dtype), stored_parameters(value)
     if limits is None or not len(scales) or any(absurd_points(value)):
         return

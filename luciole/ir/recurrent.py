@@ -81,7 +81,7 @@ def _check_shape(value: Value, name: str, extents: tuple[str, ...], sizes: Sizes
 
 
 def lstm_outputs(given: Mapping[str, Value], sizes: Sizes, diagonal: bool = False) -> int | None:
-    """The number of outputs of an LSTM. ``sizes`` knows its batch and inputs.
+    """Count the outputs of an LSTM. ``sizes`` knows its batch and inputs.
 
     Raises ShapeError for operands that do not fit together, or that only half of are there.
     """
@@ -117,7 +117,7 @@ def _check_presence(given: Container[str]) -> None:
 
 
 def rnn_outputs(given: Mapping[str, Value], sizes: Sizes) -> int | None:
-    """The number of units of a basic recurrent layer. ``sizes`` knows its batch and inputs.
+    """Count the units of a basic recurrent layer. ``sizes`` knows its batch and inputs.
 
     Raises ShapeError for operands that do not fit together.
     """
@@ -142,7 +142,7 @@ class BothWays:
     def shapes(
         self, outputs_of: Callable[[Mapping[str, Value], Sizes], int | None], merged: bool
     ) -> tuple[Shape, ...]:
-        """The shapes of both results, or the one of both together."""
+        """Infer the shapes of both results, or the one of both together."""
         ahead, back = (self._outputs(way, outputs_of) for way in WAYS)
         time = self.input.shape[:2]
         if not merged:
@@ -168,7 +168,7 @@ class BothWays:
         return outputs
 
     def _other_shape(self) -> Shape | None:
-        """The shape of the auxiliary input, of the same batch and time as the input."""
+        """Find the shape of the auxiliary input, of the same batch and time as the input."""
         if self.other is None:
             return None
         shape = rank(self.other, "the auxillary input", 3)
@@ -192,7 +192,7 @@ V = TypeVar("V")
 
 
 def directed(given: Mapping[str, V], way: str) -> dict[str, V]:
-    """The operands of one direction, by the names that they have where there is but one."""
+    """List the operands of one direction, by the names that they have where there is but one."""
     own = {n.removeprefix(f"{way}_"): v for n, v in given.items() if n.startswith(f"{way}_")}
     if "activation_state" in own:
         own["output_state"] = own.pop("activation_state")
@@ -200,14 +200,14 @@ def directed(given: Mapping[str, V], way: str) -> dict[str, V]:
 
 
 def clip_faults(**limits: float) -> Iterator[str]:
-    """A sentence for each limit that cannot be one."""
+    """Say, in a sentence each, which limits cannot be one."""
     for name, limit in limits.items():
         if not limit >= 0:
             yield f"{name} is {limit}; it must be 0 (no clipping) or positive"
 
 
 def state_faults(**states: Value | None) -> Iterator[str]:
-    """A sentence for each state that is not kept from run to run."""
+    """Say, in a sentence each, which states are not kept from run to run."""
     for name, value in states.items():
         if value is not None and not value.is_variable:
             yield f"{name} {value.name!r} is not a variable tensor: it must be one"

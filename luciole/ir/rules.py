@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def rank(value: Value, what: str, *allowed: int) -> Shape:
-    """The shape of an operand. Raises ShapeError when its rank is not one of the allowed ones."""
+    """Return the shape of an operand. Raises ShapeError when its rank is not one of the allowed
+    ones.
+    """
     if len(value.shape) not in allowed:
         wanted = " or ".join(map(str, allowed))
         raise ShapeError(f"{what} has shape {shape_text(value.shape)}, rank {wanted} is needed")
@@ -66,7 +68,7 @@ def padding_before(size: int, kernel: int, stride: int, dilation: int, padding: 
 
 
 def agree(name: str, a: int | None, b: int | None, *names: str) -> int | None:
-    """The common extent of two axes that must be equal, None where both are unknown."""
+    """Find the common extent of two axes that must be equal, None where both are unknown."""
     if a is not None and b is not None and a != b:
         raise ShapeError(f"{name}: {names[0]} has {a}, {names[1]} has {b}")
     return b if a is None else a
@@ -81,7 +83,9 @@ def check_bias(bias: Value | None, outputs: int | None) -> None:
 
 
 def by_axis(shapes: Sequence[Shape]) -> list[tuple[int | None, ...]]:
-    """The extents of several tensors, axis by axis. Raises ShapeError unless they have one rank."""
+    """List the extents of several tensors, axis by axis. Raises ShapeError unless they have one
+    rank.
+    """
     if not shapes:
         raise ShapeError("there is no input, at least one is needed")
     if len({len(s) for s in shapes}) != 1:
@@ -90,7 +94,7 @@ def by_axis(shapes: Sequence[Shape]) -> list[tuple[int | None, ...]]:
 
 
 def same_extent(axis: int, extents: Sequence[int | None]) -> int | None:
-    """The extent that several tensors share along an axis, None where all are unknown."""
+    """Find the extent that several tensors share along an axis, None where all are unknown."""
     known = {n for n in extents if n is not None}
     if len(known) > 1:
         found = ", ".join("?" if n is None else str(n) for n in extents)
@@ -99,7 +103,7 @@ def same_extent(axis: int, extents: Sequence[int | None]) -> int | None:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape that element-wise operands stretch to; unknown against 1 stays unknown."""
+    """Find the shape that element-wise operands stretch to; unknown against 1 stays unknown."""
     length = max(map(len, shapes))
     padded = [(1,) * (length - len(s)) + tuple(s) for s in shapes]
     return tuple(_stretch(extents, shapes) for extents in zip(*padded, strict=True))
@@ -115,24 +119,24 @@ def _stretch(extents: Sequence[int | None], shapes: Sequence[Shape]) -> int | No
 
 
 def axis(number: int, rank: int, name: str = "axis") -> int:
-    """An axis counted from the front. Raises ShapeError when there is no such axis."""
+    """Count an axis from the front. Raises ShapeError when there is no such axis."""
     if not -rank <= number < rank:
         raise ShapeError(f"{name} is {number}, the tensor has {rank} axes")
     return number % rank
 
 
 def axes(numbers: Iterable[int], rank: int, name: str = "axis") -> tuple[int, ...]:
-    """Several axes counted from the front, without repeats, in order."""
+    """Count several axes from the front, without repeats, in order."""
     return tuple(sorted({axis(int(n), rank, name) for n in numbers}))
 
 
 def known(value: Value | None) -> Array | None:
-    """The contents of a constant operand, None when it is absent or computed."""
+    """Read the contents of a constant operand, None when it is absent or computed."""
     return None if value is None else value.data
 
 
 def known_ints(value: Value | None, name: str, length: int | None = None) -> tuple[int, ...] | None:
-    """The contents of a constant index operand as integers, None when they are unknown.
+    """Read the contents of a constant index operand as integers, None when they are unknown.
 
     Raises ShapeError when it is no vector (or scalar) of integers of the wanted length.
     """
@@ -141,7 +145,7 @@ def known_ints(value: Value | None, name: str, length: int | None = None) -> tup
 
 
 def integers(array: Array, name: str, length: int | None = None) -> tuple[int, ...]:
-    """The contents of an index operand: axes, extents, positions.
+    """Read the contents of an index operand: axes, extents, positions.
 
     Raises ShapeError when it is no vector (or scalar) of integers of the wanted length.
     """
@@ -159,21 +163,25 @@ MOST_PARTS = 1 << 16
 
 
 def unknown(rank: int) -> Shape:
-    """A shape of which only the rank is known. Raises ShapeError for one that no tensor has."""
+    """Make a shape of which only the rank is known. Raises ShapeError for one that no tensor
+    has.
+    """
     if not 0 <= rank <= MOST_AXES:
         raise ShapeError(f"the result would have {rank} axes, at most {MOST_AXES} are possible")
     return (None,) * rank
 
 
 def parts(shape: Shape, count: int, name: str) -> tuple[Shape, ...]:
-    """As many results of one shape as an attribute says. Raises ShapeError for an absurd number."""
+    """Repeat a shape for as many results as an attribute says. Raises ShapeError for an absurd
+    number.
+    """
     if not 0 <= count <= MOST_PARTS:
         raise ShapeError(f"{name} is {count}, 0 to {MOST_PARTS} results are possible")
     return (shape,) * count
 
 
 def rank_of_file(op: Op, reason: str) -> Shape:
-    """The rank that the file gives the result, for operators whose operands do not tell it.
+    """Find the rank that the file gives the result, for operators whose operands do not tell it.
 
     Raises ShapeError with the reason when there is no result yet. The file's extents do not count.
     """
@@ -183,7 +191,7 @@ def rank_of_file(op: Op, reason: str) -> Shape:
 
 
 def settled(shape: Shape) -> tuple[int, ...]:
-    """A shape in which every extent is known, as it is when a kernel runs."""
+    """Take a shape in which every extent is known, as it is when a kernel runs."""
     if None in shape:
         raise ShapeError(f"shape {shape_text(shape)} is not fully known")
     return tuple(n for n in shape if n is not None)

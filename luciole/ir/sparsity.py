@@ -43,12 +43,12 @@ class Level:
     indices: Numbers | None
 
     def places(self, before: int) -> int:
-        """How many places there are, below as many of the level before."""
+        """Count the places below ``before`` places of the level before."""
         return before * self.extent if self.indices is None else len(self.indices)
 
 
 def dense(value: Value) -> Array:
-    """The contents of a sparse constant with all its elements, as a fresh array.
+    """Decode a sparse constant into a fresh array of all its elements.
 
     The format is TFLite's (TACO's): the tensor's dimensions, then those of blocks in them, each in
     the order in which they are traversed. Raises GraphError for what does not make up the tensor.
@@ -85,7 +85,7 @@ def _raw(value: Value) -> NDArray[np.uint8]:
 
 
 def _layout(value: Value) -> tuple[list[Level], int]:
-    """The dimensions as they are traversed, and how many values the buffer holds."""
+    """Arrange the dimensions as they are traversed, and count the values that the buffer holds."""
     assert value.sparsity is not None
     reason = impossible(value.dims)
     if reason is not None:
@@ -107,7 +107,7 @@ def _check_size(value: Value) -> None:
 
 
 def _levels(found: SparsityParameters, shape: tuple[int, ...]) -> list[Level]:
-    """The dimensions as they are traversed, each of which fits the tensor."""
+    """Arrange the dimensions as they are traversed, each of which fits the tensor."""
     order, blocks = (_listed(a) for a in (found.traversal_order, found.block_map))
     metadata, rank = found.dim_metadata or [], len(shape)
     if not rank:
@@ -162,8 +162,8 @@ def _vector(table: Table | None) -> Numbers:
 
 
 def _count(levels: Sequence[Level]) -> int:
-    """How many values there are. Refuses segments that do not fit the level before, so that
-    nothing becomes larger than what the file lists.
+    """Count the values. Refuses segments that do not fit the level before, so that nothing becomes
+    larger than what the file lists.
     """
     places = 1
     for level in levels:
@@ -176,7 +176,7 @@ def _count(levels: Sequence[Level]) -> int:
 
 
 def _coordinates(levels: Sequence[Level], rank: int) -> tuple[Numbers, ...]:
-    """Where each value lies, an array for each axis."""
+    """Find where each value lies, an array for each axis."""
     at = np.zeros((rank, 1), np.int64)
     for level in levels:
         if level.segments is None or level.indices is None:

@@ -98,7 +98,7 @@ class Value:
         return f"<{self.dtype.name} {shape_text(self.shape)} {self.name!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A tensor of a graph is pickled as its number there, with the graph."""
+        """Pickle a tensor of a graph as its number there, with the graph."""
         if self.graph is None:
             return Value.restored, (self.own_attributes(),)
         return _value_of, (self.graph, self.graph.values.index(self))
@@ -107,18 +107,18 @@ class Value:
         return self.clone()
 
     def clone(self) -> Value:
-        """The same tensor, of no graph yet. Its contents are shared."""
+        """Copy the tensor, of no graph yet. Its contents are shared."""
         attributes = self.own_attributes()
         tables = {name: copy(attributes[name]) for name in ("quantization", "sparsity")}
         return Value.restored(attributes | tables)
 
     def own_attributes(self) -> dict[str, Any]:
-        """What a tensor is without the graph around it."""
+        """Gather what a tensor is without the graph around it."""
         return {name: held for name, held in vars(self).items() if name not in _LINKS}
 
     @classmethod
     def restored(cls, attributes: dict[str, Any]) -> Value:
-        """A tensor of no graph with the given attributes."""
+        """Make a tensor of no graph with the given attributes."""
         value = cls.__new__(cls)
         vars(value).update(attributes)
         value.graph, value.producer, value.users = None, None, []
@@ -262,17 +262,17 @@ def impossible(dims: Sequence[int], itemsize: int = _WIDEST) -> str | None:
 
 
 def shape_text(shape: Shape) -> str:
-    """``[1,?,3]``, of a tensor that cannot be only how many axes it has."""
+    """Write a shape as ``[1,?,3]``, of a tensor that cannot be only how many axes it has."""
     if len(shape) > MOST_AXES:
         return f"[{len(shape)} axes]"
     return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Whether two shapes can be the same; an unknown extent fits any."""
+    """Tell whether two shapes can be the same; an unknown extent fits any."""
     return len(a) == len(b) and all(None in (m, n) or m == n for m, n in zip(a, b, strict=True))
 
 
 def has_batch_axis(value: Value) -> bool:
-    """Whether a tensor's first axis counts records: it is 1 or unknown."""
+    """Tell whether a tensor's first axis counts records: it is 1 or unknown."""
     return bool(value.shape) and value.shape[0] in (None, 1)

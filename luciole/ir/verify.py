@@ -20,7 +20,7 @@ Check = Callable[[Graph, str], Iterator[Finding]]
 
 
 def verify(model: Model) -> list[Finding]:
-    """Everything found, in the order of the file."""
+    """List everything found, in the order of the file."""
     findings: list[Finding] = []
     if not model.graphs:
         findings.append(Finding(Severity.ERROR, "NO_GRAPH", "model", "there is no graph"))
@@ -70,7 +70,9 @@ def _extents(value: Value, path: str) -> Iterator[Finding]:
 
 
 def _shape_signature(value: Value, path: str) -> Iterator[Finding]:
-    """A signature has the shape's extents, or -1 for what is unknown until the model runs."""
+    """Check that a signature has the shape's extents, or -1 for what is unknown until the model
+    runs.
+    """
     signature, dims = value.shape_signature, value.dims
     if signature is None:
         return
@@ -159,8 +161,8 @@ def _unknown(op: UnknownOp, path: str) -> Iterator[Finding]:
 
 
 def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
-    """What is wrong with an operator. ``doubtful``: the file's shape of an operand is not what is
-    computed, so that a shape rule that is broken here need not be when the model runs.
+    """List what is wrong with an operator. ``doubtful``: the file's shape of an operand is not what
+    is computed, so that a shape rule that is broken here need not be when the model runs.
     """
     for sentence in op.broken_rules():
         yield Finding(Severity.ERROR, "ATTRIBUTE", path, f"{op}: {sentence}")
@@ -207,7 +209,7 @@ def _operand_types(op: Op, path: str) -> Iterator[Finding]:
 
 
 def _order(graph: Graph, path: str) -> Iterator[Finding]:
-    """Every operand exists when its operator runs."""
+    """Check that every operand exists when its operator runs."""
     ready = set(graph.inputs)
     for index, op in enumerate(graph.ops):
         for value in op.operands:

@@ -40,13 +40,13 @@ class Weights(Generic[F]):
     shape: tuple[int, ...]
 
     def values(self) -> NDArray[np.float64]:
-        """The real numbers that the layer multiplies with: [o, n]."""
+        """Decode the numbers that the layer multiplies with: [o, n]."""
         return self.format.decode(self.codes)
 
 
 def weights_of(op: Op) -> Weights[NumberFormat] | None:
-    """The weights of an operator, None where it has none, where they are computed, and where they
-    are plain integers or in a layout of their own.
+    """Read the weights of an operator; None where it has none, where they are computed, and where
+    they are plain integers or in a layout of their own.
 
     Raises LucioleError for constants that do not fit each other.
     """
@@ -68,7 +68,7 @@ def weights_of(op: Op) -> Weights[NumberFormat] | None:
 
 
 def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
-    """The weights of a layer with learned levels; None for another one, and for computed ones.
+    """Read the weights of a layer with learned levels; None for another one, and for computed ones.
 
     Raises ShapeError for constants that do not fit each other.
     """
@@ -78,12 +78,14 @@ def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
 
 
 def has_weights(op: Op) -> bool:
-    """Whether an operator is a layer: one of its operands is declared as the weight."""
+    """Tell whether an operator is a layer: one of its operands is declared as the weight."""
     return op.quant is not None and op.quant.weight is not None
 
 
 def weight_constant(op: Op) -> Value | None:
-    """The constant that an operator's weights are in: the declared one, else the largest matrix."""
+    """Find the constant that an operator's weights are in: the declared one, else the largest
+    matrix.
+    """
     if op.quant is not None and op.quant.weight is not None:
         declared = op.given_operands().get(op.quant.weight)
         return declared if declared is not None and declared.is_constant else None
@@ -96,14 +98,14 @@ def weight_constant(op: Op) -> Value | None:
 
 
 def input_levels(op: Op) -> LearnedLevels | None:
-    """The levels of a layer's input, None where it has none and where they are computed."""
+    """Read the levels of a layer's input, None where it has none and where they are computed."""
     if not isinstance(op, LQFullyConnected | LQConv2D) or op.input_scales.data is None:
         return None
     return LearnedLevels(op.input_scales.data, np.array(op.input_offset))
 
 
 def _format(value: Value, axis: int) -> NumberFormat | None:
-    """What the elements of a constant are, their ``axis`` moved to the front."""
+    """Read what the elements of a constant are, their ``axis`` moved to the front."""
     if value.dtype in (TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64):
         return Float(value.dtype)
     if Affine.given(value) is None:
@@ -115,14 +117,14 @@ def _format(value: Value, axis: int) -> NumberFormat | None:
 
 
 def _is_shuffled(op: Op) -> bool:
-    """Whether weights are laid out as only some kernels know them."""
+    """Tell whether weights are laid out as only some kernels know them."""
     plain = FullyConnectedOptionsWeightsFormat.DEFAULT
     return isinstance(op, FullyConnected) and op.weights_format != plain
 
 
 def _is_misnamed(op: Op, found: Affine) -> bool:
-    """Whether weights are called UINT8, but their bytes are signed: under a float input, in files
-    from before TFLite had INT8.
+    """Tell whether weights are called UINT8, but their bytes are signed: under a float input, in
+    files from before TFLite had INT8.
     """
     first, (_, points) = op.operands[0], found.parameters
     is_float = first is not None and first.dtype == TensorType.FLOAT32

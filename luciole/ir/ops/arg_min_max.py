@@ -43,7 +43,9 @@ class ArgMin(Extremum, code=BuiltinOperator.ARG_MIN, options="ArgMinOptions"):
 
 
 def without(shape: Shape, place: Sequence[int]) -> Shape:
-    """The shape without an axis. Raises ShapeError when there is no such axis or it is empty."""
+    """Compute the shape without an axis. Raises ShapeError when there is no such axis or it is
+    empty.
+    """
     at = rules.axis(place[0], len(shape), "dimension")
     if shape[at] == 0:
         raise ShapeError(f"axis {at} has no element, at least one is needed")

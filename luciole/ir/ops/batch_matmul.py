@@ -39,6 +39,6 @@ class BatchMatMul(Op, code=BuiltinOperator.BATCH_MATMUL, options="BatchMatMulOpt
         return (*broadcast(x_batch, y_batch), rows, columns)
 
     def macs(self, /) -> int:
-        """Each element of the result is a row of x times a column of y."""
+        """Count a row of x times a column of y for each element of the result."""
         depth = self.x.dims[-2 if self.adjoint_lhs else -1] if len(self.x.dims) > 1 else 0
         return element_count(self.output.dims) * depth

@@ -73,24 +73,24 @@ class BCQFullyConnected(
 
 
 def is_whole(hidden: int) -> bool:
-    """Whether rows of so many signs fill words."""
+    """Tell whether rows of ``hidden`` signs fill words."""
     return hidden > 0 and hidden % WORD == 0
 
 
 def not_whole(name: str, hidden: int) -> str:
-    """What is wrong with rows that do not fill words."""
+    """Say what is wrong with rows that do not fill words."""
     return f"{name} is {hidden}, a row must be one or more whole words of {WORD}"
 
 
 def known_rows(clusters: Value, planes: int | None) -> int | None:
-    """The number of rows of the weight matrix, None while the clusters are unknown."""
+    """Count the rows of the weight matrix, None while the clusters are unknown."""
     agree("numbers per cluster", rank(clusters, "weights_clusters", 2)[1], 2, "one", "a pair")
     array = known(clusters)
     return None if array is None else sum(c.size for c in clusters_of(array, planes))
 
 
 def clusters_of(array: Array, planes: int | None) -> list[Cluster]:
-    """The contents of ``weights_clusters``.
+    """Read the contents of ``weights_clusters``.
 
     Raises ShapeError for what can be no cluster, and when all of them together do not take exactly
     ``planes`` rows of ``weights_binary`` (None: not known yet).
@@ -111,7 +111,9 @@ def clusters_of(array: Array, planes: int | None) -> list[Cluster]:
 
 
 def matrix_rows(clusters: Sequence[Cluster]) -> NDArray[np.intp]:
-    """For each row of ``weights_binary``, the row of the weight matrix that it is a plane of."""
+    """Find, for each row of ``weights_binary``, the row of the weight matrix that it is a plane
+    of.
+    """
     parts, first = [np.zeros(0, np.intp)], 0
     for bits, size in clusters:
         parts.append(np.tile(np.arange(first, first + size), bits))
@@ -120,12 +122,12 @@ def matrix_rows(clusters: Sequence[Cluster]) -> NDArray[np.intp]:
 
 
 def signs(binary: Array, hidden: int) -> NDArray[np.float64]:
-    """The bits of ``weights_binary`` [p, hidden / 32] as -1 and +1 [p, hidden]."""
+    """Unpack the bits of ``weights_binary`` [p, hidden / 32] as -1 and +1 [p, hidden]."""
     return np.asarray(learned_levels.unpack(binary, hidden) * 2.0 - 1.0, np.float64)
 
 
 def decoded(scales: Array, binary: Array, clusters: Array, hidden: int) -> NDArray[np.float64]:
-    """The weight matrix [rows, hidden] behind the constants of the operator.
+    """Decode the weight matrix [rows, hidden] behind the constants of the operator.
 
     Raises ShapeError when the clusters do not fit the planes.
     """

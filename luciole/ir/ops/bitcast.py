@@ -27,7 +27,9 @@ class Bitcast(Op, code=BuiltinOperator.BITCAST, options="BitcastOptions"):
 
 
 def recast(shape: Shape, before: TensorType, after: TensorType) -> Shape:
-    """The shape of the same bytes in another type. Raises ShapeError when they do not divide."""
+    """Compute the shape of the same bytes in another type. Raises ShapeError when they do not
+    divide.
+    """
     for dtype in (before, after):
         if dtype not in NUMPY:
             raise ShapeError(f"elements of {dtype.name} have no bytes of their own")

@@ -47,7 +47,7 @@ class BroadcastArgs(Op, code=BuiltinOperator.BROADCAST_ARGS):
 
 
 def stretched(shape: Shape, wanted: Shape) -> Shape:
-    """The wanted shape. Raises ShapeError when the given one does not stretch to it."""
+    """Compute the wanted shape. Raises ShapeError when the given one does not stretch to it."""
     new = len(wanted) - len(shape)
     pairs = list(zip(shape, wanted[max(new, 0) :], strict=new >= 0))
     if new < 0 or any(None not in (n, m) and n not in (1, m) for n, m in pairs):
@@ -56,5 +56,5 @@ def stretched(shape: Shape, wanted: Shape) -> Shape:
 
 
 def common(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape that two shapes stretch to. Raises ShapeError for extents below 0."""
+    """Compute the shape that two shapes stretch to. Raises ShapeError for extents below 0."""
     return settled(broadcast(not_negative(a, "s0"), not_negative(b, "s1")))

@@ -26,7 +26,7 @@ class Concatenation(Op, code=BuiltinOperator.CONCATENATION, options="Concatenati
 
 
 def concatenated(shapes: Sequence[Shape], place: int) -> Shape:
-    """The shape of tensors put together. Raises ShapeError when they do not fit."""
+    """Compute the shape of tensors put together. Raises ShapeError when they do not fit."""
     extents = by_axis(shapes)
     along = axis(place, len(extents))
     return tuple(_sum(e) if i == along else same_extent(i, e) for i, e in enumerate(extents))

@@ -62,7 +62,7 @@ class Conv3DTranspose(Op, code=BuiltinOperator.CONV_3D_TRANSPOSE, options="Conv3
 def check_output(
     op: Conv3DTranspose, sizes: tuple[int, ...], given: Shape, filter: Shape
 ) -> tuple[int, ...]:
-    """The result's shape. Raises ShapeError when no convolution makes the input of it."""
+    """Compute the result's shape. Raises ShapeError when no convolution makes the input of it."""
     not_negative(sizes, "output_shape")
     agree("batch", sizes[0], given[0], "output_shape", "input")
     agree("output channels", sizes[4], filter[3], "output_shape", "filter")

@@ -46,7 +46,9 @@ def _side(op: Blocks) -> int:
 
 
 def spread(shape: Shape, side: int) -> Shape:
-    """The shape with a block for each pixel. Raises ShapeError when the channels do not divide."""
+    """Compute the shape with a block for each pixel. Raises ShapeError when the channels do not
+    divide.
+    """
     batch, rows, columns, channels = shape
     return (
         batch,
@@ -57,7 +59,9 @@ def spread(shape: Shape, side: int) -> Shape:
 
 
 def stacked(shape: Shape, side: int) -> Shape:
-    """The shape with a pixel for each block. Raises ShapeError when the pixels do not divide."""
+    """Compute the shape with a pixel for each block. Raises ShapeError when the pixels do not
+    divide.
+    """
     batch, rows, columns, channels = shape
     return (
         batch,

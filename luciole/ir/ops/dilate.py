@@ -28,7 +28,7 @@ class Dilate(Op, code=BuiltinOperator.DILATE, options="DilateOptions"):
 
 
 def dilated(shape: Shape, dilations: Sequence[int]) -> Shape:
-    """The result's shape. Raises ShapeError for a dilation below 1."""
+    """Compute the result's shape. Raises ShapeError for a dilation below 1."""
     if min(dilations, default=1) < 1:
         raise ShapeError(f"dilations is {list(dilations)}, each must be at least 1")
     return tuple(n and (n - 1) * d + 1 for n, d in zip(shape, dilations, strict=True))

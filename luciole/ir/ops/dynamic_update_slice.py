@@ -41,6 +41,6 @@ def check_box(update: Shape, shape: Shape) -> None:
 
 
 def clamped(start: Sequence[int], update: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """Where the box begins."""
+    """Find where the box begins."""
     triples = zip(start, update, shape, strict=True)
     return [min(max(at, 0), n - m) for at, m, n in triples]

@@ -41,7 +41,7 @@ class EmbeddingLookupSparse(
 
 
 def placed(value: Shape, dense: tuple[int, ...] | None, axes: int) -> Shape:
-    """The result's shape. Raises ShapeError for a negative extent."""
+    """Compute the result's shape. Raises ShapeError for a negative extent."""
     if dense is not None and min(dense, default=0) < 0:
         raise ShapeError(f"dense_shape is {list(dense)}, nothing below 0 is possible")
     return (*(unknown(axes - 1) if dense is None else dense[:-1]), *value[1:])

@@ -27,6 +27,6 @@ class ExpandDims(Op, code=BuiltinOperator.EXPAND_DIMS, options="ExpandDimsOption
 
 
 def expanded(shape: Shape, place: Sequence[int]) -> Shape:
-    """The shape with an axis more. Raises ShapeError when it would lie outside."""
+    """Compute the shape with an axis more. Raises ShapeError when it would lie outside."""
     at = rules.axis(place[0], len(shape) + 1)
     return (*shape[:at], 1, *shape[at:])

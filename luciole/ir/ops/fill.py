@@ -23,7 +23,7 @@ class Fill(Op, code=BuiltinOperator.FILL, options="FillOptions"):
 
 
 def wanted_shape(op: Op, operand: Value, name: str) -> Shape:
-    """The shape that an operand holds; its rank at least where the extents are computed.
+    """Read the shape that an operand holds; its rank at least where the extents are computed.
 
     Raises ShapeError for extents below 0, and when the rank is in no file either.
     """
@@ -38,7 +38,7 @@ def wanted_shape(op: Op, operand: Value, name: str) -> Shape:
 
 
 def not_negative(extents: Sequence[int], name: str) -> tuple[int, ...]:
-    """The same extents. Raises ShapeError when one is below 0."""
+    """Return the extents. Raises ShapeError when one is below 0."""
     if any(n < 0 for n in extents):
         raise ShapeError(f"{name} is {list(extents)}, nothing below 0 is possible")
     return tuple(extents)

@@ -14,8 +14,8 @@ from luciole.schema.enums import (
 
 
 def rows(input: Value, hidden: int | None, keep_num_dims: bool) -> Shape:
-    """The leading axes of a dense layer's result: all of the input's but the last, or all rows in
-    one.
+    """List the leading axes of a dense layer's result: all of the input's but the last, or all rows
+    in one.
     """
     if hidden is not None and hidden < 1:
         raise ShapeError(f"weights have {hidden} columns, at least 1 is needed")

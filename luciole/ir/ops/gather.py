@@ -30,7 +30,7 @@ class Gather(Op, code=BuiltinOperator.GATHER, options="GatherOptions"):
 
 
 def places(op: Gather, rank: int, length: int) -> tuple[int, int]:
-    """The axis and the number of batch axes for operands of these ranks, counted from the front."""
+    """Count the axis and the number of batch axes for operands of these ranks from the front."""
     along = rules.axis(op.axis, rank)
     batch = op.batch_dims + length if op.batch_dims < 0 else op.batch_dims
     if not 0 <= batch <= min(along, length):
@@ -41,7 +41,7 @@ def places(op: Gather, rank: int, length: int) -> tuple[int, int]:
 
 
 def gathered(params: Shape, indices: Shape, along: int, batch: int) -> Shape:
-    """The result's shape. Raises ShapeError when the batch axes differ."""
+    """Compute the result's shape. Raises ShapeError when the batch axes differ."""
     common = tuple(
         rules.agree(f"batch axis {i}", params[i], indices[i], "params", "indices")
         for i in range(batch)

@@ -30,7 +30,9 @@ class GatherNd(Op, code=BuiltinOperator.GATHER_ND, options="GatherNdOptions"):
 
 
 def left(shape: Shape, depth: int, name: str) -> Shape:
-    """The axes that ``depth`` coordinates leave. Raises ShapeError when there are not as many."""
+    """List the axes that ``depth`` coordinates leave. Raises ShapeError when there are not as
+    many.
+    """
     if depth > len(shape):
         raise ShapeError(f"indices has {depth} coordinates, {name} has {len(shape)} axes")
     return shape[depth:]

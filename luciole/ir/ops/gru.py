@@ -64,7 +64,9 @@ class GRU(Op, code=BuiltinOperator.GRU, options="GRUOptions"):
 
 
 def crossed(hidden: Shape, input: Shape, inputs: int | None, units: int | None) -> bool:
-    """Whether the input meets ``hidden_hidden``. Raises ShapeError when it fits neither way."""
+    """Tell whether the input meets ``hidden_hidden``. Raises ShapeError when it fits neither
+    way.
+    """
 
     def fits(of_input: Shape, of_state: Shape) -> bool:
         pairs = ((of_input[1], inputs), (of_state[1], units))

@@ -63,7 +63,7 @@ class LQFullyConnected(
 
 
 def outputs_of(op: LQLayer) -> int | None:
-    """The number of outputs, on which bases, bit planes, bias and offsets agree.
+    """Count the number of outputs, on which bases, bit planes, bias and offsets agree.
 
     Raises ShapeError where they do not, or where a basis has more elements than kernels take.
     """

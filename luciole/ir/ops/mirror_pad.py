@@ -34,7 +34,7 @@ class MirrorPad(Op, code=BuiltinOperator.MIRROR_PAD, options="MirrorPadOptions")
 
 
 def mirrored(shape: Shape, pairs: list[tuple[int, int]], mode: MirrorPadMode) -> Shape:
-    """The shape with its mirror image. Raises ShapeError when that is not as wide."""
+    """Compute the shape with its mirror image. Raises ShapeError when that is not as wide."""
     result: list[int | None] = []
     for axis, (n, (before, after)) in enumerate(zip(shape, pairs, strict=True)):
         if n is not None and max(before, after) > max(n - (mode == MirrorPadMode.REFLECT), 0):

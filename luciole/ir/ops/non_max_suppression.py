@@ -73,7 +73,7 @@ class NonMaxSuppressionV5(
 
 
 def wanted(most: Sequence[int]) -> int:
-    """How many boxes are wanted. Raises ShapeError when it is a negative number."""
+    """Read how many boxes are wanted. Raises ShapeError when it is a negative number."""
     if most[0] < 0:
         raise ShapeError(f"max_output_size is {most[0]}, it must be at least 0")
     return most[0]

@@ -40,7 +40,9 @@ class OneHot(Op, code=BuiltinOperator.ONE_HOT, options="OneHotOptions"):
 
 
 def spread(shape: Shape, depth: Sequence[int | None], place: int) -> Shape:
-    """The result's shape. Raises ShapeError for a negative depth or an axis that cannot be."""
+    """Compute the result's shape. Raises ShapeError for a negative depth or an axis that cannot
+    be.
+    """
     (count,) = depth
     if count is not None and count < 0:
         raise ShapeError(f"depth is {count}, it must be at least 0")

@@ -28,7 +28,7 @@ class Pack(Op, code=BuiltinOperator.PACK, options="PackOptions"):
 
 
 def packed(shapes: Sequence[Shape], place: int) -> Shape:
-    """The shape of tensors put side by side. Raises ShapeError when theirs differ."""
+    """Compute the shape of tensors put side by side. Raises ShapeError when theirs differ."""
     one = tuple(rules.same_extent(i, e) for i, e in enumerate(rules.by_axis(shapes)))
     at = rules.axis(place, len(one) + 1)
     return (*one[:at], len(shapes), *one[at:])

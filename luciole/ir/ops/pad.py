@@ -54,7 +54,7 @@ def _padded(input: Value, paddings: Value) -> Shape:
 
 
 def padding_pairs(paddings: Array, rank: int, name: str = "paddings") -> list[tuple[int, int]]:
-    """What is added before and after along each axis. Raises ShapeError for what cannot be."""
+    """Read what is added before and after along each axis. Raises ShapeError for what cannot be."""
     if paddings.dtype.kind not in "iu" or paddings.shape != (rank, 2):
         found = f"{paddings.dtype} {shape_text(paddings.shape)}"
         raise ShapeError(f"{name} is {found}, integers [{rank},2] are needed")

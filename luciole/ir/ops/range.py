@@ -29,7 +29,7 @@ class Range(Op, code=BuiltinOperator.RANGE, options="RangeOptions"):
 
 
 def length(start: Array, limit: Array, delta: Array) -> int:
-    """How many numbers there are. Raises ShapeError when the limit is never reached."""
+    """Count the numbers. Raises ShapeError when the limit is never reached."""
     first, last, step = (array.reshape(-1)[0] for array in (start, limit, delta))
     if not (first <= last and step > 0) and not (first >= last and step < 0):
         raise ShapeError(f"the limit {last} is never reached from {first} in steps of {step}")

@@ -41,12 +41,14 @@ class Reshape(Op, code=BuiltinOperator.RESHAPE, options="ReshapeOptions"):
 
 
 def attribute_shape(op: Reshape) -> tuple[int, ...]:
-    """The shape wanted by an operator that has no vector of extents as operand."""
+    """Read the shape wanted by an operator that has no vector of extents as operand."""
     return () if tuple(op.new_shape) == (0,) else tuple(op.new_shape)
 
 
 def reshaped(shape: Shape, wanted: Sequence[int]) -> Shape:
-    """The wanted shape with its -1 replaced. Raises ShapeError when the elements do not fit."""
+    """Compute the wanted shape with its -1 replaced. Raises ShapeError when the elements do not
+    fit.
+    """
     if any(n < -1 for n in wanted) or list(wanted).count(-1) > 1:
         raise ShapeError(
             f"the new shape is {list(wanted)}: extents are 0 or more, one of them may be -1"
@@ -62,6 +64,6 @@ def reshaped(shape: Shape, wanted: Sequence[int]) -> Shape:
 
 
 def _left(shape: Shape, wanted: Sequence[int]) -> int:
-    """What -1 stands for. Where the new shape has a 0, zeros do not count, as in TFLite."""
+    """Compute what -1 stands for. Where the new shape has a 0, zeros do not count, as in TFLite."""
     count = product(n for n in shape if n or 0 not in wanted) or 0
     return count // (product(n for n in wanted if n > 0) or 1)

@@ -50,7 +50,9 @@ class ResizeNearestNeighbor(
 
 
 def resized(shape: Shape, size: Sequence[int]) -> Shape:
-    """The result's shape. Raises ShapeError when there is nothing to make or to make it from."""
+    """Compute the result's shape. Raises ShapeError when there is nothing to make or to make it
+    from.
+    """
     if min(size) < 1:
         raise ShapeError(f"size is {list(size)}, both must be at least 1")
     if 0 in shape[1:3]:

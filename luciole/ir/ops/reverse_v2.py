@@ -28,7 +28,7 @@ class ReverseV2(Op, code=BuiltinOperator.REVERSE_V2, options="ReverseV2Options")
 
 
 def turned(numbers: Sequence[int], rank: int) -> tuple[int, ...]:
-    """The axes counted from the front. Raises ShapeError for one that is not there or repeated."""
+    """Count the axes from the front. Raises ShapeError for one that is not there or repeated."""
     axes = rules.axes(numbers, rank)
     if len(axes) != len(numbers):
         raise ShapeError(f"axis is {list(numbers)}: an axis of {rank} is given twice")

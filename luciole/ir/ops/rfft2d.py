@@ -28,7 +28,7 @@ class Rfft2d(Op, code=BuiltinOperator.RFFT2D, options="Rfft2dOptions"):
 
 
 def transformed(shape: Shape, lengths: Sequence[int] | None) -> Shape:
-    """The result's shape; lengths are None where they are not known. Raises ShapeError."""
+    """Compute the result's shape; lengths are None where they are not known. Raises ShapeError."""
     if len(shape) < 2:
         raise ShapeError(f"input is {shape_text(shape)}, at least two axes are needed")
     if lengths is None:

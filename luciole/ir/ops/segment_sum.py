@@ -28,7 +28,7 @@ class SegmentSum(Op, code=BuiltinOperator.SEGMENT_SUM, options="SegmentSumOption
 
 
 def segments(ids: tuple[int, ...]) -> int:
-    """How many segments there are. Raises ShapeError for ids that do not follow each other."""
+    """Count the segments. Raises ShapeError for ids that do not follow each other."""
     last = -1
     for number in ids:
         if number not in (last, last + 1) or number < 0:

@@ -29,7 +29,7 @@ class Slice(Op, code=BuiltinOperator.SLICE, options="SliceOptions"):
 
 
 def box(shape: Shape, begin: Sequence[int | None], size: Sequence[int | None]) -> Shape:
-    """The shape of the box. Raises ShapeError when it does not lie inside."""
+    """Compute the shape of the box. Raises ShapeError when it does not lie inside."""
     triples = zip(shape, begin, size, strict=True)
     return tuple(_extent(axis, *triple) for axis, triple in enumerate(triples))
 

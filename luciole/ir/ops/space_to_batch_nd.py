@@ -48,7 +48,7 @@ class BatchToSpaceND(Op, code=BuiltinOperator.BATCH_TO_SPACE_ND, options="BatchT
 def _settings(
     input: Value, block_shape: Value, borders: Value, name: str
 ) -> tuple[tuple[int, ...], Pairs] | None:
-    """The constant operands' contents, None when they are computed."""
+    """Read the constant operands' contents, None when they are computed."""
     between = len(rank(input, "input", 3, 4)) - 2
     agree("axes", product(block_shape.shape), between, "block_shape", "input between its ends")
     agree("axes", rank(borders, name, 2)[0], between, name, "input between its ends")
@@ -63,7 +63,7 @@ def _open(input: Value) -> Shape:
 
 
 def extents(block_shape: Array, between: int) -> tuple[int, ...]:
-    """The block's extents. Raises ShapeError unless each is at least 1."""
+    """Read the block's extents. Raises ShapeError unless each is at least 1."""
     block = integers(block_shape, "block_shape", between)
     if min(block) < 1:
         raise ShapeError(f"block_shape is {list(block)}, each must be at least 1")
@@ -71,7 +71,9 @@ def extents(block_shape: Array, between: int) -> tuple[int, ...]:
 
 
 def to_batch(shape: Shape, block: Sequence[int], paddings: Pairs) -> Shape:
-    """The shape with a batch for each place. Raises ShapeError when an axis does not divide."""
+    """Compute the shape with a batch for each place. Raises ShapeError when an axis does not
+    divide.
+    """
     batch, *between, channels = shape
     padded = [None if n is None else n + b + a for n, (b, a) in zip(between, paddings, strict=True)]
     for axis, (n, part) in enumerate(zip(padded, block, strict=True), 1):
@@ -83,8 +85,8 @@ def to_batch(shape: Shape, block: Sequence[int], paddings: Pairs) -> Shape:
 
 
 def to_space(shape: Shape, block: Sequence[int], crops: Pairs) -> Shape:
-    """The shape with a place for each batch. Raises ShapeError when the batches do not divide, or
-    nothing is left.
+    """Compute the shape with a place for each batch. Raises ShapeError when the batches do not
+    divide, or nothing is left.
     """
     batch, *between, channels = shape
     places = product(block)

@@ -36,7 +36,7 @@ class Split(Op, code=BuiltinOperator.SPLIT, options="SplitOptions"):
 
 
 def part_of(shape: Shape, place: Sequence[int], count: int) -> Shape:
-    """The shape of each part. Raises ShapeError when the axis does not divide."""
+    """Compute the shape of each part. Raises ShapeError when the axis does not divide."""
     along = rules.axis(place[0], len(shape), "split_dim")
     n = shape[along]
     if count < 1 or (n is not None and n % count):

@@ -43,7 +43,7 @@ class SplitV(Op, code=BuiltinOperator.SPLIT_V, options="SplitVOptions"):
 
 
 def parts_of(shape: Shape, along: int, sizes: Sequence[int | None]) -> tuple[Shape, ...]:
-    """The shape of each part. Raises ShapeError when they do not make up the axis."""
+    """Compute the shape of each part. Raises ShapeError when they do not make up the axis."""
     extents = _extents(shape[along], sizes)
     return tuple((*shape[:along], n, *shape[along + 1 :]) for n in extents)
 

@@ -31,7 +31,9 @@ class Squeeze(Op, code=BuiltinOperator.SQUEEZE, options="SqueezeOptions"):
 
 
 def squeezed(shape: Shape, dims: Sequence[int]) -> Shape:
-    """The shape without some axes, all of extent 1 when none is given. Raises ShapeError."""
+    """Compute the shape without some axes, all of extent 1 when none is given. Raises
+    ShapeError.
+    """
     gone = axes(dims, len(shape), "squeeze_dims")
     for i in gone:
         if shape[i] not in (1, None):

@@ -67,12 +67,13 @@ class StridedSlice(Op, code=BuiltinOperator.STRIDED_SLICE, options="StridedSlice
 
 
 def has_bit(mask: int, place: int) -> bool:
-    """Whether a mask speaks of an entry."""
+    """Tell whether a mask speaks of an entry."""
     return bool(mask >> place & 1)
 
 
 def entries(op: StridedSlice, count: int, rank: int) -> list[tuple[int | None, int | None]]:
-    """What each entry speaks of, in the result's order: an axis of the input, None for a new one.
+    """List what each entry speaks of, in the result's order: an axis of the input, None for a new
+    one.
 
     The second number is the entry's place in the three vectors, None for axes that are taken whole.
     """
@@ -93,7 +94,9 @@ def entries(op: StridedSlice, count: int, rank: int) -> list[tuple[int | None, i
 
 
 def element(op: StridedSlice, place: int, n: int, begin: int, stride: int) -> int:
-    """The element that an axis shrinks to. Raises ShapeError when there is no such element."""
+    """Find the element that an axis shrinks to. Raises ShapeError when there is no such
+    element.
+    """
     index = 0 if has_bit(op.begin_mask, place) else begin
     if stride < 1:
         raise ShapeError(f"strides[{place}] is {stride}, an axis that shrinks needs a positive one")
@@ -103,7 +106,9 @@ def element(op: StridedSlice, place: int, n: int, begin: int, stride: int) -> in
 
 
 def span(op: StridedSlice, place: int, n: int, begin: int, end: int, stride: int) -> range:
-    """The elements that a slice of an axis takes; begin and end are moved to the nearest edge."""
+    """Find the elements that a slice of an axis takes; begin and end are moved to the nearest
+    edge.
+    """
     if stride == 0:
         raise ShapeError(f"strides[{place}] is 0")
     first = None if has_bit(op.begin_mask, place) else begin
@@ -125,7 +130,7 @@ def _extent(
     end: int | None,
     stride: int | None,
 ) -> int | None:
-    """How many elements a slice takes, None where that is unknown."""
+    """Count the elements that a slice takes, None where that is unknown."""
     if stride == 0:
         raise ShapeError(f"strides[{place}] is 0")
     begin = 0 if has_bit(op.begin_mask, place) else begin

@@ -81,7 +81,9 @@ class TFLiteDetectionPostProcess(
 
 
 def background(op: TFLiteDetectionPostProcess, classes: int) -> int:
-    """How many classes in front are no object: 0 or 1. Raises ShapeError for another number."""
+    """Count the classes in front that are no object: 0 or 1. Raises ShapeError for another
+    number.
+    """
     more = classes - op.num_classes
     if more not in (0, 1):
         raise ShapeError(

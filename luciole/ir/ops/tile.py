@@ -27,6 +27,8 @@ class Tile(Op, code=BuiltinOperator.TILE, options="TileOptions"):
 
 
 def tiled(shape: Shape, multiples: Sequence[int]) -> Shape:
-    """The result's shape. Raises ShapeError when something is to be repeated less than 0 times."""
+    """Compute the result's shape. Raises ShapeError when something is to be repeated less than 0
+    times.
+    """
     times = not_negative(multiples, "multiples")
     return tuple(None if n is None else n * m for n, m in zip(shape, times, strict=True))

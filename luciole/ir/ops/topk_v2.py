@@ -31,7 +31,7 @@ class TopkV2(Op, code=BuiltinOperator.TOPK_V2, options="TopKV2Options"):
 
 
 def most(shape: Shape, k: Sequence[int] | None) -> int | None:
-    """How many elements are wanted. Raises ShapeError when there are not as many."""
+    """Read how many elements are wanted. Raises ShapeError when there are not as many."""
     if not shape:
         raise ShapeError("input is a scalar, at least one axis is needed")
     if k is None:

@@ -49,7 +49,9 @@ class TransposeConv(Op, code=BuiltinOperator.TRANSPOSE_CONV, options="TransposeC
 
 
 def check_sizes(sizes: Sequence[int], batch: int | None, outputs: int | None) -> tuple[int, ...]:
-    """The result's shape. Raises ShapeError when it cannot be that of this batch and filter."""
+    """Compute the result's shape. Raises ShapeError when it cannot be that of this batch and
+    filter.
+    """
     if min(sizes) < 0:
         raise ShapeError(f"input_sizes is {list(sizes)}, extents are 0 or more")
     agree("batch", sizes[0], batch, "input_sizes", "out_backprop")

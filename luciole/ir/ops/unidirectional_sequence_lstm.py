@@ -83,8 +83,8 @@ class LSTM(LSTMLayer, code=BuiltinOperator.LSTM, options="LSTMOptions"):
 
     @classmethod
     def from_operands(cls, slots: Sequence[Value | None], attributes: Mapping[str, object]) -> Op:
-        """As for every operator. Raises UnsupportedError for the basic kernel, which has five
-        operands of its own: such an operator is kept as it is.
+        """Make the operator as every operator is made. Raises UnsupportedError for the basic
+        kernel, which has five operands of its own: such an operator is kept as it is.
         """
         if len(slots) == 5 and attributes.get("kernel_type") == LSTMKernelType.BASIC:
             raise UnsupportedError("kernel_type is BASIC, only FULL is understood")

@@ -26,7 +26,9 @@ class Unpack(Op, code=BuiltinOperator.UNPACK, options="UnpackOptions"):
 
 
 def unpacked(shape: Shape, place: int, count: int) -> Shape:
-    """The shape of each result. Raises ShapeError when the axis has not as many elements."""
+    """Compute the shape of each result. Raises ShapeError when the axis has not as many
+    elements.
+    """
     along = rules.axis(place, len(shape))
     n = shape[along]
     if count < 0 or n not in (None, count):

@@ -59,7 +59,9 @@ class UnsortedSegmentMin(
 
 
 def segmented(shape: Shape, ids: Shape, count: int | None) -> Shape:
-    """The result's shape. Raises ShapeError unless the ids stand for the input's first axes."""
+    """Compute the result's shape. Raises ShapeError unless the ids stand for the input's first
+    axes.
+    """
     if len(ids) > len(shape):
         raise ShapeError(f"segment_ids is {shape_text(ids)}, input is {shape_text(shape)}")
     for axis, (n, m) in enumerate(zip(ids, shape, strict=False)):

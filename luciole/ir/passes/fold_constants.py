@@ -46,8 +46,8 @@ class FoldConstants:
 
 
 def folded(op: Op, evaluate: Evaluate) -> Sequence[Array] | None:
-    """An operator's results where they are known: by shapes alone, or because every operand is
-    constant.
+    """Compute an operator's results where they are known: by shapes alone, or because every operand
+    is constant.
     """
     if op.stateful:
         return None

@@ -58,7 +58,7 @@ def _fuse(graph: Graph, op: Op) -> bool:
 
 
 def _layer_and_factor(op: Op) -> tuple[Op, Array] | None:
-    """The layer that makes one operand, and the constant per channel that is the other."""
+    """Find the layer that makes one operand, and the constant per channel that is the other."""
     for value, other in (op.operands[:2], op.operands[1::-1]):
         layer = value.producer.op if value is not None and value.producer is not None else None
         if layer is None or getattr(layer, "code", None) not in _LAYERS or not _is_plain(layer):
@@ -118,5 +118,7 @@ def _shift(graph: Graph, layer: Op, factor: Array) -> None:
 
 
 def _like(graph: Graph, old: Value, data: Array) -> Value:
-    """A new constant in place of an old one, which keeps its contents for whoever else uses it."""
+    """Make a new constant in place of an old one, which keeps its contents for whoever else uses
+    it.
+    """
     return graph.add_constant(graph.unique_name(f"{old.name}/fused"), np.asarray(data, np.float32))

@@ -198,14 +198,14 @@ class _Step:
         self.add, self.op, self.shared, self.writer = writer.add, op, shared, writer
 
     def run(self, x: Value, hidden: Value | None, cell: Value | None) -> tuple[Value, Value]:
-        """The next output [batch, outputs] and cell state [batch, cells]."""
+        """Compute the next output [batch, outputs] and cell state [batch, cells]."""
         gates = self._gates(x, hidden)
         new = self._clipped("cell", self._cell(gates, cell), self.shared.cell_limits)
         read = Mul(self._open("output", gates, new), self._activated("cell_activated", new))
         return self._projected(self.add("read", read)), new
 
     def _cell(self, gates: dict[str, Value], cell: Value | None) -> Value:
-        """The new cell state: forget gate * cell state + input gate * candidate."""
+        """Compute the new cell state: forget gate * cell state + input gate * candidate."""
         one, candidate = self.shared.one, self._activated("candidate", gates["cell"])
         if one is None:
             written = Mul(self._open("input", gates, cell), candidate)
@@ -219,7 +219,7 @@ class _Step:
         return self.add("cell", Add(self.add("kept", Mul(forget, cell)), new))
 
     def _gates(self, x: Value, hidden: Value | None) -> dict[str, Value]:
-        """Every gate before its activation and peephole."""
+        """Compute every gate before its activation and peephole."""
         shared = self.shared
         total = self.add("from_input", FullyConnected(x, shared.weights, shared.bias))
         if hidden is not None:
@@ -229,7 +229,7 @@ class _Step:
         return dict(zip(shared.gates, self.writer.add_all("gates", split), strict=True))
 
     def _open(self, gate: str, gates: dict[str, Value], cell: Value | None) -> Value:
-        """How far a gate is open, 0 to 1."""
+        """Compute how far a gate is open, 0 to 1."""
         value, peephole = gates[gate], self.shared.peepholes.get(gate)
         if peephole is not None and cell is not None:
             seen = self.add(f"{gate}_gate/peephole", Mul(cell, peephole))

@@ -52,27 +52,29 @@ class Numbering:
             self.buffers.append(buffer)
 
     def graph(self, graph: Graph) -> int:
-        """The number of a graph."""
+        """Find the number of a graph."""
         return self.graphs.get(id(graph), NOWHERE)
 
     def tensor(self, value: Value | None) -> int:
-        """The number of a tensor within its graph."""
+        """Find the number of a tensor within its graph."""
         return NOWHERE if value is None else self.tensors.get(value, NOWHERE)
 
     def buffer(self, buffer: Buffer | None) -> int:
-        """The number of a buffer; 0, the empty one, for none."""
+        """Find the number of a buffer; 0, the empty one, for none."""
         return 0 if buffer is None else self._places[id(buffer)]
 
 
 def code_of(op: Op) -> Code:
-    """What makes an operator share an operator code with another one."""
+    """Find what makes an operator share an operator code with another one."""
     if isinstance(op, UnknownOp):
         return op.number, op.custom, op.version
     return int(op.code), op.custom_code, op.version
 
 
 def utf8(text: str) -> str:
-    """A text that UTF-8 can hold: bytes that the file had and that are none become ``\\xff``."""
+    """Write a text that UTF-8 can hold: bytes that the file had and that are none become
+    ``\\xff``.
+    """
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     except UnicodeEncodeError:
@@ -80,13 +82,15 @@ def utf8(text: str) -> str:
 
 
 def one_line(text: str, longest: int = LONGEST_NAME) -> str:
-    """A text that stays on its line whatever it holds, cut off after so many characters."""
+    """Write a text that stays on its line whatever it holds, cut off after ``longest`` characters."""
     shown = printable(utf8(text[:longest]))
     return shown if len(text) <= longest else f"{shown}... ({len(text)} characters)"
 
 
 def scalar(value: Any) -> str:
-    """A number as a C++ stream prints it (``%g``, bools as 0 and 1), an enum member by its name."""
+    """Write a number as a C++ stream prints it (``%g``, bools as 0 and 1), an enum member by its
+    name.
+    """
     if isinstance(value, IntEnum):
         return value.name
     if isinstance(value, float):
@@ -95,26 +99,28 @@ def scalar(value: Any) -> str:
 
 
 def plain(values: Array | Sequence[Any] | None) -> list[Any]:
-    """A list of numbers as Python has it."""
+    """Write a list of numbers as Python has it."""
     if values is None:
         return []
     return list(values.tolist() if isinstance(values, np.ndarray) else values)
 
 
 def listed(values: Array | Sequence[Any] | None) -> str:
-    """All of several numbers."""
+    """Write all of several numbers."""
     return ", ".join(map(scalar, plain(values)))
 
 
 def shortened(values: Array | Sequence[Any] | None, limit: int = 4) -> str:
-    """Several numbers; of a longer list its length and the first few, as ONE does it."""
+    """Write several numbers; of a longer list its length and the first few, as ONE does it."""
     if values is None or len(values) <= limit:
         return listed(values)
     return f"({len(values)}) {listed(values[:limit])} ... "
 
 
 def hex_bytes(data: Array | bytes | None, limit: int = 16) -> str:
-    """The first bytes in hexadecimal, zeros as ``00``; dots follow if there are more than 4."""
+    """Write the first bytes in hexadecimal, zeros as ``00``; dots follow if there are more than
+    4.
+    """
     if data is None:
         return ""
     shown = " ".join(f"{int(b):#x}" if b else "00" for b in data[:limit])
@@ -129,12 +135,12 @@ def code_name(builtin: int, custom: str | None) -> str | None:
 
 
 def deprecated_code(builtin: int) -> int:
-    """What a file's old one-byte field says for an operator number."""
+    """Find what a file's old one-byte field says for an operator number."""
     if builtin in set(BuiltinOperator):
         return opcodes.encode(builtin, 1, None).deprecated_builtin_code
     return min(builtin, BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES.value)
 
 
 def index_vector(union: Table | None) -> Array | None:
-    """The numbers behind one of the index vectors of a sparse tensor."""
+    """Read the numbers behind one of the index vectors of a sparse tensor."""
     return union.values if isinstance(union, Int32Vector | Uint16Vector | Uint8Vector) else None

@@ -35,7 +35,8 @@ class _DamagedError(ValueError):
 
 
 def read_map(raw: bytes) -> dict[str, Any] | None:
-    """The entries of a FlexBuffer map, or None when the bytes are damaged or hold something else.
+    """Read the entries of a FlexBuffer map, or None when the bytes are damaged or hold something
+    else.
 
     Values are None, bool, int, float, str, bytes (a blob), lists and dicts of these.
     """
@@ -54,7 +55,7 @@ class _Reader:
         self.budget = _UNITS_PER_BYTE * len(raw)
 
     def root(self) -> Any:
-        """The outermost value: its bytes, its packed type and its width end the buffer."""
+        """Read the outermost value: its bytes, its packed type and its width end the buffer."""
         if len(self.raw) < 3:
             raise _DamagedError
         width = self.raw[-1]
@@ -72,14 +73,16 @@ class _Reader:
             raise _DamagedError
 
     def number(self, kind: str, position: int, width: int) -> Any:
-        """A signed ("i"), unsigned ("u") or floating ("f") number of so many bytes."""
+        """Read a signed ("i"), unsigned ("u") or floating ("f") number of ``width`` bytes."""
         self.need(position, width)
         if width not in _FORMATS[kind]:
             raise _DamagedError
         return struct.unpack_from(_FORMATS[kind][width], self.raw, position)[0]
 
     def value(self, position: int, width: int, packed: int, depth: int) -> Any:
-        """The value in a slot of so many bytes; ``packed`` says its type and its target's width."""
+        """Read the value in a slot of ``width`` bytes; ``packed`` says its type and its target's
+        width.
+        """
         self.spend(1)
         kind, target_width = packed >> 2, 1 << (packed & 3)
         if kind == _NULL:
@@ -94,7 +97,7 @@ class _Reader:
         return self.contents(kind, at, target_width, depth)
 
     def contents(self, kind: int, at: int, width: int, depth: int) -> Any:
-        """A text, blob, list or map that starts at a position."""
+        """Read a text, blob, list or map that starts at a position."""
         if depth > _DEEPEST:
             raise _DamagedError
         if kind == _KEY:
@@ -115,13 +118,13 @@ class _Reader:
         raise _DamagedError
 
     def key(self, at: int) -> str:
-        """A text that a zero byte ends."""
+        """Read a text that a zero byte ends."""
         self.need(at, 1)
         end = self.raw.find(b"\0", at)
         return self.bytes(at, end - at).decode("utf-8", "surrogateescape")
 
     def bytes(self, at: int, size: int) -> bytes:
-        """A stretch of bytes."""
+        """Read a stretch of bytes."""
         self.need(at, size)
         self.spend(size)
         return self.raw[at : at + size]
@@ -138,7 +141,9 @@ class _Reader:
         return [self.value(at + i * width, width, t, depth + 1) for i, t in enumerate(types)]
 
     def map(self, at: int, width: int, size: int, depth: int) -> dict[str, Any]:
-        """A vector of values; the offset and width of the vector of their keys stand before it."""
+        """Read a vector of values; the offset and width of the vector of their keys stand before
+        it.
+        """
         slot = at - 3 * width
         keys_at = slot - self.number("u", slot, width)
         keys_width = self.number("u", slot + width, width)
@@ -149,7 +154,9 @@ class _Reader:
 
 
 def value_text(value: Any, nested: bool = False) -> str:
-    """A value as the FlatBuffers library prints it: much like JSON, a text alone without quotes."""
+    """Write a value as the FlatBuffers library prints it: much like JSON, a text alone without
+    quotes.
+    """
     if isinstance(value, bytes):
         return _quoted(value.decode("utf-8", "surrogateescape"))
     if isinstance(value, str):
@@ -174,7 +181,7 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    """A character in ASCII: as JSON has it, and bytes that are no UTF-8 as ``\\xFF``."""
+    """Write a character in ASCII: as JSON has it, and bytes that are no UTF-8 as ``\\xFF``."""
     short = json.dumps(character)[1:-1]
     if len(short) <= 2 and character <= "~":
         return short

@@ -55,7 +55,7 @@ _OPERATORS = (
 
 
 def dump(model: Model, path: str, dialect: Dialect = CIRCLE) -> str:
-    """The text that ONE's ``circledump`` prints for a model read from a path.
+    """Write the text that ONE's ``circledump`` prints for a model read from a path.
 
     Equal to it but for blanks around options (ONE is not consistent there) and for options that ONE
     does not print. Every name stays on its line: see ``one_line``.
@@ -66,8 +66,8 @@ def dump(model: Model, path: str, dialect: Dialect = CIRCLE) -> str:
 def dump_lines(
     model: Model, path: str, dialect: Dialect = CIRCLE, findings: Sequence[Finding] = ()
 ) -> Iterator[str]:
-    """The lines of ``dump`` without their ends. ``dialect`` gives the model version. ``findings``
-    come last where one is an error: ONE has nothing like them.
+    """Write the lines of ``dump`` without their ends. ``dialect`` gives the model version.
+    ``findings`` come last where one is an error: ONE has nothing like them.
     """
     numbers = Numbering(model)
     yield from (f"Dump: {one_line(path)}", "", _DOUBLE_RULE)
@@ -161,7 +161,7 @@ def _reference(value: Value | None, graph: int, numbers: Numbering) -> str:
 
 
 def _operand(value: Value, graph: int, numbers: Numbering) -> Iterator[str]:
-    """A tensor: what it is, how it is quantized, and a line that ends it."""
+    """Write a tensor: what it is, how it is quantized, and a line that ends it."""
     signature = "" if value.shape_signature is None else f"({listed(value.shape_signature)}) "
     where = f"B({numbers.buffer(value.buffer)}) {'(variable) ' if value.is_variable else ''}"
     kind = f"{value.dtype.name} ({listed(value.dims)}) {signature}{where}"
@@ -190,7 +190,7 @@ def _quantization(table: QuantizationParameters) -> Iterator[str]:
 
 
 def _sparsity(table: SparsityParameters) -> Iterator[str]:
-    """The parts below each other, and the blanks before a part that does not come."""
+    """Write the parts below each other, and the blanks before a part that does not come."""
     line = _SPARSITY
     for label, vector in (
         ("traversal_order", table.traversal_order),

@@ -21,7 +21,7 @@ _U32 = struct.Struct("<I")
 
 
 def read_table(name: str, buffer: Buffer) -> list[Entry] | None:
-    """The entries of a metadata buffer; None when it is none of ONE's tables or damaged."""
+    """Read the entries of a metadata buffer; None when it is none of ONE's tables or damaged."""
     if name not in _TABLES or buffer.data is None:
         return None
     raw = buffer.data.tobytes()
@@ -32,7 +32,9 @@ def read_table(name: str, buffer: Buffer) -> list[Entry] | None:
 
 
 def table_lines(name: str, buffer: Buffer) -> Iterator[str]:
-    """What a dump shows below a metadata entry: ONE's tables, or the bytes of a damaged one."""
+    """Write what a dump shows below a metadata entry: ONE's tables, or the bytes of a damaged
+    one.
+    """
     if name not in _TABLES or not len(buffer):
         return
     entries = read_table(name, buffer)

@@ -30,7 +30,8 @@ _SPELLED = frozenset(
 
 
 def option_lines(op: Op, numbers: Numbering) -> Iterator[str]:
-    """The lines between an operator's name and its inputs in ONE's dump; none if nothing is to say.
+    """Write the lines between an operator's name and its inputs in ONE's dump; none if nothing is
+    to say.
 
     An attribute with a ``dump`` label is one that ONE prints: it is always there. One without is
     shown when it is not the default.
@@ -77,7 +78,7 @@ def _stored(value: Any) -> str:
 
 
 def _custom_line(op: UnknownOp) -> str:
-    """What ONE prints for custom options, but the bytes of what is no FlexBuffer map."""
+    """Write what ONE prints for custom options, but the bytes of what is no FlexBuffer map."""
     raw = custom_bytes(op)
     if op.custom_options_format != CustomOptionsFormat.FLEXBUFFERS:
         return f"{INDENT}Unknown custom option format"
@@ -91,7 +92,7 @@ def _custom_line(op: UnknownOp) -> str:
 
 
 def custom_bytes(op: UnknownOp) -> bytes:
-    """The custom options as they are in the file, empty when there are none."""
+    """Read the custom options as they are in the file, empty when there are none."""
     options = op.custom_options
     if options is None:
         return b""
@@ -99,7 +100,7 @@ def custom_bytes(op: UnknownOp) -> bytes:
 
 
 def options_by_name(op: Op) -> dict[str, Any]:
-    """Every option under the schema's name for it, values as the operator has them.
+    """List every option under the schema's name for it, values as the operator has them.
 
     Custom options are under ``custom_options`` when they are a FlexBuffer map, else their bytes are
     under ``custom_options_raw``.

@@ -46,7 +46,7 @@ def describe(
     dialect: Dialect = CIRCLE,
     findings: Sequence[Finding] | None = None,
 ) -> dict[str, Any]:
-    """Everything that ``dump`` says, as data for JSON. ``findings`` are what is wrong with the
+    """Say everything that ``dump`` says, as data for JSON. ``findings`` are what is wrong with the
     model; None where nobody looked.
 
     ``json.dumps(..., allow_nan=False)`` takes it: numbers that are not finite are the texts "NaN",
@@ -69,7 +69,7 @@ def describe(
 
 
 def _metadata(model: Model, numbers: Numbering) -> list[dict[str, Any]]:
-    """The entries; the table of a buffer that several share is given once."""
+    """List the entries; the table of a buffer that several share is given once."""
     found: list[dict[str, Any]] = []
     shown: set[int] = set()
     for name, buffer in model.metadata:
@@ -80,7 +80,7 @@ def _metadata(model: Model, numbers: Numbering) -> list[dict[str, Any]]:
 
 
 def jsonable(value: Any, numbers: Numbering | None = None) -> Any:
-    """A value in JSON's own types. A graph becomes its number."""
+    """Turn a value into JSON's own types. A graph becomes its number."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, IntEnum):
@@ -163,7 +163,7 @@ def _tensor(value: Value, numbers: Numbering) -> dict[str, Any]:
 
 
 def _values(value: Value) -> Any:
-    """The contents of a small constant, nested like its shape, or None."""
+    """Read the contents of a small constant, nested like its shape, or None."""
     if element_count(value.dims) > MOST_VALUES:
         return None
     try:
@@ -183,7 +183,7 @@ def _quantization(table: QuantizationParameters | None) -> dict[str, Any] | None
 
 
 def _record(table: Table | None) -> dict[str, Any] | None:
-    """A table's fields, and which table it is under ``kind``."""
+    """List a table's fields, and under ``kind`` which table it is."""
     if table is None:
         return None
     fields = {field.name: jsonable(getattr(table, field.name)) for field in table.fields}
@@ -191,7 +191,7 @@ def _record(table: Table | None) -> dict[str, Any] | None:
 
 
 def _sparsity(table: SparsityParameters | None) -> dict[str, Any] | None:
-    """How a sparse tensor is laid out; of the index vectors only kind and length."""
+    """Say how a sparse tensor is laid out; of the index vectors only kind and length."""
     if table is None:
         return None
     dimensions = [

@@ -32,7 +32,9 @@ def show(graph: Graph) -> str:
 
 
 def show_op(op: Op) -> str:
-    """An operator's line in ``show``; tensors of an operator that is in no graph have no number."""
+    """Write an operator's line in ``show``; tensors of an operator that is in no graph have no
+    number.
+    """
     values = op.graph.values if op.graph is not None else ()
     return _operator(op, {value: i for i, value in enumerate(values)})
 
@@ -59,7 +61,9 @@ def _operator(op: Op, indices: Indices) -> str:
 
 
 def _changed(op: Op) -> Iterator[tuple[str, Any]]:
-    """The attributes that are not the default, or the fields of an unknown operator's options."""
+    """List the attributes that are not the default, or the fields of an unknown operator's
+    options.
+    """
     if not isinstance(op, UnknownOp):
         for field in op.attr_fields():
             if getattr(op, field.name) != field.default:
@@ -85,7 +89,7 @@ def _option(value: Any) -> str:
 
 
 def _source(value: Value) -> str:
-    """Where a tensor that no operator makes has its contents from."""
+    """Say where a tensor that no operator makes has its contents from."""
     if value.is_variable:
         return "variable"
     if not value.is_constant:
