@@ -101,7 +101,7 @@ def _recipe(arguments: argparse.Namespace) -> Imported:
 
 
 def _faults(findings: Sequence[Finding]) -> list[Finding]:
-    """What a cook should know: a recipe may well be meant to give a model that is wrong."""
+    """List what a cook should know: a recipe may well be meant to give a model that is wrong."""
     from luciole.ir.verify import Severity
 
     return [f for f in findings if f.severity is not Severity.NOTE]

@@ -30,7 +30,7 @@ class ClassFigures:
 
 
 def confusion_of(labels: Array, answers: Array) -> NDArray[np.int64] | None:
-    """How many records of each label (row) got each answer (column): [classes, classes].
+    """Count how many records of each label (row) got each answer (column): [classes, classes].
 
     There are as many classes as the largest label or answer says, counted from 0. None for labels
     that are no class numbers, and for more than ``MOST_CLASSES``.
@@ -46,7 +46,7 @@ def confusion_of(labels: Array, answers: Array) -> NDArray[np.int64] | None:
 
 
 def class_figures(confusion: NDArray[np.int64]) -> list[ClassFigures]:
-    """The figures of every class."""
+    """Compute the figures of every class."""
     columns = zip(np.diag(confusion), confusion.sum(1), confusion.sum(0), strict=True)
     return [
         ClassFigures(label, int(records), _share(right, records), _share(right, answers))
@@ -55,7 +55,7 @@ def class_figures(confusion: NDArray[np.int64]) -> list[ClassFigures]:
 
 
 def class_rows(confusion: NDArray[np.int64]) -> list[tuple[str, ...]]:
-    """A table: a row of headings, then one row for each class."""
+    """Write a table: a row of headings, then one row for each class."""
     head = ("class", "records", "right (recall)", "precision", "most often taken for")
     return [
         head,
@@ -67,7 +67,9 @@ def class_rows(confusion: NDArray[np.int64]) -> list[tuple[str, ...]]:
 
 
 def _taken_for(confusion: NDArray[np.int64]) -> list[str]:
-    """The commonest wrong answer for each class and how often it was given; "-" without any."""
+    """Find the commonest wrong answer for each class and how often it was given; "-" without
+    any.
+    """
     wrong = confusion - np.diag(np.diag(confusion))
     commonest = wrong.argmax(1)
     counts = wrong[np.arange(len(wrong)), commonest]

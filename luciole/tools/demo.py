@@ -87,7 +87,7 @@ def _folder(path: str) -> Path:
 
 
 def _digits(arguments: argparse.Namespace) -> Subject:
-    """The bundled network and its data: UCI's 8 x 8 handwritten digits."""
+    """Load the bundled network and its data: UCI's 8 x 8 handwritten digits."""
     from luciole.importers import load
 
     with resources.as_file(resources.files("luciole") / "demo_data") as bundled:
@@ -119,7 +119,7 @@ def _subject(name: str, model: Model, data: Path, preprocess: str, calibration: 
 
 
 def _quantized(subject: Subject, arguments: argparse.Namespace, track: Track) -> dict[str, Model]:
-    """The float model and the quantized ones, by the name of their row."""
+    """Quantize the float model, and name it and the quantized ones by their rows."""
     from luciole.api import quantize
 
     models = {"fp32": subject.model}
@@ -148,7 +148,7 @@ def _save(name: str, models: dict[str, Model], folder: Path) -> list[Path]:
 def _rows(
     subject: Subject, models: dict[str, Model], files: Sequence[Path], track: Track
 ) -> list[dict[str, Any]]:
-    """One row for each file as it was written: it is read again before it is judged."""
+    """Write one row for each file as it was written: it is read again before it is judged."""
     from luciole.importers import load
     from luciole.tools.common.timing import interleaved_medians
     from luciole.tools.evaluate import answers_of, share_equal
@@ -168,7 +168,7 @@ def _rows(
 
 
 def _invocation(model: Model, subject: Subject) -> Any:
-    """One inference of one record, arrays already in place."""
+    """Make a call for one inference of one record, arrays already in place."""
     from luciole.interpreter import Interpreter
 
     interpreter = Interpreter(model)

@@ -27,7 +27,7 @@ _BAR = {True: 20, False: 10}
 
 
 def as_json(found: Comparison, first: str, second: str) -> dict[str, Any]:
-    """Everything. Measures without a value are null."""
+    """Turn everything into JSON values. Measures without a value are null."""
     return {
         "first": first,
         "second": second,
@@ -45,7 +45,7 @@ def _row(errors: TensorErrors) -> dict[str, Any]:
 
 
 def as_visq(found: Comparison, metric: str, first: str) -> dict[str, Any]:
-    """One measure of every layer in the layout of ONE's visq, with its colours.
+    """Arrange one measure of every layer in the layout of ONE's visq, with its colours.
 
     MPEIR has colours from 0 to 1, SRMSE from 0 to its largest value, MSE and TAE over the range
     that they have in single records.
@@ -147,8 +147,8 @@ def _print_unmatched(unmatched: tuple[list[str], list[str]]) -> None:
 
 
 def bar(share: float, width: int) -> str:
-    """A bar for a share of ``width`` characters: blocks in eighths, # where the output cannot show
-    these.
+    """Draw a bar for a share of ``width`` characters: blocks in eighths, # where the output cannot
+    show these.
     """
     eighths = math.ceil(share * width * 8)
     try:

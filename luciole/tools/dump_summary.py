@@ -56,7 +56,7 @@ class Summary:
     layers: list[LayerSummary]
 
     def as_json(self) -> dict[str, Any]:
-        """The same, with the totals."""
+        """Turn the figures into JSON values, with the totals."""
         found = asdict(self)
         found["operators"] = sum(kind.count for kind in self.kinds)
         found["macs"] = sum(kind.macs for kind in self.kinds)
@@ -64,7 +64,7 @@ class Summary:
 
 
 def summary(model: Model, path: str) -> Summary:
-    """The figures of a model read from a path. An unknown extent counts as 1."""
+    """Gather the figures of a model read from a path. An unknown extent counts as 1."""
     main = model.graphs[:1]
     constants = {id(v.buffer): v for g in model.graphs for v in g.values if v.is_constant}
     by_type: Counter[str] = Counter()
@@ -98,7 +98,7 @@ def _constant_bytes(op: Op) -> int:
 
 
 def _kinds(model: Model) -> list[Kind]:
-    """The commonest first."""
+    """Sum up kinds of operators, the commonest first."""
     kinds: dict[str, Kind] = {}
     for op in all_ops(model.graphs):
         kind = kinds.setdefault(op.kind, Kind(utf8(op.kind)))
@@ -120,7 +120,7 @@ def _layer(op: Op) -> LayerSummary | None:
 
 
 def print_summary(found: Summary) -> None:
-    """The page, for a terminal."""
+    """Print the page for a terminal."""
     operators = sum(kind.count for kind in found.kinds)
     rows = {
         "model": one_line(found.model),

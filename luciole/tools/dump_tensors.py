@@ -22,7 +22,7 @@ _HDF5 = (".h5", ".hdf5")
 
 
 def find(model: Model, name: str) -> Value:
-    """The tensor of a name, or of a reference as the dump prints them: ``T(0:3)``.
+    """Find the tensor of a name, or of a reference as the dump prints them: ``T(0:3)``.
 
     Raises LucioleError when there is none, or more than one.
     """
@@ -40,7 +40,7 @@ def find(model: Model, name: str) -> Value:
 
 
 def contents(value: Value) -> Array:
-    """A constant's values as stored. Raises LucioleError where there are none to show."""
+    """Read a constant's values as stored. Raises LucioleError where there are none to show."""
     if not value.is_constant:
         made = "it is computed" if value.producer else "the caller gives it"
         raise LucioleError(f"tensor {value.name!r} has no contents in the file: {made}")
@@ -62,7 +62,7 @@ def as_text(value: Value) -> str:
 
 
 def as_json(value: Value) -> dict[str, Any]:
-    """The same; all values, however many."""
+    """Turn a tensor into JSON values; all values, however many."""
     return {
         "name": utf8(value.name),
         "dtype": value.dtype.name,
@@ -109,7 +109,7 @@ def write_hdf5(model: Model, path: str) -> int:
 
 
 def _write_groups(path: str, values: list[Value]) -> None:
-    """The file appears whole or not at all."""
+    """Write a file that appears whole or not at all."""
     import h5py
 
     with replacing(path) as draft, h5py.File(draft, "w") as file:

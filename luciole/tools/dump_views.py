@@ -32,7 +32,7 @@ def _operators(model: Model) -> Answer:
 
 
 def _op_version(model: Model) -> Answer:
-    """The highest version of each kind, by name."""
+    """Find the highest version of each kind, by name."""
     versions: dict[str, int] = {}
     for op in all_ops(model.graphs):
         versions[op.kind] = max(versions.get(op.kind, 0), op.version)
@@ -41,7 +41,9 @@ def _op_version(model: Model) -> Answer:
 
 
 def _conv2d_weight(model: Model) -> Answer:
-    """``CONST``, or the operator that computes the weights; ``?`` where nothing does."""
+    """Name what makes a convolution's weights: ``CONST``, or the operator that computes them; ``?``
+    where nothing does.
+    """
     pairs = [
         (op.kind, _maker(op.operands[1] if len(op.operands) > 1 else None))
         for op in all_ops(model.graphs)

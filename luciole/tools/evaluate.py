@@ -98,7 +98,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _figures(answers: Array, data: Data, others: Array | None) -> dict[str, Any]:
-    """How many records there were, and the shares of right and of equal answers."""
+    """Count the records, and the shares of right and of equal answers."""
     what = "answers of the other model"
     return {
         "records": data.count,
@@ -108,7 +108,7 @@ def _figures(answers: Array, data: Data, others: Array | None) -> dict[str, Any]
 
 
 def answers_of(model: Model, data: Data, progress: Progress | None = None) -> Array:
-    """The index of the largest entry of the first output, record by record: [records]."""
+    """Find the index of the largest entry of the first output, record by record: [records]."""
     from luciole.interpreter import Interpreter
     from luciole.interpreter.records import run_records
 
@@ -123,7 +123,9 @@ def answers_of(model: Model, data: Data, progress: Progress | None = None) -> Ar
 
 
 def for_other(data: Data, model: Model, other: Model) -> Data:
-    """A model's records as another one takes them: under its names, quantized or made real."""
+    """Turn a model's records into those that another one takes: under its names, quantized or made
+    real.
+    """
     from luciole.interpreter.compare import second_inputs
     from luciole.tools.data import Data
 
@@ -134,7 +136,7 @@ def for_other(data: Data, model: Model, other: Model) -> Data:
 
 
 def share_equal(answers: Array, wanted: Array, what: str) -> float:
-    """The share of equal entries. Raises UsageError when their number differs."""
+    """Measure the share of equal entries. Raises UsageError when their number differs."""
     if wanted.shape != answers.shape:
         raise UsageError(f"{len(answers)} answers, but the {what} have shape {list(wanted.shape)}")
     return float((answers == wanted).mean())

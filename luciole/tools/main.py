@@ -63,5 +63,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def luciole_text() -> str:
-    """What luciole is, in a line."""
+    """Say what luciole is, in a line."""
     return "Read, quantize to 1-4 learned bits, run and look at .circle and .tflite models."

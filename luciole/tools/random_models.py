@@ -46,7 +46,9 @@ def lq_dense(sizes: Sequence[int], bits: int, rows: int = 1, seed: int = 0) -> M
 
 
 def dense(sizes: Sequence[int], rows: int = 1, seed: int = 0) -> Model:
-    """The float network of the same shape; TANH is an operator of its own, as LiteRT wants it."""
+    """Make the float network of the same shape; TANH is an operator of its own, as LiteRT wants
+    it.
+    """
     model, x = _begun((rows, sizes[0]))
     graph, rng = model.graph, np.random.default_rng(seed)
     for place, (n, o) in enumerate(pairwise(sizes)):
@@ -57,8 +59,8 @@ def dense(sizes: Sequence[int], rows: int = 1, seed: int = 0) -> Model:
 
 
 def lq_convolution(size: int, channels: int, bits: int, seed: int = 0) -> Model:
-    """A 3x3 convolution with learned levels and RELU, on a square image with as many channels as
-    filters.
+    """Make a 3x3 convolution with learned levels and RELU, on a square image with as many channels
+    as filters.
     """
     model, x = _begun((1, size, size, channels))
     rng = np.random.default_rng(seed)
@@ -72,8 +74,8 @@ def lq_convolution(size: int, channels: int, bits: int, seed: int = 0) -> Model:
 
 
 def convolutions(size: int = 16, channels: int = 16, seed: int = 0) -> Model:
-    """A float network of the usual kinds of layers: convolutions of 3x3 and 1x1, depthwise, a sum
-    of two branches, pools, dense, softmax.
+    """Make a float network of the usual kinds of layers: convolutions of 3x3 and 1x1, depthwise, a
+    sum of two branches, pools, dense, softmax.
     """
     model, x = _begun((1, size, size, 3))
     graph, rng = model.graph, np.random.default_rng(seed)
@@ -98,7 +100,7 @@ def convolutions(size: int = 16, channels: int = 16, seed: int = 0) -> Model:
 
 
 def in_int8(model: Model) -> Model:
-    """A float network of layers with weights and biases, made int8 in place: activations from -6 to
+    """Make a float network of layers with weights and biases int8, in place: activations from -6 to
     6, probabilities of a softmax from 0 to 1, weights with a scale for each output channel.
     """
     graph = model.graph
@@ -119,7 +121,7 @@ def in_int8(model: Model) -> Model:
 
 
 def alone(cls: type[Op], dtypes: Sequence[TensorType]) -> Model | None:
-    """A model of one operator on rows of 40 elements, None for one that does not take them:
+    """Make a model of one operator on rows of 40 elements, None for one that does not take them:
     that has another number of operands, wants other shapes, or 4 bits, which constants alone have.
     """
     model = Model()
@@ -170,7 +172,9 @@ def _weights(graph: Graph, rng: np.random.Generator, shape: tuple[int, ...]) -> 
 def _levels(
     graph: Graph, rng: np.random.Generator, shape: tuple[int, ...], bits: int
 ) -> list[Value]:
-    """The operands of a learned layer behind its input: bases, bit planes [o, bits, ...], bias."""
+    """Make the operands of a learned layer behind its input: bases, bit planes [o, bits, ...],
+    bias.
+    """
     powers = 2.0 ** np.arange(bits) / (2**bits - 1)
     rows = rng.uniform(0.5, 1.5, (shape[0], 1)) / np.sqrt(np.prod(shape[1:]))
     arrays = (

@@ -82,7 +82,9 @@ def utf8(text: str) -> str:
 
 
 def one_line(text: str, longest: int = LONGEST_NAME) -> str:
-    """Write a text that stays on its line whatever it holds, cut off after ``longest`` characters."""
+    """Write a text that stays on its line whatever it holds, cut off after ``longest``
+    characters.
+    """
     shown = printable(utf8(text[:longest]))
     return shown if len(text) <= longest else f"{shown}... ({len(text)} characters)"
 

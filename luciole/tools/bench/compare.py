@@ -44,7 +44,7 @@ class Contender:
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def to_json(self, ours: Contender) -> dict[str, Any]:
-        """What is known of a peer; ratios are its figure divided by ours."""
+        """Say what is known of a peer; ratios are its figure divided by ours."""
         return {
             "name": self.runtime.name,
             "runtime": self.runtime.kind or "luciole",
@@ -96,7 +96,7 @@ class _Feeder:
             runtime.feed(now)
 
     def with_copies(self, i: int) -> Call:
-        """A call that copies the round's inputs in and the outputs out."""
+        """Make a call that copies the round's inputs in and the outputs out."""
         return self._runtimes[i].copying(self._current[i])
 
 
@@ -112,7 +112,7 @@ def first_run(runtime: Runtime, arrays: Batch) -> list[Array]:
 
 
 def checksum(outputs: Sequence[Array]) -> str:
-    """The CRC-32 of all outputs' bytes in order, in hexadecimal."""
+    """Compute the CRC-32 of all outputs' bytes in order, in hexadecimal."""
     crc = 0
     for array in outputs:
         crc = zlib.crc32(np.ascontiguousarray(array).tobytes(), crc)
@@ -124,8 +124,8 @@ def _numbers(runtime: Runtime, outputs: Sequence[Array]) -> list[Array]:
 
 
 def largest_difference(found: Sequence[Array], wanted: Sequence[Array]) -> float | None:
-    """The largest distance between two elements of two models' outputs, None where they cannot be
-    compared.
+    """Measure the largest distance between two elements of two models' outputs, None where they
+    cannot be compared.
     """
     if not wanted or [a.size for a in found] != [a.size for a in wanted]:
         return None
@@ -135,7 +135,9 @@ def largest_difference(found: Sequence[Array], wanted: Sequence[Array]) -> float
 
 
 def top1(runtime: Runtime, ours: Luciole, data: Data, progress: Progress) -> float:
-    """The share of records whose largest first output is the label. The data must have labels."""
+    """Measure the share of records whose largest first output is the label. The data must have
+    labels.
+    """
     assert data.labels is not None, "only labelled data comes here"
     answers = []
     rows = records_at_once(ours)
@@ -147,7 +149,7 @@ def top1(runtime: Runtime, ours: Luciole, data: Data, progress: Progress) -> flo
 
 
 def records_at_once(ours: Luciole) -> int:
-    """How many records one invoke takes."""
+    """Count the records that one invoke takes."""
     batched = (has_batch_axis(value) for value in ours.graph.inputs)
     sizes = [p.shape[0] for p, is_batch in zip(ours.inputs, batched, strict=True) if is_batch]
     return sizes[0] if sizes else 1

@@ -18,7 +18,9 @@ MOST_RECORDS = 64
 
 
 def parse_shapes(text: str) -> list[Shape]:
-    """``1,28,28:1,10``: one shape for each input in order. Raises UsageError for anything else."""
+    """Read ``1,28,28:1,10``: one shape for each input in order. Raises UsageError for anything
+    else.
+    """
     try:
         shapes = [tuple(int(n) for n in part.split(",")) for part in text.split(":")]
     except ValueError:
@@ -29,8 +31,8 @@ def parse_shapes(text: str) -> list[Shape]:
 
 
 def random_inputs(ports: Sequence[Port], seed: int) -> list[list[Array]]:
-    """One list of arrays, one for each input: normal floats, small or 8 bit integers from all there
-    are, other integers from 0 to 99, as TFLite's ``benchmark_model`` draws them.
+    """Draw one list of arrays, one for each input: normal floats, small or 8 bit integers from all
+    there are, other integers from 0 to 99, as TFLite's ``benchmark_model`` draws them.
     """
     rng = np.random.default_rng(seed)
     return [[_random(port, rng) for port in ports]]

@@ -7,7 +7,9 @@ from pathlib import Path
 
 
 def peak_rss_bytes() -> int:
-    """The most resident memory that this process had so far, Python and all libraries included."""
+    """Measure the most resident memory that this process had so far, Python and all libraries
+    included.
+    """
     status = Path("/proc/self/status")
     if status.exists():
         # getrusage also counts what the parent had before this program replaced it

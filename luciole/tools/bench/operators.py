@@ -94,7 +94,7 @@ def operator_times(
 
 
 def by_kind(operators: Sequence[OperatorTime]) -> list[KindTime]:
-    """The kinds of operators, the one that takes longest first."""
+    """Sum the kinds of operators, the one that takes longest first."""
     kinds = dict.fromkeys(operator.kind for operator in operators)
     sums = {k: sum(o.median_us for o in operators if o.kind == k) for k in kinds}
     order = sorted(kinds, key=lambda kind: -sums[kind])
@@ -108,6 +108,6 @@ def by_kind(operators: Sequence[OperatorTime]) -> list[KindTime]:
 
 
 def shares_of(times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each time as a share of their sum; 0 where there is none."""
+    """Divide each time by their sum; 0 where there is none."""
     total = float(times.sum())
     return times / total if total else np.zeros_like(times)

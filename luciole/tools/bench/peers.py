@@ -80,7 +80,7 @@ class OnnxRuntime(Runtime):
         return list(self._binding.copy_outputs_to_cpu())
 
     def with_copies(self, arrays: Sequence[Array]) -> list[Array]:
-        """``run``, as users call it."""
+        """Call ``run``, as users call it."""
         names = (port.name for port in self.inputs)
         return list(self.session.run(None, dict(zip(names, arrays, strict=True))))
 
@@ -108,7 +108,7 @@ class Onert(Runtime):
         self.invoke = self.session.session.run
 
     def feed(self, arrays: Sequence[Array]) -> None:
-        """``set_inputs``, which copies."""
+        """Call ``set_inputs``, which copies."""
         self.session.set_inputs(len(arrays), arrays)
 
     def fetch(self) -> list[Array]:
@@ -122,7 +122,7 @@ PEERS: dict[str, Open] = {"litert": LiteRT, "onnxruntime": OnnxRuntime, "onert":
 
 
 def open_peer(spec: str, threads: int, shapes: Sequence[Shape]) -> Runtime:
-    """The runtime of ``RUNTIME:FILE``, or luciole for a file alone.
+    """Open the runtime of ``RUNTIME:FILE``, or luciole for a file alone.
 
     ``shapes`` are the inputs' shapes where the file leaves them open. Raises UsageError for a
     runtime that there is not, BenchError when the file or the runtime's package is missing, or when
@@ -176,6 +176,6 @@ def silent() -> Iterator[None]:
 
 
 def _onnx_dtype(text: str) -> str:
-    """``tensor(float)`` as NumPy's name."""
+    """Turn ``tensor(float)`` into NumPy's name."""
     inner = text.removeprefix("tensor(").removesuffix(")")
     return {"float": "float32", "double": "float64"}.get(inner, inner)

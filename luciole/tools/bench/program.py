@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-bench") -> in
 
 
 def parser(program: str) -> argparse.ArgumentParser:
-    """The program's arguments."""
+    """Declare the program's arguments."""
     made = parser_for(program, __doc__ or "")
     made.add_argument("model", nargs="?", metavar="MODEL", help=a_model())
     made.add_argument("--graph", metavar="MODEL", help="the same, as benchmark_model has it")

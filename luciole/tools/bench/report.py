@@ -46,11 +46,11 @@ class Report:
         return self.profile.operators if self.profile else []
 
     def milliseconds(self, phase: str) -> float:
-        """How long something took that was done once."""
+        """Say how long something took that was done once."""
         return self.phases[phase].milliseconds
 
     def to_json(self) -> dict[str, Any]:
-        """The whole report; the keys up to "operators" are stable."""
+        """Turn the whole report; the keys up to "operators" are stable."""
         ours = self.ours
         return {
             "model": str(self.runtime.path),
@@ -77,7 +77,7 @@ class Report:
 
 
 def operators_csv(operators: Sequence[OperatorTime]) -> str:
-    """A line of headings, then one for each operator in execution order."""
+    """Write a line of headings, then one for each operator in execution order."""
     text = io.StringIO()
     writer = csv.DictWriter(text, [f.name for f in fields(OperatorTime)], lineterminator="\n")
     writer.writeheader()
@@ -86,7 +86,9 @@ def operators_csv(operators: Sequence[OperatorTime]) -> str:
 
 
 def chrome_trace(report: Report) -> str:
-    """What was done once and some runs, operator by operator, as Chrome and Perfetto show it."""
+    """Write what was done once and some runs, operator by operator, as Chrome and Perfetto show
+    it.
+    """
     start = min(phase.begin for phase in report.phases.values())
     events: list[dict[str, Any]] = [
         _event(p.name, "start", (p.begin - start) / 1000, (p.end - p.begin) / 1000, {})
@@ -98,7 +100,9 @@ def chrome_trace(report: Report) -> str:
 
 
 def _run_events(profile: Profile, at: float) -> Iterable[dict[str, Any]]:
-    """The first runs that were timed operator by operator, one after the other from ``at`` on."""
+    """List the first runs that were timed operator by operator, one after the other from ``at``
+    on.
+    """
     for run, times in enumerate(profile.times[:TRACED_RUNS]):
         yield _event(f"run {run}", "run", at, float(times.sum()), {})
         for operator, duration in zip(profile.operators, times.tolist(), strict=True):
@@ -110,7 +114,7 @@ def _run_events(profile: Profile, at: float) -> Iterable[dict[str, Any]]:
 def _event(
     name: str, category: str, begin: float, duration: float, facts: dict[str, Any]
 ) -> dict[str, Any]:
-    """A complete event; times in microseconds."""
+    """Make a complete event; times in microseconds."""
     where = {"pid": 1, "tid": 1}
     times = {"ts": begin, "dur": duration}
     return {"name": name, "cat": category, "ph": "X", **where, **times, "args": facts}

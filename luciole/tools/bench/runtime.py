@@ -47,17 +47,17 @@ class Port:
         return cls(name, kind, tuple(map(int, shape)), found)
 
     def numbers(self, array: Array) -> Array:
-        """What an array at this port stands for: [...] float32 where it is quantized."""
+        """Decode an array at this port: [...] float32 where it is quantized."""
         return array if self.affine is None else self.affine.decode(array).astype(np.float32)
 
     def stored(self, numbers: Array) -> Array:
-        """Numbers as this port holds them: rounded and cut off where it is quantized."""
+        """Encode numbers as this port holds them: rounded and cut off where it is quantized."""
         if self.affine is None:
             return numbers.astype(self.dtype, copy=False)
         return self.affine.encode(numbers.astype(np.float64))
 
     def holds_the_same(self, other: Port) -> bool:
-        """Whether equal arrays at both stand for equal numbers."""
+        """Tell whether equal arrays at both stand for equal numbers."""
         if self.affine is None or other.affine is None:
             return self.dtype == other.dtype and self.affine is other.affine
         return self.dtype == other.dtype and self.affine.same_numbers(other.affine)
@@ -123,12 +123,12 @@ class Runtime(ABC):
         return self.fetch()
 
     def copying(self, arrays: Sequence[Array]) -> Call:
-        """The same as a call to time, on what ``arrays`` holds then."""
+        """Make a call to time, on what ``arrays`` holds then."""
         return partial(self.with_copies, arrays)
 
 
 def translated(arrays: Sequence[Array], source: Runtime, target: Runtime) -> list[Array]:
-    """The arrays that ``source`` takes as ``target`` takes them.
+    """Turn arrays that ``source`` takes into those that ``target`` takes.
 
     Quantized inputs are converted, shapes may differ by axes of extent 1, by being flat, or by NCHW
     instead of NHWC. Raises BenchError for anything else.
@@ -160,7 +160,7 @@ def _channels_first(shape: Shape) -> Shape:
 
 
 def filled(shape: Sequence[object], wanted: Shape) -> Shape:
-    """A shape whose open extents (negative, names or None) are those of ``wanted``, else 1."""
+    """Fill a shape's open extents (negative, names or None) with those of ``wanted``, else 1."""
     filler = wanted if len(wanted) == len(shape) else (1,) * len(shape)
     return tuple(
         n if isinstance(n, int) and n >= 0 else other

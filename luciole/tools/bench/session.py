@@ -53,7 +53,7 @@ def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report
 
 
 def limits_of(arguments: argparse.Namespace) -> Limits:
-    """What the arguments say of when to end."""
+    """Read from the arguments when to end."""
     return Limits(
         arguments.num_runs,
         arguments.min_secs,
@@ -91,7 +91,7 @@ def _judge(found: Sequence[Contender], ours: Luciole, data: Data, track: Track) 
 
 
 def _packages(found: Sequence[Contender]) -> list[str]:
-    """The packages whose versions belong to the figures."""
+    """List the packages whose versions belong to the figures."""
     kinds = {contender.runtime.kind for contender in found}
     used = {"litert": "ai-edge-litert", "onnxruntime": "onnxruntime", "onert": "onert"}
     return [*PACKAGES, *(package for kind, package in used.items() if kind in kinds)]
@@ -100,7 +100,7 @@ def _packages(found: Sequence[Contender]) -> list[str]:
 def _inputs_text(
     ours: Luciole, batches: Sequence[Batch], arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """What the model was run on: names, types, shapes and where the contents come from."""
+    """Say what the model was run on: names, types, shapes and where the contents come from."""
     source = arguments.data or f"random, seed {arguments.seed}"
     return [
         {"name": p.name, "dtype": str(p.dtype), "shape": p.shape, "source": source}

@@ -16,7 +16,7 @@ Rows = list[tuple[str, ...]]
 
 
 def print_report(report: Report) -> None:
-    """Everything, in the order in which ``benchmark_model`` prints it, comparisons last."""
+    """Print everything, in the order in which ``benchmark_model`` prints it, comparisons last."""
     _print_facts(report)
     show()
     print_table(_time_rows(report.ours), "time of a run")
@@ -80,7 +80,9 @@ def _print_operators(operators: Sequence[OperatorTime]) -> None:
 
 
 def _operator_rows(operators: Sequence[OperatorTime], running: bool = False) -> Rows:
-    """One row for each; with ``running`` percentages are summed up in the order given."""
+    """Write one row for each operator; with ``running`` percentages are summed up in the order
+    given.
+    """
     rows: Rows = [("operator", "#", "kind", "median", "%", "cdf %", "run by")]
     total = 0.0
     for operator in operators:
@@ -104,7 +106,7 @@ def _percent(share: float) -> str:
 
 
 def _print_comparison(report: Report) -> None:
-    """The three tables of a comparison: size, accuracy where there are labels, time."""
+    """Print the three tables of a comparison: size, accuracy where there are labels, time."""
     ours = report.ours
     show()
     print_table(_size_rows(report.contenders, ours), "size")

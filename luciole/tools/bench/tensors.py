@@ -30,7 +30,7 @@ class LiteRTCalls(Protocol):
         """Copy into a tensor."""
 
     def get_tensor(self, tensor_index: int, /) -> Array:
-        """A copy of a tensor."""
+        """Copy a tensor."""
 
     def invoke(self) -> None:
         """Run."""
@@ -62,16 +62,16 @@ class TensorRuntime(Runtime):
                 interpreter.resize_tensor_input(detail["index"], filled(signature, shape))
 
     def feed(self, arrays: Sequence[Array]) -> None:
-        """``set_tensor`` for each input."""
+        """Call ``set_tensor`` for each input."""
         for index, array in zip(self._inputs, arrays, strict=True):
             self._set(index, array)
 
     def fetch(self) -> list[Array]:
-        """``get_tensor`` for each output."""
+        """Call ``get_tensor`` for each output."""
         return [self._get(index) for index in self._outputs]
 
     def copying(self, arrays: Sequence[Array]) -> Call:
-        """As little Python around the calls as there can be, because it is timed."""
+        """Put as little Python around the calls as there can be, because it is timed."""
         inputs, outputs = list(enumerate(self._inputs)), self._outputs
         set_tensor, invoke, get_tensor = self._set, self.invoke, self._get
 

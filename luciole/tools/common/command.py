@@ -34,7 +34,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser_for(program: str, description: str) -> argparse.ArgumentParser:
-    """An argument parser with what all programs have."""
+    """Make an argument parser with what all programs have."""
     parser = _Parser(
         program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -48,13 +48,13 @@ def a_model() -> str:
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """``--json`` and ``--debug``."""
+    """Declare ``--json`` and ``--debug``."""
     parser.add_argument("--json", action="store_true", help="print JSON on standard output")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
 
 def add_custom(parser: argparse.ArgumentParser) -> None:
-    """``--custom FILE``, for programs that run models."""
+    """Declare ``--custom FILE``, for programs that run models."""
     parser.add_argument(
         "--custom",
         metavar="FILE",
@@ -63,7 +63,7 @@ def add_custom(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data_bounds(parser: argparse.ArgumentParser) -> None:
-    """``--data-limit BYTES`` and ``--allow-outside``, for programs that read data."""
+    """Declare ``--data-limit BYTES`` and ``--allow-outside``, for programs that read data."""
     parser.add_argument(
         "--data-limit",
         type=int,
@@ -132,7 +132,7 @@ def _results_aside(arguments: argparse.Namespace) -> AbstractContextManager[obje
 
 
 def with_dashes(argv: Sequence[str]) -> list[str]:
-    """``--input_model`` means ``--input-model``: ONE's tools use underscores, others dashes."""
+    """Turn ``--input_model`` into ``--input-model``: ONE's tools use underscores, others dashes."""
     return [_dashed(word) for word in argv]
 
 

@@ -57,7 +57,7 @@ def print_json(content: Any) -> None:
 
 
 def to_json(content: Any) -> str:
-    """The same as text for a file."""
+    """Write a value as JSON text for a file."""
     return json.dumps(_finite(content), indent=2, allow_nan=False) + "\n"
 
 
@@ -72,12 +72,12 @@ def _finite(content: Any) -> Any:
 
 
 def show(line: str = "") -> None:
-    """A line of results, on standard output, whatever is in the names that it holds."""
+    """Print a line of results on standard output, whatever is in the names that it holds."""
     print(printable(line))
 
 
 def say(line: str) -> None:
-    """A message for people, on standard error, so that it never mixes with results."""
+    """Print a message for people on standard error, so that it never mixes with results."""
     print(printable(line), file=sys.stderr)
 
 
@@ -115,20 +115,20 @@ def tracked(quiet: bool = False) -> Iterator[Track]:
 
 
 def size_text(count: int) -> str:
-    """Bytes for people, in thousands as disks count them."""
+    """Write a number of bytes for people, in thousands as disks count them."""
     if count < 1000:
         return f"{count} B"
     return f"{count / 1000:.1f} KB" if count < 1_000_000 else f"{count / 1_000_000:.2f} MB"
 
 
 def shortened(name: str, width: int) -> str:
-    """A name in a table: of a long one its end, which tells names apart."""
+    """Shorten a name in a table: of a long one its end stays, which tells names apart."""
     name = printable(name)
     return name if len(name) <= width else f"...{name[3 - width :]}"
 
 
 def columns() -> int:
-    """The width of the terminal; where there is none, nothing needs to be left out."""
+    """Measure the width of the terminal; where there is none, nothing needs to be left out."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
 
 
@@ -146,5 +146,5 @@ def fitted(rows: Sequence[tuple[str, ...]], whole: bool = False) -> list[tuple[s
 
 
 def time_text(microseconds: float) -> str:
-    """A duration for people."""
+    """Write a duration for people."""
     return f"{microseconds:.1f} us" if microseconds < 1000 else f"{microseconds / 1000:.2f} ms"

@@ -39,7 +39,7 @@ def machine_facts(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
 
 
 def package_version(package: str) -> str | None:
-    """The installed version of a package, None where it is not installed."""
+    """Find the installed version of a package, None where it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -47,13 +47,13 @@ def package_version(package: str) -> str | None:
 
 
 def machine_text(facts: dict[str, Any], threads: str = "1 thread") -> str:
-    """The facts in one line, for under a table."""
+    """Write the facts in one line, for under a table."""
     listed = ", ".join(f"{k} {v or 'not installed'}" for k, v in facts["versions"].items())
     return f"{facts['cpu']}, {threads}, {facts['date']}, Python {facts['python']}, {listed}"
 
 
 def _cpuinfo() -> dict[str, str]:
-    """The last processor's fields; nothing where there is no /proc/cpuinfo."""
+    """Read the last processor's fields; nothing where there is no /proc/cpuinfo."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
     return {k.strip(): v.strip() for k, _, v in (line.partition(":") for line in lines)}

@@ -80,11 +80,13 @@ class Timing:
         return (self.percentile(75) - self.percentile(25)) / self.median_us
 
     def percentile(self, percent: float) -> float:
-        """What ``percent`` of the samples do not exceed, between two samples on a straight line."""
+        """Find what ``percent`` of the samples do not exceed, between two samples on a straight
+        line.
+        """
         return float(np.percentile(self.samples, percent))
 
     def to_json(self) -> dict[str, float | int]:
-        """All figures as JSON values."""
+        """Turn all figures into JSON values."""
         return {
             "median_us": self.median_us,
             "p90_us": self.percentile(90),
@@ -98,8 +100,8 @@ class Timing:
 
 
 def interleaved_medians(calls: Sequence[Call], rounds: int = ROUNDS) -> list[float]:
-    """The median duration of each call in microseconds, of ``rounds`` turns or of as many as fit
-    into ROUND_SECONDS for each.
+    """Measure the median duration of each call in microseconds, of ``rounds`` turns or of as many
+    as fit into ROUND_SECONDS for each.
     """
     seconds = ROUND_SECONDS * len(calls)
     limits = Limits(1, min_seconds=0, max_seconds=seconds, warmup_runs=20, warmup_seconds=0)
@@ -155,7 +157,7 @@ def _warm_up(call: Call, limits: Limits, clock: Clock) -> int:
 
 
 def _until_warm(call: Call, clock: Clock) -> None:
-    """The untimed runs of a turn."""
+    """Do the untimed runs of a turn."""
     begun = clock()
     for _ in range(TURN):
         call()
@@ -164,7 +166,7 @@ def _until_warm(call: Call, clock: Clock) -> None:
 
 
 def _turn(call: Call, size: int, clock: Clock) -> list[float]:
-    """The samples of a turn, in nanoseconds for each run."""
+    """Take the samples of a turn, in nanoseconds for each run."""
     samples = []
     begun = before = clock()
     for _ in range(TURN):

@@ -33,7 +33,7 @@ class Bounds:
 
     @staticmethod
     def of(arguments: argparse.Namespace) -> Bounds:
-        """What a program's ``add_data_bounds`` arguments say."""
+        """Read what a program's ``add_data_bounds`` arguments say."""
         limit = arguments.data_limit
         if limit is not None and limit < 1:
             raise AskedError(f"data_limit is {limit}, at least 1 byte is needed")
@@ -60,7 +60,7 @@ class Room:
 def open_file(
     path: str | os.PathLike[str], kind: type[io.BufferedReader] = io.BufferedReader
 ) -> io.BufferedReader:
-    """A file for reading. Raises DataError for what may never end, as pipes and devices."""
+    """Open a file for reading. Raises DataError for what may never end, as pipes and devices."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

@@ -82,14 +82,14 @@ def _check_same(
 
 
 def check_count(count: int) -> int:
-    """The number of records itself. Raises DataError when there are none."""
+    """Return the number of records. Raises DataError when there are none."""
     if count < 1:
         raise DataError("holds no records")
     return count
 
 
 def read_labels(rows: Rows, total: int, limit: int | None, room: Room) -> Array:
-    """The first ``limit`` labels.
+    """Read the first ``limit`` labels.
 
     Raises DataError unless the array has numbers, one entry for each of the ``total`` records, and
     those that are read are finite.

@@ -34,7 +34,7 @@ class InputSpec:
 
     @staticmethod
     def of(value: Value, transform: Transform | None = None) -> InputSpec:
-        """The spec of a graph input; those that take real numbers are preprocessed.
+        """Make the spec of a graph input; those that take real numbers are preprocessed.
 
         Raises DataError for element types that files do not hold (4 bit, strings, resources).
         """
@@ -47,11 +47,11 @@ class InputSpec:
         return InputSpec(value.name, dtype, shape, transform, partial(as_input, value))
 
     def byte_count(self) -> int:
-        """Bytes of one raw record. Raises DataError when an axis is unknown."""
+        """Count the bytes of one raw record. Raises DataError when an axis is unknown."""
         return element_count(self.extents()) * self.dtype.itemsize
 
     def extents(self) -> tuple[int, ...]:
-        """The per-record shape. Raises DataError when an axis is unknown."""
+        """Return the per-record shape. Raises DataError when an axis is unknown."""
         known = tuple(n for n in self.shape if n is not None)
         if len(known) != len(self.shape):
             raise DataError(
@@ -61,7 +61,7 @@ class InputSpec:
         return known
 
     def check_bytes(self, count: int) -> tuple[int, ...]:
-        """The per-record shape. Raises DataError unless a raw record has so many bytes."""
+        """Return the per-record shape. Raises DataError unless a raw record has so many bytes."""
         if count != self.byte_count():
             raise DataError(
                 f"input {self.name!r} takes {self.byte_count()} bytes per record "
@@ -70,8 +70,8 @@ class InputSpec:
         return self.extents()
 
     def from_bytes(self, raw: Array) -> Array:
-        """One record from its bytes (uint8), little-endian: in the input's dtype and per-record
-        shape.
+        """Read one record from its bytes (uint8), little-endian: in the input's dtype and
+        per-record shape.
         """
         shape = self.check_bytes(raw.size)
         if self.dtype == np.bool_:
@@ -100,7 +100,7 @@ class InputSpec:
         return np.ascontiguousarray(fed if store is None else store(fed))
 
     def check(self, stored: tuple[int, ...], dtype: np.dtype[Any], source: str) -> tuple[int, ...]:
-        """The per-record shape of records that are stored in such an array.
+        """Return the per-record shape of records that are stored in such an array.
 
         Raises DataError where the model does not take its shape or type.
         """
@@ -118,7 +118,7 @@ class InputSpec:
         )
 
     def _store(self, found: np.dtype[Any], source: str) -> Transform | None:
-        """How numbers of a type get into the input, None where they are what it stores."""
+        """Find how numbers of a type get into the input, None where they are what it stores."""
         found = found.newbyteorder("=")
         if found == self.dtype and self.transform is None:
             return None
@@ -150,7 +150,7 @@ class InputSpec:
 
 
 def input_specs(graph: Graph, transform: Transform | None = None) -> list[InputSpec]:
-    """The specs of all inputs of a graph, in order.
+    """Make the specs of all inputs of a graph, in order.
 
     Raises DataError when there are none, when two share a name, or when none can be preprocessed.
     """
@@ -168,7 +168,7 @@ def input_specs(graph: Graph, transform: Transform | None = None) -> list[InputS
 
 
 def fit_shape(found: tuple[int, ...], wanted: Shape) -> tuple[int, ...] | None:
-    """The extents that a record gets at an input of shape ``wanted``, None if it does not fit.
+    """Find the extents that a record gets at an input of shape ``wanted``, None if it does not fit.
 
     It fits if the shapes agree up to axes of extent 1, or if one of the two is flat and the counts
     agree. Axes are never merged or swapped otherwise: [3,32,32] is not [32,32,3].

@@ -29,7 +29,9 @@ _TYPED = ("float32", "int32", "int64", "bool")
 def read_hdf5(
     path: str, specs: Sequence[InputSpec], limit: int | None, room: Room, find_labels: bool = True
 ) -> Stored:
-    """The first ``limit`` records of a file in ONE's layout; labels from a dataset ``/labels``."""
+    """Read the first ``limit`` records of a file in ONE's layout; labels from a dataset
+    ``/labels``.
+    """
     with open_hdf5(path) as file:
         total = check_count(len(_numbered(file, "/value", "records")))
         count = total if limit is None else min(limit, total)
@@ -41,7 +43,7 @@ def read_hdf5(
 
 
 def rows_of(file: Hdf5File, path: str, source: str = "") -> Rows:
-    """A dataset, of which nothing has been read but what it is."""
+    """Open a dataset, of which nothing has been read but what it is."""
     shape, dtype = file.dataset(path)
 
     def blocks(count: int) -> Iterator[Array]:
@@ -54,7 +56,7 @@ def rows_of(file: Hdf5File, path: str, source: str = "") -> Rows:
 
 
 def _numbered(file: Hdf5File, group: str, what: str) -> list[str]:
-    """The members' names, which must be 0, 1, ... up to their count."""
+    """Check the members' names, which must be 0, 1, ... up to their count. up to their count."""
     found = file.members(group)
     wanted = [str(i) for i in range(len(found))]
     missing = sorted(set(wanted) - set(found), key=int)
@@ -87,7 +89,7 @@ def _records(
 
 
 def _typed(file: Hdf5File, path: str, spec: InputSpec, source: str) -> Rows:
-    """A record of its own type and shape."""
+    """Read a record of its own type and shape."""
     shape, dtype = file.dataset(path)
 
     def blocks(_: int) -> Iterator[Array]:
@@ -97,7 +99,7 @@ def _typed(file: Hdf5File, path: str, spec: InputSpec, source: str) -> Rows:
 
 
 def _decoded(file: Hdf5File, path: str, spec: InputSpec, source: str) -> Rows:
-    """A record that is stored as bytes."""
+    """Read a record that is stored as bytes."""
     shape, dtype = file.dataset(path)
     if dtype != np.uint8:
         raise DataError(f"raw data is stored as uint8, found {dtype} in {source}")

@@ -46,7 +46,7 @@ class Data:
         return len(next(iter(self.records.values())))
 
     def summary(self) -> list[str]:
-        """One line per input: dtype, shape, minimum, maximum and mean of what will be fed."""
+        """Write one line per input: dtype, shape, minimum, maximum and mean of what will be fed."""
         return [_summary_line(name, array) for name, array in self.records.items()]
 
 
@@ -123,7 +123,7 @@ def _read(
 
 
 def _kind(path: str) -> str:
-    """What a path holds, by its first bytes: folder, hdf5, npz, npy or list."""
+    """Find out what a path holds, by its first bytes: folder, hdf5, npz, npy or list."""
     if os.path.isdir(path):
         return "folder"
     with open_file(path) as file:
@@ -144,7 +144,7 @@ def _kind(path: str) -> str:
 
 
 def _split_name(path: str) -> tuple[str, str | None]:
-    """``file.npz:x_test`` as file and array; a path that exists is never split."""
+    """Split ``file.npz:x_test`` into file and array; a path that exists is never split."""
     file, colon, name = path.rpartition(":")
     if os.path.exists(path) or not colon or not os.path.isfile(file):
         return path, None
@@ -152,7 +152,7 @@ def _split_name(path: str) -> tuple[str, str | None]:
 
 
 def _named_labels(path: str, labels: str, total: int, limit: int | None, room: Room) -> Array:
-    """The labels a caller names: in the data file itself, or else in a file of their own."""
+    """Read the labels a caller names: in the data file itself, or else in a file of their own."""
     with about(path), _own_labels(path, labels) as rows:
         if rows is not None:
             return read_labels(rows, total, limit, room)

@@ -41,7 +41,9 @@ class NpyArray:
     file: IO[bytes]
 
     def blocks(self, count: int) -> Iterator[Array]:
-        """The first ``count`` entries along the first axis, a piece at a time; by columns all."""
+        """Read the first ``count`` entries along the first axis, a piece at a time; by columns
+        all.
+        """
         rest = self.shape[1:]
         if self.by_columns:
             yield self._columns(count).reshape(*rest[::-1], count).T
@@ -53,13 +55,13 @@ class NpyArray:
             yield self._read(entries * size).view(self.dtype).reshape(entries, *rest)
 
     def whole(self) -> Array:
-        """All of it."""
+        """Read all of the array."""
         order: Any = "F" if self.by_columns else "C"
         size = element_count(self.shape) * self.dtype.itemsize
         return self._read(size).view(self.dtype).reshape(self.shape, order=order)
 
     def _columns(self, count: int) -> Array:
-        """The first ``count`` elements of every column: [columns, count]."""
+        """Read the first ``count`` elements of every column: [columns, count]."""
         columns, size = element_count(self.shape[1:]), self.dtype.itemsize
         if count == self.shape[0]:
             return self._read(columns * count * size).view(self.dtype)
@@ -95,7 +97,7 @@ class NpyArray:
 
 
 def read_header(file: IO[bytes], size: int, name: str) -> NpyArray:
-    """The array that a file of so many bytes holds.
+    """Read the header of the array that a file of ``size`` bytes holds.
 
     Raises DataError where there is none, for Python objects, and where there are fewer bytes than
     the header says.

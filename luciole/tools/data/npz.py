@@ -22,7 +22,9 @@ _SPLIT = re.compile(r"(?:^|_)(train|test|val|valid|validation)(?=_|$)")
 
 
 def read_npy(path: str, specs: Sequence[InputSpec], limit: int | None, room: Room) -> Stored:
-    """The first ``limit`` records of the one array in a .npy file, for a model with one input."""
+    """Read the first ``limit`` records of the one array in a .npy file, for a model with one
+    input.
+    """
     if len(specs) != 1:
         raise DataError(f"a .npy file holds one input, the model has {_listed(specs)}")
     with opened_npy(path) as rows:
@@ -32,7 +34,7 @@ def read_npy(path: str, specs: Sequence[InputSpec], limit: int | None, room: Roo
 
 @contextmanager
 def opened_npy(path: str) -> Iterator[Rows]:
-    """The array of a .npy file, of which nothing has been read but its header."""
+    """Open the array of a .npy file, of which nothing has been read but its header."""
     with open_file(path) as file:
         yield _rows(read_header(file, os.path.getsize(path), "the array"))
 
@@ -45,7 +47,7 @@ def read_npz(
     array: str | None = None,
     find_labels: bool = True,
 ) -> Stored:
-    """The first ``limit`` records of the arrays that are the inputs, and their labels.
+    """Read the first ``limit`` records of the arrays that are the inputs, and their labels.
 
     ``array`` says which array is the input of a model with one input. Raises DataError when the
     arrays cannot be told apart.
@@ -73,11 +75,11 @@ class Npz:
         self._members = {i.filename.removesuffix(".npy"): i for i in archive.infolist()}
 
     def names(self) -> list[str]:
-        """The arrays' names, in the order of the file."""
+        """List the arrays' names, in the order of the file."""
         return list(self._members)
 
     def rows(self, name: str) -> Rows:
-        """An array, of which nothing has been read but its header."""
+        """Open an array, of which nothing has been read but its header."""
         if name not in self._members:
             raise DataError(f"no array {quoted(name)}, found {all_quoted(self.names())}")
         member, source = self._members[name], f"array {quoted(name)}"
@@ -92,7 +94,7 @@ class Npz:
 
 @contextmanager
 def opened_npz(path: str) -> Iterator[Npz]:
-    """A .npz file."""
+    """Open a .npz file."""
     with open_file(path, _Sparing) as file:
         with damage_refused("the file"):
             archive = zipfile.ZipFile(file)
@@ -123,7 +125,7 @@ def _first(total: int, limit: int | None) -> int:
 
 
 def _record_count(rows: Rows) -> int:
-    """How many records there are. Raises DataError where there are none."""
+    """Count the records. Raises DataError where there are none."""
     if not rows.shape:
         raise DataError(f"{rows.source} is a single number; its first axis has to count records")
     return check_count(rows.shape[0])
@@ -160,7 +162,7 @@ def _only_data_array(names: Sequence[str], wanted: str) -> str:
 
 
 def label_array(names: Sequence[str], chosen: Sequence[str] = ()) -> str | None:
-    """The array that labels the chosen ones, None if there is none or several could be it.
+    """Find the array that labels the chosen ones, None if there is none or several could be it.
 
     It is of the same split: ``x_test`` goes with ``y_test``, ``train_images`` with
     ``train_labels``, ``x`` with ``y`` or ``labels``.

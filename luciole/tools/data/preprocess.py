@@ -30,7 +30,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def parse_preprocess(text: str) -> Transform | None:
-    """The function that an expression describes, None for ``none``.
+    """Compile the function that an expression describes, None for ``none``.
 
     It maps float32 arrays of at least one axis to float32 arrays of the same shape; numbers are
     rounded to float32 when they meet ``x``, as NumPy does. Raises AskedError for anything but
@@ -55,7 +55,9 @@ def _parse(text: str) -> ast.expr:
 
 
 def _check(node: ast.expr, text: str) -> float | None:
-    """The value of a part without ``x``, None of a part with it; refuses what is not arithmetic."""
+    """Check a part, and return its value where it is without ``x``, None where it is not; refuse
+    what is not arithmetic.
+    """
     if isinstance(node, ast.Name) and node.id == "x":
         return None
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
@@ -93,7 +95,7 @@ def _source(node: ast.expr, text: str) -> str:
 
 
 def _evaluate(node: ast.expr, x: Array) -> Any:
-    """The value of a checked expression: an array, or a float where ``x`` does not occur."""
+    """Compute a checked expression: an array, or a float where ``x`` does not occur."""
     if isinstance(node, ast.Constant):
         return _number(node)
     if isinstance(node, ast.UnaryOp):

@@ -26,7 +26,7 @@ _OUTSIDE = "is not below the folder that names it, and is read with --allow-outs
 def read_folder(
     path: str, specs: Sequence[InputSpec], limit: int | None, bounds: Bounds, room: Room
 ) -> Stored:
-    """The first ``limit`` files of a folder in natural order: 2.raw before 10.raw.
+    """Read the first ``limit`` files of a folder in natural order: 2.raw before 10.raw.
 
     Sub-folders, what is no file and files whose names begin with a dot are passed over.
     """
@@ -41,7 +41,9 @@ def read_folder(
 def read_list(
     path: str, specs: Sequence[InputSpec], limit: int | None, bounds: Bounds, room: Room
 ) -> Stored:
-    """The first ``limit`` files named in a list, one per line, relative to the list's folder."""
+    """Read the first ``limit`` files named in a list, one per line, relative to the list's
+    folder.
+    """
     total = check_count(sum(1 for _ in _lines(path)))
     count, folder = total if limit is None else min(limit, total), Path(path).parent
     files = (folder / line for line in islice(_lines(path), count))
@@ -50,7 +52,7 @@ def read_list(
 
 
 def _lines(path: str) -> Iterator[str]:
-    """The lines that are not blank, without the blanks around them."""
+    """List the lines that are not blank, without the blanks around them."""
     with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="\n") as file:
         number = 0
         while line := _line(file):
@@ -108,7 +110,7 @@ def _raw(file: io.BufferedReader, size: int, specs: Sequence[InputSpec], source:
 
 
 def _part(file: io.BufferedReader, spec: InputSpec, source: str) -> Rows:
-    """The part of a raw record that is one input's; parts are read in their order."""
+    """Take the part of a raw record that is one input's; parts are read in their order."""
 
     def blocks(_: int) -> Iterator[Array]:
         raw = np.frombuffer(file.read(spec.byte_count()), np.uint8)

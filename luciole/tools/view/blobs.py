@@ -38,7 +38,7 @@ class Blobs:
         self._made: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What is made of a constant's bytes, only once however many tensors share them."""
+        """Make something of a constant's bytes, only once however many tensors share them."""
         if key not in self._made:
             self._made[key] = make()
         found: T = self._made[key]
@@ -52,7 +52,7 @@ class Blobs:
         return self.later(kind, array.shape, lambda: array) if kind in _KINDS else None
 
     def later(self, kind: str, shape: tuple[int, ...], make: Callable[[], Array]) -> dict[str, Any]:
-        """The same for an array that is made when asked for; ``kind`` is ``f4``, ``i1``, ..."""
+        """Add an array that is made when asked for; ``kind`` is ``f4``, ``i1``, ..."""
         size = math.prod(shape) * int(kind[1:])
         self._blobs.append(_Blob(size, make))
         number = len(self._blobs) - 1
@@ -62,7 +62,7 @@ class Blobs:
         return len(self._blobs)
 
     def content(self, number: int) -> bytes:
-        """The bytes of an array. Raises IndexError for a number that there is not."""
+        """Return the bytes of an array. Raises IndexError for a number that there is not."""
         if not 0 <= number < len(self._blobs):
             raise IndexError(f"there is no array {number}")
         with np.errstate(all="ignore"):
@@ -70,7 +70,7 @@ class Blobs:
         return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
 
     def embedded(self) -> dict[str, str]:
-        """What a single file holds: base64 by number, as far as the limits go."""
+        """Encode what a single file holds: base64 by number, as far as the limits go."""
         found, total = {}, 0
         for number, blob in enumerate(self._blobs):
             if blob.size <= MOST_BYTES and total + blob.size <= MOST_TOTAL:

@@ -140,7 +140,7 @@ def _paths(arguments: argparse.Namespace) -> list[str]:
 
 
 def _subjects(arguments: argparse.Namespace) -> list[Subject]:
-    """The one or two models. Raises FormatError where one that has errors is to run."""
+    """Return the one or two models. Raises FormatError where one that has errors is to run."""
     from luciole.importers.imported import Imported
 
     subjects = [_subject(path) for path in _paths(arguments)]
@@ -160,7 +160,7 @@ def _judged(arguments: argparse.Namespace, subjects: list[Subject]) -> int:
 def _document(
     arguments: argparse.Namespace, subjects: list[Subject], blobs: Blobs
 ) -> dict[str, Any]:
-    """The document of the one or two models, with every figure that was given."""
+    """Return the document of the one or two models, with every figure that was given."""
     from luciole.tools.view import compare, measures
     from luciole.tools.view.document import document
 
@@ -183,7 +183,7 @@ def _document(
 
 
 def _subject(path: str) -> Subject:
-    """A model, also where ``verify`` would refuse it: looking is how people find out why."""
+    """Return a model, also where ``verify`` would refuse it: looking is how people find out why."""
     from luciole.ir.findings import refusal
     from luciole.tools.common.reading import read_model
     from luciole.tools.view.document import Subject
@@ -221,7 +221,9 @@ def _figures(
 def _measured(
     arguments: argparse.Namespace, models: list[Model], figures: Figures
 ) -> dict[str, InputHistogram]:
-    """What the records show: inputs' histograms, and of two models the errors of every layer."""
+    """Find what the records show: inputs' histograms, and of two models the errors of every
+    layer.
+    """
     from luciole.interpreter.compare import compare, second_inputs
     from luciole.tools.data import Bounds, load_data
     from luciole.tools.diff_report import as_json

@@ -21,8 +21,9 @@ WORDS = {
 
 
 def twins(first: Model, second: Model) -> dict[Op, Op]:
-    """For operators of the second model, the one of the first that they took the place of: the one
-    with the layer's name, else the one with the same result. A name taken twice is nobody's.
+    """Find, for operators of the second model, the one of the first that they took the place of:
+    the one with the layer's name, else the one with the same result. A name taken twice is
+    nobody's.
     """
     one, two = _by_name(first), _by_name(second)
     found: dict[Op, Op] = {}
@@ -59,7 +60,7 @@ def mark_differences(document: Json, first: Model, second: Model) -> None:
 
 
 def _places(model: Json, source: Model) -> dict[Op, Json]:
-    """The node of each operator."""
+    """Return the node of each operator."""
     nodes = [n for graph in model["graphs"] for n in graph["nodes"] if n["what"] == "op"]
     return dict(zip(all_ops(source.graphs), nodes, strict=True))
 
@@ -105,7 +106,7 @@ def _difference(a: Op | None, b: Op | None) -> tuple[str | None, list[str]]:
 
 
 def _pairs(a: Op, b: Op) -> list[tuple[str, str, str]]:
-    """What has a type in both: result, first input, weights."""
+    """Find what has a type in both: result, first input, weights."""
     pairs = []
     if a.results and b.results:
         pairs.append(("result", a.output.dtype.name.lower(), b.output.dtype.name.lower()))
@@ -133,7 +134,7 @@ def _text(value: object) -> str:
 
 
 def _same_constants(a: Op, b: Op) -> bool:
-    """Whether the constant operands hold the same bytes."""
+    """Tell whether the constant operands hold the same bytes."""
     return _bytes(a) == _bytes(b)
 
 

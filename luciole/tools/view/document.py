@@ -57,7 +57,9 @@ class Subject:
 
 
 def document(subjects: list[Subject], blobs: Blobs) -> Json:
-    """One model, or two to compare: graphs, tensors, drawings, colours. Arrays go to ``blobs``."""
+    """Describe one model, or two to compare: graphs, tensors, drawings, colours. Arrays go to
+    ``blobs``.
+    """
     with np.errstate(all="ignore"):  # constants of a file may hold anything
         models = [model_json(s, f"{m}", blobs) for m, s in enumerate(subjects)]
     return {
@@ -86,7 +88,7 @@ def document(subjects: list[Subject], blobs: Blobs) -> Json:
 
 
 def model_json(subject: Subject, identity: str, blobs: Blobs) -> Json:
-    """A model's own facts and its graphs."""
+    """Describe a model's own facts and its graphs."""
     model, numbers = subject.model, Numbering(subject.model)
     wrong = refusal(subject.findings)
     return {
@@ -134,7 +136,7 @@ class _GraphWriter:
             self.returned.setdefault(value, []).append(self.after + i)
 
     def json(self) -> Json:
-        """Everything of the graph."""
+        """Describe everything of the graph."""
         nodes = self._nodes()
         tensors = [
             tensor_json(value, f"{self.identity}:t{i}", self.blobs) | self._place(value)
@@ -185,7 +187,7 @@ class _GraphWriter:
         return node
 
     def _called(self, op: Op) -> list[int]:
-        """The numbers of the graphs that an operator runs (IF, WHILE, CALL)."""
+        """Return the numbers of the graphs that an operator runs (IF, WHILE, CALL)."""
         known = self.graphs
         given = [v for v in op.attributes().values() if isinstance(v, Graph)]
         numbers = [known[id(g)] for g in given if id(g) in known]
@@ -201,7 +203,7 @@ class _GraphWriter:
         return -1 if value is None else self.tensors.get(value, -1)
 
     def _place(self, value: Value) -> Json:
-        """Who makes a tensor and who uses it, as numbers of nodes."""
+        """Find who makes a tensor and who uses it, as numbers of nodes."""
         producer = None if value.producer is None else self.numbers.get(id(value.producer.op))
         if value in self.given:
             producer = self.given[value]
@@ -210,15 +212,15 @@ class _GraphWriter:
         return {"producer": producer, "users": list(dict.fromkeys(users))}
 
     def _label(self, node: Json, tensors: list[Json]) -> str:
-        """The shapes of what a node makes, as its edges are labelled."""
+        """Return the shapes of what a node makes, as its edges are labelled."""
         if not node["results"]:
             return ""
         first = node["results"][0][1]
         return str(tensors[first]["text"]) if first >= 0 else ""
 
     def _flows(self) -> list[Flow]:
-        """Which tensor goes from where to where. What goes back to an earlier operator, as damaged
-        files have it, is left out: no layer could be drawn.
+        """Find which tensor goes from where to where. What goes back to an earlier operator, as
+        damaged files have it, is left out: no layer could be drawn.
         """
         flows = []
         for value, tensor in self.tensors.items():
@@ -262,6 +264,6 @@ def _group_json(group: Group) -> Json:
 
 
 def _shifted(group: Group, by: int) -> Group:
-    """The same tree with numbers of nodes instead of operators."""
+    """Return the same tree with numbers of nodes instead of operators."""
     members = [_shifted(m, by) if isinstance(m, Group) else m + by for m in group.members]
     return Group(group.title, members)

@@ -40,7 +40,7 @@ class Level:
     known: set[Flow] = field(default_factory=set)
 
     def point(self, name: str) -> int:
-        """The position of a point of the group, which is added when it is first used."""
+        """Return the position of a point of the group, which is added when it is first used."""
         if name not in self.points:
             self.points[name] = len(self.items)
             self.items.append(name)
@@ -54,7 +54,7 @@ class Level:
 
 
 def flat(nodes: int, flows: Sequence[Flow]) -> Level:
-    """A drawing of all nodes without groups."""
+    """Draw a drawing of all nodes without groups."""
     level = Level(list(range(nodes)))
     for flow in flows:
         level.add(*flow)
@@ -62,7 +62,7 @@ def flat(nodes: int, flows: Sequence[Flow]) -> Level:
 
 
 def nested(tree: Group, ends: Sequence[int], flows: Sequence[Flow]) -> dict[Group, Level]:
-    """A drawing for the root and for each group; ``ends`` are nodes that belong to the root.
+    """Draw a drawing for the root and for each group; ``ends`` are nodes that belong to the root.
 
     The tree's numbers are numbers of nodes.
     """
@@ -78,7 +78,7 @@ def nested(tree: Group, ends: Sequence[int], flows: Sequence[Flow]) -> dict[Grou
 
 
 def _paths(tree: Group) -> dict[int, list[Group]]:
-    """The groups around each node, outermost first."""
+    """Return the groups around each node, outermost first."""
     found: dict[int, list[Group]] = {}
     pending: list[list[Group]] = [[tree]]
     while pending:
@@ -115,7 +115,7 @@ def _route(
 
 
 def group_box(group: Group) -> tuple[Box, str, str]:
-    """A closed group's size, title and second line."""
+    """Return a closed group's size, title and second line."""
     count = sum(1 for _ in group.operators())
     title, line = fitted(group.title, 220), f"{count} operators"
     width = max(width_of(title, bold=True) + 34, width_of(line) + 20, 110.0)
@@ -123,7 +123,7 @@ def group_box(group: Group) -> tuple[Box, str, str]:
 
 
 def drawn(level: Level, boxes: Sequence[Box], names: dict[Group, str]) -> tuple[Json, Json]:
-    """A level's drawing from top to bottom and from left to right, as the page takes it."""
+    """Return a level's drawing from top to bottom and from left to right, as the page takes it."""
     sizes = [_box(item, boxes) for item in level.items]
     down, across = layouts(sizes, list(level.edges))
     return _json(level, down, names), _json(level, across, names)

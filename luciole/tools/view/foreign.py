@@ -15,7 +15,9 @@ _PREFERRED = ("mse", "latency_us", "weights_mse", "bytes")
 
 
 def netron_attachment(document: Json) -> Json:
-    """A file that adds to the sidebars of a model that is open in Netron, when dropped on it."""
+    """Return a file that adds to the sidebars of a model that is open in Netron, when dropped on
+    it.
+    """
     metadata, metrics = [], []
     for node in _main_operators(document):
         where = {"kind": "node", "identifier": str(node["index"])}
@@ -54,6 +56,8 @@ def model_explorer_data(document: Json) -> Json:
 
 
 def _main_operators(document: Json) -> list[Json]:
-    """The operators of the last model's main graph: of two models, the second is spoken of."""
+    """Return the operators of the last model's main graph: of two models, the second is spoken
+    of.
+    """
     nodes = document["models"][-1]["graphs"][0]["nodes"]
     return [node for node in nodes if node["what"] == "op"]

@@ -25,7 +25,7 @@ class Group:
     members: list[int | Group] = field(default_factory=list)
 
     def operators(self) -> Iterator[int]:
-        """All operators inside, at any depth."""
+        """Return all operators inside, at any depth."""
         for member in self.members:
             if isinstance(member, Group):
                 yield from member.operators()
@@ -33,7 +33,7 @@ class Group:
                 yield member
 
     def groups(self) -> Iterator[Group]:
-        """All groups inside, at any depth, outer ones first."""
+        """Return all groups inside, at any depth, outer ones first."""
         for member in self.members:
             if isinstance(member, Group):
                 yield member
@@ -41,14 +41,14 @@ class Group:
 
 
 def grouped(names: Sequence[str]) -> Group:
-    """The operators with these names, in execution order, as a tree without a title."""
+    """Return the operators with these names, in execution order, as a tree without a title."""
     paths = [_path(name) for name in names]
     return Group("", _dissolved(_members(list(range(len(names))), paths, 0)))
 
 
 def _dissolved(members: list[int | Group]) -> list[int | Group]:
-    """The same members, but of groups that hold most of everything the members instead: a box
-    around nearly all tells nothing.
+    """Return the same members, but of groups that hold most of everything the members instead: a
+    box around nearly all tells nothing.
     """
     sizes = {id(m): sum(1 for _ in m.operators()) for m in members if isinstance(m, Group)}
     total = sum(sizes.get(id(m), 1) for m in members)
@@ -64,7 +64,7 @@ def _dissolved(members: list[int | Group]) -> list[int | Group]:
 
 
 def _path(name: str) -> tuple[str, ...]:
-    """The folders of a name; of a fused operator's several names, the first counts."""
+    """Return the folders of a name; of a fused operator's several names, the first counts."""
     folders = name.partition(";")[0].split("/")[:-1]
     return tuple([part for part in folders if part][:DEEPEST])
 

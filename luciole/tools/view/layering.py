@@ -47,7 +47,9 @@ def layering(nodes: int, edges: Sequence[Edge]) -> Layering:
 
 
 def _ranks(nodes: int, edges: Sequence[Edge]) -> list[int]:
-    """The longest path to each node; one without predecessors lies right above its first user."""
+    """Return the longest path to each node; one without predecessors lies right above its first
+    user.
+    """
     below: list[list[int]] = [[] for _ in range(nodes)]
     waiting = [0] * nodes
     for a, b in edges:
@@ -98,7 +100,7 @@ def _with_dummies(nodes: int, edges: Sequence[Edge], ranks: list[int]) -> Layeri
 
 
 def _short(edges: Sequence[Edge], ranks: list[int]) -> list[bool]:
-    """Whether each edge gets dummies: all do unless they are too many together."""
+    """Tell whether each edge gets dummies: all do unless they are too many together."""
     skipped = [ranks[b] - ranks[a] - 1 for a, b in edges]
     found, total = [True] * len(edges), sum(skipped)
     for i in sorted(range(len(edges)), key=lambda i: -skipped[i]):
@@ -145,7 +147,7 @@ def _sort(layer: list[int], neighbours: list[list[int]], place: list[float]) -> 
 
 
 def crossings(layers: list[list[int]], below: list[list[int]], place: list[float]) -> int:
-    """How many pairs of edges between neighbouring layers cross."""
+    """Count the pairs of edges between neighbouring layers that cross."""
     count = 0
     for layer in layers:
         if len(layer) < 2:

@@ -48,7 +48,7 @@ class Box:
 
 
 def layouts(boxes: Sequence[Box], edges: Sequence[Edge]) -> tuple[Layout, Layout]:
-    """The drawing from top to bottom and the one from left to right.
+    """Return the drawing from top to bottom and the one from left to right.
 
     Raises ValueError for a graph with a cycle.
     """
@@ -85,7 +85,7 @@ def _place(made: Layering, boxes: Sequence[Box], edges: Sequence[Edge]) -> Layou
 
 
 def _bands(made: Layering, boxes: Sequence[Box]) -> list[tuple[float, float]]:
-    """Where each layer begins and ends: as thick as its thickest box, with room for labels."""
+    """Find where each layer begins and ends: as thick as its thickest box, with room for labels."""
     bands, top = [], 0.0
     for layer in made.layers:
         real = [boxes[i] for i in layer if i < made.nodes]
@@ -96,8 +96,9 @@ def _bands(made: Layering, boxes: Sequence[Box]) -> list[tuple[float, float]]:
 
 
 def _columns(made: Layering, boxes: Sequence[Box]) -> list[float]:
-    """Where each node and dummy lies in its layer: as close as order and gaps allow to the middle
-    of its neighbours, above and below in turn (isotonic regression by pooling adjacent violators).
+    """Find where each node and dummy lies in its layer: as close as order and gaps allow to the
+    middle of its neighbours, above and below in turn (isotonic regression by pooling adjacent
+    violators).
     """
     count, nodes = len(made.above), made.nodes
     half = [max(b.width, b.label_width) / 2 for b in boxes] + [0.0] * (count - nodes)
@@ -115,7 +116,7 @@ def _columns(made: Layering, boxes: Sequence[Box]) -> list[float]:
 
 
 def _steps(layer: list[int], half: list[float], nodes: int) -> list[float]:
-    """The smallest distance of each one of a layer from the first one."""
+    """Return the smallest distance of each one of a layer from the first one."""
     steps, at = [0.0], 0.0
     for a, b in pairwise(layer):
         at += half[a] + half[b] + (NODE_GAP if a < nodes and b < nodes else DUMMY_GAP)
@@ -141,7 +142,7 @@ def _settle(layer: list[int], steps: list[float], both: list[list[int]], xs: lis
 
 
 def _middle(values: list[float]) -> float:
-    """The median; ``statistics.median`` takes three times as long for two values."""
+    """Return the median; ``statistics.median`` takes three times as long for two values."""
     values.sort()
     half = len(values) // 2
     return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
@@ -180,7 +181,9 @@ def _routes(
 def _leaving(
     a: int, boxes: Sequence[Box], xs: list[float], ends: list[tuple[float, float]]
 ) -> list[Point]:
-    """The beginning of an edge: the bottom of its box and, below it, the end of the layer."""
+    """Return the beginning of an edge: the bottom of its box and, below it, the end of the
+    layer.
+    """
     bottom = sum(ends[a]) / 2 + boxes[a].height / 2
     points = [(xs[a], bottom)]
     return [*points, (xs[a], ends[a][1])] if bottom < ends[a][1] else points

@@ -41,8 +41,8 @@ class InputHistogram:
 
 
 def layer_name(op: Op) -> str:
-    """What the quantizer called a layer: its constants are named after it, also where its result
-    took over the name of an activation that became part of it.
+    """Find what the quantizer called a layer: its constants are named after it, also where its
+    result took over the name of an activation that became part of it.
     """
     binary = op.weights_binary if isinstance(op, LQLayer | BCQFullyConnected) else None
     name, slash, _ = (op.name if binary is None else binary.name).rpartition("/weights_binary")
@@ -50,8 +50,8 @@ def layer_name(op: Op) -> str:
 
 
 def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
-    """The weights of a layer with learned levels, None for another one, a damaged one, or one of
-    more bits than can be drawn.
+    """Return the weights of a layer with learned levels, None for another one, a damaged one, or
+    one of more bits than can be drawn.
     """
     bits = bits_of(op)
     if bits is None or bits.weights > MOST_BITS:
@@ -64,7 +64,7 @@ def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
 
 
 def float_weights(op: Op) -> Array | None:
-    """The weights [o, n] of a float layer, in the order in which learned ones are kept."""
+    """Return the weights [o, n] of a float layer, in the order in which learned ones are kept."""
     try:
         found = weights.weights_of(op)
     except (LucioleError, ValueError):
@@ -75,8 +75,8 @@ def float_weights(op: Op) -> Array | None:
 def levels_json(
     op: Op, original: Op | None, histograms: Mapping[str, InputHistogram], blobs: Blobs
 ) -> Json | None:
-    """Everything that the page draws of a layer with learned levels; None where they are damaged or
-    not finite.
+    """Return everything that the page draws of a layer with learned levels; None where they are
+    damaged or not finite.
     """
     found = blobs.once(_constants_of(op, original), lambda: _weights_json(op, original, blobs))
     if found is None:
@@ -89,7 +89,7 @@ def levels_json(
 
 
 def _constants_of(op: Op, original: Op | None) -> Hashable:
-    """What layers have in common whose weights are the same."""
+    """Find what layers have in common whose weights are the same."""
     held = [(id(v.buffer), v.dtype, v.dims) for v in op.operands if v is not None and v.is_constant]
     return "levels", type(op), *held, tuple(op.attributes().values()), id(original)
 
@@ -133,14 +133,16 @@ def _weights_json(op: Op, replaced: Op | None, blobs: Blobs) -> Json | None:
 
 
 def _values(op: Op) -> Array:
-    """The weights once more: all their signs together take eight times the file's bytes."""
+    """Return the weights once more: all their signs together take eight times the file's bytes."""
     learned = learned_weights(op)
     assert learned is not None  # else nobody could ask
     return learned.values().astype(np.float32)
 
 
 def _against(original: Array, found: Array, levels: Array, blobs: Blobs) -> Json:
-    """The original weights' histograms [o, bins] between each channel's own ends, and errors."""
+    """Return the original weights' histograms [o, bins] between each channel's own ends, and
+    errors.
+    """
     low = np.minimum(original.min(1), levels[:, 0])
     high = np.maximum(original.max(1), levels[:, -1])
     margin = np.maximum((high - low) * 0.04, 1e-12)
@@ -177,8 +179,8 @@ def error_json(wanted: Array, found: Array) -> Json:
 
 
 def reach(levels: Array) -> tuple[Array, Array]:
-    """How far sorted levels [..., m] reach: half a step beyond the outermost ones. What is further
-    out is clipped.
+    """Say how far sorted levels [..., m] reach: half a step beyond the outermost ones. What is
+    further out is clipped.
     """
     step = np.diff(levels, axis=-1)
     return levels[..., 0] - step[..., 0] / 2, levels[..., -1] + step[..., -1] / 2

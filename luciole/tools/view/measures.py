@@ -65,7 +65,7 @@ def add(figures: Figures, more: Figures) -> None:
 
 
 def read_json(path: str) -> Any:
-    """A JSON file. Raises LucioleError that names it when it cannot be read or is none."""
+    """Read a JSON file. Raises LucioleError that names it when it cannot be read or is none."""
     try:
         return parse_json(Path(path).read_bytes())
     except OSError as error:
@@ -75,7 +75,7 @@ def read_json(path: str) -> Any:
 
 
 def report_figures(content: Any, path: str) -> Figures:
-    """The figures of the quantizer's report (``lquantizer --report``).
+    """Read the figures of the quantizer's report (``lquantizer --report``).
 
     Raises LucioleError for another file.
     """
@@ -83,7 +83,9 @@ def report_figures(content: Any, path: str) -> Figures:
 
 
 def report_histograms(content: Any, path: str) -> dict[str, InputHistogram]:
-    """The inputs' histograms of a report, where it has ``input_histogram``: low, high, counts."""
+    """Read the inputs' histograms of a report, where it has ``input_histogram``: low, high,
+    counts.
+    """
     found = {}
     for row in _rows(content, path, "layers", "a quantizer's report"):
         given = row.get("input_histogram")
@@ -102,7 +104,7 @@ def _histogram(given: Mapping[str, Any], path: str) -> InputHistogram:
 
 
 def report_notes(content: Any, path: str) -> dict[str, str]:
-    """What the quantizer says of a layer in words: why it was left alone, how it was coded."""
+    """Find what the quantizer says of a layer in words: why it was left alone, how it was coded."""
     notes = {}
     for row in _rows(content, path, "layers", "a quantizer's report"):
         if isinstance(row.get("skipped"), str):
@@ -113,7 +115,7 @@ def report_notes(content: Any, path: str) -> dict[str, str]:
 
 
 def latency_figures(content: Any, path: str) -> Figures:
-    """The figures of ``circle-bench --json``. Raises LucioleError for another file."""
+    """Read the figures of ``circle-bench --json``. Raises LucioleError for another file."""
     figures = _of_rows(_rows(content, path, "operators", "circle-bench's JSON"))
     total = sum(f.get("latency_us", 0.0) for f in figures.values())
     for f in figures.values():
@@ -123,7 +125,8 @@ def latency_figures(content: Any, path: str) -> Figures:
 
 
 def error_figures(content: Any, path: str) -> Figures:
-    """The figures of ``luciole diff --json``, or of any list of objects with ``name`` and errors.
+    """Read the figures of ``luciole diff --json``, or of any list of objects with ``name`` and
+    errors.
 
     Raises LucioleError where there is none.
     """
@@ -197,7 +200,7 @@ def _of_weights(node: Json) -> dict[str, float | None]:
 
 
 def set_bytes_before(document: Json) -> None:
-    """In a document of two models, what each operator of the second took in the first."""
+    """Set, in a document of two models, what each operator of the second took in the first."""
     first = {node["id"]: node for node in _operators(document)}
     for node in _operators({"models": document["models"][1:]}):
         twin = first.get(node.get("twin", ""))

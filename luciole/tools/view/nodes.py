@@ -33,7 +33,7 @@ LABEL = 11.0
 
 
 def op_json(op: Op, index: int) -> Json:
-    """An operator: what it is, how it is configured, and its box."""
+    """Describe an operator: what it is, how it is configured, and its box."""
     bits = bits_of(op)
     title = one_line(op.kind, 40) if isinstance(op, UnknownOp) else type(op).__name__
     facts: Json = {
@@ -64,7 +64,7 @@ def op_json(op: Op, index: int) -> Json:
 
 
 def end_json(value: Value, what: str, index: int) -> Json:
-    """An input or output of a graph."""
+    """Describe an input or output of a graph."""
     return {
         "what": what,
         "index": index,
@@ -79,12 +79,14 @@ def end_json(value: Value, what: str, index: int) -> Json:
 
 
 def badge(bits: Bits) -> str:
-    """``W3 A3``: bits of weights and of activations."""
+    """Write ``W3 A3``: bits of weights and of activations."""
     return f"W{bits.weights}" + ("" if bits.input is None else f" A{bits.input}")
 
 
 def box_of(node: Json, label: str) -> Box:
-    """The size of a node's box, and of the label below it; texts that are too long are cut off."""
+    """Return the size of a node's box, and of the label below it; texts that are too long are cut
+    off.
+    """
     beside = width_of(node["badge"], 10, bold=True) + 20 if "badge" in node else 0.0
     most = WIDEST - 2 * MARGIN
     node["shown"] = fitted(node["title"], most - beside)
@@ -132,7 +134,9 @@ def _text(value: Any) -> str:
 
 
 def _rows(op: Op, bits: Bits | None) -> list[list[str]]:
-    """The constants that a box shows; those of learned layers as the weights they stand for."""
+    """Return the constants that a box shows; those of learned layers as the weights they stand
+    for.
+    """
     if isinstance(op, LQLayer | BCQFullyConnected) and bits is not None:
         shape = _learned_shape(op)
         rows = [["weights", f"{shape} at {bits.weights} bit" if shape else f"{bits.weights} bit"]]
@@ -153,7 +157,9 @@ def _learned_shape(op: Op) -> str:
 
 
 def _constant(value: Value) -> str:
-    """A single number or a short shape vector by its value, everything else by its extent."""
+    """Return a single number or a short shape vector by its value, everything else by its
+    extent.
+    """
     count = element_count(value.dims)
     if count == 1 or (count <= 4 and value.dtype.name.startswith("INT")):
         try:

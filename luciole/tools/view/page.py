@@ -38,7 +38,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", r
 
 
 def html(document: Json, embedded: dict[str, str]) -> str:
-    """The page of a document; ``embedded`` are arrays by number, as base64.
+    """Write the page of a document; ``embedded`` are arrays by number, as base64.
 
     A page that is not served allows itself no request at all, by its content security policy.
     """
@@ -61,7 +61,9 @@ def html(document: Json, embedded: dict[str, str]) -> str:
 
 
 def script() -> str:
-    """All modules as one script, each in a function of its own that returns what it exports."""
+    """Join all modules to one script, each in a function of its own that returns what it
+    exports.
+    """
     return '"use strict";\n' + "\n".join(_enclosed(name, _asset(f"{name}.js")) for name in MODULES)
 
 

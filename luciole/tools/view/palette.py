@@ -56,7 +56,7 @@ and what remains moves values about.
 
 
 def category(op: Op) -> str:
-    """What an operator is for: a key of CATEGORIES."""
+    """Find what an operator is for: a key of CATEGORIES."""
     if isinstance(op, UnknownOp):
         return "control" if op.kind in ("IF", "WHILE", "CALL", "CALL_ONCE") else "other"
     if has_weights(op):
@@ -65,7 +65,7 @@ def category(op: Op) -> str:
 
 
 def bits_colour(bits: int | None) -> str:
-    """The colour of a weight width."""
+    """Return the colour of a weight width."""
     if bits is None:
         return PLAIN
     return next((colour for most, colour in BITS.items() if bits <= most), BITS[32])

@@ -76,13 +76,15 @@ class Server(ThreadingHTTPServer):
         return f"/{self._token}/"
 
     def url_for_once(self) -> str:
-        """An address that leads to the page once: for a command line, which all users can read."""
+        """Return an address that leads to the page once: for a command line, which all users can
+        read.
+        """
         with self._lock:
             self._ticket = secrets.token_urlsafe(24)
             return f"http://{ADDRESS}:{self.server_port}/{self._ticket}"
 
     def takes_ticket(self, path: str) -> bool:
-        """Whether a path is the one that leads to the page once; from then on it does not."""
+        """Tell whether a path is the one that leads to the page once; from then on it does not."""
         with self._lock:
             fits = bool(self._ticket) and _same(path, f"/{self._ticket}")
             if fits:
@@ -90,7 +92,7 @@ class Server(ThreadingHTTPServer):
             return fits
 
     def inside(self, path: str) -> str | None:
-        """What of the page is asked for, ``""`` for itself; None for who does not know the
+        """Find what of the page is asked for, ``""`` for itself; None for who does not know the
         token.
         """
         begin = self.root
@@ -98,7 +100,7 @@ class Server(ThreadingHTTPServer):
 
     # ------------------------------------------------------------------------ connections
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether there is room for a connection. Where there is none, the one that has taken
+        """Tell whether there is room for a connection. Where there is none, the one that has taken
         longest to ask makes room.
         """
         with self._lock:
@@ -141,7 +143,7 @@ class Server(ThreadingHTTPServer):
 
 
 def _same(found: str, wanted: str) -> bool:
-    """Whether texts are equal, in a time that does not tell how much of them is."""
+    """Tell whether texts are equal, in a time that does not tell how much of them is."""
     return hmac.compare_digest(found.encode("latin-1", "replace"), wanted.encode())
 
 

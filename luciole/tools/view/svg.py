@@ -21,7 +21,7 @@ _WRONG = "#b3261e"
 
 
 def svg(graph: Json, direction: str, title: str, by: str = "bits", wrong: str | None = None) -> str:
-    """A graph of a document as one SVG file, ``direction`` vertical or horizontal.
+    """Draw a graph of a document as one SVG file, ``direction`` vertical or horizontal.
 
     Colours are by weight bits, or by what operators are for (``by`` is "kind"). Groups that the
     page would show closed are closed. ``wrong`` is what a damaged file is refused for.
@@ -46,7 +46,9 @@ def svg(graph: Json, direction: str, title: str, by: str = "bits", wrong: str | 
 
 
 def _wrong(wrong: str, width: float) -> Iterator[str]:
-    """One line above the drawing, as much of it as fits, and all of it for whom it is read to."""
+    """Write one line above the drawing, as much of it as fits, and all of it for whom it is read
+    to.
+    """
     yield f"<desc>{escape(wrong)}</desc>"
     yield _text(MARGIN - EDGE, MARGIN - EDGE / 2, fitted(wrong, width - 2 * MARGIN), _WRONG)
 
@@ -136,7 +138,7 @@ def _activation(name: str, width: float, height: float) -> Iterator[str]:
 
 
 def _band(fill: str, width: float, height: float, radius: float, flat_below: bool) -> str:
-    """The coloured title: round above, and below too when nothing follows."""
+    """Draw the coloured title: round above, and below too when nothing follows."""
     if not flat_below:
         return f'<rect width="{width}" height="{height:g}" rx="{radius}" fill="{fill}"/>'
     corner = f"a{radius} {radius} 0 0 1"

@@ -26,7 +26,7 @@ MOST_COUNTED = 1 << 20
 
 
 def tensor_json(value: Value, identity: str, blobs: Blobs) -> Json:
-    """A tensor without its place in the graph."""
+    """Describe a tensor without its place in the graph."""
     data, why = _contents(value, blobs)
     facts: Json = {
         "id": identity,
@@ -53,12 +53,12 @@ def tensor_json(value: Value, identity: str, blobs: Blobs) -> Json:
 
 
 def _bytes_of(what: str, value: Value) -> Hashable:
-    """What tensors have in common whose contents are the same, but for their shape."""
+    """Find what tensors have in common whose contents are the same, but for their shape."""
     return what, id(value.buffer), value.dtype, element_count(value.dims)
 
 
 def _contents(value: Value, blobs: Blobs) -> tuple[Array | None, str | None]:
-    """A constant's array, or why it has none that can be shown."""
+    """Return a constant's array, or why it has none that can be shown."""
     if not value.is_constant:
         return None, None
     if value.sparsity is not None:
@@ -154,7 +154,7 @@ def _words(affine: Affine) -> str:
 
 
 def formula(scales: Array, zeros: Array) -> str:
-    """What a code q stands for; several scales as their range."""
+    """Find what a code q stands for; several scales as their range."""
     low, high = float(scales.min()), float(scales.max())
     scale = f"{low:.6g}" if low == high else f"[{low:.3g} … {high:.3g}]"
     if len(set(zeros.tolist())) > 1:

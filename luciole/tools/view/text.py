@@ -40,7 +40,7 @@ def _other(char: str) -> int:
 
 
 def fitted(text: str, width: float, size: float = SIZE) -> str:
-    """A text cut off, with an ellipsis, where it would become wider."""
+    """Cut off a text, with an ellipsis, where it would become wider."""
     if len(text) <= width and width_of(text, size) <= width:
         return text
     text = text[: max(int(width), 0)]  # no character is narrower than a pixel
@@ -50,7 +50,7 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
 
 
 def shown_name(name: str) -> str:
-    """A name as people see it: one line, nothing invisible, never empty."""
+    """Write a name as people see it: one line, nothing invisible, never empty."""
     return one_line(name, LONGEST_NAME) or "(no name)"
 
 
@@ -62,5 +62,5 @@ def dims(shape: Shape) -> str:
 
 
 def rounded(number: float) -> float | None:
-    """A number with six digits, as JSON takes it; None for NaN and infinity."""
+    """Round a number to six digits, as JSON takes it; None for NaN and infinity."""
     return float(f"{number:.6g}") if math.isfinite(number) else None
