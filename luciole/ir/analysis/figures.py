@@ -17,7 +17,7 @@ def macs(op: Op) -> int | None:
 
 
 def parameters(op: Op) -> dict[Value, int]:
-    """The constants that an operator computes with, and the numbers in each.
+    """List the constants that an operator computes with, and the numbers in each.
 
     Learned levels count as the weights that they stand for; scales, zero points and what tells
     shapes, axes and indices are no parameters.
@@ -34,5 +34,7 @@ def parameters(op: Op) -> dict[Value, int]:
 
 
 def _is_number(value: Value) -> bool:
-    """Whether a constant holds numbers: integers of 32 and 64 bits do where they have a scale."""
+    """Tell whether a constant holds numbers: integers of 32 and 64 bits do where they have a
+    scale.
+    """
     return is_affine(value) or value.dtype not in INDEX

@@ -72,7 +72,7 @@ def lay_out(
 
 
 def aligned(size: int, alignment: int) -> int:
-    """The least multiple of ``alignment`` that is not below ``size``."""
+    """Find the least multiple of ``alignment`` that is not below ``size``."""
     return -(-size // alignment) * alignment
 
 

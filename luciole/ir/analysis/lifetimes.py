@@ -43,7 +43,7 @@ def shared_places(ops: Sequence[Op]) -> dict[Value, Value]:
 def lifetimes(
     graph: Graph, ops: Sequence[Op], shared: Mapping[Value, Value], keep: bool = False
 ) -> dict[Value, Lifetime]:
-    """The lifetime of every tensor with a place of its own and of settled size.
+    """Find the lifetime of every tensor with a place of its own and of settled size.
 
     Inputs, outputs and variables last for good, and everything does with ``keep``.
     """

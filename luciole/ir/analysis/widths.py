@@ -19,7 +19,7 @@ class Bits(NamedTuple):
 
 
 def bits_of(op: Op) -> Bits | None:
-    """The widths of an operator with weights, None for every other one."""
+    """Read the widths of an operator with weights, None for every other one."""
     if isinstance(op, LQLayer):
         kw, kx = op.weights_scales.shape[-1:], op.input_scales.shape[:1]
         return Bits(kw[0] or 0, kx[0]) if kw and kx else None

@@ -79,7 +79,7 @@ class FinetuneSettings:
         return min(records, max(32, min(100, records // 300)) if self.batch is None else self.batch)
 
     def held_back_of(self, records: int) -> int:
-        """How many of so many records judge; one is left to train on at least."""
+        """Say how many of ``records`` records judge; one is left to train on at least."""
         share = records * (0.1 if self.held_back is None else self.held_back)
         if self.held_back is None:
             share = max(share, min(HELD_BACK_LEAST, records / 5))
@@ -122,7 +122,9 @@ class Epoch:
         return self.held_back_loss < other.held_back_loss
 
     def judgement(self) -> str:
-        """What its state is on the records held back, empty where there are none."""
+        """Say how good the epoch's state is on the records held back, empty where there are
+        none.
+        """
         if self.agreement is not None:
             return f"agreement {100 * self.agreement:.2f} %"
         return "" if self.held_back_loss is None else f"error {self.held_back_loss:.4g}"
