@@ -30,6 +30,24 @@ class Rows(NamedTuple):
     numbered: bool = False
 
 
+class Wanted(NamedTuple):
+    """What is asked of a source: records for these inputs, the first ``limit`` of them, in this
+    room; and whether to look for labels beside them.
+    """
+
+    specs: Sequence[InputSpec]
+    limit: int | None
+    room: Room
+    allow_outside: bool = False
+    labels: bool = True
+
+    def count(self, total: int) -> int:
+        """Count what is wanted of ``total`` records. Raises DataError when there are none."""
+        if total < 1:
+            raise DataError("holds no records")
+        return total if self.limit is None else min(self.limit, total)
+
+
 class Stored(NamedTuple):
     """What a source gives: fitted records by input name, how many it holds in all, its labels."""
 
@@ -38,23 +56,21 @@ class Stored(NamedTuple):
     labels: Array | None = None
 
 
-def collect(
-    specs: Sequence[InputSpec], batches: Iterable[Sequence[Rows]], count: int, room: Room
-) -> dict[str, Array]:
-    """Fit the first ``count`` records into one array per input.
+def collect(wanted: Wanted, batches: Iterable[Sequence[Rows]], total: int) -> dict[str, Array]:
+    """Fit what is wanted of ``total`` records into one array per input.
 
     ``batches`` have an array of as many records for each input. Raises DataError for what does not
     fit the model or the room, before it is read.
     """
     fed: dict[str, Array] = {}
-    done = 0
+    done, count = 0, wanted.count(total)
     for batch in batches:
         entries = min(batch[0].shape[0], count - done)
-        for spec, rows in zip(specs, batch, strict=True):
+        for spec, rows in zip(wanted.specs, batch, strict=True):
             extents = spec.check(rows.shape, rows.dtype, rows.source)
             if spec.name not in fed:
                 size = element_count(extents) * max(spec.dtype.itemsize, rows.dtype.itemsize)
-                room.take(count * max(1, size), f"{count} records of input {spec.name!r}")
+                wanted.room.take(count * max(1, size), f"{count} records of input {spec.name!r}")
                 fed[spec.name] = np.empty((count, *extents), spec.dtype)
             whole = fed[spec.name]
             _check_same(extents, whole.shape[1:], spec, rows.source)
@@ -81,15 +97,8 @@ def _check_same(
         )
 
 
-def check_count(count: int) -> int:
-    """Return the number of records. Raises DataError when there are none."""
-    if count < 1:
-        raise DataError("holds no records")
-    return count
-
-
-def read_labels(rows: Rows, total: int, limit: int | None, room: Room) -> Array:
-    """Read the first ``limit`` labels.
+def read_labels(wanted: Wanted, rows: Rows, total: int) -> Array:
+    """Read the labels of the records that are wanted.
 
     Raises DataError unless the array has numbers, one entry for each of the ``total`` records, and
     those that are read are finite.
@@ -99,9 +108,9 @@ def read_labels(rows: Rows, total: int, limit: int | None, room: Room) -> Array:
     if not rows.shape or rows.shape[0] != total:
         found = shorten(shape_text(rows.shape))
         raise DataError(f"{total} records need {total} labels, found an array of shape {found}")
-    count = total if limit is None else min(limit, total)
+    count = wanted.count(total)
     size = element_count(rows.shape[1:]) * rows.dtype.itemsize
-    room.take(count * max(1, size), f"{count} labels")
+    wanted.room.take(count * max(1, size), f"{count} labels")
     labels = np.empty((count, *rows.shape[1:]), rows.dtype.newbyteorder("="))
     first = 0
     for block in rows.blocks(count):

@@ -16,8 +16,7 @@ from luciole.importers.hdf5 import Hdf5File, open_hdf5
 from luciole.ir.dtypes import Array
 from luciole.ir.value import element_count
 from luciole.schema.printable import quoted
-from luciole.tools.data.bounds import Room
-from luciole.tools.data.collecting import Rows, Stored, check_count, collect, read_labels
+from luciole.tools.data.collecting import Rows, Stored, Wanted, collect, read_labels
 from luciole.tools.data.errors import DataError, about
 from luciole.tools.data.fitting import InputSpec
 from luciole.tools.data.npy import PIECE
@@ -26,23 +25,19 @@ _TYPED = ("float32", "int32", "int64", "bool")
 """The element types that ONE reads from typed datasets."""
 
 
-def read_hdf5(
-    path: str, specs: Sequence[InputSpec], limit: int | None, room: Room, find_labels: bool = True
-) -> Stored:
-    """Read the first ``limit`` records of a file in ONE's layout; labels from a dataset
-    ``/labels``.
-    """
+def read_hdf5(path: str, wanted: Wanted) -> Stored:
+    """Read the records of a file in ONE's layout; labels from a dataset ``/labels``."""
     with open_hdf5(path) as file:
-        total = check_count(len(_numbered(file, "/value", "records")))
-        count = total if limit is None else min(limit, total)
+        total = len(_numbered(file, "/value", "records"))
         raw = "rawData" in file.attributes("/value")
-        records = collect(specs, _records(file, specs, count, raw), count, room)
-        if not find_labels or not file.has("/labels"):
+        batches = _records(file, wanted.specs, wanted.count(total), raw)
+        records = collect(wanted, batches, total)
+        if not wanted.labels or not file.has("/labels"):
             return Stored(records, total)
-        return Stored(records, total, read_labels(rows_of(file, "/labels"), total, limit, room))
+        return Stored(records, total, read_labels(wanted, rows_of(file, "/labels"), total))
 
 
-def rows_of(file: Hdf5File, path: str, source: str = "") -> Rows:
+def rows_of(file: Hdf5File, path: str) -> Rows:
     """Open a dataset, of which nothing has been read but what it is."""
     shape, dtype = file.dataset(path)
 
@@ -52,7 +47,7 @@ def rows_of(file: Hdf5File, path: str, source: str = "") -> Rows:
             entries = min(step, count - first)
             yield file.read(path, dtype, (entries, *shape[1:]), first)
 
-    return Rows(source, shape, dtype, blocks)
+    return Rows(path, shape, dtype, blocks)
 
 
 def _numbered(file: Hdf5File, group: str, what: str) -> list[str]:
@@ -137,7 +132,9 @@ def _check_writable(arrays: Sequence[Array]) -> int:
     for index, array in enumerate(arrays):
         if array.dtype.name not in _TYPED:
             raise DataError(f"input {index} is {array.dtype}, ONE reads {', '.join(_TYPED)}")
-    return check_count(lengths[0])
+    if lengths[0] < 1:
+        raise DataError("holds no records")
+    return lengths[0]
 
 
 def _write(draft: BinaryIO, arrays: Sequence[Array], count: int) -> None:

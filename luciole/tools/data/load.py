@@ -16,9 +16,9 @@ from luciole.ir.value import shape_text
 from luciole.schema.printable import all_quoted
 from luciole.tools.data import hdf5, npz, raw_files
 from luciole.tools.data.bounds import Bounds, Room, open_file
-from luciole.tools.data.collecting import Rows, Stored, read_labels
+from luciole.tools.data.collecting import Rows, Stored, Wanted, read_labels
 from luciole.tools.data.errors import AskedError, DataError, about
-from luciole.tools.data.fitting import InputSpec, input_specs
+from luciole.tools.data.fitting import input_specs
 from luciole.tools.data.npy import MAGIC
 from luciole.tools.data.preprocess import parse_preprocess
 
@@ -82,12 +82,12 @@ def load_data(
     if named is not None and array not in (None, named):
         raise DataError(f"{path}: names array {named!r}, but array {array!r} is asked for")
     room = Room(bounds.data_limit)
+    wanted = Wanted(specs, limit, room, bounds.allow_outside, labels is None)
     with about(file):
-        array = named if array is None else array
-        stored = _read(file, specs, limit, array, bounds, room, labels is None)
+        stored = _read(file, wanted, named if array is None else array)
     if labels is None:
         return Data(stored.records, stored.labels)
-    return Data(stored.records, _named_labels(file, labels, stored.total, limit, room))
+    return Data(stored.records, _named_labels(file, labels, wanted, stored.total))
 
 
 def _summary_line(name: str, array: Array) -> str:
@@ -99,27 +99,19 @@ def _summary_line(name: str, array: Array) -> str:
     return f"{line}, min {numbers.min():.6g}, max {numbers.max():.6g}, mean {mean:.6g}"
 
 
-def _read(
-    path: str,
-    specs: list[InputSpec],
-    limit: int | None,
-    array: str | None,
-    bounds: Bounds,
-    room: Room,
-    find_labels: bool,
-) -> Stored:
+def _read(path: str, wanted: Wanted, array: str | None) -> Stored:
     kind = _kind(path)
     if kind == "npz":
-        return npz.read_npz(path, specs, limit, room, array, find_labels)
+        return npz.read_npz(path, wanted, array)
     if array is not None:
         raise DataError(f"array {array!r} is asked for, but only .npz files have named arrays")
     if kind == "folder":
-        return raw_files.read_folder(path, specs, limit, bounds, room)
+        return raw_files.read_folder(path, wanted)
     if kind == "npy":
-        return npz.read_npy(path, specs, limit, room)
+        return npz.read_npy(path, wanted)
     if kind == "hdf5":
-        return hdf5.read_hdf5(path, specs, limit, room, find_labels)
-    return raw_files.read_list(path, specs, limit, bounds, room)
+        return hdf5.read_hdf5(path, wanted)
+    return raw_files.read_list(path, wanted)
 
 
 def _kind(path: str) -> str:
@@ -151,16 +143,16 @@ def _split_name(path: str) -> tuple[str, str | None]:
     return file, name
 
 
-def _named_labels(path: str, labels: str, total: int, limit: int | None, room: Room) -> Array:
+def _named_labels(path: str, labels: str, wanted: Wanted, total: int) -> Array:
     """Read the labels a caller names: in the data file itself, or else in a file of their own."""
     with about(path), _own_labels(path, labels) as rows:
         if rows is not None:
-            return read_labels(rows, total, limit, room)
+            return read_labels(wanted, rows, total)
     file, name = _split_name(labels)
     if not os.path.exists(file):
         raise DataError(f"{path}: labels {labels!r} are neither an array in it nor a file")
     with about(file), _label_rows(file, name) as rows:
-        return read_labels(rows, total, limit, room)
+        return read_labels(wanted, rows, total)
 
 
 @contextmanager

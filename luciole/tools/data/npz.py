@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from luciole.schema.printable import all_quoted, printable, quoted, shorten
-from luciole.tools.data.bounds import Room, open_file
-from luciole.tools.data.collecting import Rows, Stored, check_count, collect, read_labels
+from luciole.tools.data.bounds import open_file
+from luciole.tools.data.collecting import Rows, Stored, Wanted, collect, read_labels
 from luciole.tools.data.errors import DataError, damage_refused
 from luciole.tools.data.fitting import InputSpec
 from luciole.tools.data.npy import PIECE, NpyArray, read_header
@@ -21,15 +21,13 @@ _DATA = re.compile(r"(x|images?|data|inputs?)(_.*)?|input.*|.*_(x|images?|data|i
 _SPLIT = re.compile(r"(?:^|_)(train|test|val|valid|validation)(?=_|$)")
 
 
-def read_npy(path: str, specs: Sequence[InputSpec], limit: int | None, room: Room) -> Stored:
-    """Read the first ``limit`` records of the one array in a .npy file, for a model with one
-    input.
-    """
-    if len(specs) != 1:
-        raise DataError(f"a .npy file holds one input, the model has {_listed(specs)}")
+def read_npy(path: str, wanted: Wanted) -> Stored:
+    """Read the records of the one array in a .npy file, for a model with one input."""
+    if len(wanted.specs) != 1:
+        raise DataError(f"a .npy file holds one input, the model has {_listed(wanted.specs)}")
     with opened_npy(path) as rows:
         total = _record_count(rows)
-        return Stored(collect(specs, [[rows]], _first(total, limit), room), total)
+        return Stored(collect(wanted, [[rows]], total), total)
 
 
 @contextmanager
@@ -39,32 +37,25 @@ def opened_npy(path: str) -> Iterator[Rows]:
         yield _rows(read_header(file, os.path.getsize(path), "the array"))
 
 
-def read_npz(
-    path: str,
-    specs: Sequence[InputSpec],
-    limit: int | None,
-    room: Room,
-    array: str | None = None,
-    find_labels: bool = True,
-) -> Stored:
-    """Read the first ``limit`` records of the arrays that are the inputs, and their labels.
+def read_npz(path: str, wanted: Wanted, array: str | None = None) -> Stored:
+    """Read the records of the arrays that are the inputs, and their labels.
 
     ``array`` says which array is the input of a model with one input. Raises DataError when the
     arrays cannot be told apart.
     """
     with opened_npz(path) as archive:
         names = archive.names()
-        chosen = [name for _, name in _choose(names, specs, array)]
+        chosen = _choose(names, wanted.specs, array)
         rows = [archive.rows(name) for name in chosen]
-        totals = {spec.name: _record_count(r) for spec, r in zip(specs, rows, strict=True)}
+        totals = {s.name: _record_count(r) for s, r in zip(wanted.specs, rows, strict=True)}
         if len(set(totals.values())) != 1:
             raise DataError(f"every input needs the same number of records, found {totals}")
         total = next(iter(totals.values()))
-        records = collect(specs, [rows], _first(total, limit), room)
-        label = label_array(names, chosen) if find_labels else None
+        records = collect(wanted, [rows], total)
+        label = label_array(names, chosen) if wanted.labels else None
         if label is None:
             return Stored(records, total)
-        return Stored(records, total, read_labels(archive.rows(label), total, limit, room))
+        return Stored(records, total, read_labels(wanted, archive.rows(label), total))
 
 
 class Npz:
@@ -120,30 +111,25 @@ def _rows(array: NpyArray) -> Rows:
     return Rows(array.name, array.shape, array.dtype, array.blocks, numbered=True)
 
 
-def _first(total: int, limit: int | None) -> int:
-    return total if limit is None else min(limit, total)
-
-
 def _record_count(rows: Rows) -> int:
-    """Count the records. Raises DataError where there are none."""
+    """Count the records. Raises DataError where nothing counts them."""
     if not rows.shape:
         raise DataError(f"{rows.source} is a single number; its first axis has to count records")
-    return check_count(rows.shape[0])
+    return rows.shape[0]
 
 
-def _choose(
-    names: Sequence[str], specs: Sequence[InputSpec], array: str | None
-) -> list[tuple[InputSpec, str]]:
+def _choose(names: Sequence[str], specs: Sequence[InputSpec], array: str | None) -> list[str]:
+    """Choose the array of each input."""
     if array is not None:
         if len(specs) != 1:
             raise DataError(f"{array!r} names one array, the model has {_listed(specs)}")
-        return [(specs[0], array)]
+        return [array]
     missing = [spec.name for spec in specs if spec.name not in names]
     if not missing:
-        return [(spec, spec.name) for spec in specs]
+        return [spec.name for spec in specs]
     if len(specs) > 1:
         raise DataError(f"no array for input {missing[0]!r}, found {all_quoted(names)}")
-    return [(specs[0], _only_data_array(names, specs[0].name))]
+    return [_only_data_array(names, specs[0].name)]
 
 
 def _only_data_array(names: Sequence[str], wanted: str) -> str:

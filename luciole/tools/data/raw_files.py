@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from luciole.ir.dtypes import Array
-from luciole.tools.data.bounds import Bounds, Room, open_file
-from luciole.tools.data.collecting import Rows, Stored, check_count, collect
+from luciole.tools.data.bounds import open_file
+from luciole.tools.data.collecting import Rows, Stored, Wanted, collect
 from luciole.tools.data.errors import DataError, about
 from luciole.tools.data.fitting import InputSpec
 from luciole.tools.data.npy import MAGIC, read_header
@@ -23,32 +23,26 @@ _LONGEST_LINE = 4096
 _OUTSIDE = "is not below the folder that names it, and is read with --allow-outside"
 
 
-def read_folder(
-    path: str, specs: Sequence[InputSpec], limit: int | None, bounds: Bounds, room: Room
-) -> Stored:
-    """Read the first ``limit`` files of a folder in natural order: 2.raw before 10.raw.
+def read_folder(path: str, wanted: Wanted) -> Stored:
+    """Read the files of a folder in natural order: 2.raw before 10.raw.
 
     Sub-folders, what is no file and files whose names begin with a dot are passed over.
     """
     files = [f for f in Path(path).iterdir() if f.is_file() and not f.name.startswith(".")]
     if not files:
         raise DataError("the folder has no files")
-    first = sorted(files, key=_natural)[:limit]
-    records = _records(first, specs, None if bounds.allow_outside else path)
-    return Stored(collect(specs, records, len(first), room), len(files))
+    first = sorted(files, key=_natural)[: wanted.limit]
+    records = _records(first, wanted.specs, None if wanted.allow_outside else path)
+    return Stored(collect(wanted, records, len(files)), len(files))
 
 
-def read_list(
-    path: str, specs: Sequence[InputSpec], limit: int | None, bounds: Bounds, room: Room
-) -> Stored:
-    """Read the first ``limit`` files named in a list, one per line, relative to the list's
-    folder.
-    """
-    total = check_count(sum(1 for _ in _lines(path)))
-    count, folder = total if limit is None else min(limit, total), Path(path).parent
-    files = (folder / line for line in islice(_lines(path), count))
-    records = _records(files, specs, None if bounds.allow_outside else str(folder))
-    return Stored(collect(specs, records, count, room), total)
+def read_list(path: str, wanted: Wanted) -> Stored:
+    """Read the files named in a list, one per line, relative to the list's folder."""
+    total = sum(1 for _ in _lines(path))
+    folder = Path(path).parent
+    files = (folder / line for line in islice(_lines(path), wanted.count(total)))
+    records = _records(files, wanted.specs, None if wanted.allow_outside else str(folder))
+    return Stored(collect(wanted, records, total), total)
 
 
 def _lines(path: str) -> Iterator[str]:
