@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from luciole.schema.errors import FormatError, LucioleError
-from luciole.schema.printable import shorten
+from luciole.schema.printable import printable, shorten
 from luciole.tools.common.command import UsageError
 
 _LONGEST = 1000
@@ -24,7 +24,7 @@ class AskedError(DataError, UsageError):
 @contextmanager
 def about(path: str) -> Iterator[None]:
     """Begin every refusal with the file's name; the operating system's refusals become one, too."""
-    shown = shorten(path, _LONGEST)
+    shown = shorten(printable(path), _LONGEST)
     try:
         yield
     except (DataError, FormatError) as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from luciole.ir.dtypes import Array
+from luciole.schema.printable import printable
 from luciole.tools.data.bounds import open_file
 from luciole.tools.data.collecting import Rows, Stored, Wanted, collect
 from luciole.tools.data.errors import DataError, about
@@ -80,7 +81,7 @@ def _records(
             if top is not None and not Path(os.path.realpath(path)).is_relative_to(top):
                 raise DataError(_OUTSIDE)
             with open_file(path) as file:
-                yield _record(file, specs, f"record {number} ({path.name})")
+                yield _record(file, specs, f"record {number} ({printable(path.name)})")
 
 
 def _record(file: io.BufferedReader, specs: Sequence[InputSpec], source: str) -> list[Rows]:

@@ -70,7 +70,12 @@ def _folder(place: Path, rng: Rng) -> Path:
         if rng.random() < 0.1:
             saved = (folder / f"{number}.npy").read_bytes()
             (folder / f"{number}.npy").write_bytes(damaged_bytes(rng, saved))
-    for path in (folder / "sub/0.raw", place / "secret.raw", folder / "é.raw"):
+    for path in (
+        folder / "sub/0.raw",
+        place / "secret.raw",
+        folder / "é.raw",
+        folder / "new\nline.raw",
+    ):
         path.write_bytes(record.tobytes())
     if rng.random() < 0.5:
         _add_strange(folder, place)

@@ -136,6 +136,16 @@ def test_load_data_refuses_raw_files_with_nan(tmp_path: Path) -> None:
         load_data(str(tmp_path), graph_of_one())
 
 
+def test_load_data_refuses_files_with_odd_names_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a\nb\u202e.raw").write_bytes(bytes(3))
+    with pytest.raises(DataError, match=r"/a\\nb\\u202e\.raw: a raw record has 16 for 'a' bytes"):
+        load_data(str(tmp_path), graph_of_one())
+    (tmp_path / "a\nb\u202e.raw").unlink()
+    np.full(4, np.nan, np.float32).tofile(tmp_path / "a\nb")
+    with pytest.raises(DataError, match=r"of record 0 \(a\\nb\) is nan: not finite$"):
+        load_data(str(tmp_path), graph_of_one())
+
+
 def test_load_data_refuses_raw_files_for_unknown_axes(tmp_path: Path) -> None:
     graph = Graph("main")
     graph.add_input("a", (1, None, 2))
