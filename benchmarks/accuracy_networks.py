@@ -21,9 +21,9 @@ from luciole.importers.keras.convert import from_keras, tensorflow
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, LucioleError, Model
+from luciole.tools.answers import answers_of, share_equal
 from luciole.tools.data import Data
 from luciole.tools.demo_mnist import MEAN, STD
-from luciole.tools.evaluate import answers_of, share_equal
 
 SEED, BATCH = 0, 128
 EPOCHS = {"mnist97": 5, "mnist98": 25}

@@ -150,8 +150,8 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Write one row for each file as it was written: it is read again before it is judged."""
     from luciole.importers import load
+    from luciole.tools.answers import answers_of, share_equal
     from luciole.tools.common.timing import interleaved_medians
-    from luciole.tools.evaluate import answers_of, share_equal
 
     labels = subject.test.labels
     assert labels is not None, "both data sets have labels"

@@ -12,7 +12,6 @@ from luciole.tools.common import console
 from luciole.tools.common.command import (
     FINE,
     UsageError,
-    a_model,
     add_common,
     add_custom,
     add_data_bounds,
@@ -24,15 +23,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from luciole.interpreter.records import Progress
-    from luciole.ir import Array, Model
+    from luciole.ir import Array, Model, Value
     from luciole.tools.data import Data
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> int:
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
-    parser.add_argument("model", metavar="MODEL", help=a_model())
+    parser.add_argument("model", metavar="MODEL", help="a .circle, .tflite or Keras model")
     parser.add_argument(
         "--data",
         required=True,
@@ -51,6 +49,11 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
         "--against", metavar="MODEL", help="also run this model and count equal answers"
     )
     parser.add_argument(
+        "--output",
+        metavar="NAME",
+        help="judge this output (default: all with more than one number for each record)",
+    )
+    parser.add_argument(
         "--per-class",
         action="store_true",
         help="also print, class by class, how often it is recognized and what it is taken for",
@@ -63,10 +66,45 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load
+    from luciole.tools.answers import judged_outputs
     from luciole.tools.confusion import confusion_of
-    from luciole.tools.data import Bounds, load_data
 
     model = load(arguments.model)
+    judged = judged_outputs(model, arguments.output)
+    data = _data(arguments, model)
+    if arguments.per_class and len(judged) > 1:
+        raise UsageError("--per-class tells the classes of one output: --output NAME says which")
+    timed = _Timed(arguments.json)
+    answers = timed.answers(model, data, judged, "records")
+    seconds = timed.seconds
+    others = None
+    if arguments.against:
+        other = load(arguments.against)
+        same = [other.graph.outputs[n] for n in _places(model, judged, other)]
+        others = timed.answers(other, for_other(data, model, other), same, "against")
+    rows = _figures(judged, answers, data, others)
+    alone = rows[0] if len(rows) == 1 else {"top1": None, "agreement": None}
+    figures = {
+        "model": arguments.model,
+        "records": data.count,
+        "top1": alone["top1"],
+        "agreement": alone["agreement"],
+        "outputs": rows,
+        "seconds": seconds,
+    }
+    if data.labels is None and not arguments.against:
+        console.say("note: the data has no labels, so nothing is counted: --labels gives them")
+    confusion = None
+    if data.labels is not None and len(judged) == 1:
+        confusion = confusion_of(data.labels, answers[0])
+    _print(figures, confusion, arguments)
+    return FINE
+
+
+def _data(arguments: argparse.Namespace, model: Model) -> Data:
+    """Read the records and say what they are. Raises UsageError where --per-class has no labels."""
+    from luciole.tools.data import Bounds, load_data
+
     data = load_data(
         arguments.data,
         model.graph,
@@ -79,53 +117,61 @@ def _run(arguments: argparse.Namespace) -> int:
         console.say(f"data: {line}")
     if arguments.per_class and data.labels is None:
         raise UsageError("--per-class needs labels: the data has none, --labels gives them")
-    with console.tracked(arguments.json) as track:
-        begun = time.perf_counter()
-        answers = answers_of(model, data, track("records", data.count))
-        seconds = time.perf_counter() - begun
-        other = load(arguments.against) if arguments.against else None
-        others = (
-            None
-            if other is None
-            else answers_of(other, for_other(data, model, other), track("against", data.count))
-        )
-    figures = {"model": arguments.model, **_figures(answers, data, others), "seconds": seconds}
-    confusion = None if data.labels is None else confusion_of(data.labels, answers)
-    if data.labels is None and not arguments.against:
-        console.say("note: the data has no labels, so nothing is counted: --labels gives them")
-    _print(figures, confusion, arguments)
-    return FINE
+    return data
 
 
-def _figures(answers: Array, data: Data, others: Array | None) -> dict[str, Any]:
-    """Count the records, and the shares of right and of equal answers."""
-    what = "answers of the other model"
-    return {
-        "records": data.count,
-        "top1": None if data.labels is None else share_equal(answers, data.labels, "labels"),
-        "agreement": None if others is None else share_equal(answers, others, what),
-    }
+class _Timed:
+    """Answers under a progress bar, and how long the last ones took."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self.seconds = 0.0
+
+    def answers(self, model: Model, data: Data, outputs: list[Value], what: str) -> list[Array]:
+        """Find the answers of each output; nothing is compiled in the time that is taken."""
+        from luciole.interpreter import Interpreter
+        from luciole.interpreter.records import batch_size
+        from luciole.tools.answers import all_answers
+
+        interpreter = Interpreter(model)
+        size = batch_size(interpreter, data.records)
+        first = data.first(size + data.count % size)  # a batch of each size
+        with console.tracked(self._as_json) as track:
+            all_answers(interpreter, first, outputs, size)
+            begun = time.perf_counter()
+            found = all_answers(interpreter, data, outputs, size, track(what, data.count))
+            self.seconds = time.perf_counter() - begun
+        return found
 
 
-def answers_of(model: Model, data: Data, progress: Progress | None = None) -> Array:
-    """Find the index of the largest entry of the first output, record by record: [records]."""
-    from luciole.interpreter import Interpreter
-    from luciole.interpreter.records import run_records
+def _places(model: Model, judged: list[Value], other: Model) -> list[int]:
+    """Find which outputs of another model stand for those judged. Raises UsageError without them."""
+    places = [model.graph.outputs.index(v) for v in judged]
+    count = len(other.graph.outputs)
+    if max(places) >= count:
+        raise UsageError(f"the other model has {count} outputs, number {max(places)} is judged")
+    return places
 
-    name = model.graph.outputs[0].name
-    parts = [
-        out[name].reshape(len(out[name]), -1).argmax(1)
-        for out in run_records(Interpreter(model), data.records, progress)
+
+def _figures(
+    judged: list[Value], answers: list[Array], data: Data, others: list[Array] | None
+) -> list[dict[str, Any]]:
+    """Count, for each output, the shares of right and of equal answers."""
+    from luciole.tools.answers import share_equal
+
+    what, labels = "answers of the other model", data.labels
+    return [
+        {
+            "output": value.name,
+            "top1": None if labels is None else share_equal(found, labels, "labels"),
+            "agreement": None if others is None else share_equal(found, others[n], what),
+        }
+        for n, (value, found) in enumerate(zip(judged, answers, strict=True))
     ]
-    import numpy as np
-
-    return np.concatenate(parts)
 
 
 def for_other(data: Data, model: Model, other: Model) -> Data:
-    """Turn a model's records into those that another one takes: under its names, quantized or made
-    real.
-    """
+    """Turn a model's records into what another one takes: under its names, quantized or real."""
     from luciole.interpreter.compare import second_inputs
     from luciole.tools.data import Data
 
@@ -133,13 +179,6 @@ def for_other(data: Data, model: Model, other: Model) -> Data:
     if count != len(data.records):
         raise UsageError(f"the other model has {count} inputs, the data {len(data.records)}")
     return Data(dict(second_inputs(model.graph, other.graph, data.records)), data.labels)
-
-
-def share_equal(answers: Array, wanted: Array, what: str) -> float:
-    """Measure the share of equal entries. Raises UsageError when their number differs."""
-    if wanted.shape != answers.shape:
-        raise UsageError(f"{len(answers)} answers, but the {what} have shape {list(wanted.shape)}")
-    return float((answers == wanted).mean())
 
 
 def _print(
@@ -153,10 +192,12 @@ def _print(
         console.print_json({**figures, "confusion": matrix, "classes": classes})
         return
     console.show(f"records    {figures['records']}")
-    if figures["top1"] is not None:
-        console.show(f"top-1      {100 * figures['top1']:.2f} %")
-    if figures["agreement"] is not None:
-        console.show(f"agreement  {100 * figures['agreement']:.2f} % with {arguments.against}")
+    for row in figures["outputs"]:
+        of = f" of {row['output']}" if len(figures["outputs"]) > 1 else ""
+        if row["top1"] is not None:
+            console.show(f"top-1      {100 * row['top1']:.2f} %{of}")
+        if row["agreement"] is not None:
+            console.show(f"agreement  {100 * row['agreement']:.2f} % with {arguments.against}{of}")
     console.show(f"time       {figures['seconds']:.2f} s")
     if arguments.per_class:
         _print_classes(confusion)

@@ -7,9 +7,9 @@ from importlib import resources
 import pytest
 
 import luciole
+from luciole.tools.answers import answers_of, share_equal
 from luciole.tools.data import load_data
 from luciole.tools.demo import DIGITS_PREPROCESS
-from luciole.tools.evaluate import answers_of, share_equal
 
 
 @pytest.mark.parametrize(("bits", "accuracy"), [(3, 0.968), (2, 0.958), (1, 0.90)])

@@ -10,12 +10,12 @@ import pytest
 
 import luciole
 from luciole.exporters import to_bytes
-from luciole.ir import Graph, Model, TensorType
+from luciole.ir import Graph, Model, Signature, TensorType
 from luciole.ir.ops.quantize import Dequantize
 from luciole.schema.tables import QuantizationParameters
 from luciole.tools.data import write_hdf5
 from tests.networks import dense, network, random, two_inputs
-from tests.tools.running import call
+from tests.tools.running import Outcome, call
 
 Capture = pytest.CaptureFixture[str]
 
@@ -159,3 +159,60 @@ def test_eval_refuses_operators_without_kernel(
     assert text.startswith("cannot run CUSTOM(Mystery) (2x): ")
     argv = ["eval", "model.circle", "--data", "train.hdf5", "--against", str(unsupported)]
     call(capsys, *argv).error(3)
+
+
+def two_heads() -> Model:
+    """Four classes, and one number beside them that comes first."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 20))
+    gate = dense(graph, x, (1, 20), "gate").output
+    classes = dense(graph, x, (4, 20), "classes").output
+    more = dense(graph, x, (3, 20), "more").output
+    graph.outputs = [gate, classes, more]
+    model.signatures = [Signature("serving_default", graph, [("img", x)], [("kind", classes)])]
+    return model
+
+
+def heads(capsys: Capture, *argv: str) -> Outcome:
+    x = random(7, 60, 20)
+    luciole.save(two_heads(), "heads.circle")
+    classes = luciole.Interpreter("heads.circle").run(x)["classes"].argmax(1)
+    np.savez("heads.npz", x_test=x, y_test=classes)
+    return call(capsys, "eval", "heads.circle", "--data", "heads.npz", *argv)
+
+
+def test_every_output_that_chooses_is_judged(capsys: Capture, folder: Path) -> None:
+    outcome = heads(capsys, "--against", "heads.circle")
+    lines = [line.split() for line in outcome.out.splitlines()]
+    assert lines[1] == ["top-1", "100.00", "%", "of", "classes"]
+    assert lines[2][-3:] == ["heads.circle", "of", "classes"]
+    assert lines[3][-2:] == ["of", "more"]
+    assert float(lines[3][1]) < 100
+    assert "gate" not in outcome.out
+    figures = json.loads(heads(capsys, "--json").out)
+    assert (figures["top1"], figures["outputs"][0]["top1"]) == (None, 1.0)
+    assert [row["output"] for row in figures["outputs"]] == ["classes", "more"]
+
+
+@pytest.mark.parametrize("name", ["classes", "kind"])
+def test_one_output_is_judged_by_its_name_or_a_signature_s(
+    capsys: Capture, folder: Path, name: str
+) -> None:
+    figures = json.loads(heads(capsys, "--output", name, "--json").out)
+    assert figures["top1"] == 1.0
+    assert figures["confusion"] is not None
+
+
+def test_eval_refuses_outputs_that_choose_nothing(capsys: Capture, folder: Path) -> None:
+    text = heads(capsys, "--output", "gate").error(2)
+    assert text.startswith("output 'gate' is one number for each record, of which none is the larg")
+    text = heads(capsys, "--output", "g").error(2)
+    assert text == "there is no output 'g', only classes, gate, more"
+    text = heads(capsys, "--per-class").error(2)
+    assert text == "--per-class tells the classes of one output: --output NAME says which"
+
+
+def test_eval_refuses_another_model_without_that_output(capsys: Capture, folder: Path) -> None:
+    text = heads(capsys, "--against", "model.circle").error(2)
+    assert text == "the other model has 1 outputs, number 2 is judged"

@@ -12,12 +12,12 @@ import numpy as np
 from luciole.interpreter.records import Progress
 from luciole.ir import Array
 from luciole.ir.value import has_batch_axis
+from luciole.tools.answers import share_equal
 from luciole.tools.bench.inputs import data_inputs
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import Runtime, translated
 from luciole.tools.common.timing import Call, Limits, Timing, measured
 from luciole.tools.data import Data
-from luciole.tools.evaluate import share_equal
 
 Batch = Sequence[Array]
 """One array for each input, as luciole's model takes them."""

@@ -45,6 +45,11 @@ class Data:
         """Number of records."""
         return len(next(iter(self.records.values())))
 
+    def first(self, count: int) -> Data:
+        """Keep so many of the records, from the first on."""
+        labels = None if self.labels is None else self.labels[:count]
+        return Data({name: array[:count] for name, array in self.records.items()}, labels)
+
     def summary(self) -> list[str]:
         """Write one line per input: dtype, shape, minimum, maximum and mean of what will be fed."""
         return [_summary_line(name, array) for name, array in self.records.items()]
