@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -97,7 +97,10 @@ class Interpreter(Uncopied):
         self._ran = False
         self._siblings: dict[Graph, Interpreter] = {}
         self._shapes: dict[Value, tuple[int, ...]] = {v: v.dims for v in graph.inputs}
+        numbers = {value: number for number, value in enumerate(graph.values)}
+        self._inputs = [numbers[value] for value in graph.inputs]
         self._plan: Plan | None = None
+        self._ends: _Ends | None = None
         self._places: dict[int, Array] = {}
         self._observers: list[Observer] = []
 
@@ -130,11 +133,12 @@ class Interpreter(Uncopied):
             )
             plan.reset_variables()
             self._plan, self._places = plan, _lasting(plan, self.graph)
+            self._ends = _ends(plan, self.graph)
             self._ran = False
 
     def _drop_plan(self) -> None:
         """Give back its memory, before the next one takes some."""
-        self._plan, self._places = None, {}
+        self._plan, self._places, self._ends = None, {}, None
 
     @property
     def plan(self) -> Plan:
@@ -321,34 +325,78 @@ class Interpreter(Uncopied):
         Raises InputError for names, types or shapes that the model does not take, and BusyError
         while it runs already.
         """
-        outputs = self.graph.outputs
-        found = self.computed(inputs, outputs)
-        return {v.name: array for v, array in zip(outputs, found, strict=True)}
+        found = self._run_as_it_is(inputs) if type(inputs) is dict else None
+        if found is None:
+            outputs = self.graph.outputs
+            arrays = self.computed(inputs, outputs)
+            found = {v.name: array for v, array in zip(outputs, arrays, strict=True)}
+        return found
+
+    def _run_as_it_is(self, inputs: dict[str, Any]) -> dict[str, Array] | None:
+        """Run where arrays of the present types and shapes are given for all inputs, else None.
+
+        It takes 1 us beside the run, where looking at all that may be otherwise takes 4.
+        """
+        ends = self._ends
+        if ends is None or len(inputs) != len(ends.inputs) or self._observers:
+            return None
+        for value, place in ends.inputs:
+            array = inputs.get(value.name)
+            if array.__class__ is not np.ndarray:
+                return None
+            if array.dtype != place.dtype or array.shape != place.shape:
+                return None
+        turn = self._turn
+        if turn.taken:
+            raise turn.refusal()
+        turn.taken = True  # see ``invoke``
+        try:
+            for value, place in ends.inputs:
+                place[...] = inputs[value.name]
+            ends.run()
+            self._ran = True
+            return {value.name: array.copy() for value, array in ends.outputs}
+        finally:
+            turn.taken = False
 
     def computed(self, inputs: Mapping[str, Any] | Any, wanted: Sequence[Value]) -> list[Array]:
         """Run the model as ``run`` does; gives copies of the tensors that are ``wanted``."""
         with self._turn:
             self._take(inputs)
             self._run()
-            if any(self.plan.is_overwritten(value) for value in wanted):
-                self._keep_tensors()
-            return [self._array(value).copy() for value in wanted]
+            plan = self.plan
+            found = [array for v in wanted if (array := plan.array(v)) is not None]
+            if len(found) < len(wanted):
+                found = self._arrays(wanted)
+            return [array.copy() for array in found]
+
+    def _arrays(self, wanted: Sequence[Value]) -> list[Array]:
+        """Tensors of which some make room for others during a run."""
+        if any(self.plan.is_overwritten(value) for value in wanted):
+            self._keep_tensors()
+        return [self._array(value) for value in wanted]
 
     def _take(self, inputs: Mapping[str, Any] | Any) -> None:
         """Let the inputs hold what is given."""
-        given = inputs if isinstance(inputs, Mapping) else {self._only_input().name: inputs}
-        names = {v.name: v for v in self.graph.inputs}
-        if len(names) != len(self.graph.inputs):
-            raise InputError("inputs share a name: give them by set_tensor and call invoke")
-        if given.keys() != names.keys():
-            raise InputError(f"the inputs are {sorted(names)}, given were {sorted(given)}")
-        places = {v: i for i, v in enumerate(self.graph.values)}
-        arrays = {value: np.asarray(given[name]) for name, value in names.items()}
-        for value, array in arrays.items():
-            self._resize(places[value], array.shape, strict=False)
+        is_named = type(inputs) is dict or isinstance(inputs, Mapping)  # which takes 400 ns
+        given = inputs if is_named else {self._only_input().name: inputs}
+        names = [value.name for value in self.graph.inputs]
+        if len(given) != len(names) or given.keys() != set(names):
+            raise self._wrong_names(names, given)
+        arrays = [np.asarray(given[name]) for name in names]
+        for number, array in zip(self._inputs, arrays, strict=True):
+            place = self._places.get(number)
+            if place is None or place.shape != array.shape:
+                self._resize(number, array.shape, strict=False)
         self._allocate()
-        for value, array in arrays.items():
-            self._set(places[value], array)
+        for number, array in zip(self._inputs, arrays, strict=True):
+            self._set(number, array)
+
+    def _wrong_names(self, names: list[str], given: Mapping[str, Any]) -> InputError:
+        """Why inputs cannot be given by these names."""
+        if len(set(names)) < len(names):
+            return InputError("inputs share a name: give them by set_tensor and call invoke")
+        return InputError(f"the inputs are {sorted(names)}, given were {sorted(given)}")
 
     # ---------------------------------------------------------------------- privately
     def _only_input(self) -> Value:
@@ -418,6 +466,27 @@ class Interpreter(Uncopied):
             },
             "sparsity_parameters": {},
         }
+
+
+class _Ends(NamedTuple):
+    """Inputs and outputs with the arrays that hold them as long as the plan, and what runs it."""
+
+    inputs: list[tuple[Value, Array]]
+    outputs: list[tuple[Value, Array]]
+    run: Callable[[], None]
+
+
+def _ends(plan: Plan, graph: Graph) -> _Ends | None:
+    """None where an output makes room for others, or has extents that a run decides on, and where
+    an input is a constant, which nobody may set.
+    """
+    if any(value.is_constant for value in graph.inputs):
+        return None
+    found = [[(v, plan.array(v)) for v in values] for values in (graph.inputs, graph.outputs)]
+    inputs, outputs = ([(v, a) for v, a in pairs if a is not None] for pairs in found)
+    if len(inputs) < len(graph.inputs) or len(outputs) < len(graph.outputs):
+        return None
+    return _Ends(inputs, outputs, plan.run)
 
 
 def _has_state(graph: Graph) -> bool:

@@ -10,8 +10,8 @@ import pytest
 
 import luciole
 from luciole.exporters import to_bytes
-from luciole.interpreter import InputError, Interpreter
-from luciole.ir import Array, Graph, Model
+from luciole.interpreter import InputError, Interpreter, Observer
+from luciole.ir import Array, Graph, Model, Op
 from luciole.ir.ops.elementwise_binary import Add
 from tests.networks import network, random, two_inputs, value_named
 
@@ -52,6 +52,32 @@ def test_run_resizes_by_what_it_is_given(shape: tuple[int | None, ...]) -> None:
     for rows in (1, 6, 3, 3, 1):
         found = interpreter.run(X[:rows])["fc2"]
         np.testing.assert_allclose(found, wanted[:rows], atol=1e-6)
+
+
+def test_runs_of_one_shape_in_a_row_give_results_of_their_own() -> None:
+    interpreter, model = Interpreter(network()), network()
+    wanted = expected(model, X)["fc2"]
+    found = [interpreter.run({"x": X[i : i + 1]})["fc2"] for i in (0, 1, 2, 1)]
+    for y, i in zip(found, (0, 1, 2, 1), strict=True):
+        np.testing.assert_allclose(y, wanted[i : i + 1], atol=1e-6)
+
+
+def test_a_second_run_refuses_what_the_first_would_and_tells_observers() -> None:
+    interpreter = Interpreter(network())
+    interpreter.run({"x": X[:1]})
+    with pytest.raises(InputError, match="type float64 but expected type"):
+        interpreter.run({"x": X[:1].astype(np.float64)})
+    with pytest.raises(InputError, match=r"the inputs are \['x'\], given were \['y'\]"):
+        interpreter.run({"y": X[:1]})
+    seen: list[str] = []
+
+    class Names(Observer):
+        def after_operator(self, op: Op) -> None:
+            seen.append(op.name)
+
+    interpreter.attach_observer(Names())
+    interpreter.run({"x": X[:1]})
+    assert seen == ["fc1", "act1", "fc2"]
 
 
 def test_an_empty_batch_gives_an_empty_result() -> None:
