@@ -138,10 +138,15 @@ def open_hdf5(path: str | os.PathLike[str]) -> Iterator[Hdf5File]:
         try:
             yield Hdf5File(process)
         finally:
-            process.kill()
-            with suppress(OSError):  # of what it was not sent before it ended
-                if process.stdin is not None:
-                    process.stdin.close()
+            _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the process, whatever it does."""
+    process.kill()
+    with suppress(OSError):  # of what it was not sent before it ended
+        if process.stdin is not None:
+            process.stdin.close()
 
 
 def _end(code: int) -> str:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def judged_outputs(model: Model, name: str | None = None) -> list[Value]:
-    """Find the outputs whose largest entry is an answer: all that have more than one number for each
-    record, or the one of a name (a tensor's or a signature's).
+    """Find the outputs whose largest entry is an answer: all that have more than one number for
+    each record, or the one of a name (a tensor's or a signature's).
 
     Raises UsageError where there is none of that name, and where no output has a largest entry.
     """

@@ -145,7 +145,7 @@ class _Timed:
 
 
 def _places(model: Model, judged: list[Value], other: Model) -> list[int]:
-    """Find which outputs of another model stand for those judged. Raises UsageError without them."""
+    """Find which outputs of another model stand for those judged; UsageError without them."""
     places = [model.graph.outputs.index(v) for v in judged]
     count = len(other.graph.outputs)
     if max(places) >= count:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import Report, Result
+    from luciole.lquantizer.training import FinetuneResult
     from luciole.tools.data import Data
 
 _EXAMPLE = """example:
@@ -140,9 +141,135 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole import api, exporters
-    from luciole.files import check_writable, write_file
-    from luciole.lquantizer import Settings
+    from luciole.files import write_file
+
+    _check(arguments)
+    model = api.load(arguments.input_model)
+    data = _calibration_data(arguments, model)
+    with console.tracked(arguments.json) as track:
+        result = _quantized(model, data, arguments, track)
+        if arguments.finetune:
+            training = _training_data(arguments, model, data)
+            tuned = _tuned(model, training, result, arguments, track)
+            _enter(tuned, result, model, training)
+    if arguments.report:
+        write_file(arguments.report, console.to_json(result.report.to_json()))
+    exporters.save(result.model, arguments.output_model)
+    _tell(result, arguments)
+    return FINE
+
+
+def _calibration_data(arguments: argparse.Namespace, model: Model) -> Data:
+    """Read what levels are learned from, and say what it is."""
     from luciole.tools.data import Bounds, load_data
+
+    data = load_data(
+        arguments.input_data,
+        model.graph,
+        limit=arguments.calibration,
+        preprocess=arguments.preprocess,
+        bounds=Bounds.of(arguments),
+    )
+    for line in data.summary():
+        console.say(f"data: {line}")
+    return data
+
+
+def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: Track) -> Result:
+    """Learn levels as the options say."""
+    from luciole import api
+    from luciole.lquantizer import Settings
+
+    published = Settings(
+        arguments.update or "gradient", arguments.initialisation or "random", seed=arguments.seed
+    )
+    return api.quantize(
+        model,
+        data.records,
+        encode_bits=3 if arguments.encode_bits is None else arguments.encode_bits,
+        input_bits=arguments.input_bits,
+        weight_bits=arguments.weight_bits,
+        config=arguments.config,
+        method=arguments.method,
+        weights_only=arguments.weights_only,
+        unroll_lstms=arguments.unroll_lstm,
+        target_size=arguments.target_size,
+        target_drop=arguments.target_drop,
+        settings=published if arguments.method == "published" else None,
+        seed=arguments.seed,
+        track=track,
+    )
+
+
+def _training_data(arguments: argparse.Namespace, model: Model, data: Data) -> Data:
+    """Read all records to fine-tune on, where these are others than levels were learned from."""
+    from luciole.tools.data import Bounds, load_data
+
+    if not (arguments.finetune_data or arguments.labels or arguments.calibration):
+        return data
+    data = load_data(
+        arguments.finetune_data or arguments.input_data,
+        model.graph,
+        preprocess=arguments.preprocess,
+        labels=arguments.labels,
+        bounds=Bounds.of(arguments),
+    )
+    for line in data.summary():
+        console.say(f"data: {line} (fine-tuning)")
+    return data
+
+
+def _tuned(
+    model: Model, data: Data, result: Result, arguments: argparse.Namespace, track: Track
+) -> FinetuneResult:
+    """Fine-tune the quantized model as the options say."""
+    from luciole import api
+    from luciole.lquantizer.training import FinetuneSettings
+
+    settings = FinetuneSettings(
+        learning_rate=arguments.learning_rate,
+        seed=arguments.seed,
+        shift=arguments.shift,
+        mirror=arguments.mirror,
+        hints=(arguments.hints,) if arguments.hints else (),
+    )
+    return api.finetune(
+        result.model,
+        model,
+        data.records,
+        epochs=arguments.finetune,
+        labels=data.labels if arguments.labels else None,
+        settings=settings,
+        latents=result.latents,
+        checkpoint=arguments.checkpoint,
+        resume=arguments.resume,
+        report=console.say,
+        track=track,
+    )
+
+
+def _enter(tuned: FinetuneResult, result: Result, model: Model, data: Data) -> None:
+    """Let the result be the fine-tuned model; layers are judged on records held back."""
+    from dataclasses import asdict
+
+    from luciole import exporters
+    from luciole.lquantizer.network.measure import add_stage
+
+    if tuned.gained:
+        console.say(f"fine-tuning {tuned.summary()}")
+        judges = tuned.held_back if len(tuned.held_back) else slice(None)
+        unseen = {name: array[judges] for name, array in data.records.items()}
+        add_stage(result.report, "fine_tuned", model, tuned.model, result.traces, unseen)
+    else:
+        result.report.warnings.append(f"fine-tuning {tuned.summary()}")
+    result.model = tuned.model
+    result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
+    result.report.bytes_after = len(exporters.to_bytes(tuned.model))
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse early what would be refused after long work."""
+    from luciole.files import check_writable
 
     _check_widths(arguments)
     _check_targets(arguments)
@@ -154,96 +281,6 @@ def _run(arguments: argparse.Namespace) -> int:
     _check_output(arguments.output_model)
     for path in filter(None, (arguments.report, arguments.checkpoint)):
         check_writable(path)
-    model = api.load(arguments.input_model)
-    data = load_data(
-        arguments.input_data,
-        model.graph,
-        limit=arguments.calibration,
-        preprocess=arguments.preprocess,
-        bounds=Bounds.of(arguments),
-    )
-    for line in data.summary():
-        console.say(f"data: {line}")
-    published = Settings(
-        arguments.update or "gradient", arguments.initialisation or "random", seed=arguments.seed
-    )
-    with console.tracked(arguments.json) as track:
-        result = api.quantize(
-            model,
-            data.records,
-            encode_bits=3 if arguments.encode_bits is None else arguments.encode_bits,
-            input_bits=arguments.input_bits,
-            weight_bits=arguments.weight_bits,
-            config=arguments.config,
-            method=arguments.method,
-            weights_only=arguments.weights_only,
-            unroll_lstms=arguments.unroll_lstm,
-            target_size=arguments.target_size,
-            target_drop=arguments.target_drop,
-            settings=published if arguments.method == "published" else None,
-            seed=arguments.seed,
-            track=track,
-        )
-        if arguments.finetune:
-            _finetune(model, data, result, arguments, track)
-    if arguments.report:
-        write_file(arguments.report, console.to_json(result.report.to_json()))
-    exporters.save(result.model, arguments.output_model)
-    _tell(result, arguments)
-    return FINE
-
-
-def _finetune(
-    model: Model, data: Data, result: Result, arguments: argparse.Namespace, track: Track
-) -> None:
-    """Fine-tune the result in place."""
-    from dataclasses import asdict
-
-    from luciole import api, exporters
-    from luciole.lquantizer.network.measure import add_stage
-    from luciole.lquantizer.training import FinetuneSettings
-    from luciole.tools.data import Bounds, load_data
-
-    if arguments.finetune_data or arguments.labels or arguments.calibration:
-        source = arguments.finetune_data or arguments.input_data
-        data = load_data(
-            source,
-            model.graph,
-            preprocess=arguments.preprocess,
-            labels=arguments.labels,
-            bounds=Bounds.of(arguments),
-        )
-        for line in data.summary():
-            console.say(f"data: {line} (fine-tuning)")
-    tuned = api.finetune(
-        result.model,
-        model,
-        data.records,
-        epochs=arguments.finetune,
-        labels=data.labels if arguments.labels else None,
-        settings=FinetuneSettings(
-            learning_rate=arguments.learning_rate,
-            seed=arguments.seed,
-            shift=arguments.shift,
-            mirror=arguments.mirror,
-            hints=(arguments.hints,) if arguments.hints else (),
-        ),
-        latents=result.latents,
-        checkpoint=arguments.checkpoint,
-        resume=arguments.resume,
-        report=console.say,
-        track=track,
-    )
-    if tuned.gained:
-        console.say(f"fine-tuning {tuned.summary()}")
-        judges = tuned.held_back if len(tuned.held_back) else slice(None)
-        unseen = {name: array[judges] for name, array in data.records.items()}
-        add_stage(result.report, "fine_tuned", model, tuned.model, result.traces, unseen)
-    else:
-        result.report.warnings.append(f"fine-tuning {tuned.summary()}")
-    result.model = tuned.model
-    result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
-    result.report.bytes_after = len(exporters.to_bytes(tuned.model))
 
 
 def _check_widths(arguments: argparse.Namespace) -> None:

@@ -129,10 +129,7 @@ def measured(
         for number in count():
             if before is not None:
                 before(number)
-            for call, size, kept in zip(calls, sizes, samples, strict=True):
-                if len(calls) > 1:
-                    _until_warm(call, clock)
-                kept += _turn(call, size, clock)
+            _round(calls, sizes, samples, clock)
             seconds = (clock() - begun) / 1e9
             runs = min(len(kept) * size for kept, size in zip(samples, sizes, strict=True))
             enough = number + 1 >= rounds and runs >= limits.runs
@@ -141,6 +138,16 @@ def measured(
             if seconds >= limits.max_seconds:
                 break
     return [Timing(np.array(kept) / 1000, size) for kept, size in zip(samples, sizes, strict=True)]
+
+
+def _round(
+    calls: Sequence[Call], sizes: Sequence[int], samples: Sequence[list[float]], clock: Clock
+) -> None:
+    """Give each call a turn, and add what it took to its samples."""
+    for call, size, kept in zip(calls, sizes, samples, strict=True):
+        if len(calls) > 1:
+            _until_warm(call, clock)
+        kept += _turn(call, size, clock)
 
 
 def _warm_up(call: Call, limits: Limits, clock: Clock) -> int:
