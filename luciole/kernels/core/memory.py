@@ -106,6 +106,10 @@ class Memory:
         room(4 * prod(shape), "what a compiled kernel writes for itself")
         return self.keep(np.zeros(shape, np.uint32), *shape)
 
+    def room_for(self, kind: type[Record], count: int = 1) -> int:
+        """The address of records of a class that a kernel writes and reads again, 0 at first."""
+        return self.scratch(count, kind.layout.itemsize // 4)
+
     def step(
         self,
         address: int,

@@ -8,7 +8,8 @@ Steps in memory are in bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -19,38 +20,14 @@ from luciole.kernels import jit
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import NativeStep, ranges
-from luciole.kernels.jit import LANES, Record, floats, longs, popcount, words
+from luciole.kernels.jit import LANES, floats, popcount, words
+from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.levels import level_sums
-from luciole.kernels.layers.levels.encoding import ROWS as ENCODED_ROWS
-from luciole.kernels.layers.levels.encoding import X as ENCODED
+from luciole.kernels.layers.levels.encoding import encoding_at
 from luciole.kernels.layers.levels.layer import Ending, LevelsLayer
+from luciole.kernels.layers.levels.level_sums import LevelSumsRecord, level_sums_at
 from luciole.kernels.layers.levels.tiling import Tiling
-
-X, Y, FIRST_ROW, LAST_ROW, FIRST_GROUP, LAST_GROUP = range(6)
-"""Addresses of input and result, and which rows and groups of outputs are done: from the first to
-before the last. A tile must fit into the rows.
-"""
-
-INPUTS, OUTPUTS, BLOCK, ENCODE, ENCODING, PLANES, WEIGHTS, FACTORS, STARTS = range(6, 15)
-PARTIAL = 15
-"""Sizes, and how many rows are encoded at once; addresses of the encoding kernel and its record,
-room for a block's words, weights, what a differing bit takes away, what a result begins with, and
-room for a tile's unfinished results.
-"""
-
-OFFSETS, BASIS, SUMS = range(16, 19)
-"""Addresses of the weights' offsets (0: there are none), the input's basis and room for a block's
-sums.
-"""
-
-BY_LEVEL, BY_LEVEL_RECORD, MOST_OFF = range(19, 22)
-"""The kernel of ``level_sums`` (0: none) and its record, and how many inputs of a row may be off
-the most frequent level for it to be taken.
-"""
-
-FIELDS = 22
-Integers = NDArray[np.int64]
 
 BLOCK_WORDS = 4096
 """Words of inputs that are kept at hand while a group of weights meets them: 16 KB."""
@@ -60,106 +37,161 @@ LEAST_WORK = 20_000
 """Vectors of words that a thread should count at least: 4 us, because meeting takes up to 3."""
 
 
+class RowsRecord(Record):
+    """Rows and groups of outputs, from the first to before the last, the kernels that encode rows
+    and that add up by level with their records, and the weights. A tile must fit into the rows.
+    """
+
+    x: int
+    y: int
+    first_row: int
+    last_row: int
+    first_group: int
+    last_group: int
+    inputs: int
+    outputs: int
+    block: int
+    """Rows that are encoded at once."""
+    encode: int
+    encoding: int
+    planes: int
+    """Room for the words of a block's rows."""
+    weights: int
+    factors: int
+    """What a differing bit takes away."""
+    starts: int
+    partial: int
+    """Room for a tile's unfinished results."""
+    offsets: int
+    """The weights' offsets, 0 where there are none."""
+    basis: int
+    sums: int
+    """Room for what the offsets of the weights are multiplied by, for each row of a block."""
+    by_level: int
+    """The kernel of ``level_sums`` and its record, 0 where it is never taken."""
+    level_sums: int
+    most_off: int
+    """Inputs of a row that may be off the most frequent level for that kernel to be taken."""
+
+
 def step(layer: LevelsLayer, x: Array, y: Array) -> NativeStep:
     """The kernel on its record, and with it that of ``level_sums`` for rows that suit it better."""
-    count, memory = x.size // layer.inputs, Memory()
-    tiling = Tiling.of(layer.encoding.bits, layer.weight_planes, layer.outputs, count)
-    rows = min(tiling.most_pixels, max(1, count))
-    record = _record(layer, tiling, rows, memory)
-    record[X], record[Y] = reach(x, 4 * layer.inputs * count), reach(y, 4 * layer.outputs * count)
-    record[LAST_ROW] = count
-    by_level = level_sums.step(layer, x, y) if level_sums.suits(layer) else None
-    if by_level is not None:
-        memory.arrays += by_level.owns
-        record[[BY_LEVEL, BY_LEVEL_RECORD]] = by_level.address, memory.numbers(*by_level.record)
-        record[MOST_OFF] = int(level_sums.most_off(layer.encoding.bits, count) * layer.inputs)
-    compiled = kernel(rows, *tiling.shape, *layer.ending)
-
-    def split(threads: int) -> list[Array]:
-        return _Parts(layer, tiling, rows, by_level, memory).records(record, threads)
-
-    return memory.step(compiled.address, record, split)
+    return _Rows(layer, x, y).step()
 
 
-def _record(layer: LevelsLayer, tiling: Tiling, rows: int, memory: Memory) -> Integers:
-    """What does not depend on where inputs and results are."""
-    basis, words = layer.encoding.basis, layer.words
-    odd = basis.sum(dtype=np.float64) * layer.aw.sum(1, dtype=np.float64)
-    starts = (layer.starts + layer.inputs % 2 * odd).astype(np.float32)
-    factors = tiling.factors(basis, layer.aw)
-    offsets, block = layer.offsets, (tiling.weight_planes, tiling.lanes)
-    weights = tiling.by_group(words.transpose(0, 2, 1))
-    room, group = rows * layer.row * tiling.all_planes, (tiling.groups, tiling.lanes)
-    fields = {
-        LAST_GROUP: tiling.groups,
-        INPUTS: layer.inputs,
-        OUTPUTS: layer.outputs,
-        BLOCK: rows * max(1, BLOCK_WORDS // room),
-        ENCODE: layer.encoding.kernel.address,
-        WEIGHTS: memory.keep(weights, tiling.groups, layer.row, *block),
-        FACTORS: memory.keep(factors, tiling.groups, tiling.all_planes, *block),
-        STARTS: memory.keep(tiling.by_group(starts), *group),
-        OFFSETS: 0 if offsets is None else memory.keep(tiling.by_group(offsets), *group),
-        BASIS: memory.keep(tiling.filled(basis), tiling.all_planes),
-    }
-    record = np.zeros(FIELDS, np.int64)
-    record[list(fields)] = list(fields.values())
-    _give_room(record, layer, tiling, rows, memory)
-    return record
-
-
-def _give_room(
-    record: Integers, layer: LevelsLayer, tiling: Tiling, rows: int, memory: Memory
-) -> None:
-    """Let a record have places of its own for what a kernel writes besides results."""
-    block, planes = int(record[BLOCK]), tiling.all_planes
-    words = memory.scratch(block, layer.row, planes)
-    record[PLANES] = words
-    record[ENCODING] = layer.encoding.record(memory, (block, layer.inputs), planes, words)
-    record[PARTIAL] = memory.scratch(rows, tiling.lanes)
-    record[SUMS] = memory.scratch(block)
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """Records that share a layer's rows, or its outputs where there are few rows."""
+@dataclass
+class _Rows:
+    """A layer on so many rows, and the records of its kernel."""
 
     layer: LevelsLayer
-    tiling: Tiling
-    rows: int
-    by_level: NativeStep | None
-    memory: Memory
+    x: Array
+    y: Array
+    memory: Memory = field(default_factory=Memory)
 
-    def records(self, record: Integers, threads: int) -> list[Array]:
-        """One for each thread, none where it does not pay."""
-        count, groups = int(record[LAST_ROW]), int(record[LAST_GROUP])
+    def __post_init__(self) -> None:
+        """Cut the layer into tiles."""
+        layer = self.layer
+        self.count = self.x.size // layer.inputs
+        self.tiling = Tiling.of(layer.encoding.bits, layer.weight_planes, layer.outputs, self.count)
+        self.rows = min(self.tiling.most_pixels, max(1, self.count))
+        room = self.rows * layer.row * self.tiling.all_planes
+        self.block = self.rows * max(1, BLOCK_WORDS // room)
+
+    def step(self) -> NativeStep:
+        """The kernel on its record."""
+        compiled = kernel(self.rows, *self.tiling.shape, *self.layer.ending)
+        suits = level_sums.suits(self.layer)
+        by_level = level_sums.record(self.layer, self.x, self.y, self.memory) if suits else None
+        record = self._record(by_level)
+
+        def split(threads: int) -> list[Array]:
+            return [placed(part.words()) for part in self._parts(record, by_level, threads)]
+
+        return self.memory.step(compiled.address, record, split)
+
+    def _record(self, by_level: LevelSumsRecord | None) -> RowsRecord:
+        """The record for all rows and groups."""
+        layer, tiling, keep = self.layer, self.tiling, self.memory.keep
+        offsets, group = layer.offsets, (tiling.groups, tiling.lanes)
+        most_off = level_sums.most_off(layer.encoding.bits, self.count) * layer.inputs
+        return RowsRecord(
+            x=reach(self.x, 4 * layer.inputs * self.count),
+            y=reach(self.y, 4 * layer.outputs * self.count),
+            first_row=0,
+            last_row=self.count,
+            first_group=0,
+            last_group=tiling.groups,
+            inputs=layer.inputs,
+            outputs=layer.outputs,
+            block=self.block,
+            encode=layer.encoding.kernel.address,
+            **self._weights(),
+            starts=keep(tiling.by_group(self._starts()), *group),
+            offsets=0 if offsets is None else keep(tiling.by_group(offsets), *group),
+            basis=keep(tiling.filled(layer.encoding.basis), tiling.all_planes),
+            by_level=0 if by_level is None else level_sums.kernel_of(layer).address,
+            most_off=int(most_off),
+            **self._room(by_level),
+        )
+
+    def _weights(self) -> dict[str, int]:
+        """Fields for the weights' words, and for what they are worth."""
+        layer, tiling = self.layer, self.tiling
+        block = (tiling.weight_planes, tiling.lanes)
+        words = tiling.by_group(layer.words.transpose(0, 2, 1))
+        factors = tiling.factors(layer.encoding.basis, layer.aw)
+        return {
+            "weights": self.memory.keep(words, tiling.groups, layer.row, *block),
+            "factors": self.memory.keep(factors, tiling.groups, tiling.all_planes, *block),
+        }
+
+    def _starts(self) -> NDArray[np.float32]:
+        """What results begin with, and what an odd number of products adds, because counters begin
+        at -(n div 2).
+        """
+        layer = self.layer
+        odd = layer.encoding.basis.sum(dtype=np.float64) * layer.aw.sum(1, dtype=np.float64)
+        return np.asarray(layer.starts + layer.inputs % 2 * odd, np.float32)
+
+    def _room(self, by_level: LevelSumsRecord | None) -> dict[str, int]:
+        """Fields for what one thread's kernels write besides results."""
+        layer, planes, memory = self.layer, self.tiling.all_planes, self.memory
+        words = memory.scratch(self.block, layer.row, planes)
+        rows = (self.block, layer.inputs)
+        return {
+            "planes": words,
+            "encoding": layer.encoding.record(memory, rows, planes, words),
+            "partial": memory.scratch(self.rows, self.tiling.lanes),
+            "sums": memory.scratch(self.block),
+            "level_sums": 0 if by_level is None else memory.record(by_level),
+        }
+
+    def _parts(
+        self, record: RowsRecord, by_level: LevelSumsRecord | None, threads: int
+    ) -> Iterator[RowsRecord]:
+        """Records that share the rows, or the outputs where there are few rows; none where it does
+        not pay.
+        """
         words = self.layer.row * self.layer.weight_planes
         vectors = words * self.layer.encoding.bits * self.tiling.vectors
-        by_rows = count >= 2 * threads * self.rows
-        if by_rows:
-            least = max(self.rows, LEAST_WORK // (vectors * max(groups, 1)))
-            parts = _shared(record, FIRST_ROW, count, threads, least)
-        else:
-            least = LEAST_WORK // (vectors * max(count, 1))
-            parts = _shared(record, FIRST_GROUP, groups, threads, least)
-        for place, part in enumerate(parts):
-            self._give_room(part, (0, 1) if by_rows else (place, len(parts)))
-        return parts
+        if self.count >= 2 * threads * self.rows:
+            least = max(self.rows, LEAST_WORK // (vectors * max(self.tiling.groups, 1)))
+            for first, last in ranges(self.count, threads, least):
+                part = self._part(record, by_level, (0, 1))
+                yield part.replace(first_row=first, last_row=last)
+            return
+        shares = ranges(self.tiling.groups, threads, LEAST_WORK // (vectors * max(self.count, 1)))
+        for place, (first, last) in enumerate(shares):
+            part = self._part(record, by_level, (place, len(shares)))
+            yield part.replace(first_group=first, last_group=last)
 
-    def _give_room(self, part: Integers, share: tuple[int, int]) -> None:
-        _give_room(part, self.layer, self.tiling, self.rows, self.memory)
-        if self.by_level is not None:
-            record = level_sums.part(self.layer, self.by_level, share, self.memory)
-            part[BY_LEVEL_RECORD] = record
-
-
-def _shared(record: Integers, begin: int, count: int, threads: int, least: int) -> list[Array]:
-    """Copies of a record that share what is counted from one field to before the next one."""
-    copies = []
-    for share in ranges(count, threads, least):
-        copies.append(placed(record))
-        copies[-1][[begin, begin + 1]] = share
-    return copies
+    def _part(
+        self, record: RowsRecord, by_level: LevelSumsRecord | None, share: tuple[int, int]
+    ) -> RowsRecord:
+        """A record with room of its own; by level it does share i of n of the outputs."""
+        if by_level is not None:
+            by_level = level_sums.part(self.layer, by_level, share, self.memory)
+        return record.replace(**self._room(by_level))
 
 
 @cache
@@ -177,26 +209,26 @@ def kernel(
     lanes = vectors * LANES
 
     @jit.kernel
-    def lq_rows(r: Record) -> None:
+    def lq_rows(r: RowsRecord) -> None:
         tile = jit.counters(rows, planes, weight_planes, vectors)
         shape = (planes, passes, weight_planes, lanes)
         ending = (low, high, tanh)
-        row = r[FIRST_ROW]
-        while row < r[LAST_ROW]:
-            begin = min(row, r[LAST_ROW] - rows)
-            size = min(r[BLOCK], r[LAST_ROW] - begin)
-            longs(r[ENCODING])[ENCODED] = r[X] + 4 * begin * r[INPUTS]
-            longs(r[ENCODING])[ENCODED_ROWS] = size
-            jit.call(r[ENCODE], r[ENCODING])
+        row = r.first_row
+        while row < r.last_row:
+            begin = min(row, r.last_row - rows)
+            size = min(r.block, r.last_row - begin)
+            encoding = encoding_at(r.encoding, 0)
+            encoding.x, encoding.rows = r.x + 4 * begin * r.inputs, size
+            jit.call(r.encode, r.encoding)
             row = begin + size
-            if r[BY_LEVEL] and _off(r, size, planes * passes) <= size * r[MOST_OFF]:
-                longs(r[BY_LEVEL_RECORD])[level_sums.FIRST_ROW] = begin
-                longs(r[BY_LEVEL_RECORD])[level_sums.LAST_ROW] = row
-                jit.call(r[BY_LEVEL], r[BY_LEVEL_RECORD])
+            if r.by_level and _off(r, size, planes * passes) <= size * r.most_off:
+                sums = level_sums_at(r.level_sums, 0)
+                sums.first_row, sums.last_row = begin, row
+                jit.call(r.by_level, r.level_sums)
                 continue
-            if r[OFFSETS]:
+            if r.offsets:
                 _sum_rows(r, size, planes * passes)
-            for group in range(r[FIRST_GROUP], r[LAST_GROUP]):
+            for group in range(r.first_group, r.last_group):
                 for k in range(0, size, rows):
                     _group(tile, r, begin, min(k, size - rows), group, shape, ending)
 
@@ -204,17 +236,17 @@ def kernel(
 
 
 @jit.inline
-def _ones(r: Record, row: int, plane: int, planes: int) -> int:
+def _ones(r: RowsRecord, row: int, plane: int, planes: int) -> int:
     """How many bits of a row's plane are set."""
-    count = (r[INPUTS] + 31) >> 5
+    count = (r.inputs + 31) >> 5
     place, ones = row * count * planes + plane, 0
     for w in range(count):
-        ones += int(popcount(words(r[PLANES])[place + w * planes]))
+        ones += int(popcount(words(r.planes)[place + w * planes]))
     return ones
 
 
 @jit.inline
-def _off(r: Record, rows: int, planes: int) -> int:
+def _off(r: RowsRecord, rows: int, planes: int) -> int:
     """A bound on how many inputs of so many rows are not on their row's most frequent level: those
     that differ from most others in some plane.
     """
@@ -222,24 +254,24 @@ def _off(r: Record, rows: int, planes: int) -> int:
     for k in range(rows):
         for i in range(planes):
             ones = _ones(r, k, i, planes)
-            off += min(ones, r[INPUTS] - ones)
+            off += min(ones, r.inputs - ones)
     return off
 
 
 @jit.inline
-def _sum_rows(r: Record, rows: int, planes: int) -> None:
+def _sum_rows(r: RowsRecord, rows: int, planes: int) -> None:
     """sum_i ax_i (2 popcount(x_i) - n) of each row of words."""
     for k in range(rows):
         total = 0.0
         for i in range(planes):
-            total += floats(r[BASIS])[i] * (2 * _ones(r, k, i, planes) - r[INPUTS])
-        floats(r[SUMS])[k] = total
+            total += floats(r.basis)[i] * (2 * _ones(r, k, i, planes) - r.inputs)
+        floats(r.sums)[k] = total
 
 
 @jit.merged
 def _group(
     tile: Ints,
-    r: Record,
+    r: RowsRecord,
     begin: int,
     row: int,
     group: int,
@@ -251,28 +283,28 @@ def _group(
     """
     planes, passes, weight_planes, lanes = shape
     low, high, tanh = ending
-    n, outputs = r[INPUTS], r[OUTPUTS]
+    n, outputs = r.inputs, r.outputs
     count = (n + 31) >> 5
     word, weights_word = 4 * planes * passes, 4 * weight_planes * lanes
-    weights = r[WEIGHTS] + group * count * weights_word
-    factors = r[FACTORS] + 4 * group * passes * planes * weight_planes * lanes
-    y = r[Y] + 4 * ((begin + row) * outputs + group * lanes)
+    weights = r.weights + group * count * weights_word
+    factors = r.factors + 4 * group * passes * planes * weight_planes * lanes
+    y = r.y + 4 * ((begin + row) * outputs + group * lanes)
     for turn in range(passes):
         counted = jit.fill(tile, -(n >> 1))
-        x = r[PLANES] + row * count * word + 4 * planes * turn
+        x = r.planes + row * count * word + 4 * planes * turn
         for k in range(count):
             against = weights + k * weights_word
             jit.prefetch_words(tile, against)
             counted = jit.count(counted, x + k * word, count * word, against)
         if turn == 0:
-            part = jit.weigh(counted, factors, r[STARTS] + 4 * group * lanes, 0)
+            part = jit.weigh(counted, factors, r.starts + 4 * group * lanes, 0)
         else:
             more = factors + 4 * planes * weight_planes * lanes * turn
-            part = jit.weigh(counted, more, r[PARTIAL], 4 * lanes)
-        if turn == 0 and r[OFFSETS]:
-            part = jit.add_products(part, r[SUMS] + 4 * row, 4, r[OFFSETS] + 4 * group * lanes)
+            part = jit.weigh(counted, more, r.partial, 4 * lanes)
+        if turn == 0 and r.offsets:
+            part = jit.add_products(part, r.sums + 4 * row, 4, r.offsets + 4 * group * lanes)
         if turn < passes - 1:
-            jit.write(part, -np.inf, np.inf, r[PARTIAL], 4 * lanes, lanes)
+            jit.write(part, -np.inf, np.inf, r.partial, 4 * lanes, lanes)
         else:
             part = jit.tanh(part) if tanh else part
             jit.write(part, low, high, y, 4 * outputs, outputs - group * lanes)

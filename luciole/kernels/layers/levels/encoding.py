@@ -16,17 +16,32 @@ from numpy.typing import NDArray
 from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.jit import Record, words
+from luciole.kernels.jit import words
+from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector.quantizing import WordFloats
 from luciole.kernels.jit.vector.vectors import Floats, Ints
 
 MAX_SELECTED = 4
 """Bits up to which all thresholds are kept in registers."""
 
-X, ROWS, _LENGTH, _TO, _THRESHOLDS, _CODES, _BITS, _STEP = range(8)
-"""The fields of a record: where floats are, how many rows (both may change before each call) of
-how many, where words go, two tables, the number of bits, and the bytes from word to word.
-"""
+
+class EncodingRecord(Record):
+    """Rows of floats, tables of levels, and where words go."""
+
+    x: int
+    """The first row; it and the number of rows may change before each call."""
+    rows: int
+    length: int
+    """Floats of a row."""
+    to: int
+    thresholds: int
+    codes: int
+    bits: int
+    step: int
+    """Bytes from word to word of the result."""
+
+
+encoding_at = reader(EncodingRecord)
 
 
 @dataclass(frozen=True)
@@ -67,11 +82,20 @@ class Encoding:
 
     def record(self, memory: Memory, rows: tuple[int, int], planes: int, to: int) -> int:
         """The address of a record for (number, length) of rows of floats; a word at ``to`` has room
-        for this many planes. Whoever calls the kernel fills in X.
+        for this many planes. Whoever calls the kernel fills in ``x``.
         """
-        levels = 1 << self.bits
-        tables = memory.keep(self.thresholds, levels - 1), memory.keep(self.codes, levels)
-        return memory.numbers(0, *rows, to, *tables, self.bits, 4 * planes)
+        levels, (count, length) = 1 << self.bits, rows
+        record = EncodingRecord(
+            x=0,
+            rows=count,
+            length=length,
+            to=to,
+            thresholds=memory.keep(self.thresholds, levels - 1),
+            codes=memory.keep(self.codes, levels),
+            bits=self.bits,
+            step=4 * planes,
+        )
+        return memory.record(record)
 
 
 @cache
@@ -79,15 +103,15 @@ def kernel(thresholds: int, numbers: int) -> jit.Kernel:
     """The kernel that keeps so many thresholds and codes of levels in registers."""
 
     @jit.kernel
-    def lq_encoding(r: Record) -> None:
+    def lq_encoding(r: EncodingRecord) -> None:
         """Encode rows of floats as words of bit planes, one row behind the other. Plane i of a word
         stands ``4 i`` bytes behind plane 0; what fills up the last word of a row is 0.
         """
-        between = jit.float_splats(r[_THRESHOLDS], thresholds)
-        levels = between, jit.word_splats(r[_CODES], numbers)
-        length, to, step = r[_LENGTH], r[_TO], r[_STEP]
-        for row in range(r[ROWS]):
-            x = r[X] + 4 * row * length
+        between = jit.float_splats(r.thresholds, thresholds)
+        levels = between, jit.word_splats(r.codes, numbers)
+        length, to, step = r.length, r.to, r.step
+        for row in range(r.rows):
+            x = r.x + 4 * row * length
             for w in range(length >> 5):
                 _encode_word(levels, r, jit.word_floats(x + 128 * w), 0xFFFFFFFF, to + w * step)
             to += (length >> 5) * step
@@ -101,7 +125,9 @@ def kernel(thresholds: int, numbers: int) -> jit.Kernel:
 
 
 @jit.merged
-def _encode_word(levels: tuple[Floats, Ints], r: Record, x: WordFloats, mask: int, to: int) -> None:
+def _encode_word(
+    levels: tuple[Floats, Ints], r: EncodingRecord, x: WordFloats, mask: int, to: int
+) -> None:
     if jit.is_empty(levels[0]):
         _look_up_word(r, x, mask, to)
     else:
@@ -109,12 +135,12 @@ def _encode_word(levels: tuple[Floats, Ints], r: Record, x: WordFloats, mask: in
 
 
 @jit.inline
-def _look_up_word(r: Record, x: WordFloats, mask: int, to: int) -> None:
+def _look_up_word(r: EncodingRecord, x: WordFloats, mask: int, to: int) -> None:
     numbers = jit.lowest_levels()
-    step = 1 << (r[_BITS] - 1)
+    step = 1 << (r.bits - 1)
     while step > 0:
-        numbers = jit.raise_levels(numbers, x, r[_THRESHOLDS], step)
+        numbers = jit.raise_levels(numbers, x, r.thresholds, step)
         step >>= 1
-    found = jit.looked_up(numbers, r[_CODES])
-    for i in range(r[_BITS]):
+    found = jit.looked_up(numbers, r.codes)
+    for i in range(r.bits):
         words(to)[i] = jit.plane(found, i) & np.uint32(mask)

@@ -15,36 +15,61 @@ from numpy.typing import NDArray
 from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.registry import NativeStep
-from luciole.kernels.jit import LANES, Record, floats, longs
+from luciole.kernels.jit import LANES
+from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector import bitsliced
 from luciole.kernels.jit.vector.vectors import Floats
 from luciole.kernels.layers.levels.encoding import MAX_SELECTED
 from luciole.kernels.layers.levels.layer import Ending, LevelsLayer
-from luciole.kernels.layers.levels.sorting import FACTORS as SEGMENT_FACTORS
-from luciole.kernels.layers.levels.sorting import SEGMENTS, SLACK, SUMMARY, UNIT, most_segments
-from luciole.kernels.layers.levels.sorting import X as SORTED
+from luciole.kernels.layers.levels.sorting import (
+    SLACK,
+    TOTAL,
+    UNIT,
+    Segment,
+    SortingRecord,
+    Summary,
+    most_segments,
+    segment_at,
+    summary_at,
+)
 from luciole.kernels.layers.levels.sorting import kernel as sorting_kernel
 
-X, Y, FIRST_ROW, LAST_ROW, FIRST_BLOCK, LAST_BLOCK = range(6)
-"""Addresses of input and result, and which rows and blocks of outputs are done: from the first to
-before the last.
-"""
 
-INPUTS, OUTPUTS, SORT, SORTING, TURNS, WEIGHTS, AHEAD, COUNTS, TOTALS = range(6, 15)
-"""Sizes; addresses of the sorting kernel and of its records, one for each of the next field's
-number of rows; addresses of the weights, whether they are fetched ahead, and of room for counts
-and for all bits' sums.
-"""
+class LevelSumsRecord(Record):
+    """Rows and blocks of outputs, from the first to before the last, the kernel that sorts rows and
+    its records, and the weights.
+    """
 
-SCALES, STARTS, OFFSETS = range(15, 18)
-"""Addresses of the weights' scales, of what a result begins with, and of the weights' offsets (0:
-there are none).
-"""
+    x: int
+    y: int
+    first_row: int
+    last_row: int
+    first_block: int
+    last_block: int
+    inputs: int
+    outputs: int
+    sort: int
+    sorting: int
+    """A table of ``SortingRecord``, one for each of the rows that are sorted at once."""
+    turns: int
+    """How many those are."""
+    weights: int
+    ahead: int
+    """Whether blocks of weights are fetched ahead."""
+    counts: int
+    """Room for a byte for each counter and segment."""
+    totals: int
+    """How many bits of each lane of the weights are set."""
+    scales: int
+    starts: int
+    offsets: int
+    """The weights' offsets, 0 where there are none."""
 
-SORTING_BYTES = 128
-"""From one sorting record to the next."""
 
+SORTING_BYTES = SortingRecord.layout.itemsize
+
+_sorting_at = reader(SortingRecord)
+level_sums_at = reader(LevelSumsRecord)
 
 VECTORS = {1: 32, 2: 16, 3: 10, 4: 8}
 """Vectors of outputs in a block, by weight planes: all their bits fit into a row of 512."""
@@ -92,53 +117,56 @@ def most_off(bits: int, rows: int) -> float:
     return bits if bitsliced.SLOW_COUNTS else _MOST_OFF.get(bits, 0)
 
 
-def step(layer: LevelsLayer, x: Array, y: Array) -> NativeStep:
-    """The kernel on its record."""
-    n, memory, planes = layer.inputs, Memory(), layer.weight_planes
-    vectors, count = VECTORS[planes], x.size // n
-    blocks = -(-layer.outputs // (LANES * vectors))
+def kernel_of(layer: LevelsLayer) -> jit.Kernel:
+    """The kernel for a layer."""
+    planes = layer.weight_planes
+    return kernel(planes, VECTORS[planes], TOGETHER[planes], *layer.ending)
+
+
+def record(layer: LevelsLayer, x: Array, y: Array, memory: Memory) -> LevelSumsRecord:
+    """The kernel's record for all rows and blocks."""
+    n, planes, count = layer.inputs, layer.weight_planes, x.size // layer.inputs
+    blocks = -(-layer.outputs // (LANES * VECTORS[planes]))
     packed, totals = _packed(layer, blocks)
-    offsets, total = layer.offsets, blocks * vectors
-    fields = {
-        X: reach(x, 4 * n * count),
-        Y: reach(y, 4 * layer.outputs * count),
-        FIRST_ROW: 0,
-        LAST_ROW: count,
-        FIRST_BLOCK: 0,
-        LAST_BLOCK: blocks,
-        INPUTS: n,
-        OUTPUTS: layer.outputs,
-        SORT: sorting_kernel(1 << layer.encoding.bits).address,
-        SORTING: 0,
-        TURNS: max(1, min(MOST_TURNS, count)),
-        WEIGHTS: memory.keep(packed, blocks, n + 1, bitsliced.ROW_BYTES),
-        AHEAD: packed.nbytes > FAR,
-        COUNTS: 0,
-        TOTALS: memory.keep(totals, blocks, bitsliced.COUNTERS),
-        SCALES: memory.keep(_by_vector(layer.aw, total), total, planes, LANES),
-        STARTS: memory.keep(_by_vector(layer.starts, total), total, LANES),
-        OFFSETS: 0 if offsets is None else memory.keep(_by_vector(offsets, total), total, LANES),
-    }
-    record = np.array([fields[k] for k in range(len(fields))], np.int64)
-    _give_room(record, layer, memory)
-    compiled = kernel(planes, vectors, TOGETHER[planes], *layer.ending)
-    return memory.step(compiled.address, record)
+    offsets, vectors = layer.offsets, blocks * VECTORS[planes]
+    turns, keep = max(1, min(MOST_TURNS, count)), memory.keep
+    return LevelSumsRecord(
+        x=reach(x, 4 * n * count),
+        y=reach(y, 4 * layer.outputs * count),
+        first_row=0,
+        last_row=count,
+        first_block=0,
+        last_block=blocks,
+        inputs=n,
+        outputs=layer.outputs,
+        sort=sorting_kernel(1 << layer.encoding.bits).address,
+        turns=turns,
+        weights=keep(packed, blocks, n + 1, bitsliced.ROW_BYTES),
+        ahead=int(packed.nbytes > FAR),
+        totals=keep(totals, blocks, bitsliced.COUNTERS),
+        scales=keep(_by_vector(layer.aw, vectors), vectors, planes, LANES),
+        starts=keep(_by_vector(layer.starts, vectors), vectors, LANES),
+        offsets=0 if offsets is None else keep(_by_vector(offsets, vectors), vectors, LANES),
+        **_room(layer, turns, memory),
+    )
 
 
-def part(layer: LevelsLayer, step: NativeStep, share: tuple[int, int], memory: Memory) -> int:
-    """The address of a record that does share i of n of the blocks, with room of its own."""
-    record, (place, parts) = step.record.copy(), share
-    blocks = int(record[LAST_BLOCK])
-    record[[FIRST_BLOCK, LAST_BLOCK]] = blocks * place // parts, blocks * (place + 1) // parts
-    _give_room(record, layer, memory)
-    return memory.numbers(*record)
+def part(
+    layer: LevelsLayer, whole: LevelSumsRecord, share: tuple[int, int], memory: Memory
+) -> LevelSumsRecord:
+    """A record that does share i of n of the blocks, with room of its own."""
+    blocks, (place, parts) = whole.last_block, share
+    first, last = blocks * place // parts, blocks * (place + 1) // parts
+    return whole.replace(first_block=first, last_block=last, **_room(layer, whole.turns, memory))
 
 
-def _give_room(record: Array, layer: LevelsLayer, memory: Memory) -> None:
-    """Let a record have places of its own for what the kernel writes besides results."""
+def _room(layer: LevelsLayer, turns: int, memory: Memory) -> dict[str, int]:
+    """Fields for what the kernel writes besides results."""
     segments = most_segments(layer.inputs, 1 << layer.encoding.bits)
-    record[SORTING] = _sorting(layer, memory, int(record[TURNS]), segments)
-    record[COUNTS] = memory.scratch(segments, bitsliced.COUNTERS // 4)
+    return {
+        "sorting": _sorting(layer, memory, turns, segments),
+        "counts": memory.scratch(segments, bitsliced.COUNTERS // 4),
+    }
 
 
 def _by_vector(array: Array, vectors: int) -> Array:
@@ -182,16 +210,25 @@ def _sorting(layer: LevelsLayer, memory: Memory, turns: int, segments: int) -> i
     encoding = layer.encoding
     levels = learned_levels.levels(encoding.basis)[0].astype(np.float32)
     count = 1 << encoding.bits
-    tables = memory.keep(encoding.thresholds, count - 1), memory.keep(levels, count)
+    thresholds = memory.keep(encoding.thresholds, count - 1)
+    values = memory.keep(levels, count)
     stride = 2 * (layer.inputs + SLACK)
-    records = np.zeros((turns, SORTING_BYTES // 8), np.int64)
-    for record in records:
-        factors = memory.scratch(4 + segments) + 16
-        lists = memory.keep(np.zeros((count, stride), np.uint8), count, stride)
-        counts, plan = memory.scratch(2 * count), memory.scratch(8 * segments)
-        fields = (0, layer.inputs, *tables, lists, stride, counts, plan, factors)
-        record[: len(fields) + 1] = *fields, memory.scratch(2)
-    return memory.keep(records, turns, SORTING_BYTES // 8)
+    records = [
+        SortingRecord(
+            x=0,
+            inputs=layer.inputs,
+            thresholds=thresholds,
+            levels=values,
+            lists=memory.keep(np.zeros((count, stride), np.uint8), count, stride),
+            stride=stride,
+            counts=memory.scratch(2 * count),
+            segments=memory.room_for(Segment, segments),
+            factors=memory.scratch(segments),
+            summary=memory.room_for(Summary),
+        )
+        for _ in range(turns)
+    ]
+    return memory.table(records, SortingRecord)
 
 
 @cache
@@ -203,17 +240,16 @@ def kernel(
     """
 
     @jit.kernel
-    def lq_levels(r: Record) -> None:
-        row = r[FIRST_ROW]
-        while row < r[LAST_ROW]:
-            rows = min(r[TURNS], r[LAST_ROW] - row)
+    def lq_levels(r: LevelSumsRecord) -> None:
+        row = r.first_row
+        while row < r.last_row:
+            rows = min(r.turns, r.last_row - row)
             for k in range(rows):
-                sorting = r[SORTING] + SORTING_BYTES * k
-                longs(sorting)[SORTED] = r[X] + 4 * (row + k) * r[INPUTS]
-                jit.call(r[SORT], sorting)
-            for block in range(r[FIRST_BLOCK], r[LAST_BLOCK]):
+                _sorting_at(r.sorting, k).x = r.x + 4 * (row + k) * r.inputs
+                jit.call(r.sort, r.sorting + SORTING_BYTES * k)
+            for block in range(r.first_block, r.last_block):
                 for k in range(rows):
-                    s = longs(r[SORTING] + SORTING_BYTES * k)
+                    s = _sorting_at(r.sorting, k)
                     _count(r, s, block)
                     sums = jit.float_tile(together, weight_planes)
                     shape = (vectors, weight_planes, together)
@@ -224,16 +260,17 @@ def kernel(
 
 
 @jit.merged
-def _count(r: Record, s: Record, block: int) -> None:
+def _count(r: LevelSumsRecord, s: SortingRecord, block: int) -> None:
     """The counts of every segment of a row for one block."""
-    size = bitsliced.ROW_BYTES * (r[INPUTS] + 1)
-    base = r[WEIGHTS] + block * size
+    size = bitsliced.ROW_BYTES * (r.inputs + 1)
+    base = r.weights + block * size
     ahead = base + size
-    for number in range(longs(s[SUMMARY])[0]):
-        segment = longs(s[SEGMENTS] + 32 * number)
+    for number in range(summary_at(s.summary, 0).segments):
+        segment = segment_at(s.segments, number)
         counters = bitsliced.no_counts()
         for sign in range(2):
-            rows, units = segment[2 * sign], segment[2 * sign + 1]
+            rows = segment.added if sign else segment.subtracted
+            units = segment.added_units if sign else segment.subtracted_units
             while units >= 4:
                 counters = bitsliced.add_32_rows(counters, base, rows)
                 ahead = _fetch(r, ahead, 4)
@@ -246,13 +283,13 @@ def _count(r: Record, s: Record, block: int) -> None:
                 units -= 1
             if sign == 0:
                 counters = bitsliced.complement(counters)
-        bitsliced.write_counts(counters, r[COUNTS] + bitsliced.COUNTERS * number)
+        bitsliced.write_counts(counters, r.counts + bitsliced.COUNTERS * number)
 
 
 @jit.merged
-def _fetch(r: Record, ahead: int, units: int) -> int:
+def _fetch(r: LevelSumsRecord, ahead: int, units: int) -> int:
     """Fetch so many units of the next block, where that pays."""
-    if r[AHEAD]:
+    if r.ahead:
         for line in range(UNIT * units):
             bitsliced.prefetch(ahead + bitsliced.ROW_BYTES * line)
     return ahead + bitsliced.ROW_BYTES * UNIT * units
@@ -261,8 +298,8 @@ def _fetch(r: Record, ahead: int, units: int) -> int:
 @jit.merged
 def _finish(
     sums: Floats,
-    r: Record,
-    s: Record,
+    r: LevelSumsRecord,
+    s: SortingRecord,
     block: int,
     row: int,
     shape: tuple[int, int, int],
@@ -273,21 +310,21 @@ def _finish(
     """
     vectors, weight_planes, together = shape
     low, high, tanh = ending
-    outputs, summary = r[OUTPUTS], floats(s[SEGMENT_FACTORS] - 16)
+    outputs, summary = r.outputs, summary_at(s.summary, 0)
     for vector in range(0, vectors, together):
         place = LANES * (block * vectors + vector)
         lanes = block * bitsliced.COUNTERS + LANES * vector * weight_planes
-        sums = bitsliced.totals(sums, r[TOTALS] + 4 * lanes, summary[1], summary[0])
-        counts = r[COUNTS] + LANES * vector * weight_planes
-        for number in range(longs(s[SUMMARY])[0]):
-            factor = s[SEGMENT_FACTORS] + 4 * number
+        sums = bitsliced.totals(sums, r.totals + 4 * lanes, summary.of_all, summary.start)
+        counts = r.counts + LANES * vector * weight_planes
+        for number in range(summary.segments):
+            factor = s.factors + 4 * number
             sums = bitsliced.add_counts(sums, counts + bitsliced.COUNTERS * number, factor)
-        scales = r[SCALES] + 4 * weight_planes * place
-        results = bitsliced.combine(sums, scales, r[STARTS] + 4 * place)
-        if r[OFFSETS]:
-            of_inputs = s[SEGMENT_FACTORS] - 8
-            results = jit.add_products(results, of_inputs, 4, r[OFFSETS] + 4 * place)
+        scales = r.scales + 4 * weight_planes * place
+        results = bitsliced.combine(sums, scales, r.starts + 4 * place)
+        if r.offsets:
+            total = s.summary + TOTAL
+            results = jit.add_products(results, total, 4, r.offsets + 4 * place)
         results = jit.tanh(results) if tanh else results
-        y = r[Y] + 4 * (row * outputs + place)
+        y = r.y + 4 * (row * outputs + place)
         if place < outputs:
             jit.write(results, low, high, y, 0, outputs - place)

@@ -14,20 +14,9 @@ from functools import cache
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.jit import Record, floats, longs
+from luciole.kernels.jit import floats, longs
+from luciole.kernels.jit.record import WORD, Record, reader
 from luciole.kernels.jit.vector.bitsliced import MOST_ROWS
-
-X, INPUTS, THRESHOLDS, LEVELS, LISTS, STRIDE, COUNTS = range(7)
-"""The fields of a record: the row and its length, tables of thresholds and of levels without their
-offset, one list for each level and the bytes from one to the next, and how long they are.
-"""
-
-SEGMENTS, FACTORS, SUMMARY = range(7, 10)
-"""Where results go: for each segment (list to subtract, its units, list to add, its units) with a
-factor; and (number of segments, number of inputs). Behind the factors' room, at ``FACTORS`` - 16,
-stand three floats: what a result begins with, the factor of all weights' sum, and the sum of all
-levels.
-"""
 
 UNIT = 8
 """Rows that are added at once; lists are filled up with the number of a row of zeros."""
@@ -42,28 +31,78 @@ SLACK = 64
 """Places behind a list's end that are written to."""
 
 
+class SortingRecord(Record):
+    """A row of inputs, tables of levels, and where lists and segments go."""
+
+    x: int
+    """The row, which may change before each call."""
+    inputs: int
+    thresholds: int
+    levels: int
+    """The levels without their offset."""
+    lists: int
+    """One list for each level."""
+    stride: int
+    """Bytes from list to list."""
+    counts: int
+    """How long each list is."""
+    segments: int
+    """A table of ``Segment``."""
+    factors: int
+    """What the sum of each segment is multiplied by: float32."""
+    summary: int
+    """Where the ``Summary`` goes."""
+
+
+class Segment(Record):
+    """Two lists of row numbers, either of which may have no units."""
+
+    subtracted: int
+    subtracted_units: int
+    added: int
+    added_units: int
+
+
+class Summary(Record):
+    """What is known of a row besides its segments."""
+
+    segments: int
+    start: float
+    """What a result begins with."""
+    of_all: float
+    """The factor of all weights' sum."""
+    total: float
+    """The sum of the row's levels."""
+
+
+TOTAL = WORD * Summary.place("total")
+"""The bytes in front of a summary's sum of levels."""
+
+segment_at, summary_at = reader(Segment), reader(Summary)
+
+
 @cache
 def kernel(levels: int) -> jit.Kernel:
     """The kernel for this number of levels."""
     thresholds = levels - 1
 
     @jit.kernel
-    def lq_sorting(r: Record) -> None:
+    def lq_sorting(r: SortingRecord) -> None:
         """Sort a row, and plan its segments."""
-        between = jit.float_splats(r[THRESHOLDS], thresholds)
-        counts, n = longs(r[COUNTS]), r[INPUTS]
+        between = jit.float_splats(r.thresholds, thresholds)
+        counts, n = longs(r.counts), r.inputs
         for level in range(levels):
             counts[level] = 0
         for w in range(n >> 5):
-            x = jit.word_floats(r[X] + 128 * w)
-            jit.sort_word(x, between, 32 * w, 0xFFFFFFFF, r[LISTS], r[STRIDE], r[COUNTS])
+            x = jit.word_floats(r.x + 128 * w)
+            jit.sort_word(x, between, 32 * w, 0xFFFFFFFF, r.lists, r.stride, r.counts)
         rest = n & 31
         if rest:
-            x = jit.first_floats(r[X] + 4 * (n - rest), rest)
+            x = jit.first_floats(r.x + 4 * (n - rest), rest)
             mask = (1 << rest) - 1
-            jit.sort_word(x, between, n - rest, mask, r[LISTS], r[STRIDE], r[COUNTS])
+            jit.sort_word(x, between, n - rest, mask, r.lists, r.stride, r.counts)
         for level in range(levels):
-            jit.fill_up(r[LISTS] + level * r[STRIDE] + 2 * counts[level], n)
+            jit.fill_up(r.lists + level * r.stride + 2 * counts[level], n)
         _plan(r, levels)
 
     return lq_sorting
@@ -80,9 +119,9 @@ def _segments(units: int) -> int:
 
 
 @jit.inline
-def _plan(r: Record, levels: int) -> None:
+def _plan(r: SortingRecord, levels: int) -> None:
     """Choose how to cut the lists into segments, and write them."""
-    counts, values, summary = longs(r[COUNTS]), floats(r[LEVELS]), floats(r[FACTORS] - 16)
+    counts, values, summary = longs(r.counts), floats(r.levels), summary_at(r.summary, 0)
     most, pairs, alone, total = 0, 0, 0, 0.0
     half = levels >> 1
     for level in range(levels):
@@ -95,7 +134,7 @@ def _plan(r: Record, levels: int) -> None:
         pairs += _segments(_units(longer))
     left_out = _units(counts[most])
     alone -= _segments(left_out)
-    summary[2] = total
+    summary.total = total
     if (pairs - alone) * SEGMENT_COST + left_out * UNIT_COST > 0:
         _leave_out(r, levels, most, total)
     else:
@@ -103,11 +142,11 @@ def _plan(r: Record, levels: int) -> None:
 
 
 @jit.inline
-def _pair(r: Record, half: int, total: float) -> None:
+def _pair(r: SortingRecord, half: int, total: float) -> None:
     """Segments of levels L and -L: sum = sum_L 2 L (added - subtracted) - all levels' sum, and a
     counter holds added - subtracted - 1.
     """
-    counts, values, summary = longs(r[COUNTS]), floats(r[LEVELS]), floats(r[FACTORS] - 16)
+    counts, values, summary = longs(r.counts), floats(r.levels), summary_at(r.summary, 0)
     start, made = -total, 0
     for level in range(half):
         low, high = half - 1 - level, half + level
@@ -120,16 +159,15 @@ def _pair(r: Record, half: int, total: float) -> None:
             start += factor
             place += LONGEST
             made += 1
-    summary[0], summary[1] = start, 0
-    longs(r[SUMMARY])[0] = made
+    summary.start, summary.of_all, summary.segments = start, 0, made
 
 
 @jit.inline
-def _leave_out(r: Record, levels: int, most: int, total: float) -> None:
+def _leave_out(r: SortingRecord, levels: int, most: int, total: float) -> None:
     """Segments of every level but the most frequent, m: sum = 2 m all + sum_L 2 (L - m) added - all
     levels' sum, ``all`` being the number of all bits that are set.
     """
-    counts, values, summary = longs(r[COUNTS]), floats(r[LEVELS]), floats(r[FACTORS] - 16)
+    counts, values, summary = longs(r.counts), floats(r.levels), summary_at(r.summary, 0)
     start, made = -total, 0
     for level in range(levels):
         if level != most:
@@ -137,36 +175,35 @@ def _leave_out(r: Record, levels: int, most: int, total: float) -> None:
             factor = 2 * (values[level] - values[most])
             place = 0
             while place < plus:
-                first = r[LISTS], _part(r, level, place, plus)
+                first = r.lists, _part(r, level, place, plus)
                 _write(r, made, first, place, (0, plus), factor)
                 start += factor
                 place += LONGEST
                 made += 1
-    summary[0], summary[1] = start, 2 * values[most]
-    longs(r[SUMMARY])[0] = made
+    summary.start, summary.of_all, summary.segments = start, 2 * values[most], made
 
 
 @jit.inline
-def _part(r: Record, level: int, place: int, units: int) -> int:
+def _part(r: SortingRecord, level: int, place: int, units: int) -> int:
     """The address of a list from one of its units on, of the list itself behind its end."""
-    start: int = r[LISTS] + level * r[STRIDE]
+    start: int = r.lists + level * r.stride
     return start + 2 * UNIT * (place if place < units else 0)
 
 
 @jit.inline
 def _write(
-    r: Record,
+    r: SortingRecord,
     number: int,
     first: tuple[int, int],
     place: int,
     units: tuple[int, int],
     factor: float,
 ) -> None:
-    segment = longs(r[SEGMENTS] + 32 * number)
-    for k in range(2):
-        segment[2 * k] = first[k]
-        segment[2 * k + 1] = max(0, min(LONGEST, units[k] - place))
-    floats(r[FACTORS])[number] = factor
+    segment = segment_at(r.segments, number)
+    segment.subtracted, segment.added = first
+    segment.subtracted_units = max(0, min(LONGEST, units[0] - place))
+    segment.added_units = max(0, min(LONGEST, units[1] - place))
+    floats(r.factors)[number] = factor
 
 
 def most_segments(inputs: int, levels: int) -> int:

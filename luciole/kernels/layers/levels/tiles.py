@@ -11,11 +11,11 @@ from functools import cache
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, floats, longs, popcount, words
+from luciole.kernels.jit import LANES, floats, popcount, words
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.geometry.spans import Inside, Span
-from luciole.kernels.layers.levels.encoding import X as ENCODED
+from luciole.kernels.layers.levels.encoding import encoding_at
 from luciole.kernels.layers.levels.layer import Ending
 
 
@@ -115,7 +115,7 @@ def kernel(
         ending = (low, high, tanh)
         for image in range(r.images):
             y = r.y + image * r.y_image
-            longs(r.encoding)[ENCODED] = r.x + image * r.x_image
+            encoding_at(r.encoding, 0).x = r.x + image * r.x_image
             jit.call(r.encode, r.encoding)
             if r.sums:
                 _sum_windows(_sums_at(r.sums, 0), planes * passes)
