@@ -46,7 +46,7 @@ def test_everything_that_kernels_touch_is_guarded(guard: Guard) -> None:
     for array in (placed(np.arange(7)), guard.given(np.arange(7)), *guard.block(99, [(0, 56)] * 2)):
         assert edge(guard, array.ctypes.data, 56) % PAGE == 0
     memory = Memory()
-    places = memory.keep(np.ones(7), 7), memory.numbers(*range(7)), memory.scratch(14)
+    places = memory.keep(np.ones(7), 7), memory.keep(np.arange(7), 7), memory.scratch(14)
     assert [edge(guard, place, 56) % PAGE for place in places] == [0, 0, 0]
     record = memory.step(0, np.arange(7)).record
     assert edge(guard, record.ctypes.data, 56) % PAGE == 0

@@ -94,10 +94,6 @@ class Memory:
         """The address of records of a class, one behind the other."""
         return self.keep(table(records, kind), len(records), len(kind.layout.names or ()))
 
-    def numbers(self, *numbers: int) -> int:
-        """The address of a table of numbers."""
-        return self.keep(np.array(numbers, np.int64), len(numbers))
-
     def scratch(self, *shape: int) -> int:
         """The address of words that a kernel writes and reads again, 0 at first.
 

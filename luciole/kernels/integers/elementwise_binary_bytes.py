@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from luciole.ir import Array, Op
+from luciole.ir import Op
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit
@@ -23,7 +23,13 @@ from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.integers.elementwise_binary import LEFT, SMALL, Factor, Grid, Sum, operands
 from luciole.kernels.jit import LANES, Pointer
-from luciole.kernels.jit.vector.byte_functions import looks_up_many, sum_64, summed
+from luciole.kernels.jit.vector.byte_functions import (
+    SumConstants,
+    WideSum,
+    looks_up_many,
+    sum_64,
+    summed,
+)
 from luciole.kernels.jit.vector.bytes import (
     in_lanes,
     load_all_bytes,
@@ -53,17 +59,14 @@ SUM, PRODUCT, LARGER = int(Function.SUM), int(Function.PRODUCT), int(Function.LA
 WIDE = 64
 """Bytes in one register of 512 bits."""
 
-WIDE_CONSTANTS = 4 * 256 // 8 + 8
-"""Longs that ``jit.byte_functions.sum_64`` reads."""
-
 HALF = (1 << 30, 0, 0, 0)
 """The factor 1/2 as ``rounding`` has it."""
 
 
 class PairRecord(strided.Walk):
-    """The limits of results; for sums the addresses of constants, those of
-    ``jit.byte_functions.summed`` and where there are some those of ``sum_64``; for products zero
-    points of x, y and the result and the factor. What a function does not need is 0.
+    """The limits of results; for sums the addresses of a ``SumConstants`` and of a ``WideSum``
+    where there is one; for products zero points of x, y and the result and the factor. What a
+    function does not need is 0.
     """
 
     low: int
@@ -225,11 +228,8 @@ def rounding(factor: Factor) -> tuple[int, int, int, int]:
 
 
 def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
-    """What the kernel of x + sign y needs to know: limits and the address of constants. None where
-    the result's factor is 1 or more.
-
-    The constants are those of ``jit.byte_functions.summed``: the coarser operand's factor is 1/2,
-    so that it is only shifted, and the other one's product has two parts that fit into int32.
+    """Find what the kernel of x + sign y needs: limits and addresses of constants. None where the
+    result's factor is 1 or more.
     """
     found = Sum.of(op, LEFT)
     points, factors, grid = found.zeros, found.factors, found.grid
@@ -237,29 +237,45 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
         return None
     is_first = rounding(factors[0]) == HALF
     signs = (1, sign) if is_first else (sign, 1)
-    coarse, fine = (0, 1) if is_first else (1, 0)
-    fine_multiplier, *fine_rest = rounding(factors[fine])
-    upper, lower = fine_multiplier >> 15 << 4, fine_multiplier & 0x7FFF
-    multiplier, *rest = rounding(factors[2])
-    step = signs[0] << (LEFT - 1)
-    constants = [step, upper, lower, 1024 - points[fine] * lower, -points[fine] * upper, *fine_rest]
-    constants += [signs[1], (1 << 31) - points[coarse] * step]
-    constants += [2 * multiplier, (1 << 31) - (multiplier << 32), *rest, grid.zero]
-    memory, wide = Memory(), _wide_constants(found, coarse, signs)
-    low, high = grid.limits
-    found_wide = 0 if wide is None else memory.keep(wide, WIDE_CONSTANTS)
-    places = {"constants": memory.numbers(*constants), "wide": found_wide}
+    coarse = 0 if is_first else 1
+    memory, (low, high) = Memory(), grid.limits
+    wide = _wide_sum(found, coarse, signs, memory)
+    places = {"constants": memory.record(_constants(found, coarse, signs)), "wide": wide}
     return Parameters({"low": low, "high": high, **places}, memory, not is_first)
 
 
-def _wide_constants(found: Sum, coarse: int, signs: tuple[int, int]) -> Array | None:
-    """What ``jit.byte_functions.sum_64`` reads: for every byte of the finer operand an int32, its
-    lowest bytes first; which bits of the coarser one are turned so that it is signed and added;
-    multiplier, addend and shift; limits. None where nothing is shifted.
-    """
+def _constants(found: Sum, coarse: int, signs: tuple[int, int]) -> SumConstants:
+    """What ``summed`` knows; the signs are those of the coarser and of the finer operand."""
+    points, factors, fine = found.zeros, found.factors, 1 - coarse
+    fine_multiplier, fine_half, fine_negative, fine_bits = rounding(factors[fine])
+    upper, lower = fine_multiplier >> 15 << 4, fine_multiplier & 0x7FFF
+    multiplier, half, negative, bits = rounding(factors[2])
+    step = signs[0] << (LEFT - 1)
+    return SumConstants(
+        coarse_step=step,
+        fine_upper=upper,
+        fine_lower=lower,
+        fine_lower_start=1024 - points[fine] * lower,
+        fine_upper_start=-points[fine] * upper,
+        fine_half=fine_half,
+        fine_negative=fine_negative,
+        fine_bits=fine_bits,
+        fine_sign=signs[1],
+        start=(1 << 31) - points[coarse] * step,
+        multiplier=2 * multiplier,
+        addend=(1 << 31) - (multiplier << 32),
+        half=half,
+        negative=negative,
+        bits=bits,
+        zero_point=found.grid.zero,
+    )
+
+
+def _wide_sum(found: Sum, coarse: int, signs: tuple[int, int], memory: Memory) -> int:
+    """The address of a ``WideSum``, 0 where nothing is shifted."""
     multiplier, half, _, bits = rounding(found.factors[2])
     if not bits:
-        return None
+        return 0
     dtype = NUMPY[found.grid.dtype]
     raised, zero = 128 + np.iinfo(dtype).min, found.zeros[coarse]
     turned = raised if signs[0] > 0 else 255 ^ raised
@@ -268,10 +284,19 @@ def _wide_constants(found: Sum, coarse: int, signs: tuple[int, int]) -> Array | 
     steps = found.scaled(every, 1 - coarse).astype(np.int64)
     fine = signs[1] * steps + (begin << (LEFT - 1)) + (1 << 31)
     planes = fine.astype(np.uint32).view(np.uint8).reshape(256, 4).T
-    addend = (1 << 31) + ((half - 1) << 32) - (multiplier << 32)
-    limits = [n - raised for n in (found.grid.zero, *found.grid.limits)]
-    numbers = np.array([turned, 2 * multiplier, addend, bits, *limits, raised], np.int64)
-    return np.concatenate([np.ascontiguousarray(planes).reshape(-1).view(np.int64), numbers])
+    zero_point, low, high = (n - raised for n in (found.grid.zero, *found.grid.limits))
+    record = WideSum(
+        zero_point=zero_point,
+        low=low,
+        high=high,
+        turned=raised,
+        fine=memory.keep(planes, 4, 256),
+        coarse_turned=turned,
+        multiplier=2 * multiplier,
+        addend=(1 << 31) + ((half - 1) << 32) - (multiplier << 32),
+        bits=bits,
+    )
+    return memory.record(record)
 
 
 def product_parameters(op: ops.Mul) -> Parameters | None:

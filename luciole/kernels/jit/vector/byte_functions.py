@@ -7,10 +7,11 @@ from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Int64, Truth, Value, emits
 from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.record import WORD, Record
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.bytes import LONGS, MANY, Vector, in_all
 from luciole.kernels.jit.vector.dots import together
-from luciole.kernels.jit.vector.fixed_point import Limits, packed
+from luciole.kernels.jit.vector.fixed_point import ByteLimits, Limits, packed
 from luciole.kernels.jit.vector.vectors import (
     FLOATS,
     I32,
@@ -24,6 +25,45 @@ from luciole.kernels.jit.vector.vectors import (
     wide_shuffle,
     wide_splat,
 )
+
+
+class SumConstants(Record):
+    """What ``summed`` knows of a sum of a coarser operand, whose factor is 1/2 so that it is only
+    shifted, and a finer one, whose product is added up from two parts that fit into int32.
+    """
+
+    coarse_step: int
+    fine_upper: int
+    fine_lower: int
+    fine_lower_start: int
+    fine_upper_start: int
+    fine_half: int
+    """What rounds a division by 2 to the power of ``fine_bits``."""
+    fine_negative: int
+    fine_bits: int
+    fine_sign: int
+    start: int
+    multiplier: int
+    """The factor of the sum."""
+    addend: int
+    half: int
+    negative: int
+    bits: int
+    zero_point: int
+
+
+class WideSum(ByteLimits):
+    """What ``sum_64`` knows of such a sum."""
+
+    fine: int
+    """The address of an int32 for every byte of the finer operand, as four tables of 256 bytes, the
+    lowest first.
+    """
+    coarse_turned: int
+    """The bits of the coarser operand that are flipped, so that it is signed and added."""
+    multiplier: int
+    addend: int
+    bits: int
 
 
 @emits
@@ -64,44 +104,52 @@ def rescaled_lanes(
 
 @emits
 def summed(builder: Builder, x: Vector, y: Vector, constants: Address) -> Vector:
-    """Two vectors of bytes as steps of their sum, whose int64 constants stand at an address, see
-    ``luciole.kernels.integers.elementwise_binary_bytes``.
+    """Two vectors of bytes as steps of their sum; ``constants`` is the address of a
+    ``SumConstants``.
     """
     x, y = (builder.extract_value(v, 0) for v in (x, y))
-    given = _Constants(builder, constants)
-    coarse = builder.mul(x, given.word(0))
-    low = builder.ashr(builder.add(builder.mul(y, given.word(2)), given.word(3)), in_all(11))
-    fine = builder.add(builder.add(builder.mul(y, given.word(1)), given.word(4)), low)
-    fine = builder.mul(_halved(builder, fine, *(given.word(k) for k in (5, 6, 7))), given.word(8))
-    total = builder.add(builder.add(coarse, given.word(9)), fine)
-    upper = _upper(builder, total, given.long(10), given.long(11))
-    steps = _halved(builder, upper, *(given.word(k) for k in (12, 13, 14)))
-    return gather(builder, [builder.add(steps, given.word(15))])
+    given = _Constants(builder, constants, SumConstants)
+    coarse = builder.mul(x, given.word("coarse_step"))
+    low = builder.add(builder.mul(y, given.word("fine_lower")), given.word("fine_lower_start"))
+    fine = builder.add(builder.mul(y, given.word("fine_upper")), given.word("fine_upper_start"))
+    fine = builder.add(fine, builder.ashr(low, in_all(11)))
+    fine = _halved(builder, fine, *given.words("fine_half", "fine_negative", "fine_bits"))
+    fine = builder.mul(fine, given.word("fine_sign"))
+    total = builder.add(builder.add(coarse, given.word("start")), fine)
+    upper = _upper(builder, total, given.long("multiplier"), given.long("addend"))
+    steps = _halved(builder, upper, *given.words("half", "negative", "bits"))
+    return gather(builder, [builder.add(steps, given.word("zero_point"))])
 
 
 class _Constants:
-    """Numbers at an address that nobody writes to, so that loops read them once."""
+    """A record at an address that nobody writes to, so that loops read it once."""
 
-    def __init__(self, builder: Builder, address: Value) -> None:
-        self._builder, self._address = builder, address
+    def __init__(self, builder: Builder, address: Value, kind: type[Record]) -> None:
+        self._builder, self._address, self._kind = builder, address, kind
 
-    def _number(self, place: int) -> Value:
-        number = self._builder.load(pointer(self._builder, self._address, I64, 8 * place))
+    def number(self, name: str) -> Value:
+        """A field."""
+        place = pointer(self._builder, self._address, I64, WORD * self._kind.place(name))
+        number = self._builder.load(place)
         number.set_metadata("invariant.load", self._builder.module.add_metadata([]))
         return number
 
-    def word(self, place: int) -> Value:
-        """A number in 16 lanes of int32."""
-        return splat(self._builder, self._builder.trunc(self._number(place), I32))
+    def word(self, name: str) -> Value:
+        """A field in 16 lanes of int32."""
+        return splat(self._builder, self._builder.trunc(self.number(name), I32))
 
-    def many(self, place: int) -> Value:
-        """A number in 64 lanes of bytes."""
-        number = self._builder.trunc(self._number(place), MANY.element)
+    def words(self, *names: str) -> list[Value]:
+        """Several fields, each as ``word`` gives it."""
+        return [self.word(name) for name in names]
+
+    def many(self, name: str) -> Value:
+        """A field in 64 lanes of bytes."""
+        number = self._builder.trunc(self.number(name), MANY.element)
         return wide_splat(self._builder, number, 4 * LANES)
 
-    def long(self, place: int) -> Value:
-        """A number in 8 lanes of int64."""
-        return wide_splat(self._builder, self._number(place), LANES // 2)
+    def long(self, name: str) -> Value:
+        """A field in 8 lanes of int64."""
+        return wide_splat(self._builder, self.number(name), LANES // 2)
 
 
 def _halved(builder: Builder, x: Value, half: Value, negative: Value, bits: Value) -> Value:
@@ -142,22 +190,20 @@ def look_up_64(builder: Builder, to: Address, x: Address, table: Address) -> Non
 
 @emits
 def sum_64(builder: Builder, to: Address, x: Address, y: Address, constants: Address) -> None:
-    """Write the sums of 64 bytes and 64 others; only where ``looks_up_many``. Its constants, see
-    ``luciole.kernels.integers.elementwise_binary_bytes``, stand at an address.
+    """Write the sums of 64 bytes and 64 others; only where ``looks_up_many``. ``constants`` is the
+    address of a ``WideSum``.
     """
     if "avx512vbmi" not in features():
         return
-    given, none = _Constants(builder, constants), ir.Constant(MANY, None)
-    coarse = builder.xor(_many(builder, x), given.many(128))
-    fine, index = [], _many(builder, y)
-    for plane in range(4):
-        fine.append(_looked_up(builder, index, constants, 256 * plane))
+    given, none = _Constants(builder, constants, WideSum), ir.Constant(MANY, None)
+    coarse = builder.xor(_many(builder, x), given.many("coarse_turned"))
+    table, index = given.number("fine"), _many(builder, y)
+    fine = [_looked_up(builder, index, table, 256 * plane) for plane in range(4)]
     vectors = zip(
         together(builder, [none, none, none, coarse]), together(builder, fine), strict=True
     )
     steps = [_steps_of_sum(builder, upper, rest, given) for upper, rest in vectors]
-    limits = Limits(builder, builder.add(constants, ir.Constant(I64, 8 * 132)))
-    found = packed(builder, gather(builder, steps), 4, limits)[0]
+    found = packed(builder, gather(builder, steps), 4, Limits(builder, constants))[0]
     store(builder, found, to, align=1)
 
 
@@ -166,9 +212,9 @@ def _steps_of_sum(builder: Builder, upper: Value, rest: Value, given: _Constants
     of the result, see ``luciole.kernels.jit.vector.fixed_point.rescaled``.
     """
     total = builder.add(builder.ashr(upper, in_all(5)), rest)
-    above = _upper(builder, total, given.long(129), given.long(130))
+    above = _upper(builder, total, given.long("multiplier"), given.long("addend"))
     more = builder.lshr(total, in_all(31))
-    return builder.ashr(builder.add(above, more), given.word(131))
+    return builder.ashr(builder.add(above, more), given.word("bits"))
 
 
 def _many(builder: Builder, address: Value) -> Value:

@@ -11,6 +11,7 @@ from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Value, emits
 from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.record import WORD, Record
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.masked import store_first_bytes
 from luciole.kernels.jit.vector.pixels import Places
@@ -145,18 +146,30 @@ def write_channels(
     _write(builder, results, places, count, 1)
 
 
-class Limits:
-    """Where steps are cut off, as signed bytes; what is added to them before; and the bits of the
-    bytes that are turned at last: four int64 at an address.
+class ByteLimits(Record):
+    """How steps become bytes: ``zero_point`` is added, sums are cut off at ``low`` and ``high``,
+    all three as signed bytes have them, and the bits ``turned`` are flipped at last.
     """
 
+    zero_point: int
+    low: int
+    high: int
+    turned: int
+
+
+class Limits:
+    """The ``ByteLimits`` at an address, in all lanes."""
+
     def __init__(self, builder: Builder, address: Value) -> None:
-        def number(place: int, kind: Form, count: int) -> Value:
-            given = builder.trunc(load(builder, I64, address, 8 * place), kind)
+        def number(name: str, kind: Form, count: int) -> Value:
+            place = WORD * ByteLimits.place(name)
+            given = builder.trunc(load(builder, I64, address, place), kind)
             return wide_splat(builder, given, count)
 
-        self.plus = number(0, I16, 2 * LANES)
-        self.low, self.high, self.turned = (number(i, I8, 4 * LANES) for i in (1, 2, 3))
+        self.plus = number("zero_point", I16, 2 * LANES)
+        self.low, self.high, self.turned = (
+            number(name, I8, 4 * LANES) for name in ("low", "high", "turned")
+        )
 
 
 def packed(builder: Builder, tile: Value, count: int, limits: Limits) -> list[Value]:

@@ -7,9 +7,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from luciole.kernels.jit.emits import Address, Builder, Value, emits
-from luciole.kernels.jit.record import WORD, Record
-from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vector.fixed_point import Limits, in_order, packed
+from luciole.kernels.jit.record import WORD
+from luciole.kernels.jit.vector.fixed_point import ByteLimits, Limits, in_order, packed
 from luciole.kernels.jit.vector.results import between
 from luciole.kernels.jit.vector.vectors import (
     F32,
@@ -32,18 +31,14 @@ its error is 2^-24 of a number, and so are those of the product and of the quoti
 """
 
 
-class Grid64(Record):
+class Grid64(ByteLimits):
     """The scale of a grid, its reciprocal, and how far a product with it may lie from an integer to
-    be trusted; then what ``Limits`` reads.
+    be trusted.
     """
 
     scale: float
     inverse: float
     trusted: float
-    zero_point: int
-    low: int
-    high: int
-    turned: int
 
 
 @emits
@@ -72,9 +67,7 @@ def quantize_64(builder: Builder, to: Address, x: Address, constants: Address) -
         steps.append(builder.phi(INTS))
         steps[-1].add_incoming(guess, begin)
         steps[-1].add_incoming(number, divided)
-    limits = Limits(
-        builder, builder.add(constants, ir.Constant(I64, WORD * Grid64.place("zero_point")))
-    )
+    limits = Limits(builder, constants)
     found = in_order(builder, packed(builder, gather(builder, steps), 4, limits)[0])
     store(builder, found, to, align=1)
 

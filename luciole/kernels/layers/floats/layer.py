@@ -22,6 +22,7 @@ from luciole.kernels.layers.floats.tiling import DEPTHWISE_PIXELS, SMALL, Tiling
 from luciole.kernels.layers.geometry.pixel_tiles import (
     MAX_PLACE,
     Case,
+    Clamp,
     Table,
     cases,
     input_moves,
@@ -152,7 +153,8 @@ class FloatLayer:
     def __post_init__(self) -> None:
         """What the activation does, for all parts."""
         self._tanh = int(self.activation == TANH)
-        self._limits = self.memory.keep(np.array(ACTIVATIONS[self.activation], np.float32), 2)
+        low, high = ACTIVATIONS[self.activation]
+        self._limits = self.memory.record(Clamp(low=low, high=high))
 
     def convolution(self, weights: Array, bias: Array | None) -> NativeStep:
         """Windows over groups of channels. ``weights`` are [groups, o, taps, depth]."""

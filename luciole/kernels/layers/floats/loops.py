@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, floats, words
+from luciole.kernels.jit import LANES, words
 from luciole.kernels.jit.vector.pixels import (
     add_scaled,
     add_weighted,
@@ -18,7 +18,7 @@ from luciole.kernels.jit.vector.pixels import (
     rows_of,
     write_at,
 )
-from luciole.kernels.layers.geometry.pixel_tiles import ACROSS, DOWN, FIRST, HIGH, LOW, TAP_FIELDS
+from luciole.kernels.layers.geometry.pixel_tiles import ACROSS, DOWN, FIRST, TAP_FIELDS, clamp_at
 from luciole.kernels.layers.geometry.sequence import Tiled
 
 
@@ -32,7 +32,7 @@ class FloatRecord(Tiled):
     """Bytes from image to image."""
     y_image: int
     limits: int
-    """The address of two floats at which results are cut off."""
+    """The address of a ``Clamp``."""
     down: int
     """Bytes from tap to tap in the input, and in the weights."""
     across: int
@@ -59,7 +59,7 @@ def windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
 
     @jit.kernel
     def float_windows(r: FloatRecord) -> None:
-        limits = floats(r.limits)
+        limits = clamp_at(r.limits, 0)
         for image in range(r.images):
             x, y = r.x + image * r.x_image, r.y + image * r.y_image
             for table in range(r.table, r.table + r.tiles * size, size):
@@ -78,7 +78,7 @@ def windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
                             tile = add_scaled(tile, at, offset + 4 * k, weights + 4 * lanes * k)
                 tile = jit.tanh(tile) if tanh else tile
                 to = pixels(count, y, table + 4 * count, 4)
-                write_at(tile, limits[LOW], limits[HIGH], to, r.outputs)
+                write_at(tile, limits.low, limits.high, to, r.outputs)
 
     return float_windows
 
@@ -92,7 +92,7 @@ def channels(count: int, vectors: int, tanh: int) -> jit.Kernel:
 
     @jit.kernel
     def float_channels(r: FloatRecord) -> None:
-        limits, across, tap = floats(r.limits), r.across, r.weights_across
+        limits, across, tap = clamp_at(r.limits, 0), r.across, r.weights_across
         for image in range(r.images):
             x, y = r.x + image * r.x_image, r.y + image * r.y_image
             for table in range(r.table, r.table + r.tiles * size, size):
@@ -115,7 +115,7 @@ def channels(count: int, vectors: int, tanh: int) -> jit.Kernel:
                         weights += r.weights_down
                     tile = jit.tanh(tile) if tanh else tile
                     to = pixels(count, y + 4 * lanes * block, table + 4 * count, 4)
-                    write_at(tile, limits[LOW], limits[HIGH], to, lanes)
+                    write_at(tile, limits.low, limits.high, to, lanes)
 
     return float_channels
 
@@ -127,7 +127,7 @@ def last_channels(count: int, tanh: int) -> jit.Kernel:
 
     @jit.kernel
     def float_last_channels(r: FloatRecord) -> None:
-        limits = floats(r.limits)
+        limits = clamp_at(r.limits, 0)
         for image in range(r.images):
             x, y = r.x + image * r.x_image, r.y + image * r.y_image
             for table in range(r.table, r.table + r.tiles * size, size):
@@ -142,6 +142,6 @@ def last_channels(count: int, tanh: int) -> jit.Kernel:
                         tile = add_weighted_first(tile, at, offset, weights, r.outputs)
                 tile = jit.tanh(tile) if tanh else tile
                 to = pixels(count, y, table + 4 * count, 4)
-                write_at(tile, limits[LOW], limits[HIGH], to, r.outputs)
+                write_at(tile, limits.low, limits.high, to, r.outputs)
 
     return float_last_channels

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.kernels.core.memory import NEVER, Memory, Moves, among
+from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.layers.geometry.spans import Axis
 
 Places = NDArray[np.int64]
@@ -25,11 +26,18 @@ TAP_FIELDS = 4
 FIRST, DOWN, ACROSS = range(3)
 """The places of these among them."""
 
-LOW, HIGH = range(2)
-"""The places of the limits at which results are cut off."""
-
 MAX_PLACE = 2**31 - 1
 """Tables hold int32: places in units of 4 bytes."""
+
+
+class Clamp(Record):
+    """The limits at which float results are cut off."""
+
+    low: float
+    high: float
+
+
+clamp_at = reader(Clamp)
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ class ByteLayer:
         kernel: Callable[[int, int], Kernel],
         blocks: Blocks,
         limits: int,
-        factors: int = 0,
+        grids: int = 0,
         line: Line | None = None,
     ) -> NativeStep:
         """What ``first`` writes, then windows over groups of channels by the kernel for tiles of so
@@ -159,7 +159,7 @@ class ByteLayer:
 
         ``weights`` are [groups, o, kernel height, kernel width, depth]. ``blocks`` gives, for the
         outputs in a block, arrays [groups, blocks, ...] of what the kernel reads for each;
-        ``limits`` and ``factors`` are addresses that it reads for all. Where there is a ``line``,
+        ``limits`` and ``grids`` are addresses that it reads for all. Where there is a ``line``,
         its kernel does all pixels.
         """
         groups, outputs, _, _, depth = weights.shape
@@ -178,7 +178,7 @@ class ByteLayer:
             block = {name: start + number * size for name, (start, size) in places.items()}
             count = min(lanes, outputs - output)
             written = count if line is None else line.pixels * count
-            common = {"limits": limits, "factors": factors, "outputs": count}
+            common = {"limits": limits, "grids": grids, "outputs": count}
             parts += [
                 self.part(WindowsRecord, tiles, moves, walk | common | block, written)
                 for tiles in kinds

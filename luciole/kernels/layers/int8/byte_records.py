@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from luciole.kernels.jit.record import Record
+from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.layers.geometry.sequence import Tiled
 
 
@@ -19,6 +19,16 @@ class Lines(Record):
     to_row: int
 
 
+class ImageGrid(Record):
+    """The grid of an image that is quantized when the model runs: its scale, and the byte of 0."""
+
+    scale: float
+    zero: int
+
+
+image_grid_at = reader(ImageGrid)
+
+
 class CopyRecord(Lines):
     """Which bits of each byte are turned; pixels of so many bytes where they stand further apart in
     the copies.
@@ -31,11 +41,11 @@ class CopyRecord(Lines):
 
 
 class QuantizeRecord(Lines):
-    """Where each image's scale and zero byte go, how far the first line lies behind the beginning
-    of a copy, and pieces of a line that stand apart in the copies.
+    """Where each image's ``ImageGrid`` goes, how far the first line lies behind the beginning of a
+    copy, and pieces of a line that stand apart in the copies.
     """
 
-    factors: int
+    grids: int
     border: int
     pieces: int
     piece: int
@@ -53,7 +63,7 @@ class ByteRecord(Tiled):
     limits: int
 
 
-READ_BY_SOME = {"starts", "constants", "zero_sums", "scales", "factors"}
+READ_BY_SOME = {"starts", "constants", "zero_sums", "scales", "grids"}
 """Arrays that only some kernels read."""
 
 
@@ -69,8 +79,8 @@ class WindowsRecord(ByteRecord):
     steps: int
     rows: int
     outputs: int
-    factors: int
-    """Each image's scale and zero byte, where inputs are quantized when the model runs."""
+    grids: int
+    """A table of ``ImageGrid``, where inputs are quantized when the model runs."""
     weights: int
     starts: int
     """What sums begin with; where results are float, what is added to these."""
@@ -89,7 +99,7 @@ class ChannelsRecord(ByteRecord):
     offsets: int
     full: int
     piece: int
-    factors: int
+    grids: int
     weights: int
     starts: int
     constants: int

@@ -68,13 +68,13 @@ class ChannelRows(ByteLayer):
         kernel: Callable[[int, int, int], Kernel],
         blocks: ChannelBlocks,
         limits: int,
-        factors: int = 0,
+        grids: int = 0,
     ) -> NativeStep:
         """What ``first`` writes, then windows over each channel by the kernel for so many rows of
         so many pieces, and the number of taps in its last step.
 
         ``weights`` are [channels, taps]. ``blocks`` gives what the kernel reads for 64 channels;
-        ``limits`` and ``factors`` are addresses that it reads for all.
+        ``limits`` and ``grids`` are addresses that it reads for all.
         """
         rows, columns = self.rows.padded, self.columns.padded
         found = [whole for whole, _ in joined(rows, columns, self.neighbours)]
@@ -84,7 +84,7 @@ class ChannelRows(ByteLayer):
         full = -(-taps // FOUR) - 1
         compiled = kernel(count, self.pieces, taps - full * FOUR)
         tiles = self.tiles(compiled, count * self.pieces, table)
-        walk = {"limits": limits, "factors": factors, "full": full}
+        walk = {"limits": limits, "grids": grids, "full": full}
         walk["offsets"] = self._offsets(full + 1)
         parts = []
         for channel, block in self._blocks(weights, blocks, full + 1):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, floats, words
+from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.dots import (
     add_dots,
     add_line_dots,
@@ -26,8 +26,13 @@ from luciole.kernels.jit.vector.fixed_point import (
 )
 from luciole.kernels.jit.vector.grids import integer_multiples, scaled_in_turn
 from luciole.kernels.jit.vector.pixels import pixels, side_by_side, write_at
-from luciole.kernels.layers.geometry.pixel_tiles import HIGH, LOW, TAP_FIELDS
-from luciole.kernels.layers.int8.byte_records import ChannelsRecord, CopyRecord, WindowsRecord
+from luciole.kernels.layers.geometry.pixel_tiles import TAP_FIELDS, clamp_at
+from luciole.kernels.layers.int8.byte_records import (
+    ChannelsRecord,
+    CopyRecord,
+    WindowsRecord,
+    image_grid_at,
+)
 
 
 @jit.inline
@@ -76,13 +81,13 @@ def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kern
 
     @jit.kernel
     def byte_windows_to_floats(r: WindowsRecord) -> None:
-        limits = floats(r.limits)
+        limits = clamp_at(r.limits, 0)
         for image in range(r.images):
             x, y = r.x + image * r.x_image, r.y + image * r.y_image
-            factor, zero = floats(r.factors)[2 * image], words(r.factors)[2 * image + 1]
+            grid = image_grid_at(r.grids, image)
             for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
-                tile = integer_multiples(count, vectors, r.zero_sums, zero)
+                tile = integer_multiples(count, vectors, r.zero_sums, grid.zero)
                 for ky in range(r.rows):
                     for run in range(r.runs):
                         offset = ky * r.down + run * r.across
@@ -91,11 +96,11 @@ def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kern
                             tile = add_dots(tile, at, offset + 4 * k, weights + 4 * lanes * k)
                 to = pixels(count, y, table + 4 * count, 4)
                 if in_turn:
-                    results = scaled_in_turn(tile, factor, r.scales, r.starts)
+                    results = scaled_in_turn(tile, grid.scale, r.scales, r.starts)
                 else:
-                    results = scaled(tile, factor, r.scales, r.starts)
+                    results = scaled(tile, grid.scale, r.scales, r.starts)
                 results = jit.tanh(results) if tanh else results
-                write_at(results, limits[LOW], limits[HIGH], to, r.outputs)
+                write_at(results, limits.low, limits.high, to, r.outputs)
 
     return byte_windows_to_floats
 

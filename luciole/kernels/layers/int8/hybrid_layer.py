@@ -11,10 +11,11 @@ from luciole.ir import Array
 from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit import Kernel
 from luciole.kernels.layers.floats.layer import ACTIVATIONS, TANH, by_lanes, starts
+from luciole.kernels.layers.geometry.pixel_tiles import Clamp
 from luciole.kernels.layers.geometry.sequence import First
 from luciole.kernels.layers.int8 import dot_tiles, hybrid_tiles
 from luciole.kernels.layers.int8.byte_layer import ZERO, ByteLayer, folded
-from luciole.kernels.layers.int8.byte_records import QuantizeRecord
+from luciole.kernels.layers.int8.byte_records import ImageGrid, QuantizeRecord
 from luciole.kernels.layers.int8.channel_rows import ChannelRows, Longs
 from luciole.schema.enums import ActivationFunctionType
 
@@ -43,7 +44,7 @@ class HybridLayer(ByteLayer):
         """Windows over groups of channels. ``weights`` are [groups, o, kernel height, kernel width,
         depth].
         """
-        first, factors = self._quantizing()
+        first, grids = self._quantizing()
         groups, outputs = weights.shape[:2]
         tanh, in_turn = int(self.activation == TANH), int(self.in_turn)
 
@@ -54,7 +55,7 @@ class HybridLayer(ByteLayer):
             given = self._of_outputs(weights, starts(bias, groups, outputs))
             return {name: by_lanes(array, lanes) for name, array in given.items()}
 
-        return self.windows(first, weights, kernel, blocks, self._limits(), factors)
+        return self.windows(first, weights, kernel, blocks, self._limits(), grids)
 
     def _of_outputs(self, weights: Array, begin: Array) -> dict[str, Array]:
         """What a sum counts for each step of the zero byte, scales, and what is added at last:
@@ -66,23 +67,24 @@ class HybridLayer(ByteLayer):
         return {"zero_sums": zero_sums, "scales": scales, "starts": begin}
 
     def _limits(self) -> int:
-        return self.memory.keep(np.array(ACTIVATIONS[self.activation], np.float32), 2)
+        low, high = ACTIVATIONS[self.activation]
+        return self.memory.record(Clamp(low=low, high=high))
 
     def _quantizing(self) -> tuple[First, int]:
-        """Quantize images, and where the scale and the zero byte of each will be."""
-        factors, lines = self.memory.scratch(len(self.x), 2), self.lines()
+        """Quantize images, and where the grid of each will be."""
+        grids, lines = self.memory.room_for(ImageGrid, len(self.x)), self.lines()
         kernel = hybrid_tiles.quantize_with_zero if self.asymmetric else hybrid_tiles.quantize
         _, _, width, channels = self.x.shape
         whole = self.pixel == channels
         record = QuantizeRecord(
             **lines.fields(),
-            factors=factors,
+            grids=grids,
             border=lines.to - self.copies,
             pieces=1 if whole else width,
             piece=lines.length if whole else channels,
             to_piece=lines.length if whole else self.pixel,
         )
-        return First(kernel.address, record), factors
+        return First(kernel.address, record), grids
 
 
 @dataclass(kw_only=True)
@@ -94,7 +96,7 @@ class HybridDepthwise(HybridLayer, ChannelRows):
 
     def depthwise(self, weights: Array, bias: Array | None) -> NativeStep:
         """Windows over each channel. ``weights`` are [channels, taps]."""
-        first, factors = self._quantizing()
+        first, grids = self._quantizing()
         tanh = int(self.activation == TANH)
         given = self._of_outputs(weights[None], starts(bias, 1, len(weights)))
 
@@ -104,4 +106,4 @@ class HybridDepthwise(HybridLayer, ChannelRows):
         def blocks(channels: Longs) -> dict[str, Array]:
             return {name: array[0, channels] for name, array in given.items()}
 
-        return self.rows_of_channels(first, weights, kernel, blocks, self._limits(), factors)
+        return self.rows_of_channels(first, weights, kernel, blocks, self._limits(), grids)

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, Single, floats, words
+from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.vector.bytes import in_lanes, store_all_bytes, store_bytes
 from luciole.kernels.jit.vector.dots import add_taps
 from luciole.kernels.jit.vector.elementwise import number
@@ -24,9 +24,13 @@ from luciole.kernels.jit.vector.grids import (
     write_on_grid,
 )
 from luciole.kernels.jit.vector.pixels import pixels
-from luciole.kernels.layers.geometry.pixel_tiles import HIGH, LOW, TAP_FIELDS
+from luciole.kernels.layers.geometry.pixel_tiles import TAP_FIELDS, clamp_at
 from luciole.kernels.layers.int8.byte_layer import ZERO
-from luciole.kernels.layers.int8.byte_records import ChannelsRecord, QuantizeRecord
+from luciole.kernels.layers.int8.byte_records import (
+    ChannelsRecord,
+    QuantizeRecord,
+    image_grid_at,
+)
 
 INFINITY = 0x7F800000
 """The bit pattern of infinity: those of NaN are larger."""
@@ -102,8 +106,8 @@ def quantize(r: QuantizeRecord) -> None:
             inverse, scale = np.float32(0), np.float32(np.nan)
         elif inverse == np.inf:
             inverse, scale = np.float32(0), np.float32(1)
-        floats(r.factors)[2 * image] = scale
-        words(r.factors)[2 * image + 1] = np.uint32(ZERO)
+        kept = image_grid_at(r.grids, image)
+        kept.scale, kept.zero = float(scale), ZERO
         for row in range(r.rows):
             place = to + row * r.to_row
             line = x + 4 * row * r.length
@@ -131,8 +135,8 @@ def quantize_with_zero(r: QuantizeRecord) -> None:
             inverse = np.float32(0)
         grid = (inverse, np.float32(point + ZERO))
         limits = (np.float32(-128 - point), np.float32(127 - point))
-        floats(r.factors)[2 * image] = single
-        words(r.factors)[2 * image + 1] = np.uint32(point + ZERO)
+        kept = image_grid_at(r.grids, image)
+        kept.scale, kept.zero = float(single), point + ZERO
         begin, done = to - r.border, to - r.border
         for row in range(r.rows):
             place = to + row * r.to_row
@@ -154,22 +158,22 @@ def float_channels(count: int, pieces: int, rest: int, tanh: int) -> jit.Kernel:
 
     @jit.kernel
     def byte_channels_to_floats(r: ChannelsRecord) -> None:
-        limits = floats(r.limits)
+        limits = clamp_at(r.limits, 0)
         for image in range(r.images):
             x, y = r.x + image * r.x_image, r.y + image * r.y_image
-            factor, zero = floats(r.factors)[2 * image], words(r.factors)[2 * image + 1]
+            grid = image_grid_at(r.grids, image)
             for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(places, x, table, 1)
-                tile = integer_multiples(count, 4, r.zero_sums, zero)
+                tile = integer_multiples(count, 4, r.zero_sums, grid.zero)
                 offsets, weights = r.offsets, r.weights
                 for _ in range(r.full):
                     tile = add_taps(tile, at, offsets, 4, weights)
                     offsets += 16
                     weights += 16 * LANES
                 tile = add_taps(tile, at, offsets, rest, weights)
-                results = scaled_in_turn(tile, factor, r.scales, r.starts)
+                results = scaled_in_turn(tile, grid.scale, r.scales, r.starts)
                 results = jit.tanh(results) if tanh else results
                 to = pixels(places, y, table + 4 * places, 4)
-                write_channels_at(results, limits[LOW], limits[HIGH], to, r.piece)
+                write_channels_at(results, limits.low, limits.high, to, r.piece)
 
     return byte_channels_to_floats

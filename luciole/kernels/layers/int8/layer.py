@@ -13,6 +13,7 @@ from luciole.kernels.core.registry import NativeStep, accepted
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
+from luciole.kernels.jit.vector.fixed_point import ByteLimits
 from luciole.kernels.layers.floats.layer import by_lanes
 from luciole.kernels.layers.geometry.sequence import First
 from luciole.kernels.layers.geometry.spans import Axis
@@ -213,11 +214,13 @@ class IntegerLayer(ByteLayer):
         return found
 
     def limits(self) -> int:
-        """What ``jit.fixed_point.Limits`` reads."""
+        """The address of the result's ``ByteLimits``."""
         signed = ZERO - self.turned
-        return self.memory.numbers(
-            *(n - signed for n in (self.to.result_zero, *self.to.limits)), signed
+        low, high = (n - signed for n in self.to.limits)
+        record = ByteLimits(
+            zero_point=self.to.result_zero - signed, low=low, high=high, turned=signed
         )
+        return self.memory.record(record)
 
     def copying(self) -> First:
         """Copy inputs, as unsigned bytes."""
