@@ -9,7 +9,7 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops import elementwise_unary as ops
 from luciole.kernels.core.registry import reference
-from luciole.kernels.elements import unary
+from luciole.kernels.elements import lookups, unary
 from luciole.kernels.jit.vector.elementwise import Unary
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
@@ -47,3 +47,4 @@ unary.register(ops.Log, Unary.LOG)
 unary.register(ops.Sqrt, Unary.SQRT)
 unary.register(ops.Rsqrt, Unary.RSQRT)
 unary.register(ops.Square, Unary.SQUARE)
+lookups.register(ops.Neg, TensorType.INT8)

@@ -9,7 +9,7 @@ from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, per_tensor
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
-from luciole.kernels.elements import conversions
+from luciole.kernels.elements import conversions, lookups
 from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, requantized
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -44,6 +44,9 @@ def requantize(op: Quantize, x: Array) -> Array:
     limits = np.iinfo(NUMPY[to])
     scaled = multiply(x.astype(np.int64) - zero_point, *factor)
     return requantized(scaled, to_zero, (limits.min, limits.max), to)
+
+
+lookups.register(Quantize, TensorType.INT8, TensorType.UINT8)
 
 
 @reference(Dequantize, *TYPES, *PACKED)

@@ -7,10 +7,6 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array, Op, TensorType
-from luciole.ir.ops import activations, elementwise_unary
-from luciole.ir.ops.gelu import Gelu
-from luciole.ir.ops.leaky_relu import LeakyRelu
-from luciole.ir.ops.quantize import Quantize
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import Context, NativeStep, accepted, computed, native
@@ -66,30 +62,3 @@ def register(cls: type[Op], *types: TensorType) -> None:
     def build(op: Op, context: Context) -> NativeStep | None:
         x = context.operands[0]
         return None if x is None else step(op, x, context.results[0])
-
-
-INT8, UINT8 = TensorType.INT8, TensorType.UINT8
-
-for _both in (
-    activations.Tanh,
-    activations.Logistic,
-    activations.Relu,
-    activations.Relu6,
-    activations.ReluN1To1,
-    activations.Relu0To1,
-    activations.HardSwish,
-    LeakyRelu,
-    Gelu,
-    Quantize,
-):
-    register(_both, INT8, UINT8)
-for _signed in (
-    activations.Elu,
-    elementwise_unary.Abs,
-    elementwise_unary.Neg,
-    elementwise_unary.Exp,
-    elementwise_unary.Log,
-    elementwise_unary.Sqrt,
-    elementwise_unary.Rsqrt,
-):
-    register(_signed, INT8)

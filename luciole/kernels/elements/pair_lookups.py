@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, Op, TensorType
-from luciole.ir.ops import comparisons
-from luciole.ir.ops import elementwise_binary as ops
-from luciole.ir.ops.prelu import PRelu
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, computed, native
@@ -75,10 +72,3 @@ def register(cls: type[Op], *types: TensorType) -> None:
         walk, cut = strided.walk(z, x, y, 1, memory)
         record = LookUpPairs(**walk.fields(), table=memory.keep(table, 1 << 16))
         return strided.step(kernel(*cut.inner[2:]), record, z.size, memory)
-
-
-_BOTH: tuple[type[Op], ...] = (PRelu, *comparisons.COMPARISONS)
-
-for _cls in _BOTH:
-    register(_cls, TensorType.INT8, TensorType.UINT8)
-register(ops.SquaredDifference, TensorType.INT8)

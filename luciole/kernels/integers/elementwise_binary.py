@@ -17,6 +17,7 @@ from luciole.ir.ops.prelu import PRelu
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import reference
+from luciole.kernels.elements import pair_lookups
 from luciole.kernels.elementwise_binary import refuse_zeros
 from luciole.kernels.fixed_point.arithmetic import (
     Integers,
@@ -197,6 +198,9 @@ def squared_difference(op: ops.SquaredDifference, x: Array, y: Array) -> Array:
     return found.back(np.square(found.scaled(x, 0) - found.scaled(y, 1)))
 
 
+pair_lookups.register(ops.SquaredDifference, TensorType.INT8)
+
+
 @reference(PRelu, *SMALL, (TensorType.INT16, TensorType.INT8))
 def prelu(op: PRelu, x: Array, alpha: Array) -> Array:
     """x where it is not negative, else alpha x; each with a factor of its own.
@@ -212,6 +216,9 @@ def prelu(op: PRelu, x: Array, alpha: Array) -> Array:
     return grid.stored(np.where(steps >= 0, kept, multiply(bent, *factor)))
 
 
+pair_lookups.register(PRelu, *SMALL)
+
+
 def _compares(cls: type[comparisons.Comparison], function: Callable[[Array, Array], Array]) -> None:
     """Numbers of 8 bits by the real numbers they stand for, rounded to 1/256 of 1."""
 
@@ -220,6 +227,8 @@ def _compares(cls: type[comparisons.Comparison], function: Callable[[Array, Arra
         if x.dtype == np.int16 and not (is_affine(op.x) and cls in BY_SCALE):
             return np.asarray(function(x, y))
         return np.asarray(function(_rounded(op.x, "x", x), _rounded(op.y, "y", y)))
+
+    pair_lookups.register(cls, *SMALL)
 
 
 def _rounded(value: Value, name: str, x: Array) -> Integers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.quantization import is_affine, per_tensor, rounded
 from luciole.kernels.core.registry import reference
+from luciole.kernels.elements import lookups
 from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, rounding_divide
 from luciole.kernels.fixed_point.functions import inverse_root, saturated
 from luciole.kernels.fixed_point.tables import Function, in_c, interpolated, looked_up, pieces
@@ -37,6 +39,13 @@ def _by_table(cls: type[Op], function: Function, *types: TensorType) -> None:
         assert given is not None
         return looked_up(function, x, given, op.output)
 
+    lookups.register(cls, *_bytes(types))
+
+
+def _bytes(types: Sequence[TensorType]) -> list[TensorType]:
+    """Leave out 16 bits."""
+    return [given for given in types if given != INT16]
+
 
 def _logarithm(op: elementwise_unary.Log, least: int) -> Function:
     """What is not positive becomes the lowest result."""
@@ -51,10 +60,16 @@ def log(op: elementwise_unary.Log, x: Array) -> Array:
     return looked_up(_logarithm(op, int(np.iinfo(x.dtype).min)), x, op.x, op.output)
 
 
+lookups.register(elementwise_unary.Log, INT8)
+
+
 @reference(Gelu, INT8, UINT8, INT16)
 def gelu(op: Gelu, x: Array) -> Array:
     """By a table."""
     return looked_up(_gelu_by_tanh if op.approximate else _gelu, x, op.features, op.output)
+
+
+lookups.register(Gelu, INT8, UINT8)
 
 
 def _gelu(x: Array) -> Array:
@@ -85,6 +100,8 @@ def _rectifier(cls: type[activations.Clamp], *types: TensorType) -> None:
         cut = np.clip(scaled.astype(np.int64) + to_zero, *edges.astype(np.int64))
         return np.clip(cut, limits.min, limits.max).astype(x.dtype)
 
+    lookups.register(cls, *_bytes(types))
+
 
 _rectifier(activations.Relu, INT8, UINT8, INT16)
 _rectifier(activations.Relu6, INT8, UINT8, INT16)
@@ -103,6 +120,9 @@ def leaky_relu(op: LeakyRelu, x: Array) -> Array:
     return saturated(np.where(steps >= 0, kept, bent), to_zero, x)
 
 
+lookups.register(LeakyRelu, INT8, UINT8)
+
+
 @reference(elementwise_unary.Abs, INT8, INT16)
 def abs_(op: elementwise_unary.Abs, x: Array) -> Array:
     """|x| on the result's grid; of 16 bits without scales, the plain one."""
@@ -113,6 +133,9 @@ def abs_(op: elementwise_unary.Abs, x: Array) -> Array:
     return saturated(
         size if scale == to else multiply(size, *quantize_multiplier(scale / to)), to_zero, x
     )
+
+
+lookups.register(elementwise_unary.Abs, INT8)
 
 
 ROOT_BITS = 20
@@ -131,6 +154,9 @@ def rsqrt(op: elementwise_unary.Rsqrt, x: Array) -> Array:
     return np.where(steps == 0, np.int8(127), saturated(found, to_zero, x))
 
 
+lookups.register(elementwise_unary.Rsqrt, INT8)
+
+
 def _not_negative(x: Array, zero_point: int) -> Array:
     steps = x.astype(np.int64) - zero_point
     wrong = np.count_nonzero(steps < 0)
@@ -145,6 +171,9 @@ def sqrt(op: elementwise_unary.Sqrt, x: Array) -> Array:
     scale, zero_point, to, to_zero = parameters(op)
     numbers = _not_negative(x, zero_point).astype(np.float32) * scale
     return saturated(np.minimum(np.sqrt(numbers) / to, 2.0**30), to_zero, x)
+
+
+lookups.register(elementwise_unary.Sqrt, INT8)
 
 
 @reference(elementwise_unary.Rsqrt, INT16)
@@ -178,6 +207,9 @@ def hard_swish(op: activations.HardSwish, x: Array) -> Array:
     product = slope * value
     high = np.sign(product) * (np.abs(product) >> 15)
     return saturated(rounding_divide(high, -out_shift), to_zero, x)
+
+
+lookups.register(activations.HardSwish, INT8, UINT8)
 
 
 def _short(factor: np.float32) -> tuple[int, int]:
