@@ -13,13 +13,15 @@ REAL = frozenset(np.dtype(t) for t in (np.uint8, np.float32, np.float64))
 
 
 def takes_real(value: Value) -> bool:
-    """Whether an input takes real numbers of any of these types: a float32 or a quantized one."""
+    """Return whether an input takes real numbers of any of these types: a float32 or a quantized
+    one.
+    """
     return NUMPY.get(value.dtype) == np.float32 or affine_of(value) is not None
 
 
 def as_input(value: Value, array: Array) -> Array:
-    """Real numbers as an input that ``takes_real`` stores them; anything else, and what is of the
-    input's own type already, as it is.
+    """Convert real numbers to the type of an input that ``takes_real``; other arrays, and those of
+    the input's own type already, stay as they are.
     """
     if array.dtype not in REAL or array.dtype == NUMPY.get(value.dtype) or not takes_real(value):
         return array

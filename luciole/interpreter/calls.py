@@ -24,8 +24,8 @@ MakePlan = Callable[[Graph, Sequence[tuple[int, ...]]], "Plan"]
 
 
 class Caller:
-    """What the plans of an interpreter share: variables, plans of the graphs that are called, and
-    the meter of their memory.
+    """State that the plans of an interpreter share: variables, plans of the graphs that are called,
+    and the meter of their memory.
 
     ``make_plan`` makes the plan of a graph for the shapes of its inputs.
     """
@@ -36,7 +36,7 @@ class Caller:
         self._called: dict[Graph, dict[Shapes, _Called]] = {}
 
     def bound(self, kernel: Stateful, make_plan: MakePlan) -> Reference:
-        """A stateful kernel as a reference kernel that has its calls made."""
+        """Make a reference kernel of a stateful one, whose calls of graphs are made for it."""
 
         def run(op: Op, *operands: Any) -> Any:
             found = kernel(op, self.state, *operands)

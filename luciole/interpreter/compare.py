@@ -1,4 +1,4 @@
-"""Two models on the same records: how far each tensor of the second is from the first's.
+"""Compare two models on the same records: how far each tensor of the second is from the first's.
 
 Errors accumulate: each model computes on what it computed itself. Of a batch nothing is kept once
 it is counted, so the memory needed does not grow with the number of records.
@@ -137,7 +137,7 @@ class _Sums:
                 self.matches[k] = self.matches.get(k, 0.0) + float(top_k_match(x, y, k).sum())
 
     def result(self) -> TensorErrors:
-        """What was found."""
+        """Return the findings."""
         ranges = {n: r for n in ("mse", "tae") if (r := self.errors.range(n)) is not None}
         top = {k: total / max(self.errors.records, 1) for k, total in self.matches.items()}
         kinds = (_kind(self.pair[0]), _kind(self.pair[1]))
@@ -145,13 +145,13 @@ class _Sums:
 
 
 def _scale(value: Value) -> float | None:
-    """The one scale of a quantized tensor, None where there is none or several."""
+    """Return the one scale of a quantized tensor, None where there is none or several."""
     affine = affine_of(value)
     return None if affine is None or len(affine.scale) != 1 else float(affine.scale[0])
 
 
 def _real(value: Value, array: Array) -> Array:
-    """A tensor's contents as float64: the real numbers that its integers stand for."""
+    """Return a tensor's contents as float64: the real numbers that its integers stand for."""
     affine = affine_of(value)
     return array.astype(np.float64) if affine is None else affine.decode(array)
 
@@ -165,7 +165,9 @@ def _kind(value: Value) -> str:
 
 
 def _computed(graph: Graph) -> dict[str, Value]:
-    """The tensors of numbers that operators compute, by name; none for a name taken twice."""
+    """Return the tensors of numbers that operators compute, by name; none for a name taken
+    twice.
+    """
     counts = Counter(value.name for value in graph.values)
     return {
         value.name: value
@@ -181,7 +183,7 @@ def _layers(first: Graph, second: Graph) -> list[Pair]:
 
 
 def _outputs(first: Graph, second: Graph) -> list[Pair]:
-    """Outputs by name where all names agree, else by order."""
+    """Pair outputs by name where all names agree, else by order."""
     if len(first.outputs) != len(second.outputs):
         raise InputError(
             f"the first model has {len(first.outputs)} outputs, the second {len(second.outputs)}"
@@ -201,9 +203,9 @@ def _unmatched(first: Graph, second: Graph, matched: set[Value]) -> tuple[list[s
 
 
 def second_inputs(first: Graph, second: Graph, records: Records) -> Records:
-    """Records of the first model as the second takes them: by name, else by order, made real or
-    quantized, by its own scale, where it wants that. Raises InputError where the models' inputs are
-    not alike.
+    """Bring records of the first model to the second one's inputs: by name, else by order, made
+    real or quantized, by its own scale, where an input wants that. Raises InputError where the
+    models' inputs are not alike.
     """
     if len(first.inputs) != len(second.inputs):
         raise InputError(
@@ -233,7 +235,7 @@ def _as_input(a: Value, b: Value, array: Array) -> Array:
 
 
 def _most_records(pairs: Iterable[Pair]) -> int:
-    """How many records may run at once: one where a tensor does not keep records apart."""
+    """Return how many records may run at once: one where a tensor does not keep records apart."""
     values = [value for pair in pairs for value in pair]
     if not all(has_batch_axis(value) for value in values):
         return 1

@@ -51,7 +51,7 @@ class Crew(Uncopied):
                 ) from None
 
     def runner(self, table: Integers) -> Callable[[], object]:
-        """What runs a table of steps, see ``luciole.kernels.jit.threads``."""
+        """Return a function that runs a table of steps, see ``luciole.kernels.jit.threads``."""
         met = int(np.flatnonzero(table[:, 0])[-1]) + 1
         return partial(self._run, table, (table.ctypes.data, len(table), met))
 

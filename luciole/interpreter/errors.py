@@ -1,4 +1,4 @@
-"""What can go wrong while a model is fed."""
+"""Errors of a model that is fed."""
 
 from luciole.ir import LucioleError
 

@@ -1,4 +1,4 @@
-"""Who must know that the process was forked: in the child, none of its other threads goes on."""
+"""Tell objects that the process was forked: in the child, none of its other threads goes on."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from weakref import WeakSet
 
 
 class Forked(Protocol):
-    """What relies on threads."""
+    """An object that relies on threads."""
 
     def after_fork(self) -> None:
-        """Called in the child, before anything else runs there."""
+        """React to a fork in the child, before anything else runs there."""
 
 
 _known: WeakSet[Forked] = WeakSet()
 
 
 def tell(someone: Forked) -> None:
-    """Have ``after_fork`` called in every child, as long as the object lives."""
+    """Register an object whose ``after_fork`` is called in every child process, as long as it
+    lives.
+    """
     _known.add(someone)
 
 

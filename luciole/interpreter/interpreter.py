@@ -36,7 +36,7 @@ class QuantizationDetails(TypedDict):
 
 
 class TensorDetails(TypedDict):
-    """What LiteRT's dictionaries say of a tensor."""
+    """LiteRT's dictionary of a tensor."""
 
     name: str
     index: int
@@ -142,7 +142,7 @@ class Interpreter(Uncopied):
 
     @property
     def plan(self) -> Plan:
-        """What runs. Raises InputError before allocate_tensors and after a resize."""
+        """The plan that runs. Raises InputError before allocate_tensors and after a resize."""
         if self._plan is None:
             raise InputError("call allocate_tensors() first")
         return self._plan
@@ -249,29 +249,29 @@ class Interpreter(Uncopied):
         self._ran = True
 
     def get_tensor(self, tensor_index: int) -> Array:
-        """A copy of any tensor's contents."""
+        """Copy any tensor's contents."""
         if self._turn.taken:
             self._turn.check_inside()
         place = self._places.get(tensor_index)
         return (self._array(self._value(tensor_index)) if place is None else place).copy()
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
-        """A function that gives a view of a tensor's contents, without a copy. Views show what runs
-        write, also those of other threads.
+        """Return a function that gives a view of a tensor's contents, without a copy. Views show
+        what runs write, also those of other threads.
         """
         value = self._value(tensor_index)
         return lambda: self._array(value)
 
     def get_input_details(self) -> list[TensorDetails]:
-        """LiteRT's dictionaries of the inputs."""
+        """Return LiteRT's dictionaries of the inputs."""
         return [self._details(v) for v in self.graph.inputs]
 
     def get_output_details(self) -> list[TensorDetails]:
-        """LiteRT's dictionaries of the outputs."""
+        """Return LiteRT's dictionaries of the outputs."""
         return [self._details(v) for v in self.graph.outputs]
 
     def get_tensor_details(self) -> list[TensorDetails]:
-        """LiteRT's dictionaries of all tensors."""
+        """Return LiteRT's dictionaries of all tensors."""
         return [self._details(v) for v in self.graph.values]
 
     def reset_all_variables(self) -> None:
@@ -290,14 +290,16 @@ class Interpreter(Uncopied):
             self.reset_all_variables()
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
-        """Argument and result names of every signature."""
+        """Return argument and result names of every signature."""
         return {
             s.key: {"inputs": [n for n, _ in s.inputs], "outputs": [n for n, _ in s.outputs]}
             for s in self.model.signatures
         }
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
-        """What takes a signature's arguments by name and returns its results by name."""
+        """Return a function that takes a signature's arguments by name and returns its results by
+        name.
+        """
         signatures = {s.key: s for s in self.model.signatures}
         if signature_key is None and len(signatures) == 1:
             signature_key = next(iter(signatures))
@@ -307,7 +309,7 @@ class Interpreter(Uncopied):
         return SignatureRunner(self._of(signature.graph), signature)
 
     def _of(self, graph: Graph) -> Interpreter:
-        """What runs a graph of the model with this interpreter's variables and settings."""
+        """Make an interpreter of a graph of the model, with this one's variables and settings."""
         if graph is self.graph:
             return self
         if graph not in self._siblings:
@@ -490,7 +492,7 @@ def _ends(plan: Plan, graph: Graph) -> _Ends | None:
 
 
 def _has_state(graph: Graph) -> bool:
-    """Whether a run leaves something behind for the next one."""
+    """Return whether a run leaves something behind for the next one."""
     graphs = reachable(graph)
     return any(v.is_variable for g in graphs for v in g.values) or any(
         op.stateful for g in graphs for op in g.ops
@@ -498,7 +500,7 @@ def _has_state(graph: Graph) -> bool:
 
 
 def _lasting(plan: Plan, graph: Graph) -> dict[int, Array]:
-    """By number, the arrays of inputs and outputs: they stay what they are as long as the plan."""
+    """Return the arrays of inputs and outputs by number: they stay the same as long as the plan."""
     numbers = {value: number for number, value in enumerate(graph.values)}
     ends = [v for v in (*graph.inputs, *graph.outputs) if not v.is_constant]
     arrays = {numbers[v]: plan.array(v) for v in ends}

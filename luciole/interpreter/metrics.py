@@ -1,4 +1,5 @@
-"""How far one tensor is from another over many records: sums that grow, and the usual measures.
+"""Measure how far one tensor is from another over many records: sums that grow, and the usual
+measures.
 
 MAE, MAPE and the top-k match are those of ONE's ``circle-eval-diff``; MPEIR, MSE, TAE and SRMSE
 those of its ``visq``.
@@ -42,7 +43,7 @@ class Measures:
     largest: float | None
 
     def as_dict(self) -> dict[str, float | None]:
-        """The measures by name."""
+        """Return the measures by name."""
         return {f.name: self.__dict__[f.name] for f in fields(self)}
 
 
@@ -54,7 +55,7 @@ class Range(NamedTuple):
 
 
 class ErrorSums:
-    """What the measures of one tensor need, summed up batch by batch."""
+    """Sums for the measures of one tensor, batch by batch."""
 
     def __init__(self, scale: float | None = None) -> None:
         self.scale = scale
@@ -92,11 +93,11 @@ class ErrorSums:
         self._by_record[name] = Range(min(old.low, low), max(old.high, high))
 
     def range(self, name: str) -> Range | None:
-        """The range of "mse" or "tae" over records; None before the first."""
+        """Return the range of "mse" or "tae" over records; None before the first."""
         return self._by_record.get(name)
 
     def measures(self) -> Measures:
-        """The measures of all that was counted; nothing has none."""
+        """Return the measures of all that was counted; nothing has none."""
         if not self.elements:
             return Measures(*[None] * len(fields(Measures)))
         records, elements = self.records, self.elements
@@ -115,7 +116,9 @@ class ErrorSums:
         )
 
     def _snr(self) -> float | None:
-        """None where there is no error at all, or nothing but error."""
+        """Compute the signal-to-noise ratio; None where there is no error at all, or nothing but
+        error.
+        """
         ratio = _ratio(self._reference, self._square)
         return _finite(float(10 * np.log10(ratio))) if ratio > 0 else None
 
@@ -127,7 +130,8 @@ class ErrorSums:
 
 
 def top_k_match(reference: Floats, other: Floats, k: int) -> Floats:
-    """Record by record, how many of the ``k`` largest elements are the same ones, from 0 to 1.
+    """Compute for each record how many of the ``k`` largest elements are the same ones, from 0 to
+    1.
 
     Both are [records, elements] with at least ``k`` elements; of equal ones the first count.
     """
@@ -137,7 +141,7 @@ def top_k_match(reference: Floats, other: Floats, k: int) -> Floats:
 
 
 def _ratio(a: float, b: float) -> float:
-    """Also where b is 0: NaN or infinity."""
+    """Divide, also by 0: NaN or infinity."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.float64(a) / np.float64(b)) if a or b else 0.0
 

@@ -39,7 +39,7 @@ class ActivationSaver(Observer):
             kept.append(np.atleast_1d(array.copy()))
 
     def saved(self, value: Value) -> Array:
-        """Everything kept of a tensor, along its first axis. Raises KeyError for one that was not
-        asked for.
+        """Return everything kept of a tensor, along its first axis. Raises KeyError for one that
+        was not asked for.
         """
         return np.concatenate(self._kept[value])

@@ -33,7 +33,7 @@ _TOLERANCE = 1e-4
 
 
 def check_records(graph: Graph, records: Records) -> int:
-    """The number of records. Raises InputError when they do not fit the inputs."""
+    """Count the records. Raises InputError when they do not fit the inputs."""
     names = {v.name: v for v in graph.inputs}
     if records.keys() != names.keys():
         raise InputError(f"the inputs are {sorted(names)}, the data has {sorted(records)}")
@@ -63,7 +63,7 @@ def run_records(
     progress: Progress | None = None,
     batch: int | None = None,
 ) -> Iterator[dict[str, Array]]:
-    """The outputs by name, batch after batch, the first axis counting records again.
+    """Compute the outputs by name, batch after batch, the first axis counting records again.
 
     Variables (an LSTM's state) start afresh for every batch. Unless ``batch`` is given,
     ``batch_size`` finds it.
@@ -78,8 +78,8 @@ def run_records(
 
 
 def batch_size(interpreter: Interpreter, records: Records, most: int = BATCH) -> int:
-    """How many records to run at once: more than one only when the graph accepts that and gives the
-    first records the results that they have alone.
+    """Return how many records to run at once: more than one only when the graph accepts that and
+    gives the first records the results that they have alone.
     """
     size = min(most, check_records(interpreter.graph, records))
     return size if size > 1 and batches_agree(interpreter, records) else 1
@@ -88,13 +88,13 @@ def batch_size(interpreter: Interpreter, records: Records, most: int = BATCH) ->
 def outputs_of(
     interpreter: Interpreter, records: Records, progress: Progress | None = None
 ) -> dict[str, Array]:
-    """All outputs by name, the first axis counting records."""
+    """Compute all outputs by name, the first axis counting records."""
     parts = list(run_records(interpreter, records, progress))
     return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
 
 def batches_agree(interpreter: Interpreter, records: Records) -> bool:
-    """Whether two records run together give what each gives alone."""
+    """Return whether two records run together give what each gives alone."""
     graph = interpreter.graph
     if not all(has_batch_axis(v) for v in (*graph.inputs, *graph.outputs)):
         return False

@@ -31,11 +31,11 @@ class SignatureRunner:
         return {name: array for (name, _), array in zip(outputs, found, strict=True)}
 
     def get_input_details(self) -> dict[str, TensorDetails]:
-        """LiteRT's dictionaries of the arguments, by name."""
+        """Return LiteRT's dictionaries of the arguments, by name."""
         return self._details(self._signature.inputs)
 
     def get_output_details(self) -> dict[str, TensorDetails]:
-        """LiteRT's dictionaries of the results, by name."""
+        """Return LiteRT's dictionaries of the results, by name."""
         return self._details(self._signature.outputs)
 
     def _details(self, side: list[tuple[str, Value]]) -> dict[str, TensorDetails]:

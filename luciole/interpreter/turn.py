@@ -1,4 +1,4 @@
-"""Who runs an interpreter: one at a time, because a run writes where the next one reads."""
+"""Let one run of an interpreter go on at a time, because a run writes where the next one reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from luciole.interpreter.errors import BusyError
 
 
 class Turn:
-    """Whether one of the interpreters runs that share variables and threads.
+    """The turn of interpreters that share variables and threads: one of them runs at a time.
 
     ``taken`` is looked at and set without a call or a loop in between: there alone Python (since
     3.11) lets other threads run and handles interrupts, so that nothing comes between. A lock would
@@ -48,7 +48,7 @@ class Turn:
             raise self.refusal()
 
     def refusal(self) -> BusyError:
-        """Why the turn cannot be taken."""
+        """Explain why the turn cannot be taken."""
         if self._left_behind:
             return BusyError(
                 "the interpreter was running in another thread when the process was forked: "

@@ -1,4 +1,4 @@
-"""What lives in the memory of one process."""
+"""Refuse to copy objects that live in the memory of one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How operators compute: a readable NumPy reference for each, compiled kernels beside some.
+"""Compute operators: a readable NumPy reference for each, compiled kernels beside some.
 
 An operator's kernels are in the module that has its module's name in ``ir.ops``, those for
 quantized tensors in ``integers`` where they would fill a file of their own. Below are the storeys

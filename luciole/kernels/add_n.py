@@ -15,7 +15,7 @@ from luciole.kernels.elementwise_binary import NUMBERS
 
 @reference(AddN, *NUMBERS)
 def add_n(op: AddN, inputs: tuple[Array, ...]) -> Array:
-    """One after the other, in their own type: integers wrap."""
+    """Add the operands one after the other, in their own type: integers wrap."""
     for axis, extents in enumerate(by_axis([x.shape for x in inputs])):
         same_extent(axis, extents)
     return np.array(reduce(np.add, inputs), inputs[0].dtype)

@@ -24,20 +24,24 @@ TYPES = (
 
 @reference(ArgMax, *TYPES)
 def arg_max(op: ArgMax, x: Array, dimension: Array) -> Array:
-    """NaN is skipped; 0 where nothing is left."""
+    """Find the place of the largest element along an axis; NaN is skipped, 0 where nothing is
+    left.
+    """
     lines = _lines(x, dimension, -np.inf)
     return np.asarray(np.argmax(lines, axis=-1), NUMPY[op.infer_dtype()])
 
 
 @reference(ArgMin, *TYPES)
 def arg_min(op: ArgMin, x: Array, dimension: Array) -> Array:
-    """NaN is skipped; 0 where nothing is left."""
+    """Find the place of the smallest element along an axis; NaN is skipped, 0 where nothing is
+    left.
+    """
     lines = _lines(x, dimension, np.inf)
     return np.asarray(np.argmin(lines, axis=-1), NUMPY[op.infer_dtype()])
 
 
 def _lines(x: Array, dimension: Array, never: float) -> Array:
-    """The axis as the last one; NaN is the number that never wins."""
+    """Move the axis to the end and replace NaN by the number that is never chosen."""
     place = integers(dimension, "dimension", 1)
     without(x.shape, place)
     lines = np.moveaxis(x, place[0], -1)

@@ -27,7 +27,7 @@ NONE = ActivationFunctionType.NONE
 
 @reference(BatchMatMul, TensorType.FLOAT32)
 def batch_matmul(op: BatchMatMul, x: Array, y: Array) -> Array:
-    """One matrix product per batch."""
+    """Multiply two matrices per batch."""
     left = x.swapaxes(-1, -2) if op.adjoint_lhs else x
     right = y.swapaxes(-1, -2) if op.adjoint_rhs else y
     with np.errstate(all="ignore"):
@@ -36,7 +36,7 @@ def batch_matmul(op: BatchMatMul, x: Array, y: Array) -> Array:
 
 @reference(BatchMatMul, TensorType.INT8, TensorType.INT16)
 def batch_matmul_integer(op: BatchMatMul, x: Array, y: Array) -> Array:
-    """Quantized matrices of one scale each: sums are integers."""
+    """Multiply quantized matrices of one scale each; sums are integers."""
     per_tensor(op.y, "the second matrix")  # which may not have a scale for each column
     to = Rescaling.of(op.x, op.y, op.output, 0, NONE, single=True, any_zero=True)
     sums = batch_matmul(op, centred(x, to.input_zero), centred(y, to.weights_zero))
@@ -45,7 +45,9 @@ def batch_matmul_integer(op: BatchMatMul, x: Array, y: Array) -> Array:
 
 @reference(BatchMatMul, (TensorType.FLOAT32, TensorType.INT8))
 def batch_matmul_hybrid(op: BatchMatMul, x: Array, y: Array) -> Array:
-    """Integers under float activations: each row is quantized, sums are integers, as in TFLite."""
+    """Multiply float activations, quantized row by row, and integer weights, as TFLite does; sums
+    are integers.
+    """
     scale = weight_scale(op.y)
     left = x.swapaxes(-1, -2) if op.adjoint_lhs else x
     rows = np.ascontiguousarray(left).reshape(math.prod(left.shape[:-1]), left.shape[-1])
@@ -57,7 +59,9 @@ def batch_matmul_hybrid(op: BatchMatMul, x: Array, y: Array) -> Array:
 
 @native(BatchMatMul, TensorType.FLOAT32)
 def build(op: BatchMatMul, context: Context) -> NativeStep | None:
-    """Rows of the left matrix are the pixels of a convolution whose weights are the right one."""
+    """Run the product as a convolution: rows of the left matrix are its pixels, the right matrix
+    its weights.
+    """
     left, right = context.operands
     (y,) = context.results
     if left is None or right is None or not fits(NONE, left, y):
@@ -157,12 +161,14 @@ def _packing(to: int, rows: int, columns: int, lanes: int, steps: tuple[int, int
 
 
 def _steps(rows: int, columns: int, *, turned: bool) -> tuple[int, int]:
-    """Bytes from row to row and from column to column of a matrix that may lie transposed."""
+    """Return the bytes from row to row and from column to column of a matrix that may lie
+    transposed.
+    """
     return (4, 4 * rows) if turned else (4 * columns, 4)
 
 
 def _places(array: Array, size: int, batches: list[int]) -> NDArray[np.int64]:
-    """The address of each batch's matrix of so many bytes, stretched to all batches."""
+    """Return the address of every batch's matrix of ``size`` bytes, broadcast to all batches."""
     own = array.shape[:-2]
     count = int(np.prod(own))
     places = reach(array, size, turns(count, size)) + size * np.arange(count).reshape(own)
@@ -185,7 +191,7 @@ def _pack(source: int, p: Packing) -> None:
 
 @jit.kernel
 def _multiply(r: Batches) -> None:
-    """Every batch: pack the right matrix, turn the left one if needed, run the parts."""
+    """Pack the right matrix of every batch, transpose the left one if needed, and run the parts."""
     packed = 0
     for number in range(r.count):
         batch = _batch_at(r.batches, number)

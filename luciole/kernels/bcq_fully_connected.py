@@ -60,8 +60,9 @@ def bcq_fully_connected(
     bias: Array | None,
     clusters: Array,
 ) -> Array:
-    """One product with the signs, scaled and added up row by row: in float64, so that it can judge
-    the other. Raises ShapeError where computed clusters have other rows than the bias.
+    """Multiply the signs by the inputs, then scale and add up row by row: in float64, so that the
+    result can judge the compiled kernel. Raises ShapeError where computed clusters have other rows
+    than the bias.
     """
     groups = clusters_of(clusters, len(binary))
     rows = sum(c.size for c in groups)
@@ -115,7 +116,8 @@ def build(op: BCQFullyConnected, context: Context) -> NativeStep | None:
 
 @jit.inline
 def _fill(table: Pointer, x: Pointer, stride: int) -> None:
-    """For every byte, the sum of 8 inputs ``x[i * stride]``, each + where bit i is set, else -.
+    """Compute for every byte the sum of 8 inputs ``x[i * stride]``, each + where bit i is set, else
+    -.
 
     Doubled input by input: nothing is subtracted that was added, so infinities stay what they are.
     """
@@ -161,7 +163,9 @@ def _activate(y: Pointer, count: int, activation: int) -> None:
 
 @jit.kernel
 def _look_up(r: BCQRecord) -> None:
-    """y_ob = activation(sum_k a_ko sum_j (+-x_jb) + bias_o), one column b after the other."""
+    """Compute y_ob = activation(sum_k a_ko sum_j (+-x_jb) + bias_o), one column b after the
+    other.
+    """
     scales, rows, bias = floats(r.scales), words(r.rows), floats(r.bias)
     tables, sums, totals = floats(r.tables), floats(r.sums), floats(r.totals)
     count, planes, outputs, batch = r.count, r.planes, r.outputs, r.batch

@@ -19,7 +19,7 @@ from luciole.kernels.gather import check_indices
 def bcq_gather(
     op: BCQGather, scales: Array, binary: Array, indices: Array, clusters: Array
 ) -> Array:
-    """Rows are put together from their own planes only; for columns there is no such shortcut."""
+    """Decode the gathered rows from their own planes only; columns need the whole matrix."""
     groups, along = clusters_of(clusters, len(binary)), op.axis % 2
     rows, hidden = sum(c.size for c in groups), op.input_hidden_size
     check_indices(indices, along, (rows, hidden)[along])
@@ -34,7 +34,7 @@ def bcq_gather(
 def _rows(
     scales: Array, binary: Array, groups: Sequence[Cluster], wanted: NDArray[np.intp], hidden: int
 ) -> Array:
-    """The wanted rows [n, hidden] of the matrix, cluster by cluster."""
+    """Decode the wanted rows [n, hidden] of the matrix, cluster by cluster."""
     y = np.zeros((len(wanted), hidden))
     plane = row = 0
     for bits, size in groups:

@@ -14,7 +14,9 @@ from luciole.kernels.recurrent.operands import named, named_weights
 
 @reference(BidirectionalSequenceLSTM, TensorType.FLOAT32)
 def bidirectional_lstm(op: BidirectionalSequenceLSTM, *operands: Array | None) -> tuple[Array, ...]:
-    """Both directions; the four state operands are overwritten with their last steps'."""
+    """Run both directions; the four state operands are overwritten with the states of their last
+    steps.
+    """
     given = named(op, operands)
     weights = named_weights(op, given, op.asymmetric_quantize_inputs)
     settings = Settings(op.activation, op.cell_clip, op.proj_clip)

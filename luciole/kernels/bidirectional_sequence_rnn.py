@@ -13,7 +13,9 @@ from luciole.kernels.recurrent.rnn_cell import Cell
 
 @reference(BidirectionalSequenceRNN, TensorType.FLOAT32)
 def bidirectional_rnn(op: BidirectionalSequenceRNN, *operands: Array | None) -> tuple[Array, ...]:
-    """Both directions; the two state operands are overwritten with their last steps'."""
+    """Run both directions; the two state operands are overwritten with the states of their last
+    steps.
+    """
     given = named(op, operands)
     weights = named_weights(op, given, op.asymmetric_quantize_inputs)
 

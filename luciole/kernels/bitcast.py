@@ -14,7 +14,7 @@ from luciole.kernels.elements import copy
 
 @reference(Bitcast, *ANY)
 def bitcast(op: Bitcast, x: Array) -> Array:
-    """A copy of the bytes; a BOOL is true unless its byte is 0."""
+    """Copy the bytes; a BOOL is true unless its byte is 0."""
     after = op.output.dtype
     shape = settled(recast(x.shape, tensor_type(x.dtype), after))
     octets = np.frombuffer(x.tobytes(), np.uint8)
@@ -24,7 +24,7 @@ def bitcast(op: Bitcast, x: Array) -> Array:
 
 @native(Bitcast, *ANY)
 def build(op: Bitcast, context: Context) -> NativeStep | None:
-    """The bytes as they are."""
+    """Copy the bytes as they are."""
     x, y = context.operands[0], context.results[0]
     if x is None or y.dtype == np.bool_:
         return None

@@ -16,20 +16,20 @@ from luciole.kernels.elementwise_binary import INTEGERS
 
 @reference(BroadcastTo, *ANY)
 def broadcast_to(op: BroadcastTo, x: Array, shape: Array) -> Array:
-    """A copy that is as large as it looks."""
+    """Copy the broadcast view, so that every element has memory of its own."""
     wanted = not_negative(integers(shape, "shape"), "shape")
     return np.broadcast_to(x, affordable(op, stretched(x.shape, wanted))).copy()
 
 
 @reference(BroadcastArgs, *INTEGERS)
 def broadcast_args(op: BroadcastArgs, s0: Array, s1: Array) -> Array:
-    """Extents."""
+    """Compute the extents that both shapes are broadcast to."""
     return np.array(common(integers(s0, "s0"), integers(s1, "s1")), s0.dtype)
 
 
 @native(BroadcastTo, *ANY)
 def build(op: BroadcastTo, context: Context) -> NativeStep | None:
-    """Copies, where their number is known when the model is loaded."""
+    """Copy the operand as often as needed, where the shape is known when the model is loaded."""
     x, y = context.operands[0], context.results[0]
     if x is None or not op.shape.is_constant:
         return None

@@ -11,7 +11,9 @@ from luciole.kernels.core.registry import reference
 
 @reference(Bucketize, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32, TensorType.INT64)
 def bucketize(op: Bucketize, x: Array) -> Array:
-    """Integers are compared as float32, as TFLite does; NaN lies above all boundaries."""
+    """Find each element's bucket by binary search. Integers are compared as float32, as TFLite
+    does; NaN lies above all boundaries.
+    """
     for fault in op.verify():
         raise LucioleError(fault)
     boundaries = np.array(op.boundaries, np.float32)

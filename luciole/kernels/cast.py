@@ -30,8 +30,8 @@ TYPES = (
 
 @reference(Cast, *TYPES)
 def cast(op: Cast, x: Array) -> Array:
-    """Floats become integers toward zero, saturated; integers wrap; all but 0 is true; of complex
-    numbers the real part is left.
+    """Convert elements: floats to integers toward zero, saturated; integers wrap; all but 0 is
+    true; of complex numbers the real part is left.
 
     Raises UnsupportedError for a result type that is not in ``TYPES``.
     """
@@ -48,7 +48,9 @@ def cast(op: Cast, x: Array) -> Array:
 
 
 def _saturated(x: Array, dtype: DTypeLike) -> Array:
-    """Integers next to zero; the largest one for what is too large and, as in LiteRT, for NaN."""
+    """Convert floats to the nearest integers toward zero; what is too large and, as in LiteRT, NaN
+    become the largest one.
+    """
     limits = np.iinfo(dtype)
     high, low = ~(x < float(limits.max + 1)), x < float(limits.min)
     inside = np.where(high | low, 0, x).astype(dtype)
@@ -58,7 +60,7 @@ def _saturated(x: Array, dtype: DTypeLike) -> Array:
 
 @native(Cast, TensorType.FLOAT32)
 def build_from_floats(op: Cast, context: Context) -> NativeStep | None:
-    """To integers of up to 32 bits."""
+    """Convert floats to integers of up to 32 bits."""
     x, y = context.operands[0], context.results[0]
     kind = conversions.KINDS.get(op.output.dtype)
     return None if x is None or kind is None else conversions.toward_zero(kind, x, y)
@@ -66,7 +68,7 @@ def build_from_floats(op: Cast, context: Context) -> NativeStep | None:
 
 @native(Cast, *conversions.KINDS)
 def build_to_floats(op: Cast, context: Context) -> NativeStep | None:
-    """From integers of up to 32 bits."""
+    """Convert integers of up to 32 bits to floats."""
     x, y = context.operands[0], context.results[0]
     if x is None or op.output.dtype != TensorType.FLOAT32:
         return None

@@ -12,31 +12,31 @@ from luciole.kernels.elements import copy
 
 @reference(Real, *PARTS)
 def real(op: Real, x: Array) -> Array:
-    """A copy."""
+    """Copy the real parts."""
     return x.real.copy()
 
 
 @reference(Imag, *PARTS)
 def imag(op: Imag, x: Array) -> Array:
-    """A copy."""
+    """Copy the imaginary parts."""
     return x.imag.copy()
 
 
 @reference(ComplexAbs, *PARTS)
 def complex_abs(op: ComplexAbs, x: Array) -> Array:
-    """Without overflow in between."""
+    """Compute magnitudes without overflow in between."""
     return np.abs(x)
 
 
 @native(Real, *PARTS)
 def build_real(op: Real, context: Context) -> NativeStep | None:
-    """Every other number."""
+    """Copy every other number, from the first."""
     x = context.operands[0]
     return None if x is None else copy.step([(context.results[0], x.real)])
 
 
 @native(Imag, *PARTS)
 def build_imag(op: Imag, context: Context) -> NativeStep | None:
-    """Every other number."""
+    """Copy every other number, from the second."""
     x = context.operands[0]
     return None if x is None else copy.step([(context.results[0], x.imag)])

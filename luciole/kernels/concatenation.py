@@ -27,22 +27,24 @@ TYPES = (
 
 @reference(Concatenation, *TYPES)
 def concatenation(op: Concatenation, inputs: tuple[Array, ...]) -> Array:
-    """One after the other; quantized ones on the result's grid."""
+    """Join the operands along an axis; quantized ones are brought to the result's scale and zero
+    point.
+    """
     concatenated([x.shape for x in inputs], op.axis)
     moved = [requantized(value, x, op.output) for value, x in zip(op.inputs, inputs, strict=True)]
     return activate(np.concatenate(moved, axis=op.axis), op.activation)
 
 
 def differ(value: Value, result: Value) -> bool:
-    """Whether integers of 8 or 16 bits stand for other numbers in a tensor than in the result."""
+    """Return whether 8 or 16 bit integers of a tensor stand for other numbers in the result."""
     if value.dtype not in SMALL or not (is_affine(value) and is_affine(result)):
         return False
     return per_tensor(value, "an input") != per_tensor(result, "the result")
 
 
 def requantized(value: Value, x: Array, result: Value) -> Array:
-    """Integers on the result's grid, by single precision as TFLite does it for UINT8. (INT8 and
-    INT16 of another grid it refuses.)
+    """Bring integers to the result's scale and zero point, in single precision as TFLite does it
+    for UINT8. (INT8 and INT16 of another grid it refuses.)
     """
     if not differ(value, result):
         return x
@@ -54,7 +56,7 @@ def requantized(value: Value, x: Array, result: Value) -> Array:
 
 @native(Concatenation, *TYPES)
 def build(op: Concatenation, context: Context) -> NativeStep | None:
-    """Each operand into its part of the result; not with an activation behind it, nor where numbers
+    """Copy each operand into its part of the result; None with a fused activation, or where numbers
     change.
     """
     if op.activation != ActivationFunctionType.NONE or not accepted(_alike, op):

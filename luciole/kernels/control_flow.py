@@ -11,13 +11,15 @@ from luciole.kernels.core.state import State
 
 @stateful(ops.If)
 def if_(op: ops.If, state: State, condition: Array, inputs: tuple[Array, ...]) -> Calls:
-    """One of the two graphs, by a condition of one element."""
+    """Call one of the two graphs, by a condition of one element."""
     return (yield Call(op.then_graph if _truth(condition) else op.else_graph, inputs))
 
 
 @stateful(ops.While)
 def while_(op: ops.While, state: State, inputs: tuple[Array, ...]) -> Calls:
-    """Raises LucioleError after as many steps as the state's ``loop_limit`` allows."""
+    """Call the body while the condition holds. Raises LucioleError after as many steps as the
+    state's ``loop_limit`` allows.
+    """
     for _ in range(state.loop_limit):
         (condition,) = yield Call(op.condition_graph, inputs)
         if not _truth(condition):
@@ -28,13 +30,13 @@ def while_(op: ops.While, state: State, inputs: tuple[Array, ...]) -> Calls:
 
 @stateful(ops.Call)
 def call(op: ops.Call, state: State, inputs: tuple[Array, ...]) -> Calls:
-    """The one graph."""
+    """Call the graph."""
     return (yield Call(op.graph_, inputs))
 
 
 @stateful(ops.CallOnce)
 def call_once(op: ops.CallOnce, state: State) -> Calls:
-    """The graph, unless it ran already."""
+    """Call the graph unless it ran already."""
     if op.init_graph not in state.once:
         yield Call(op.init_graph, ())
         state.once.add(op.init_graph)

@@ -27,8 +27,8 @@ def conv_2d(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> Array:
 
 @reference(Conv2D, *hybrid.SIGNATURES)
 def conv_2d_hybrid(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> Array:
-    """Integer weights under float activations: each image is quantized, sums are integers, as in
-    TFLite; on a grid with a zero point where filters have several scales or groups.
+    """Convolve float images, quantized one by one, with integer weights, as TFLite does; sums are
+    integers. Images get a zero point where filters have several scales or groups.
     """
     filter_scales = weight_scales(op.filter, 0)
     alone = _alone(op, x, filter)
@@ -40,13 +40,15 @@ def conv_2d_hybrid(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> A
 
 
 def _alone(op: Conv2D, x: Array, filter: Array) -> np.float32 | None:
-    """The one scale of all filters, None where there are several, or groups."""
+    """Return the one scale of all filters, None where there are several, or groups."""
     return one_scale(op.filter, alike=x.shape[3] == filter.shape[3])
 
 
 @reference(Conv2D, *SIGNATURES)
 def conv_2d_integer(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> Array:
-    """Quantized images, filters and results: sums are integers. Padding stands for 0."""
+    """Convolve quantized images; filters and results are quantized, sums are integers. Padding
+    stands for 0.
+    """
     to = _rescaling(op)
     sums = _sums(op, centred(x, to.input_zero), centred(filter, to.weights_zero))
     bias_type = op.quantized_bias_type if op.bias is None else op.bias.dtype
@@ -58,7 +60,7 @@ def _rescaling(op: Conv2D) -> Rescaling:
 
 
 def _sums(op: Conv2D, x: Array, filter: Array) -> Array:
-    """The products of every window with every filter: [n, out_h, out_w, o]."""
+    """Add up the products of every window with every filter: [n, out_h, out_w, o]."""
     o, kh, kw, depth = filter.shape
     check_groups(x.shape[3], depth, o)
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
@@ -73,7 +75,7 @@ def _sums(op: Conv2D, x: Array, filter: Array) -> Array:
 
 @native(Conv2D, TensorType.FLOAT32)
 def build(op: Conv2D, context: Context) -> NativeStep | None:
-    """Tiles of pixels times blocks of outputs, see ``layers.floats.layer``."""
+    """Compute tiles of pixels times blocks of outputs, see ``layers.floats.layer``."""
     given = arrays_of(op, context)
     if given is None:
         return None
@@ -88,7 +90,9 @@ def build(op: Conv2D, context: Context) -> NativeStep | None:
 
 @native(Conv2D, *hybrid.SIGNATURES)
 def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
-    """Quantized images, then tiles of pixels times blocks of outputs, see ``hybrid_layer``."""
+    """Quantize the images, then compute tiles of pixels times blocks of outputs, see
+    ``hybrid_layer``.
+    """
     given, scales = arrays_of(op, context), accepted(weight_scales, op.filter, 0)
     if given is None or scales is None:
         return None
@@ -110,7 +114,7 @@ def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
 
 @native(Conv2D, *BYTES)
 def build_integer(op: Conv2D, context: Context) -> NativeStep | None:
-    """Padded copies of the images, then tiles of pixels times blocks of outputs, see
+    """Copy the images with padding, then compute tiles of pixels times blocks of outputs, see
     ``layers.int8.layer``.
     """
     given, to = arrays_of(op, context), accepted(_rescaling, op)
@@ -122,7 +126,7 @@ def build_integer(op: Conv2D, context: Context) -> NativeStep | None:
 
 
 def _grouped(x: Array, filter: Array) -> Array:
-    """Filters by groups of channels: [groups, o, kernel height, kernel width, depth]."""
+    """Split filters into groups of channels: [groups, o, kernel height, kernel width, depth]."""
     o, kh, kw, depth = filter.shape
     groups = x.shape[3] // depth
     return filter.reshape(groups, o // groups, kh, kw, depth)

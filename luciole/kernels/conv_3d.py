@@ -20,7 +20,7 @@ Taps = Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]
 
 @reference(Conv3D, TensorType.FLOAT32)
 def conv_3d(op: Conv3D, x: Array, filter: Array, bias: Array | None) -> Array:
-    """One product of matrices for each tap of the filter."""
+    """Multiply matrices once for each tap of the filter."""
     outer = settled(
         tuple(
             window(*step, op.padding)
@@ -36,8 +36,8 @@ def conv_3d(op: Conv3D, x: Array, filter: Array, bias: Array | None) -> Array:
 def taps(
     op: Windows3D, wide: tuple[int, ...], narrow: tuple[int, ...], filter: tuple[int, ...]
 ) -> Taps:
-    """Every tap, with the elements of the wide side that it meets and the narrow side's that these
-    belong to. What lies in the padding is left out; a filter without elements has no taps.
+    """Yield every tap with the slices of the wide side and of the narrow side that it connects.
+    Padding is left out; a filter without elements has no taps.
     """
     if 0 in filter:
         return
@@ -51,7 +51,9 @@ def taps(
 def _along(
     padding: Padding, wide: int, narrow: int, kernel: int, stride: int, dilation: int
 ) -> Iterator[tuple[slice, slice]]:
-    """Along one axis: element i of the narrow side meets element i stride + offset."""
+    """Yield for each tap its slices along one axis: element i of the narrow side belongs to element
+    i stride + offset of the wide one.
+    """
     before = padding_before(wide, kernel, stride, dilation, padding)
     for k in range(kernel):
         offset = k * dilation - before

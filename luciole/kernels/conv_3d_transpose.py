@@ -17,7 +17,7 @@ from luciole.kernels.core.registry import reference
 def conv_3d_transpose(
     op: Conv3DTranspose, output_shape: Array, filter: Array, x: Array, bias: Array | None
 ) -> Array:
-    """One product of matrices for each tap of the filter."""
+    """Multiply matrices once for each tap of the filter."""
     sizes = check_output(op, integers(output_shape, "output_shape", 5), x.shape, filter.shape)
     y = np.zeros(affordable(op, sizes), x.dtype)
     for tap, wide, narrow in taps(op, sizes[1:4], x.shape[1:4], filter.shape):

@@ -13,7 +13,7 @@ from luciole.kernels.elementwise_binary import NUMBERS
 
 @reference(Cumsum, *NUMBERS)
 def cumsum(op: Cumsum, x: Array, place: Array) -> Array:
-    """Added one after the other, in the operand's type: integers wrap."""
+    """Add elements one after the other, in the operand's type: integers wrap."""
     along = axis(integers(place, "axis", 1)[0], x.ndim)
     lines = np.moveaxis(x, along, -1)
     lines = lines[..., ::-1] if op.reverse else lines

@@ -9,5 +9,5 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(Densify, *ANY)
 def densify(op: Densify, x: Array) -> Array:
-    """A copy of what has all its elements already: sparse constants are folded before."""
+    """Copy the dense operand: sparse constants are decoded when a model is loaded."""
     return x.copy()

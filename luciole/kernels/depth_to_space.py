@@ -13,7 +13,9 @@ from luciole.kernels.elements import copy
 
 @reference(DepthToSpace, *ANY)
 def depth_to_space(op: DepthToSpace, x: Array) -> Array:
-    """[batch, rows, columns, channels] to [batch, rows side, columns side, channels / side^2]."""
+    """Move channels to pixels: [batch, rows, columns, channels] to [batch, rows side, columns side,
+    channels / side^2].
+    """
     y = np.empty(settled(spread(x.shape, op.block_size)), x.dtype)
     _pixels(y, op.block_size)[...] = _channels(x, op.block_size)
     return y
@@ -21,20 +23,24 @@ def depth_to_space(op: DepthToSpace, x: Array) -> Array:
 
 @reference(SpaceToDepth, *ANY)
 def space_to_depth(op: SpaceToDepth, x: Array) -> Array:
-    """[batch, rows, columns, channels] to [batch, rows / side, columns / side, channels side^2]."""
+    """Move pixels to channels: [batch, rows, columns, channels] to [batch, rows / side, columns /
+    side, channels side^2].
+    """
     y = np.empty(settled(stacked(x.shape, op.block_size)), x.dtype)
     _channels(y, op.block_size)[...] = _pixels(x, op.block_size)
     return y
 
 
 def _pixels(array: Array, side: int) -> Array:
-    """What has the blocks as pixels: block row, row in it, block column, column in it, channel."""
+    """View the side whose blocks are pixels as [batch, block row, row in it, block column, column
+    in it, channel].
+    """
     batch, rows, columns, channels = array.shape
     return array.reshape(batch, rows // side, side, columns // side, side, channels)
 
 
 def _channels(array: Array, side: int) -> Array:
-    """What has the blocks as channels, with the same axes."""
+    """View the side whose blocks are channels with the same axes."""
     batch, rows, columns, channels = array.shape
     return array.reshape(batch, rows, columns, side, side, channels // side**2).swapaxes(2, 3)
 
@@ -42,7 +48,7 @@ def _channels(array: Array, side: int) -> Array:
 @native(DepthToSpace, *ANY)
 @native(SpaceToDepth, *ANY)
 def build(op: Blocks, context: Context) -> NativeStep | None:
-    """One move; settled shapes fit."""
+    """Copy all elements in one strided copy; their number was checked before."""
     (x,), (y,) = context.operands, context.results
     if x is None:
         return None

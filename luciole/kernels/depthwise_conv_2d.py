@@ -29,7 +29,9 @@ def depthwise_conv_2d(op: DepthwiseConv2D, x: Array, filter: Array, bias: Array 
 def depthwise_conv_2d_integer(
     op: DepthwiseConv2D, x: Array, filter: Array, bias: Array | None
 ) -> Array:
-    """Quantized images, filters and results: sums are integers. Padding stands for 0."""
+    """Convolve quantized images; filters and results are quantized, sums are integers. Padding
+    stands for 0.
+    """
     to = _rescaling(op)
     sums = _sums(op, centred(x, to.input_zero), centred(filter, to.weights_zero))
     return to.convolved(sums, bias, None if op.bias is None else op.bias.dtype)
@@ -39,8 +41,8 @@ def depthwise_conv_2d_integer(
 def depthwise_conv_2d_hybrid(
     op: DepthwiseConv2D, x: Array, filter: Array, bias: Array | None
 ) -> Array:
-    """Integer weights under float activations: each image is quantized, sums are integers, as in
-    TFLite.
+    """Convolve float images, quantized one by one, with integer weights, as TFLite does; sums are
+    integers.
     """
     quantized, scales = hybrid.of_rows(x, asymmetric=True)
     sums = _sums(op, quantized, filter.astype(np.float64)).astype(np.float32)
@@ -53,7 +55,7 @@ def _rescaling(op: DepthwiseConv2D) -> Rescaling:
 
 
 def _sums(op: DepthwiseConv2D, x: Array, filter: Array) -> Array:
-    """The products of every window with its channels' filters: [n, out_h, out_w, o]."""
+    """Add up the products of every window with its channels' filters: [n, out_h, out_w, o]."""
     _, kh, kw, outputs = filter.shape
     channels = x.shape[3]
     check_multiple(channels, outputs)
@@ -66,8 +68,8 @@ def _sums(op: DepthwiseConv2D, x: Array, filter: Array) -> Array:
 
 @native(DepthwiseConv2D, TensorType.FLOAT32)
 def build(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
-    """Tiles of pixels times blocks of channels; where a channel has several filters it is a group
-    of a convolution.
+    """Compute tiles of pixels times blocks of channels; where a channel has several filters it is a
+    group of a convolution.
     """
     given = arrays_of(op, context)
     if given is None:
@@ -86,7 +88,9 @@ def build(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
 
 @native(DepthwiseConv2D, *hybrid.SIGNATURES)
 def build_hybrid(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
-    """Quantized images, then tiles of pixels times rows of channels, see ``hybrid_layer``."""
+    """Quantize the images, then compute tiles of pixels times rows of channels, see
+    ``hybrid_layer``.
+    """
     given, scales = arrays_of(op, context), accepted(hybrid.weight_scales, op.filter, 3)
     if given is None or scales is None:
         return None
@@ -106,7 +110,7 @@ def build_hybrid(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
 
 @native(DepthwiseConv2D, *BYTES)
 def build_integer(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
-    """Padded copies of the images, then tiles of pixels times rows of channels, see
+    """Copy the images with padding, then compute tiles of pixels times rows of channels, see
     ``layers.int8.depthwise``.
     """
     given, to = arrays_of(op, context), accepted(_rescaling, op)

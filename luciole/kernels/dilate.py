@@ -13,7 +13,7 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(Dilate, *ANY)
 def dilate(op: Dilate, x: Array, dilations: Array, padding_value: Array) -> Array:
-    """Padding values, with the elements among them."""
+    """Put the elements apart, with the padding value between them."""
     steps = integers(dilations, "dilations", x.ndim)
     agree("elements", padding_value.size, 1, "padding_value", "a padding value")
     y = np.full(affordable(op, dilated(x.shape, steps)), padding_value.reshape(()), x.dtype)

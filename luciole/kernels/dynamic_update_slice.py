@@ -12,7 +12,7 @@ from luciole.kernels.core.registry import ANY, reference
 def dynamic_update_slice(
     op: DynamicUpdateSlice, x: Array, update: Array, start_indices: Array
 ) -> Array:
-    """A copy with the box replaced."""
+    """Copy the operand with the box replaced."""
     check_box(update.shape, x.shape)
     begin = clamped(integers(start_indices, "start_indices", x.ndim), update.shape, x.shape)
     y = x.copy()

@@ -25,7 +25,7 @@ Function = Callable[[Array, Array], Array]
 
 
 def truncated_quotient(x: Array, y: Array) -> Array:
-    """x / y of integers toward zero, as in C; y has no zeros. The lowest integer / -1 wraps."""
+    """Divide integers toward zero, as in C; y has no zeros. The lowest integer / -1 wraps."""
     return np.asarray((x - np.fmod(x, y)) // y, x.dtype)
 
 
@@ -58,7 +58,7 @@ _arithmetic(ops.Div, np.true_divide, TensorType.FLOAT32)
 
 @reference(ops.Div, *INTEGERS)
 def integer_div(op: ops.Div, x: Array, y: Array) -> Array:
-    """Rounded toward zero. Raises LucioleError when a divisor is 0."""
+    """Divide toward zero. Raises LucioleError when a divisor is 0."""
     refuse_zeros(y)
     with np.errstate(over="ignore"):
         return activate(truncated_quotient(x, y), op.activation)
@@ -66,20 +66,25 @@ def integer_div(op: ops.Div, x: Array, y: Array) -> Array:
 
 @reference(ops.Maximum, *NUMBERS, TensorType.FLOAT16, TensorType.UINT8, *SMALL)
 def maximum(op: ops.Maximum, x: Array, y: Array) -> Array:
-    """``x > y ? x : y`` to the letter: y where one of them is NaN, and for zeros of either sign."""
+    """Compute ``x > y ? x : y`` to the letter: y where one of them is NaN, and for zeros of either
+    sign.
+    """
     return np.where(x > y, x, y)
 
 
 @reference(ops.Minimum, *NUMBERS, TensorType.FLOAT16, TensorType.UINT8, *SMALL)
 def minimum(op: ops.Minimum, x: Array, y: Array) -> Array:
-    """``x < y ? x : y`` to the letter: y where one of them is NaN, and for zeros of either sign."""
+    """Compute ``x < y ? x : y`` to the letter: y where one of them is NaN, and for zeros of either
+    sign.
+    """
     return np.where(x < y, x, y)
 
 
 @reference(ops.Pow, *NUMBERS)
 def pow_(op: ops.Pow, x: Array, y: Array) -> Array:
-    """Integers of 32 bits that are too large are the lowest, as in LiteRT, but wrap where a single
-    exponent of another shape goes with all: it multiplies then. Those of 64 bits wrap.
+    """Raise x to the power of y. Results that 32 bit integers cannot hold are the lowest one, as in
+    LiteRT, but wrap where a single exponent serves a tensor of another shape: LiteRT multiplies
+    then. Integers of 64 bits wrap.
 
     Floats are never multiplied so; LiteRT does it with a single exponent within 1e-5 of a whole
     number. Raises LucioleError for a negative exponent of integers.
@@ -96,7 +101,9 @@ def pow_(op: ops.Pow, x: Array, y: Array) -> Array:
 
 @reference(ops.FloorDiv, TensorType.FLOAT32, *SMALL, *INTEGERS)
 def floor_div(op: ops.FloorDiv, x: Array, y: Array) -> Array:
-    """Where y is 0, infinite or NaN (LiteRT refuses it). Raises LucioleError for integers there."""
+    """Divide and round down, also where y is 0, infinite or NaN (LiteRT refuses it). Raises
+    LucioleError for integers there.
+    """
     if x.dtype.kind == "f":  # in double precision, as in LiteRT: 1 / 0.1 is below 10
         return np.asarray(np.floor(np.divide(x, y, dtype=np.float64)), x.dtype)
     refuse_zeros(y)
@@ -105,7 +112,9 @@ def floor_div(op: ops.FloorDiv, x: Array, y: Array) -> Array:
 
 @reference(ops.FloorMod, TensorType.FLOAT32, *SMALL, *INTEGERS)
 def floor_mod(op: ops.FloorMod, x: Array, y: Array) -> Array:
-    """NaN where y is 0. Raises LucioleError for integers there."""
+    """Compute the remainder with the sign of y, NaN where y is 0. Raises LucioleError for integers
+    there.
+    """
     if x.dtype.kind != "f":
         refuse_zeros(y)
     left = np.fmod(x, y)
@@ -114,25 +123,25 @@ def floor_mod(op: ops.FloorMod, x: Array, y: Array) -> Array:
 
 @reference(ops.SquaredDifference, *NUMBERS)
 def squared_difference(op: ops.SquaredDifference, x: Array, y: Array) -> Array:
-    """Integers wrap."""
+    """Square the differences; integers wrap."""
     return np.asarray(np.square(x - y), x.dtype)
 
 
 @reference(ops.Atan2, TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64)
 def atan2(op: ops.Atan2, x: Array, y: Array) -> Array:
-    """In all four quadrants."""
+    """Compute the arc tangent of x / y in all four quadrants."""
     return np.arctan2(x, y)
 
 
 @reference(ops.BitwiseXor, *BITS)
 def bitwise_xor(op: ops.BitwiseXor, x: Array, y: Array) -> Array:
-    """Bit by bit."""
+    """Combine integers bit by bit."""
     return np.bitwise_xor(x, y)
 
 
 @reference(ops.RightShift, *BITS)
 def right_shift(op: ops.RightShift, x: Array, y: Array) -> Array:
-    """By 0 where y is negative, by all bits but one where y is too large."""
+    """Shift by y bits: by 0 where y is negative, by all bits but one where y is too large."""
     bits = np.clip(y, 0, 8 * x.itemsize - 1).astype(x.dtype)
     return np.asarray(np.right_shift(x, bits))
 

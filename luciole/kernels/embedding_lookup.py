@@ -16,7 +16,7 @@ QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
 
 @reference(EmbeddingLookup, *ANY, TensorType.INT4)
 def embedding_lookup(op: EmbeddingLookup, lookup: Array, value: Array) -> Array:
-    """Rows as they are, or scale (q - zero point) of quantized ones."""
+    """Copy the rows, quantized ones as scale (q - zero point)."""
     rows = within(lookup, len(value), "axis 0 of value")
     affordable(op, (len(lookup), *value.shape[1:]))
     if op.infer_dtype() == op.value.dtype:

@@ -22,7 +22,7 @@ def embedding_lookup_sparse(
     weights: Array,
     value: Array,
 ) -> Array:
-    """Row after row; places without a row are 0."""
+    """Combine the weighted rows, one after the other; places without a row are 0."""
     dense = integers(dense_shape, "dense_shape", indices.shape[1])
     y = np.zeros(affordable(op, placed(value.shape, dense, len(dense))), np.float32)
     places = columns(indices[:, :-1], dense[:-1], "the result") or (np.zeros(len(ids), np.intp),)

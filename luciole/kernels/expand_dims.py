@@ -10,5 +10,5 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(ExpandDims, *ANY)
 def expand_dims(op: ExpandDims, x: Array, axis: Array) -> Array:
-    """A copy with an axis more."""
+    """Copy the operand with an axis more."""
     return x.reshape(settled(expanded(x.shape, integers(axis, "axis", 1)))).copy()

@@ -11,7 +11,7 @@ from luciole.kernels.core.registry import reference
 
 @reference(FakeQuant, TensorType.FLOAT32)
 def fake_quant(op: FakeQuant, x: Array) -> Array:
-    """Whole numbers of steps above the lower limit, halves rounded up; NaN is the lower limit."""
+    """Round to whole steps above the lower limit, halves up; NaN becomes the lower limit."""
     for fault in op.verify():
         raise LucioleError(fault)
     if not -np.inf < op.min < op.max < np.inf:
@@ -24,7 +24,7 @@ def fake_quant(op: FakeQuant, x: Array) -> Array:
 
 
 def limits(op: FakeQuant) -> tuple[np.float32, np.float32, np.float32]:
-    """The limits, moved so that zero is expressible, and the step; in single precision."""
+    """Compute the limits, moved so that zero is expressible, and the step; in single precision."""
     lowest, highest = np.float32(op.narrow_range), np.float32((1 << op.num_bits) - 1)
     least, most = np.float32(op.min), np.float32(op.max)
     scale = (most - least) / (highest - lowest)

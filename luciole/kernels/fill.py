@@ -14,7 +14,7 @@ from luciole.kernels.elements import copy
 
 @reference(Fill, *ANY)
 def fill(op: Fill, dims: Array, value: Array) -> Array:
-    """One element everywhere."""
+    """Repeat one element everywhere."""
     agree("elements", value.size, 1, "value", "a filling")
     shape = affordable(op, not_negative(integers(dims, "dims"), "dims"))
     return np.full(shape, value.reshape(()), value.dtype)
@@ -22,7 +22,7 @@ def fill(op: Fill, dims: Array, value: Array) -> Array:
 
 @native(Fill, *ANY)
 def build(op: Fill, context: Context) -> NativeStep | None:
-    """One element everywhere, where the shape is known when the model is loaded."""
+    """Repeat one element everywhere, where the shape is known when the model is loaded."""
     value, y = context.operands[1], context.results[0]
     if value is None or not op.dims.is_constant:
         return None

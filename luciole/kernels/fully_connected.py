@@ -19,7 +19,7 @@ from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, Padding
 
 @reference(FullyConnected, TensorType.FLOAT32)
 def fully_connected(op: FullyConnected, x: Array, weights: Array, bias: Array | None) -> Array:
-    """One matrix product over all rows."""
+    """Multiply all rows by the weights in one matrix product."""
     y = _sums(op, x, weights)
     return _shaped(op, x, activate(y if bias is None else y + bias.reshape(-1), op.activation))
 
@@ -28,7 +28,7 @@ def fully_connected(op: FullyConnected, x: Array, weights: Array, bias: Array | 
 def fully_connected_integer(
     op: FullyConnected, x: Array, weights: Array, bias: Array | None
 ) -> Array:
-    """Quantized rows, weights and results: sums are integers."""
+    """Multiply quantized rows and weights; sums are integers, results quantized."""
     to = _rescaling(op)
     sums = _sums(op, centred(x, to.input_zero), centred(weights, to.weights_zero))
     return _shaped(op, x, to.exact(sums, bias))
@@ -38,8 +38,8 @@ def fully_connected_integer(
 def fully_connected_hybrid(
     op: FullyConnected, x: Array, weights: Array, bias: Array | None
 ) -> Array:
-    """Integer weights under float activations: each row is quantized, sums are integers, as in
-    TFLite.
+    """Multiply float rows, quantized one by one, and integer weights, as TFLite does; sums are
+    integers.
     """
     weights = weights.view(np.int8)
     rows = x.reshape(-1, weights.shape[1])
@@ -54,26 +54,26 @@ def _rescaling(op: FullyConnected) -> Rescaling:
 
 
 def _sums(op: FullyConnected, x: Array, weights: Array) -> Array:
-    """The products of every row with every output's weights: [rows, o]."""
+    """Add up the products of every row with every output's weights: [rows, o]."""
     if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise UnsupportedError(f"weights format {op.weights_format.name} is not supported")
     return x.reshape(-1, weights.shape[1]) @ weights.T
 
 
 def _shaped(op: FullyConnected, x: Array, y: Array) -> Array:
-    """Rows with the input's leading axes, where they are to be kept."""
+    """Give rows the input's leading axes, where the operator keeps them."""
     return y.reshape(*x.shape[:-1], y.shape[-1]) if op.keep_num_dims else y
 
 
 def _arrays(op: FullyConnected, context: Context) -> Arrays | None:
-    """Those of a layer whose weights are laid out as kernels know them."""
+    """Return a layer's arrays, None for weights in a layout that kernels do not know."""
     known = op.weights_format == FullyConnectedOptionsWeightsFormat.DEFAULT
     return arrays_of(op, context) if known else None
 
 
 @native(FullyConnected, TensorType.FLOAT32)
 def build(op: FullyConnected, context: Context) -> NativeStep | None:
-    """Rows are the pixels of a convolution with windows of one pixel."""
+    """Run the layer as a convolution with windows of one pixel: rows are its pixels."""
     given = _arrays(op, context)
     if given is None:
         return None
@@ -84,7 +84,9 @@ def build(op: FullyConnected, context: Context) -> NativeStep | None:
 
 @native(FullyConnected, *hybrid.SIGNATURES)
 def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
-    """Rows are the images of a convolution, each quantized on its own, see ``hybrid_layer``."""
+    """Run the layer as a convolution whose images are the rows, each quantized on its own, see
+    ``hybrid_layer``.
+    """
     given, scales = _arrays(op, context), accepted(hybrid.weight_scales, op.weights, 0)
     if given is None or scales is None:
         return None
@@ -100,7 +102,9 @@ def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
 
 @native(FullyConnected, *BYTES)
 def build_integer(op: FullyConnected, context: Context) -> NativeStep | None:
-    """Rows are the pixels of a convolution with windows of one pixel, see ``layers.int8.layer``."""
+    """Run the layer as a convolution with windows of one pixel, rows its pixels, see
+    ``layers.int8.layer``.
+    """
     given, to = _arrays(op, context), accepted(_rescaling, op)
     if given is None or to is None:
         return None

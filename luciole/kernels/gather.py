@@ -35,7 +35,7 @@ MOST_PICKED = 4096
 
 @native(Gather, *ANY)
 def build(op: Gather, context: Context) -> NativeStep | None:
-    """One copy for each index, where they are known when the model is loaded, and right.
+    """Copy one slice for each index, where indices are known when the model is loaded, and right.
 
     A compiled kernel cannot refuse an index: the reference does.
     """

@@ -13,7 +13,7 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(GatherNd, *ANY)
 def gather_nd(op: GatherNd, params: Array, indices: Array) -> Array:
-    """All coordinates at once."""
+    """Read the elements at all coordinates at once."""
     places = columns(indices, params.shape, "params")
     shape = affordable(op, (*indices.shape[:-1], *params.shape[len(places) :]))
     if not places:

@@ -14,13 +14,13 @@ from luciole.kernels.jit.vector.elementwise import Unary
 
 
 def erfc(x: Array) -> Array:
-    """1 - erf(x) in double precision, element by element: NumPy has no error function."""
+    """Compute 1 - erf(x) in double precision, element by element: NumPy has no error function."""
     return np.fromiter(map(math.erfc, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
 
 
 @reference(Gelu, TensorType.FLOAT32, TensorType.FLOAT16)
 def gelu(op: Gelu, x: Array) -> Array:
-    """Computed in double precision.
+    """Compute the function in double precision.
 
     x (1 + erf(x / sqrt 2)) / 2, approximately x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
     """
@@ -35,6 +35,6 @@ def gelu(op: Gelu, x: Array) -> Array:
 
 @native(Gelu, TensorType.FLOAT32)
 def build(op: Gelu, context: Context) -> NativeStep:
-    """Computed in single precision."""
+    """Compute the function in single precision."""
     function = Unary.GELU_BY_TANH if op.approximate else Unary.GELU
     return unary.step(function, context.operands[0], context.results[0])

@@ -20,7 +20,7 @@ def gru(
     hidden_input_bias: Array | None,
     state: Array,
 ) -> Array:
-    """One step after the other. The state operand stays as it is."""
+    """Run one step after the other. The state operand stays as it is."""
     for fault in op.verify():
         raise LucioleError(fault)
     pairs = [(hidden_hidden, hidden_hidden_bias), (hidden_input, hidden_input_bias)]
@@ -37,6 +37,6 @@ def gru(
 
 
 def _gates(weights: Array, bias: Array | None, x: Array) -> list[Array]:
-    """What the weights make of x, for each gate."""
+    """Multiply x by the weights of each gate."""
     y = x @ weights.T
     return np.split(y if bias is None else y + bias, GATES, axis=1)

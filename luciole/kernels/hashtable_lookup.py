@@ -15,7 +15,7 @@ from luciole.kernels.core.registry import ANY, reference
 def hashtable_lookup(
     op: HashtableLookup, lookup: Array, key: Array, value: Array
 ) -> tuple[Array, Array]:
-    """A binary search for each. Raises ShapeError for keys that are not sorted."""
+    """Find each key by binary search. Raises ShapeError for keys that are not sorted."""
     agree("rows", len(key), len(value), "key", "value")
     if (key[1:] < key[:-1]).any():
         raise ShapeError("key is not sorted, it must be")

@@ -14,7 +14,7 @@ from luciole.kernels.core.registry import reference
 
 @reference(InstanceNorm, TensorType.FLOAT32)
 def instance_norm(op: InstanceNorm, x: Array, gamma: Array, beta: Array) -> Array:
-    """Computed in double precision."""
+    """Normalize each channel of each image, in double precision."""
     pixels, last = ((1, 2), x.shape[3:]) if x.ndim == 4 else ((2,), (x.shape[1], 1))
     factor, shift = (
         np.broadcast_to(a, last[:1]).astype(np.float64).reshape(last) for a in (gamma, beta)

@@ -35,7 +35,7 @@ HALF_SQRT_2 = 1518500250
 
 @reference(L2Normalization, TensorType.FLOAT32)
 def l2_normalization(op: L2Normalization, x: Array) -> Array:
-    """Computed in double precision."""
+    """Divide each vector by its length, in double precision."""
     wide = x.astype(np.float64)
     length = np.sqrt((wide * wide).sum(axis=-1, keepdims=True))
     return activate(np.asarray(wide / np.maximum(length, EPSILON), x.dtype), op.activation)
@@ -43,7 +43,9 @@ def l2_normalization(op: L2Normalization, x: Array) -> Array:
 
 @reference(L2Normalization, TensorType.INT8, TensorType.UINT8)
 def l2_normalization_integers(op: L2Normalization, x: Array) -> Array:
-    """TFLite's arithmetic: one factor for each vector, from an inverse square root of integers."""
+    """Scale each vector by one factor, from an inverse square root of integers: TFLite's
+    arithmetic.
+    """
     if op.activation != ActivationFunctionType.NONE:
         raise UnsupportedError(f"fused activation {op.activation.name} is not supported")
     _check_result(op)
@@ -72,7 +74,8 @@ def _check_result(op: L2Normalization) -> None:
 
 
 def inverse_sqrt(x: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """1 / sqrt(x) as multiplier / 2^31 / 2^shift: TFLite's GetInvSqrtQuantizedMultiplierExp.
+    """Compute 1 / sqrt(x) as multiplier / 2^31 / 2^shift: TFLite's
+    GetInvSqrtQuantizedMultiplierExp.
 
     Five Newton steps y (3 - x y^2) / 2 in fixed point with 3 bits in front of the point. 0 is taken
     for 1, whose multiplier is the largest there is.
@@ -93,5 +96,5 @@ def inverse_sqrt(x: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def _raised(x: Array, bits: int) -> NDArray[np.int64]:
-    """x 2^bits, saturated to 32 bits."""
+    """Compute x 2^bits, saturated to 32 bits."""
     return np.asarray(np.clip(x.astype(np.int64) << bits, -MOST - 1, MOST))

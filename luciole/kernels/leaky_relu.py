@@ -13,12 +13,12 @@ from luciole.kernels.jit.vector.elementwise import Unary
 
 @reference(LeakyRelu, TensorType.FLOAT32)
 def leaky_relu(op: LeakyRelu, x: Array) -> Array:
-    """x where it is positive, else alpha x."""
+    """Return x where it is positive, else alpha x."""
     with np.errstate(all="ignore"):
         return np.where(x > 0, x, x * x.dtype.type(op.alpha))
 
 
 @native(LeakyRelu, TensorType.FLOAT32)
 def build(op: LeakyRelu, context: Context) -> NativeStep:
-    """The function over all elements, alpha in the record."""
+    """Apply the function to all elements, alpha in the record."""
     return unary.step(Unary.LEAKY_RELU, context.operands[0], context.results[0], op.alpha)

@@ -54,7 +54,7 @@ def lq_conv_2d(
 def _dequantized(
     op: LQConv2D, scales: Array, binary: Array, offsets: Array | None
 ) -> NDArray[np.float64]:
-    """The weights as numbers: [o, kernel height, kernel width, c]."""
+    """Decode the weights: [o, kernel height, kernel width, c]."""
     planes_last = binary.transpose(0, 2, 3, 1, 4)
     shift = or_zero(offsets)[:, None, None]
     return learned_levels.decode(planes_last, scales[:, None, None], op.input_channels, shift)
@@ -111,7 +111,7 @@ class _Geometry:
         return self.columns.outputs if self.rows.outputs == 1 else self.rows.outputs
 
     def part(self, begin: int, end: int) -> _Geometry:
-        """Some of the lines."""
+        """Keep some of the lines."""
         if self.rows.outputs == 1:
             return replace(self, columns=self.columns.part(begin, end), first=begin)
         first = begin * self.columns.outputs
@@ -139,8 +139,8 @@ def build(op: LQConv2D, context: Context) -> NativeStep | None:
 
 @dataclass
 class _Layer:
-    """One layer on its way to records: each method but ``step`` and ``_parts`` writes one, and
-    gives its address. Steps in memory are in bytes.
+    """Builder of one layer's records: each method but ``step`` and ``_parts`` writes one, and gives
+    its address. Steps in memory are in bytes.
     """
 
     op: LQConv2D
@@ -158,7 +158,7 @@ class _Layer:
         self.encoding = Encoding.of(self.ax, self.op.input_offset)
 
     def step(self, x: Array, y: Array) -> NativeStep:
-        """The kernel on its record."""
+        """Make the step of the kernel on its record."""
         cut = spans(self.geometry.rows, self.geometry.columns, self.tiling.most_pixels)
         kernel = tiles.kernel(cut.pixels, *self.tiling.shape, *ending(self.op.activation))
         record = self._record(x, y, self.geometry, cut)
@@ -169,8 +169,8 @@ class _Layer:
         return self.memory.step(kernel.address, record, split)
 
     def _parts(self, x: Array, y: Array, threads: int, pixels: int) -> list[Array]:
-        """Records that share an image's lines, in tiles of so many pixels. Each encodes the input
-        that its own windows meet.
+        """Make records that share an image's lines, in tiles of ``pixels`` pixels. Each encodes the
+        input that its own windows meet.
         """
         g, t = self.geometry, self.tiling
         words = g.words * g.rows.kernel * g.columns.kernel * self.aw.shape[1] * len(self.ax)
@@ -181,7 +181,7 @@ class _Layer:
         return [placed(record.words()) for record in records]
 
     def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> tiles.ConvRecord:
-        """The kernel's own record."""
+        """Make the kernel's own record."""
         planes = self.memory.scratch(g.pixels * g.words, self.tiling.all_planes)
         sums = self.memory.scratch(g.results)
         images, pixel, outputs = (
@@ -209,8 +209,8 @@ class _Layer:
         )
 
     def _encoding(self, g: _Geometry, planes: int) -> int:
-        """The encoding's record: rows of floats fill whole words but for the last of a row, which
-        is a pixel or all pixels that are met.
+        """Keep the encoding's record and return its address: rows of floats fill whole words but
+        for the last of a row, which is a pixel or all pixels that are met.
         """
         pixels, words = len(g.met), self.tiling.all_planes
         whole = g.channels % learned_levels.WORD == 0
@@ -219,7 +219,9 @@ class _Layer:
         return self.encoding.record(self.memory, lengths, words, to)
 
     def _sums(self, g: _Geometry, planes: int, sums: int) -> int:
-        """For every window the sum of its inputs without their offset; 0 where nobody asks."""
+        """Keep the record of every window's sum of inputs without their offset; 0 where weights
+        have no offsets.
+        """
         if self.offsets is None:
             return 0
         totals = self.memory.scratch(g.pixels)
@@ -261,7 +263,9 @@ class _Layer:
         )
 
     def _counting(self, g: _Geometry, planes: int, sums: int) -> int:
-        """What windows need: where planes and weights are, and what counts are worth."""
+        """Keep the record of the windows: where planes and weights are, and what counts are
+        worth.
+        """
         t = self.tiling
         pixel = 4 * g.words * t.all_planes
         weights, factors, offsets = self._constants
@@ -289,7 +293,7 @@ class _Layer:
         return self.memory.record(record)
 
     def _starts(self, g: _Geometry) -> NDArray[np.float32]:
-        """What results begin with: [border cases, groups, lanes].
+        """Compute what results begin with: [border cases, groups, lanes].
 
         Bias, the input offset's share over the taps inside, and what an odd number n of products
         adds, because counters begin at -(n div 2).

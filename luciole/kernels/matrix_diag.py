@@ -12,7 +12,7 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(MatrixDiag, *ANY)
 def matrix_diag(op: MatrixDiag, diagonal: Array) -> Array:
-    """Zeros beside the diagonals."""
+    """Put vectors on diagonals, with zeros beside them."""
     y = np.zeros(affordable(op, (*diagonal.shape, diagonal.shape[-1])), diagonal.dtype)
     _diagonals(y)[...] = diagonal
     return y
@@ -20,13 +20,13 @@ def matrix_diag(op: MatrixDiag, diagonal: Array) -> Array:
 
 @reference(MatrixSetDiag, *ANY)
 def matrix_set_diag(op: MatrixSetDiag, x: Array, diagonal: Array) -> Array:
-    """A copy with other diagonals."""
+    """Copy matrices with other diagonals."""
     y = x.copy()
     _diagonals(y)[...] = diagonal
     return y
 
 
 def _diagonals(matrices: Array) -> Array:
-    """A view of the diagonals [.., min(m, n)] that can be written."""
+    """Return a writable view of the diagonals [.., min(m, n)]."""
     n = min(matrices.shape[-2:])
     return np.asarray(np.einsum("...ii->...i", matrices[..., :n, :n]))

@@ -22,7 +22,7 @@ Cut = tuple[slice, slice]
 
 @reference(MirrorPad, *ANY)
 def mirror_pad(op: MirrorPad, x: Array, paddings: Array) -> Array:
-    """The operand, its mirror images, and theirs in the corners."""
+    """Surround the operand with its mirror images, and with theirs in the corners."""
     pairs = padding_pairs(paddings, x.ndim)
     y = np.empty(affordable(op, mirrored(x.shape, pairs, op.mode)), x.dtype)
     for to, source in _boxes(op, y, x, pairs):
@@ -33,7 +33,9 @@ def mirror_pad(op: MirrorPad, x: Array, paddings: Array) -> Array:
 def _boxes(
     op: MirrorPad, y: Array, x: Array, pairs: list[tuple[int, int]]
 ) -> Iterator[tuple[Array, Array]]:
-    """Views of the result that cover it, none of them empty, and what comes to lie there."""
+    """Yield views of the result that cover it, none of them empty, and the part of the operand for
+    each.
+    """
     cuts = (_cuts(op, n, *pair) for n, pair in zip(x.shape, pairs, strict=True))
     for box in product(*cuts):
         inside: list[tuple[slice | EllipsisType, ...]] = [
@@ -43,7 +45,7 @@ def _boxes(
 
 
 def _cuts(op: MirrorPad, n: int, before: int, after: int) -> Iterator[Cut]:
-    """What lies before, within and after along an axis of ``n`` elements."""
+    """Return the slices before, within and after along an axis of ``n`` elements."""
     edge = int(op.mode == MirrorPadMode.REFLECT)
     if before:
         yield slice(0, before), _mirror(edge, edge + before)
@@ -53,13 +55,13 @@ def _cuts(op: MirrorPad, n: int, before: int, after: int) -> Iterator[Cut]:
 
 
 def _mirror(first: int, end: int) -> slice:
-    """From the last element before ``end`` down to the first."""
+    """Return the slice from the last element before ``end`` down to the first."""
     return slice(end - 1, first - 1 if first else None, -1)
 
 
 @native(MirrorPad, *ANY)
 def build(op: MirrorPad, context: Context) -> NativeStep | None:
-    """A move for each box, where paddings are known when the model is loaded."""
+    """Copy each box, where paddings are known when the model is loaded."""
     x, paddings = context.operands
     if x is None or paddings is None or not op.paddings.is_constant:
         return None

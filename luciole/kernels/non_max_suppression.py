@@ -24,7 +24,7 @@ from luciole.kernels.core.registry import reference
 def non_max_suppression_v4(
     op: NonMaxSuppressionV4, boxes: Array, scores: Array, most: Array, iou: Array, score: Array
 ) -> tuple[Array, ...]:
-    """Places and their number."""
+    """Return places and their number."""
     rule = Rule(_number(iou), _number(score), np.float32(0))
     places, _, count = _padded(op, rule, boxes, scores, most)
     return places, count
@@ -40,7 +40,7 @@ def non_max_suppression_v5(
     score: Array,
     sigma: Array,
 ) -> tuple[Array, ...]:
-    """Places, scores and their number."""
+    """Return places, scores and their number."""
     if _number(sigma) < 0:
         raise LucioleError(f"soft_nms_sigma is {_number(sigma)}, it must be at least 0")
     return _padded(op, Rule(_number(iou), _number(score), _number(sigma)), boxes, scores, most)
@@ -48,8 +48,8 @@ def non_max_suppression_v5(
 
 @dataclass(frozen=True)
 class Rule:
-    """What share in common with a better box is too much, which score too little, and how fast
-    scores fall with the share (0: not at all).
+    """The share in common with a better box from which on a box is dropped, the score up to which
+    it is, and how fast scores fall with the share (0: not at all).
     """
 
     overlap: np.float32
@@ -85,7 +85,7 @@ class _Boxes:
         self.area = (self.high - self.low).prod(axis=1)
 
     def shares(self, box: int, others: NDArray[np.intp]) -> Array:
-        """What a box has in common with others, divided by the union; 0 where one has no area."""
+        """Compute intersection over union of a box with others; 0 where one has no area."""
         inside = np.minimum(self.high[box], self.high[others])
         inside = inside - np.maximum(self.low[box], self.low[others])
         common = np.maximum(inside, 0).prod(axis=1)
@@ -97,7 +97,7 @@ class _Boxes:
 def _taken(
     rule: Rule, boxes: _Boxes, scores: Array, most: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Places and scores of the boxes taken, in order.
+    """Select boxes: their places and scores, in order.
 
     As in TFLite, a box that was taken is a candidate again: it meets itself and falls out, but for
     one without an area, which has nothing in common with itself. Unlike there, of equal scores the
@@ -121,7 +121,7 @@ def _taken(
 
 
 def _left(rule: Rule, score: np.float32, shares: Array) -> np.float32 | None:
-    """What is left of a score; None where one share in common is too much."""
+    """Return what is left of a score; None where one share in common is too much."""
     if not rule.sigma > 0:
         return None if (shares >= rule.overlap).any() else score
     fall = np.exp(np.float32(-0.5) / rule.sigma * shares * shares)

@@ -13,7 +13,7 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(OneHot, *ANY)
 def one_hot(op: OneHot, indices: Array, depth: Array, on: Array, off: Array) -> Array:
-    """Indices outside change nothing."""
+    """Set the element of each index; indices out of range give rows of ``off_value``."""
     for name, value in (("on_value", on), ("off_value", off)):
         agree("elements", value.size, 1, name, "a vector's element")
     (count,) = integers(depth, "depth", 1)

@@ -29,13 +29,13 @@ TYPES = (
 
 @reference(Pad, *TYPES)
 def pad(op: Pad, x: Array, paddings: Array) -> Array:
-    """Zeros (the zero point where it is quantized), with the operand inside."""
+    """Surround the operand with zeros (the zero point where it is quantized)."""
     return _padded(op, x, paddings, np.array(zero_code(op.output), x.dtype))
 
 
 @reference(PadV2, *TYPES)
 def pad_v2(op: PadV2, x: Array, paddings: Array, constant_values: Array) -> Array:
-    """The constant, with the operand inside."""
+    """Surround the operand with the constant."""
     agree("elements", constant_values.size, 1, "constant_values", "a padding value")
     return _padded(op, x, paddings, constant_values.reshape(()))
 
@@ -50,14 +50,14 @@ def _padded(op: Pad | PadV2, x: Array, paddings: Array, value: Array) -> Array:
 
 @native(Pad, *TYPES)
 def build_pad(op: Pad, context: Context) -> NativeStep | None:
-    """The operand, and slabs of zeros around it."""
+    """Copy the operand, and slabs of zeros around it."""
     zero = accepted(zero_code, op.output)
     return None if zero is None else _step(op, context, np.array(zero, context.results[0].dtype))
 
 
 @native(PadV2, *TYPES)
 def build_pad_v2(op: PadV2, context: Context) -> NativeStep | None:
-    """The operand, and slabs of the constant around it."""
+    """Copy the operand, and slabs of the constant around it."""
     value = context.operands[2]
     if value is None or value.size != 1 or not op.constant_values.is_constant:
         return None

@@ -24,40 +24,40 @@ from luciole.kernels.layers.geometry.windows import patches
 
 @reference(AveragePool2D, TensorType.FLOAT32)
 def average_pool_2d(op: AveragePool2D, x: Array) -> Array:
-    """The sum over each window, divided by how many of its elements are not padding."""
+    """Divide the sum over each window by how many of its elements are not padding."""
     inside = windows(op, np.ones((1, *x.shape[1:3], 1), x.dtype)).sum(axis=(4, 5))
     return activate(windows(op, x).sum(axis=(4, 5)) / inside, op.activation)
 
 
 @reference(MaxPool2D, TensorType.FLOAT32)
 def max_pool_2d(op: MaxPool2D, x: Array) -> Array:
-    """The largest element; a window always has one that is not padding."""
+    """Find the largest element of each window; a window always has one that is not padding."""
     return activate(windows(op, x, fill=-np.inf).max(axis=(4, 5)), op.activation)
 
 
 @reference(L2Pool2D, TensorType.FLOAT32)
 def l2_pool_2d(op: L2Pool2D, x: Array) -> Array:
-    """The root of the mean square over each window, in double precision."""
+    """Compute the root of the mean square over each window, in double precision."""
     inside = windows(op, np.ones((1, *x.shape[1:3], 1))).sum(axis=(4, 5))
     squares = windows(op, x.astype(np.float64) ** 2).sum(axis=(4, 5))
     return activate(np.sqrt(squares / inside).astype(x.dtype), op.activation)
 
 
 def windows(op: Pool2D, x: Array, fill: float = 0) -> Array:
-    """Every window of an operator, see ``patches``; ``fill`` stands in the padding."""
+    """View every window of an operator, see ``patches``; ``fill`` stands in the padding."""
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     return patches(x, kernel, stride, op.padding, fill=fill)
 
 
 @native(AveragePool2D, TensorType.FLOAT32)
 def build_average(op: AveragePool2D, context: Context) -> NativeStep | None:
-    """Sums over the taps that lie inside the image, then quotients."""
+    """Sum the taps that lie inside the image, then divide."""
     return _step(op, context, Binary.ADD, 0, True)
 
 
 @native(MaxPool2D, TensorType.FLOAT32)
 def build_max(op: MaxPool2D, context: Context) -> NativeStep | None:
-    """The largest of the taps that lie inside the image; NaN where one of them is."""
+    """Find the largest of the taps that lie inside the image; NaN where one of them is."""
     return _step(op, context, Binary.LARGER_OR_NAN, -np.inf, False)
 
 
@@ -79,7 +79,7 @@ def _step(
 
 
 class Windows(Shared):
-    """How a kernel goes from window to window, by lines of the result."""
+    """A walk from window to window, by lines of the result."""
 
     y: int
     x: int
@@ -96,7 +96,7 @@ class Windows(Shared):
 
 
 class PoolRecord(Windows):
-    """What a pool begins with, its limits, and whether it is a mean."""
+    """The start of a pool, its limits, and whether it is a mean."""
 
     start: float
     low: float
@@ -139,7 +139,7 @@ CLAMP, SCALE = int(Unary.CLAMP), int(Unary.SCALE)
 
 @cache
 def _kernel(function: int, height: int, width: int) -> jit.Kernel:
-    """The kernel for windows that mostly are of this size."""
+    """Make the kernel for windows that mostly are of this size."""
 
     @jit.kernel
     def pool_2d(r: PoolRecord) -> None:
@@ -168,7 +168,7 @@ def _kernel(function: int, height: int, width: int) -> jit.Kernel:
 def _window(
     chosen: Chosen, r: PoolRecord, y: int, x: int, lanes: int, shape: tuple[int, int]
 ) -> None:
-    """A function over the taps of a window [rows, columns], for up to 16 channels."""
+    """Apply a function to the taps of a window [rows, columns], for up to 16 channels."""
     rows, columns = shape
     start, low, high = r.start, r.low, r.high
     found = elementwise.spread(start)

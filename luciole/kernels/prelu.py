@@ -13,7 +13,7 @@ from luciole.kernels.jit.vector.elementwise import Binary
 
 @reference(PRelu, TensorType.FLOAT32)
 def prelu(op: PRelu, x: Array, alpha: Array) -> Array:
-    """x where it is not negative, else alpha x."""
+    """Return x where it is not negative, else alpha x."""
     with np.errstate(all="ignore"):
         return np.where(x >= 0, x, x * alpha)
 

@@ -23,7 +23,9 @@ LARGEST_ZERO_POINT = 1 << 16
 
 @reference(Quantize, TensorType.FLOAT32)
 def quantize(op: Quantize, x: Array) -> Array:
-    """round(x / scale) + zero point, saturated. Raises UnsupportedError for other result types."""
+    """Compute round(x / scale) + zero point, saturated. Raises UnsupportedError for other result
+    types.
+    """
     to = op.output.dtype
     if to not in TYPES:
         have = ", ".join(t.name for t in TYPES)
@@ -33,7 +35,9 @@ def quantize(op: Quantize, x: Array) -> Array:
 
 @reference(Quantize, *WIDER)
 def requantize(op: Quantize, x: Array) -> Array:
-    """From one scale and zero point to others. Raises UnsupportedError for other result types."""
+    """Bring integers from one scale and zero point to others. Raises UnsupportedError for other
+    result types.
+    """
     to = op.output.dtype
     if to not in WIDER:
         have = ", ".join(t.name for t in WIDER)
@@ -51,19 +55,19 @@ lookups.register(Quantize, TensorType.INT8, TensorType.UINT8)
 
 @reference(Dequantize, *TYPES, *PACKED)
 def dequantize(op: Dequantize, x: Array) -> Array:
-    """scale (x - zero point)."""
+    """Compute scale (x - zero point)."""
     return Affine.of(op.input, "the input").decode(x).astype(np.float32)
 
 
 @reference(Dequantize, TensorType.FLOAT16)
 def widen(op: Dequantize, x: Array) -> Array:
-    """The same numbers in single precision."""
+    """Convert to single precision; numbers stay the same."""
     return x.astype(np.float32)
 
 
 @native(Quantize, TensorType.FLOAT32)
 def build_quantize(op: Quantize, context: Context) -> NativeStep | None:
-    """One scale for all elements."""
+    """Quantize with one scale for all elements."""
     x, y = context.operands[0], context.results[0]
     given = _single(op.output) if op.output.dtype in TYPES else None
     if x is None or given is None:
@@ -73,7 +77,7 @@ def build_quantize(op: Quantize, context: Context) -> NativeStep | None:
 
 @native(Dequantize, *TYPES)
 def build_dequantize(op: Dequantize, context: Context) -> NativeStep | None:
-    """One scale for all elements."""
+    """Dequantize with one scale for all elements."""
     x, y = context.operands[0], context.results[0]
     given = _single(op.input)
     if x is None or given is None:
@@ -82,7 +86,9 @@ def build_dequantize(op: Dequantize, context: Context) -> NativeStep | None:
 
 
 def _single(value: Value) -> tuple[float, int] | None:
-    """Scale and zero point of a value that has one of each; None where the reference says more."""
+    """Return scale and zero point of a value that has one of each; None where the reference says
+    more.
+    """
     found = accepted(per_tensor, value, "the tensor")
     if found is None or abs(found[1]) > LARGEST_ZERO_POINT:
         return None

@@ -1,4 +1,4 @@
-"""Kernels that draw random numbers: with the same seeds those that TFLite draws."""
+"""Draw random numbers: with the same seeds those that TFLite draws."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SKIPPED = 512
 
 @stateful(RandomUniform)
 def random_uniform(op: RandomUniform, state: State, shape: Array) -> Array:
-    """One number from each word."""
+    """Draw one number from each word."""
     return _numbers(op, state, shape, is_normal=False)
 
 
 @stateful(RandomStandardNormal)
 def random_standard_normal(op: RandomStandardNormal, state: State, shape: Array) -> Array:
-    """Two numbers from two words: Box and Muller, 1958."""
+    """Draw two numbers from two words: the method of Box and Muller, 1958."""
     return _numbers(op, state, shape, is_normal=True)
 
 
@@ -52,7 +52,9 @@ def _numbers(op: RandomNumbers, state: State, shape: Array, is_normal: bool) -> 
 
 
 def _generator(op: RandomNumbers | Multinomial, state: State) -> Philox:
-    """The operator's own, made when it runs first. TFLite reads 32 bits of a seed."""
+    """Return the operator's own generator, made when it runs first. TFLite reads 32 bits of a
+    seed.
+    """
     if op not in state.generators:
         given = np.array([op.seed, op.seed2], np.int64).astype(np.int32).tolist()
         seeds = given if any(given) else [secrets.randbits(64), secrets.randbits(64)]
@@ -61,7 +63,7 @@ def _generator(op: RandomNumbers | Multinomial, state: State) -> Philox:
 
 
 def _normal(words: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Pairs of numbers as length and angle of a vector."""
+    """Take pairs of numbers as length and angle of a vector."""
     length = np.sqrt(np.float32(-2) * np.log(np.maximum(words[:, ::2], LEAST)))
     angle = (2 * np.pi * words[:, 1::2].astype(np.float64)).astype(np.float32)
     pairs = np.stack([np.sin(angle) * length, np.cos(angle) * length], axis=-1)
@@ -70,7 +72,7 @@ def _normal(words: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @stateful(Multinomial)
 def multinomial(op: Multinomial, state: State, logits: Array, num_samples: Array) -> Array:
-    """Places where the summed probabilities first exceed a random number."""
+    """Find the places where the summed probabilities first exceed a random number."""
     if logits.dtype != np.float32:
         raise UnsupportedError(f"logits are {logits.dtype}, float32 is needed")
     check_classes(logits.shape[1])

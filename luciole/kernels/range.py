@@ -14,7 +14,7 @@ from luciole.kernels.elementwise_binary import NUMBERS
 
 @reference(Range, *NUMBERS)
 def range_(op: Range, start: Array, limit: Array, delta: Array) -> Array:
-    """Each number is the one before plus delta, rounded."""
+    """Add delta to each number to get the next one, rounded."""
     for name, array in (("start", start), ("limit", limit), ("delta", delta)):
         agree("elements", array.size, 1, name, "a range")
     steps = np.full(affordable(op, (length(start, limit, delta),)), delta.reshape(()))

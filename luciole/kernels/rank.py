@@ -11,5 +11,5 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(Rank, *ANY)
 def rank(op: Rank, x: Array) -> Array:
-    """The elements are not looked at."""
+    """Return the number of axes; the elements are not looked at."""
     return np.array(x.ndim, np.int32)

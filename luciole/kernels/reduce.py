@@ -35,13 +35,13 @@ INTEGERS = (TensorType.INT32, TensorType.INT64)
 
 
 def where(op: Reduction, x: Array, indices: Array) -> dict[str, Any]:
-    """NumPy's words for the axes."""
+    """Return the axes as NumPy's keyword arguments."""
     numbers = axes(integers(indices, "reduction_indices"), x.ndim, "a reduction axis")
     return {"axis": numbers, "keepdims": op.keep_dims}
 
 
 def _total(op: Reduction, x: Array, indices: Array) -> tuple[Array, int]:
-    """Sums in the widest type, and how many elements there are in each."""
+    """Sum in the widest type, and count the elements of each sum."""
     gone = where(op, x, indices)
     wide = np.float64 if x.dtype.kind == "f" else np.int64
     return np.asarray(np.sum(x, dtype=wide, **gone)), product(x.shape[i] for i in gone["axis"]) or 0
@@ -49,14 +49,14 @@ def _total(op: Reduction, x: Array, indices: Array) -> tuple[Array, int]:
 
 @reference(Sum, *NUMBERS)
 def sum_(op: Sum, x: Array, indices: Array) -> Array:
-    """0 where there is nothing to add; integers wrap, floats are added in double precision."""
+    """Add elements, 0 where there are none; integers wrap, floats are added in double precision."""
     with np.errstate(all="ignore"):
         return _total(op, x, indices)[0].astype(x.dtype)
 
 
 @reference(Mean, TensorType.FLOAT32)
 def mean(op: Mean, x: Array, indices: Array) -> Array:
-    """NaN where there is nothing to average."""
+    """Average elements, NaN where there are none."""
     with np.errstate(all="ignore"):
         total, count = _total(op, x, indices)
         return np.asarray(total / np.float64(count), x.dtype)
@@ -64,14 +64,16 @@ def mean(op: Mean, x: Array, indices: Array) -> Array:
 
 @reference(Mean, *INTEGERS)
 def integer_mean(op: Mean, x: Array, indices: Array) -> Array:
-    """Rounded toward zero; 0 where there is nothing to average. Sums wrap in 64 bits."""
+    """Average integers, rounded toward zero; 0 where there are none. Sums wrap in 64 bits."""
     total, count = _total(op, x, indices)
     return truncated_quotient(total, np.asarray(max(count, 1))).astype(x.dtype)
 
 
 @reference(ReduceMax, *NUMBERS)
 def reduce_max(op: ReduceMax, x: Array, indices: Array) -> Array:
-    """NaN is skipped; the lowest value (-infinity for floats) where nothing is left."""
+    """Find the largest element; NaN is skipped, the lowest value (-infinity for floats) stands
+    where nothing is left.
+    """
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     gone = where(op, x, indices)
     return np.asarray(np.fmax.reduce(x, initial=x.dtype.type(lowest), **gone), x.dtype)
@@ -79,7 +81,9 @@ def reduce_max(op: ReduceMax, x: Array, indices: Array) -> Array:
 
 @reference(ReduceMin, *NUMBERS)
 def reduce_min(op: ReduceMin, x: Array, indices: Array) -> Array:
-    """NaN is skipped; the highest value (infinity for floats) where nothing is left."""
+    """Find the smallest element; NaN is skipped, the highest value (infinity for floats) stands
+    where nothing is left.
+    """
     highest = np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max
     gone = where(op, x, indices)
     return np.asarray(np.fmin.reduce(x, initial=x.dtype.type(highest), **gone), x.dtype)
@@ -87,7 +91,7 @@ def reduce_min(op: ReduceMin, x: Array, indices: Array) -> Array:
 
 @reference(ReduceProd, *NUMBERS)
 def reduce_prod(op: ReduceProd, x: Array, indices: Array) -> Array:
-    """1 where there is nothing to multiply; integers wrap."""
+    """Multiply elements, 1 where there are none; integers wrap."""
     return np.asarray(np.prod(x, dtype=x.dtype, **where(op, x, indices)))
 
 
@@ -95,7 +99,7 @@ def reduce_prod(op: ReduceProd, x: Array, indices: Array) -> Array:
 @reference(ReduceMax, TensorType.BOOL)
 @reference(Sum, TensorType.BOOL)
 def reduce_any(op: Reduction, x: Array, indices: Array) -> Array:
-    """False where there is nothing."""
+    """Return whether any element is true; false where there are none."""
     return np.asarray(np.any(x, **where(op, x, indices)))
 
 
@@ -103,38 +107,38 @@ def reduce_any(op: Reduction, x: Array, indices: Array) -> Array:
 @reference(ReduceMin, TensorType.BOOL)
 @reference(ReduceProd, TensorType.BOOL)
 def reduce_all(op: Reduction, x: Array, indices: Array) -> Array:
-    """True where there is nothing."""
+    """Return whether all elements are true; true where there are none."""
     return np.asarray(np.all(x, **where(op, x, indices)))
 
 
 @native(Sum, TensorType.FLOAT32)
 def build_sum(op: Sum, context: Context) -> NativeStep | None:
-    """Added in single precision, in short runs whose sums are added."""
+    """Add in single precision, in short runs whose sums are added."""
     return _step(op, context, Binary.ADD, 0, False)
 
 
 @native(Mean, TensorType.FLOAT32)
 def build_mean(op: Mean, context: Context) -> NativeStep | None:
-    """The sum's quotient."""
+    """Divide the sum."""
     return _step(op, context, Binary.ADD, 0, True)
 
 
 @native(ReduceMax, TensorType.FLOAT32)
 def build_max(op: ReduceMax, context: Context) -> NativeStep | None:
-    """The largest element, NaN aside."""
+    """Find the largest element, NaN aside."""
     return _step(op, context, Binary.MAXIMUM, -np.inf, False)
 
 
 @native(ReduceMin, TensorType.FLOAT32)
 def build_min(op: ReduceMin, context: Context) -> NativeStep | None:
-    """The smallest element, NaN aside."""
+    """Find the smallest element, NaN aside."""
     return _step(op, context, Binary.MINIMUM, np.inf, False)
 
 
 @native(ReduceProd, TensorType.FLOAT32)
 def build_prod(op: ReduceProd, context: Context) -> NativeStep | None:
-    """Element after element, in the reference's and LiteRT's order: products of parts might be too
-    large or too small where those of the whole are not.
+    """Multiply element after element, in the reference's and LiteRT's order: products of parts
+    might be too large or too small where those of the whole are not.
     """
     x, indices = context.operands
     if x is None or indices is None or not op.reduction_indices.is_constant:
@@ -175,7 +179,7 @@ class ReduceRecord(Shared):
 
 
 class FoldRecord(ReduceRecord):
-    """What a reduction begins with, and what its result is multiplied by."""
+    """The start of a reduction, and the factor of its result."""
 
     start: float
     share: float
@@ -240,8 +244,8 @@ class Cut:
         )
 
     def _places(self, x: Array, y: Array) -> tuple[int, int]:
-        """Addresses of result and operand: lines of the one become a line, or one element, of the
-        other.
+        """Return the addresses of result and operand: lines of the one become a line, or one
+        element, of the other.
         """
         item, line = x.itemsize, self.inner * x.itemsize
         over = [*strided.moves(self.again, 0), turns(self.lines, self.distance)]
@@ -261,7 +265,7 @@ SCALE, MUL = int(Unary.SCALE), int(Binary.MUL)
 
 @cache
 def _rows(function: int) -> jit.Kernel:
-    """Elements side by side become one."""
+    """Reduce elements side by side to one."""
 
     @jit.kernel
     def reduced_rows(r: FoldRecord) -> None:
@@ -286,7 +290,7 @@ def _rows(function: int) -> jit.Kernel:
 
 @jit.merged
 def _lines(chosen: Chosen, r: FoldRecord) -> None:
-    """Results whose elements all stand in one line, evenly apart: the most usual ones."""
+    """Reduce results whose elements all stand in one line, evenly apart: the most usual ones."""
     start, share, count = r.start, r.share, r.inner  # read once: results might lie in a record
     dx = strided.offset(r.results, 1, 3, 0, 1)
     dy = strided.offset(r.results, 1, 3, 1, 1)
@@ -300,7 +304,7 @@ def _lines(chosen: Chosen, r: FoldRecord) -> None:
 
 @cache
 def _columns(function: int) -> jit.Kernel:
-    """Lines become one line."""
+    """Reduce lines to one line."""
 
     @jit.kernel
     def reduced_columns(r: FoldRecord) -> None:
@@ -323,7 +327,7 @@ def _columns(function: int) -> jit.Kernel:
 
 @cache
 def _products() -> jit.Kernel:
-    """Lines become one line, multiplied in order."""
+    """Multiply lines to one line, in order."""
 
     @jit.kernel
     def multiplied(r: ReduceRecord) -> None:

@@ -10,7 +10,7 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(Reshape, *ANY)
 def reshape(op: Reshape, x: Array, shape: Array | None) -> Array:
-    """A copy in the wanted shape."""
+    """Copy the elements to the wanted shape."""
     vector = shape if shape is not None and shape.ndim == 1 else None
     wanted = attribute_shape(op) if vector is None else integers(vector, "shape")
     return x.reshape(settled(reshaped(x.shape, wanted))).copy()

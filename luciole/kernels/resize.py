@@ -43,7 +43,7 @@ class Sources(NamedTuple):
 
 @reference(ResizeNearestNeighbor, *ANY)
 def resize_nearest_neighbor(op: ResizeNearestNeighbor, x: Array, size: Array) -> Array:
-    """Rows, then columns."""
+    """Select rows, then columns."""
     height, width = _wanted(op, x, size)
     rows, columns = (
         _nearest(op, n, to) for n, to in zip(x.shape[1:3], (height, width), strict=True)
@@ -53,7 +53,7 @@ def resize_nearest_neighbor(op: ResizeNearestNeighbor, x: Array, size: Array) ->
 
 @native(ResizeNearestNeighbor, *ANY)
 def build_nearest(op: ResizeNearestNeighbor, context: Context) -> NativeStep | None:
-    """Copies, where each element is repeated as often as the others."""
+    """Copy elements, where each is repeated as often as the others."""
     x, size = context.operands
     if x is None or size is None or not op.size.is_constant:
         return None
@@ -69,7 +69,7 @@ def build_nearest(op: ResizeNearestNeighbor, context: Context) -> NativeStep | N
 
 
 def _wanted(op: Resize, x: Array, size: Array) -> tuple[int, int]:
-    """The result's height and width."""
+    """Return the result's height and width."""
     for fault in op.verify():
         raise LucioleError(fault)
     _, height, width, _ = affordable(op, resized(x.shape, integers(size, "size", 2)))
@@ -78,7 +78,9 @@ def _wanted(op: Resize, x: Array, size: Array) -> tuple[int, int]:
 
 
 def _scale(op: Resize, inputs: int, outputs: int) -> np.float32:
-    """How far elements of the result are apart, in elements of the input; single precision."""
+    """Return how far elements of the result are apart, in elements of the input; single
+    precision.
+    """
     if op.align_corners and outputs > 1:
         return np.float32(inputs - 1) / np.float32(outputs - 1)
     return np.float32(inputs) / np.float32(outputs)
@@ -94,7 +96,7 @@ def _nearest(op: Resize, inputs: int, outputs: int) -> NDArray[np.intp]:
 
 @reference(ResizeBilinear, TensorType.FLOAT32, TensorType.UINT8)
 def resize_bilinear(op: ResizeBilinear, x: Array, size: Array) -> Array:
-    """In single precision; halves are rounded up."""
+    """Interpolate in single precision; halves are rounded up."""
 
     def stored(mixed: Array) -> Array:
         return mixed if x.dtype == mixed.dtype else np.asarray(mixed + np.float32(0.5))
@@ -104,7 +106,7 @@ def resize_bilinear(op: ResizeBilinear, x: Array, size: Array) -> Array:
 
 @reference(ResizeBilinear, TensorType.INT8, TensorType.INT16)
 def resize_bilinear_integers(op: ResizeBilinear, x: Array, size: Array) -> Array:
-    """With places of 10 bits; halves are rounded away from zero."""
+    """Interpolate with places of 10 bits; halves are rounded away from zero."""
 
     def stored(sums: Array) -> Array:
         rounded = (np.abs(sums) + (1 << 2 * FRACTION_BITS - 1)) >> 2 * FRACTION_BITS
@@ -121,7 +123,7 @@ def _interpolated(
     one: int,
     stored: Callable[[Array], Array],
 ) -> Array:
-    """Neighbours by their shares of ``one``, as a few rows of the result have them at a time."""
+    """Interpolate neighbours by their shares of ``one``, a few rows of the result at a time."""
     height, width = _wanted(op, x, size)
     rows, columns = places(op, x.shape[1], height), places(op, x.shape[2], width)
     y = np.empty((len(x), height, width, x.shape[3]), x.dtype)
@@ -131,14 +133,14 @@ def _interpolated(
 
 
 def _parts(y: Array) -> Iterator[slice]:
-    """Rows of the result that are computed together, so that little memory is enough."""
+    """Yield rows of the result that are computed together, so that little memory is enough."""
     step = max(PART * y.shape[1] // max(y.size, 1), 1)
     return (slice(first, first + step) for first in range(0, y.shape[1], step))
 
 
 def _mixed(x: Array, rows: Sources, columns: Sources, one: int) -> Array:
-    """The four neighbours of each element, each times its share; in this order, so that sums are
-    rounded like TFLite's.
+    """Add the four neighbours of each element, each times its share; in this order, so that sums
+    are rounded like TFLite's.
     """
     down, across = rows.part[:, None, None], columns.part[:, None]
     upper, left = one - down, one - across
@@ -149,7 +151,7 @@ def _mixed(x: Array, rows: Sources, columns: Sources, one: int) -> Array:
 
 
 def _between(op: Resize, inputs: int, outputs: int) -> Sources:
-    """Places as real numbers, in single precision."""
+    """Compute places as real numbers, in single precision."""
     half = np.float32(0.5 if op.half_pixel_centers else 0)
     scale = _scale(op, inputs, outputs)
     places = (np.arange(outputs, dtype=np.float32) + half) * scale - half
@@ -159,7 +161,7 @@ def _between(op: Resize, inputs: int, outputs: int) -> Sources:
 
 
 def _steps(op: Resize, inputs: int, outputs: int) -> Sources:
-    """Places as whole numbers of 2^-10."""
+    """Compute places as whole numbers of 2^-10."""
     if op.align_corners and outputs > 1:
         inside, count = inputs - 1, outputs - 1
     else:

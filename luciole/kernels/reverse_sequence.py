@@ -12,7 +12,7 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(ReverseSequence, *ANY)
 def reverse_sequence(op: ReverseSequence, x: Array, seq_lengths: Array) -> Array:
-    """One batch after the other. A length below 1 turns nothing, as in TFLite.
+    """Reverse one batch after the other. A length below 1 turns nothing, as in TFLite.
 
     Raises ShapeError for a length beyond the axis.
     """

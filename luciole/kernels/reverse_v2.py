@@ -13,7 +13,7 @@ from luciole.kernels.elements import copy
 
 @reference(ReverseV2, *ANY)
 def reverse(op: ReverseV2, x: Array, axis: Array) -> Array:
-    """A copy, turned."""
+    """Copy the operand with axes reversed."""
     return _turned(x, axis).copy()
 
 
@@ -24,7 +24,7 @@ def _turned(x: Array, axis: Array) -> Array:
 
 @native(ReverseV2, *ANY)
 def build(op: ReverseV2, context: Context) -> NativeStep | None:
-    """One move, where the axes are known when the model is loaded."""
+    """Copy with steps backwards, where the axes are known when the model is loaded."""
     x, axis = context.operands
     if x is None or axis is None or not op.axis.is_constant:
         return None

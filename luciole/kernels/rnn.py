@@ -13,7 +13,7 @@ from luciole.kernels.recurrent.rnn_cell import Cell
 
 @reference(RNN, TensorType.FLOAT32)
 def rnn(op: RNN, *operands: Array) -> Array:
-    """One step; the state operand is overwritten."""
+    """Run one step; the state operand is overwritten."""
     given = named(op, operands)
     weights = named_weights(op, given, op.asymmetric_quantize_inputs)
     cell = Cell(op.activation, given, weights)
@@ -22,7 +22,7 @@ def rnn(op: RNN, *operands: Array) -> Array:
 
 @reference(UnidirectionalSequenceRNN, TensorType.FLOAT32)
 def sequence_rnn(op: UnidirectionalSequenceRNN, *operands: Array) -> Array:
-    """One step after the other; the state operand is overwritten with the last step's."""
+    """Run one step after the other; the state operand is overwritten with the last step's."""
     given = named(op, operands)
     weights = named_weights(op, given, op.asymmetric_quantize_inputs)
     x = given["input"]

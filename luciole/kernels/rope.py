@@ -12,7 +12,7 @@ from luciole.schema.enums import RoPEMode
 
 @reference(Rope, TensorType.FLOAT32)
 def rope(op: Rope, x: Array, sin_table: Array, cos_table: Array) -> Array:
-    """Each element with the cosine of its place, and its partner with the sine."""
+    """Multiply each element by the cosine of its place, and its partner by the sine."""
     sin, cos = np.broadcast_to(sin_table, x.shape), np.broadcast_to(cos_table, x.shape)
     half = x.shape[-1] // 2
     if op.mode == RoPEMode.GPT_J:

@@ -16,7 +16,7 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(ScatterNd, *ANY)
 def scatter_nd(op: ScatterNd, indices: Array, updates: Array, shape: Array) -> Array:
-    """Updates of one place add up in their order, integers without saturation."""
+    """Add updates of one place in their order, integers without saturation."""
     extents = integers(shape, "shape")
     check_updates(indices.shape, updates.shape, extents)
     y = np.zeros(affordable(op, extents), updates.dtype)

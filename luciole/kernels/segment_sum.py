@@ -12,7 +12,7 @@ from luciole.kernels.core.registry import reference
 
 @reference(SegmentSum, TensorType.FLOAT32, TensorType.INT32)
 def segment_sum(op: SegmentSum, x: Array, segment_ids: Array) -> Array:
-    """Row after row."""
+    """Add rows one after the other."""
     ids = integers(segment_ids, "segment_ids")
     agree("elements", len(ids), len(x), "segment_ids", "the first axis")
     y = np.zeros((segments(ids), *x.shape[1:]), x.dtype)

@@ -11,12 +11,12 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(Select, *ANY)
 def select(op: Select, condition: Array, t: Array, e: Array) -> Array:
-    """A condition for each element of the first axis, for all or for every element."""
+    """Select by a condition for each element of the first axis, for all or for every element."""
     chosen(condition.shape, t.shape, e.shape)
     return np.where(condition.reshape(condition.shape + (1,) * (t.ndim - condition.ndim)), t, e)
 
 
 @reference(SelectV2, *ANY)
 def select_v2(op: SelectV2, condition: Array, t: Array, e: Array) -> Array:
-    """Everything stretched to one shape."""
+    """Select with everything broadcast to one shape."""
     return np.where(condition, t, e)

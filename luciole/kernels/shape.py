@@ -12,5 +12,5 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(Shape, *ANY)
 def shape(op: Shape, x: Array) -> Array:
-    """The extents; the elements are not looked at."""
+    """Return the extents; the elements are not looked at."""
     return np.array(x.shape, NUMPY[op.infer_dtype()])

@@ -13,12 +13,12 @@ from luciole.kernels.elements import copy
 
 @reference(Slice, *ANY)
 def slice_(op: Slice, x: Array, begin: Array, size: Array) -> Array:
-    """A copy of the box."""
+    """Copy the box."""
     return _box(x, begin, size).copy()
 
 
 def _box(x: Array, begin: Array, size: Array) -> Array:
-    """The box as a view."""
+    """View the box."""
     first = integers(begin, "begin", x.ndim)
     extents = settled(box(x.shape, first, integers(size, "size", x.ndim)))
     inside = [slice(b, b + n) for b, n in zip(first, extents, strict=True)]
@@ -28,7 +28,7 @@ def _box(x: Array, begin: Array, size: Array) -> Array:
 
 @native(Slice, *ANY)
 def build(op: Slice, context: Context) -> NativeStep | None:
-    """The box, where it is known when the model is loaded."""
+    """Copy the box, where it is known when the model is loaded."""
     x, begin, size = context.operands
     fixed = op.begin.is_constant and op.size.is_constant
     if x is None or begin is None or size is None or not fixed:

@@ -24,13 +24,13 @@ LOWEST, ONE = np.float32(-np.inf), np.float32(1)
 
 
 def _below_largest(x: Array) -> Array:
-    """Each element minus the largest of its row: no exponential of these overflows."""
+    """Subtract the largest element of each row: no exponential of the differences overflows."""
     return x - x.max(axis=-1, keepdims=True) if x.size else x.copy()
 
 
 @reference(Softmax, TensorType.FLOAT32)
 def softmax(op: Softmax, x: Array) -> Array:
-    """e^(beta (x - largest)), divided by the row's sum of it."""
+    """Compute e^(beta (x - largest)), divided by the row's sum of it."""
     beta = x.dtype.type(op.beta)
     with np.errstate(all="ignore"):
         powers = np.exp(_below_largest(-x if beta < 0 else x) * abs(beta))
@@ -39,7 +39,7 @@ def softmax(op: Softmax, x: Array) -> Array:
 
 @reference(LogSoftmax, TensorType.FLOAT32)
 def log_softmax(op: LogSoftmax, x: Array) -> Array:
-    """x - largest - log(the row's sum of e^(x - largest))."""
+    """Compute x - largest - log(the row's sum of e^(x - largest))."""
     with np.errstate(all="ignore"):
         below = _below_largest(x)
         return np.asarray(below - np.log(np.exp(below).sum(axis=-1, keepdims=True)), x.dtype)
@@ -47,13 +47,13 @@ def log_softmax(op: LogSoftmax, x: Array) -> Array:
 
 @native(Softmax, TensorType.FLOAT32)
 def build_softmax(op: Softmax, context: Context) -> NativeStep | None:
-    """Row by row: the largest element, the exponentials and their sum, the quotients."""
+    """Find the largest element of each row, compute the exponentials and their sum, then divide."""
     return _step(context, op.beta, _softmax()) if op.beta > 0 else None
 
 
 @native(LogSoftmax, TensorType.FLOAT32)
 def build_log_softmax(op: LogSoftmax, context: Context) -> NativeStep:
-    """Row by row: the largest element, the sum of the exponentials, the differences."""
+    """Find the largest element of each row, compute the sum of the exponentials, then subtract."""
     return _step(context, 1, _log_softmax())
 
 
@@ -78,7 +78,7 @@ def _step(context: Context, beta: float, kernel: jit.Kernel) -> NativeStep:
 
 @cache
 def _softmax() -> jit.Kernel:
-    """The kernel of SOFTMAX."""
+    """Make the kernel of SOFTMAX."""
 
     @jit.kernel
     def softmax(r: SoftmaxRecord) -> None:
@@ -97,7 +97,7 @@ def _softmax() -> jit.Kernel:
 
 @cache
 def _log_softmax() -> jit.Kernel:
-    """The kernel of LOG_SOFTMAX. The exponentials stand in the result's place for a while."""
+    """Make the kernel of LOG_SOFTMAX. The exponentials stand in the result's place for a while."""
 
     @jit.kernel
     def log_softmax(r: SoftmaxRecord) -> None:
@@ -116,7 +116,7 @@ def _log_softmax() -> jit.Kernel:
 
 @jit.merged
 def _short(y: int, x: int, n: int, beta: Single) -> None:
-    """A row that fits into one vector; lanes beyond the last count 0."""
+    """Compute a row that fits into one vector; lanes beyond the last count 0."""
     given = elementwise.load_first(x, n, LOWEST)
     largest = elementwise.folded(elementwise.function(MAXIMUM), given)
     powers = elementwise.mapped(elementwise.function(SCALED_EXP), given, largest, beta)
@@ -127,7 +127,7 @@ def _short(y: int, x: int, n: int, beta: Single) -> None:
 
 @jit.inline
 def _largest(x: int, n: int) -> Single:
-    """The largest of n floats, NaN aside."""
+    """Find the largest of n floats, NaN aside."""
     maximum = elementwise.function(MAXIMUM)
     result: Single = elementwise.folded(maximum, reduce.row(maximum, x, n, LOWEST))
     return result

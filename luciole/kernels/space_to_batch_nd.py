@@ -55,7 +55,7 @@ def batch_to_space_nd(op: BatchToSpaceND, x: Array, block_shape: Array, crops: A
 
 
 def _cut(batch: int, blocks: Sequence[int], block: Sequence[int]) -> tuple[int, ...]:
-    """Batch, then each axis as blocks and places in them."""
+    """View the batch, then each axis as blocks and places in them."""
     return (batch, *(n for pair in zip(blocks, block, strict=True) for n in pair))
 
 
@@ -69,7 +69,7 @@ def _settings(
 def _parts(
     batches: Array, space: Array, block: Sequence[int], borders: Pairs
 ) -> Iterator[tuple[Array, tuple[slice, ...], Array]]:
-    """For each place in a block: the batches that stand for it, which of their elements lie in
+    """Yield for each place in a block the batches that stand for it, which of their elements lie in
     the space, and these in the space.
     """
     count = len(space)
@@ -87,7 +87,7 @@ def _parts(
 
 @native(SpaceToBatchND, *ANY)
 def build_space_to_batch_nd(op: SpaceToBatchND, context: Context) -> NativeStep | None:
-    """For each place in a block a move, and slabs of zero points around it."""
+    """Copy each place in a block, and slabs of zero points around it."""
     x, block_shape, paddings = context.operands
     if x is None or block_shape is None or paddings is None or not _fixed(op, block_shape):
         return None
@@ -105,7 +105,7 @@ def build_space_to_batch_nd(op: SpaceToBatchND, context: Context) -> NativeStep 
 
 @native(BatchToSpaceND, *ANY)
 def build_batch_to_space_nd(op: BatchToSpaceND, context: Context) -> NativeStep | None:
-    """A move for each place in a block."""
+    """Copy each place in a block."""
     x, block_shape, crops = context.operands
     if x is None or block_shape is None or crops is None or not _fixed(op, block_shape):
         return None
@@ -114,6 +114,6 @@ def build_batch_to_space_nd(op: BatchToSpaceND, context: Context) -> NativeStep 
 
 
 def _fixed(op: SpaceToBatchND | BatchToSpaceND, block_shape: Array) -> bool:
-    """Whether all is known when the model is loaded, and not too much."""
+    """Return whether all is known when the model is loaded, and not too much."""
     constant = all(value is not None and value.is_constant for value in op.operands[1:])
     return constant and math.prod(block_shape.tolist()) <= MOST_PLACES

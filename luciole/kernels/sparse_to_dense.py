@@ -16,7 +16,7 @@ from luciole.kernels.core.registry import ANY, reference
 def sparse_to_dense(
     op: SparseToDense, indices: Array, output_shape: Array, values: Array, default_value: Array
 ) -> Array:
-    """Defaults, then the values in their order."""
+    """Fill with the default, then write the values in their order."""
     extents = integers(output_shape, "output_shape")
     if min(extents, default=0) < 0:
         raise ShapeError(f"output_shape is {list(extents)}, nothing below 0 is possible")

@@ -13,12 +13,12 @@ from luciole.kernels.elements import copy
 
 @reference(Split, *ANY)
 def split(op: Split, split_dim: Array, x: Array) -> tuple[Array, ...]:
-    """A copy of each part."""
+    """Copy each part."""
     return tuple(part.copy() for part in _parts(op, split_dim, x))
 
 
 def _parts(op: Split, split_dim: Array, x: Array) -> list[Array]:
-    """The parts as views."""
+    """Return views of the parts."""
     place = integers(split_dim, "split_dim", 1)
     part_of(x.shape, place, op.num_splits)
     return np.split(x, op.num_splits, axis=place[0])
@@ -26,7 +26,7 @@ def _parts(op: Split, split_dim: Array, x: Array) -> list[Array]:
 
 @native(Split, *ANY)
 def build(op: Split, context: Context) -> NativeStep | None:
-    """The parts of the axis, where that is known when the model is loaded."""
+    """Copy the parts of the axis, where that is known when the model is loaded."""
     split_dim, x = context.operands
     if x is None or split_dim is None or not op.split_dim.is_constant:
         return None

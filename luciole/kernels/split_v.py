@@ -13,12 +13,12 @@ from luciole.kernels.elements import copy
 
 @reference(SplitV, *ANY)
 def split_v(op: SplitV, x: Array, size_splits: Array, split_dim: Array) -> tuple[Array, ...]:
-    """A copy of each part."""
+    """Copy each part."""
     return tuple(part.copy() for part in _parts(op, x, size_splits, split_dim))
 
 
 def _parts(op: SplitV, x: Array, size_splits: Array, split_dim: Array) -> list[Array]:
-    """The parts as views."""
+    """Return views of the parts."""
     along = axis(integers(split_dim, "split_dim", 1)[0], x.ndim, "split_dim")
     sizes = integers(size_splits, "size_splits", op.num_splits)
     ends = accumulate((settled(s)[along] for s in parts_of(x.shape, along, sizes)), initial=0)
@@ -28,7 +28,7 @@ def _parts(op: SplitV, x: Array, size_splits: Array, split_dim: Array) -> list[A
 
 @native(SplitV, *ANY)
 def build(op: SplitV, context: Context) -> NativeStep | None:
-    """A move for each part, where they are known when the model is loaded."""
+    """Copy each part, where parts are known when the model is loaded."""
     x, size_splits, split_dim = context.operands
     fixed = op.size_splits.is_constant and op.split_dim.is_constant
     if x is None or size_splits is None or split_dim is None or not fixed:

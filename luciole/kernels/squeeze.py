@@ -10,5 +10,5 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(Squeeze, *ANY)
 def squeeze(op: Squeeze, x: Array) -> Array:
-    """A copy without the axes of extent 1."""
+    """Copy the operand without the axes of extent 1."""
     return x.reshape(settled(squeezed(x.shape, op.squeeze_dims))).copy()

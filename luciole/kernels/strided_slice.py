@@ -13,12 +13,12 @@ from luciole.kernels.elements import copy
 
 @reference(StridedSlice, *ANY)
 def strided_slice(op: StridedSlice, x: Array, begin: Array, end: Array, strides: Array) -> Array:
-    """A copy of what NumPy's basic indexing takes."""
+    """Copy what NumPy's basic indexing takes."""
     return _taken(op, x, begin, end, strides).copy()
 
 
 def _taken(op: StridedSlice, x: Array, begin: Array, end: Array, strides: Array) -> Array:
-    """What NumPy's basic indexing takes, as a view."""
+    """View what NumPy's basic indexing takes."""
     first = integers(begin, "begin")
     last = integers(end, "end", len(first))
     steps = integers(strides, "strides", len(first))
@@ -28,7 +28,9 @@ def _taken(op: StridedSlice, x: Array, begin: Array, end: Array, strides: Array)
 def _keys(
     op: StridedSlice, shape: tuple[int, ...], *vectors: tuple[int, ...]
 ) -> Iterator[int | slice | None]:
-    """NumPy's key for each entry, with nothing left for NumPy to clamp or count from the end."""
+    """Return NumPy's key for each entry, with nothing left for NumPy to clamp or count from the
+    end.
+    """
     for axis, place in entries(op, len(vectors[0]), len(shape)):
         if axis is None:
             yield None
@@ -43,7 +45,7 @@ def _keys(
 
 
 def _as_slice(taken: range) -> slice:
-    """A range inside of an axis as a key; a stop of -1 would mean the last element."""
+    """Return a range inside of an axis as a key; a stop of -1 would mean the last element."""
     if not len(taken):
         return slice(0, 0)
     return slice(taken.start, taken.stop if taken.stop >= 0 else None, taken.step)
@@ -51,7 +53,7 @@ def _as_slice(taken: range) -> slice:
 
 @native(StridedSlice, *ANY)
 def build(op: StridedSlice, context: Context) -> NativeStep | None:
-    """What is taken, where that is known when the model is loaded."""
+    """Copy the elements taken, where these are known when the model is loaded."""
     x, begin, end, strides = context.operands
     fixed = op.begin.is_constant and op.end.is_constant and op.strides.is_constant
     if x is None or begin is None or end is None or strides is None or not fixed:

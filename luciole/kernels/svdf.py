@@ -30,7 +30,7 @@ def svdf(op: SVDF, *operands: Array | None) -> Array:
 
 
 def _remembered(state: Array, time: Array, newest: Array) -> Array:
-    """The state as [batch, filters, memory], after it forgot the oldest sums for the newest."""
+    """Shift the state [batch, filters, memory]: it forgets the oldest sums for the newest."""
     sums = state.reshape(len(newest), *time.shape)
     sums[:, :, :-1] = sums[:, :, 1:].copy()
     sums[:, :, -1] = newest
@@ -38,14 +38,14 @@ def _remembered(state: Array, time: Array, newest: Array) -> Array:
 
 
 def _units(op: SVDF, weighed: Array) -> Array:
-    """Sums over the filters of each unit [batch, units]."""
+    """Sum the filters of each unit [batch, units]."""
     batch, filters = weighed.shape
     return np.asarray(weighed.reshape(batch, filters // op.rank_, op.rank_).sum(axis=2))
 
 
 @reference(SVDF, (INT8, INT32, INT16), (INT8, INT16))
 def integer_svdf(op: SVDF, *operands: Array | None) -> Array:
-    """The same in integers, with TFLite's fixed-point factors: the state is symmetric INT16.
+    """Compute in integers, with TFLite's fixed-point factors: the state is symmetric INT16.
 
     As in TFLite the only activation is RELU, which the result's range stands for.
     """
@@ -71,8 +71,8 @@ Factor = tuple[Array, Array]
 
 
 def _factors(op: SVDF) -> tuple[Factor, Factor, tuple[int, int]]:
-    """From products to the state and from there to the result, and the zero points of operand and
-    result. Scales are multiplied in single precision, as in TFLite.
+    """Return the factors from products to the state and from there to the result, and the zero
+    points of operand and result. Scales are multiplied in single precision, as in TFLite.
     """
     scale, zero_point = per_tensor(op.input, "input")
     names = ("weights_feature", "weights_time", "state")

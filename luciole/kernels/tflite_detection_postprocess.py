@@ -19,7 +19,9 @@ Places = NDArray[np.intp]
 def tflite_detection_postprocess(
     op: TFLiteDetectionPostProcess, encodings: Array, predictions: Array, anchors: Array
 ) -> tuple[Array, ...]:
-    """Of equal scores the first comes first; what no detection fills is 0."""
+    """Select detections by score, of equal ones the first; results that no detection fills are
+    0.
+    """
     if not 0 < op.nms_iou_threshold <= 1:
         found = op.nms_iou_threshold
         raise LucioleError(f"nms_iou_threshold is {found}, it must be above 0 and at most 1")
@@ -36,14 +38,14 @@ def tflite_detection_postprocess(
 
 
 def _real(value: Value, array: Array, name: str) -> NDArray[np.float32]:
-    """The numbers that integers stand for."""
+    """Return the numbers that integers stand for."""
     if array.dtype == np.float32:
         return array
     return Affine.of_tensor(value, name).decode(array).astype(np.float32)
 
 
 def _decoded(op: TFLiteDetectionPostProcess, codes: Array, anchors: Array) -> Array:
-    """Least y, least x, largest y and largest x of each box."""
+    """Decode each box to least y, least x, largest y and largest x."""
     code, anchor = codes.astype(np.float64), anchors.astype(np.float64)
     places = np.array([op.y_scale, op.x_scale], np.float32).astype(np.float64)
     sizes = np.array([op.h_scale, op.w_scale], np.float32).astype(np.float64)
@@ -58,7 +60,7 @@ def _decoded(op: TFLiteDetectionPostProcess, codes: Array, anchors: Array) -> Ar
 
 
 def _by_class(op: TFLiteDetectionPostProcess, boxes: Array, scores: Array) -> tuple[Array, ...]:
-    """Each class for itself; the best of all."""
+    """Select boxes class by class, then the best of all."""
     if op.detections_per_class < 1:
         raise LucioleError(f"detections_per_class is {op.detections_per_class}, 1 is the least")
     places, classes = np.zeros(0, np.intp), np.zeros(0, np.intp)
@@ -71,7 +73,7 @@ def _by_class(op: TFLiteDetectionPostProcess, boxes: Array, scores: Array) -> tu
 
 
 def _by_box(op: TFLiteDetectionPostProcess, boxes: Array, scores: Array) -> tuple[Array, ...]:
-    """By the best class of each box, which comes with its other good ones."""
+    """Select boxes by the best class of each, which comes with its other good ones."""
     order = _falling(scores)[:, : op.max_classes_per_detection]
     best = np.take_along_axis(scores, order[:, :1], axis=1)[:, 0]
     taken = _taken(op, boxes, best, op.max_detections)
@@ -87,7 +89,7 @@ def _results(
     classes: Places,
     step: int,
 ) -> tuple[Array, ...]:
-    """One row of places and classes for each detection, ``step`` elements apart."""
+    """Return one row of places and classes for each detection, ``step`` elements apart."""
     most = op.max_detections * op.max_classes_per_detection
     corners = np.zeros((1, most, 4), np.float32)
     kinds, values = np.zeros((1, most), np.float32), np.zeros((1, most), np.float32)
@@ -98,7 +100,7 @@ def _results(
 
 
 def _taken(op: TFLiteDetectionPostProcess, boxes: Array, scores: Array, most: int) -> Places:
-    """Places of the boxes taken, from the best score down."""
+    """Return the places of the boxes taken, from the best score down."""
     good = np.flatnonzero(scores >= np.float32(op.nms_score_threshold))
     left = good[_falling(scores[good])]
     area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
@@ -116,5 +118,5 @@ def _taken(op: TFLiteDetectionPostProcess, boxes: Array, scores: Array, most: in
 
 
 def _falling(scores: Array) -> Places:
-    """Places along the last axis from the largest score to the smallest."""
+    """Sort places along the last axis from the largest score to the smallest."""
     return np.asarray(np.argsort(-scores, axis=-1, kind="stable"))

@@ -14,7 +14,7 @@ from luciole.kernels.elements import copy
 
 @reference(Tile, *ANY)
 def tile(op: Tile, x: Array, multiples: Array) -> Array:
-    """Copies side by side."""
+    """Repeat the operand side by side."""
     times = integers(multiples, "multiples", x.ndim)
     shape = affordable(op, tiled(x.shape, times))
     # NumPy repeats axis by axis: on the way to nothing, it may need everything
@@ -23,7 +23,7 @@ def tile(op: Tile, x: Array, multiples: Array) -> Array:
 
 @native(Tile, *ANY)
 def build(op: Tile, context: Context) -> NativeStep | None:
-    """Copies, where their number is known when the model is loaded."""
+    """Copy the operand as often as needed, where that is known when the model is loaded."""
     x, multiples = context.operands
     if x is None or multiples is None or not op.multiples.is_constant:
         return None

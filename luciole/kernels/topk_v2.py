@@ -13,7 +13,7 @@ from luciole.kernels.core.registry import reference
 
 @reference(TopkV2, *TYPES)
 def topk_v2(op: TopkV2, x: Array, k: Array) -> tuple[Array, Array]:
-    """By a stable sort; NaN comes last."""
+    """Sort stably; NaN comes last."""
     count = most(x.shape, integers(k, "k", 1))
     falling = -x if x.dtype.kind == "f" else ~x  # the complement has no integer that overflows
     places = np.argsort(falling, axis=-1, kind="stable")[..., :count]

@@ -11,13 +11,13 @@ from luciole.kernels.elements import copy
 
 @reference(Transpose, *ANY)
 def transpose(op: Transpose, a: Array, perm: Array) -> Array:
-    """A copy with the axes in the new order."""
+    """Copy the operand with the axes in the new order."""
     return a.transpose(permutation(integers(perm, "perm", a.ndim), a.ndim)).copy()
 
 
 @native(Transpose, *ANY)
 def build(op: Transpose, context: Context) -> NativeStep | None:
-    """The axes in their new order, where that is known when the model is loaded."""
+    """Copy with the axes in their new order, where that is known when the model is loaded."""
     a, perm = context.operands
     if a is None or perm is None or not op.perm.is_constant:
         return None

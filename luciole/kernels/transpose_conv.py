@@ -24,7 +24,7 @@ INTEGERS = tuple(s if len(s) == 1 else (s[1], s[0], *s[2:]) for s in SIGNATURES)
 def transpose_conv(
     op: TransposeConv, input_sizes: Array, filter: Array, x: Array, bias: Array | None
 ) -> Array:
-    """Sums of all windows that reach a place, in float32."""
+    """Sum all windows that reach a place, in float32."""
     y = _sums(op, input_sizes, filter, x)
     return activate(y if bias is None else y + bias.reshape(-1), op.activation)
 
@@ -46,7 +46,9 @@ def _sums(op: TransposeConv, input_sizes: Array, filter: Array, x: Array) -> Arr
 def transpose_conv_integer(
     op: TransposeConv, input_sizes: Array, filter: Array, x: Array, bias: Array | None
 ) -> Array:
-    """Quantized data, filters and results: sums are integers."""
+    """Sum all windows that reach a place, of quantized data; filters and results are quantized,
+    sums are integers.
+    """
     to = Rescaling.of_convolution(op.out_backprop, op.filter, op.output, 0, op.activation)
     data, weights = centred(x, to.input_zero), centred(filter, to.weights_zero)
     bias_type = op.quantized_bias_type if op.bias is None else op.bias.dtype
@@ -54,7 +56,7 @@ def transpose_conv_integer(
 
 
 def _scatter(x: Array, filter: Array, stride: tuple[int, int], least: tuple[int, int]) -> Array:
-    """The sums of all windows, unpadded; at least as large as ``least``."""
+    """Sum all windows, unpadded; at least as large as ``least``."""
     (n, h, w, _), (o, kh, kw, _), (sh, sw) = x.shape, filter.shape, stride
     shape = (n, max(h * sh + kh, least[0]), max(w * sw + kw, least[1]), o)
     room(element_count(shape) * x.itemsize, "the sums of all windows")
@@ -67,8 +69,8 @@ def _scatter(x: Array, filter: Array, stride: tuple[int, int], least: tuple[int,
 
 @native(TransposeConv, TensorType.FLOAT32)
 def build(op: TransposeConv, context: Context) -> NativeStep | None:
-    """Results whose positions leave the same rest when divided by the strides (a phase) are a
-    convolution with every stride-th tap, backwards.
+    """Run phases as convolutions: results whose positions leave the same rest when divided by the
+    strides (a phase) are a convolution with every stride-th tap, backwards.
     """
     _, filter, x, bias = (*context.operands, None)[:4]
     (y,) = context.results
@@ -93,8 +95,8 @@ def build(op: TransposeConv, context: Context) -> NativeStep | None:
 
 
 def _taps(kernel: int, stride: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where taps stand phase by phase, and which these are. A phase has room for ceil(kernel /
-    stride) of them.
+    """Return where taps stand phase by phase, and which these are. A phase has room for ceil(kernel
+    / stride) of them.
     """
     taps = np.arange(kernel)
     phase, number = taps % stride, taps // stride
@@ -103,7 +105,7 @@ def _taps(kernel: int, stride: int) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def _phases(size: int, outputs: int, kernel: int, stride: int, before: int) -> Axis:
-    """For each result the taps that meet an input, numbered as ``_taps`` places them."""
+    """Return for each result the taps that meet an input, numbered as ``_taps`` places them."""
     positions = np.arange(outputs) + before
     phase, room = positions % stride, -(-kernel // stride)
     taps = np.maximum((kernel - 1 - phase) // stride + 1, 0)

@@ -30,7 +30,7 @@ FLOAT32, INT8, INT16, INT32 = (
 
 @reference(LSTM, FLOAT32)
 def lstm(op: LSTM, *operands: Array | None) -> Array:
-    """One step; the two state operands are overwritten."""
+    """Run one step; the two state operands are overwritten."""
     given = _given(op, operands)
     step = _cell(op, given, op.asymmetric_quantize_inputs).step
     return run(step, given["input"][None], *_states(given)).squeeze(0)
@@ -38,14 +38,14 @@ def lstm(op: LSTM, *operands: Array | None) -> Array:
 
 @reference(UnidirectionalSequenceLSTM, FLOAT32)
 def sequence_lstm(op: UnidirectionalSequenceLSTM, *operands: Array | None) -> Array:
-    """One step after the other; the two state operands are overwritten with the last step's."""
+    """Run one step after the other; the two state operands are overwritten with the last step's."""
     given = named(op, operands)
     return _sequence(op, given, _cell(op, given, op.asymmetric_quantize_inputs).step)
 
 
 def _integer_signatures() -> set[tuple[TensorType, ...]]:
-    """Input, biases of three or four gates and of a projection or none, states, and coefficients
-    for as many gates or none.
+    """Return the types of input, biases of three or four gates and of a projection or none, states,
+    and coefficients for as many gates or none.
     """
     return {
         (INT8, *[INT32] * (gates + projected), INT8, INT16, *[INT16] * (gates * normalized))
@@ -55,7 +55,7 @@ def _integer_signatures() -> set[tuple[TensorType, ...]]:
 
 @reference(LSTM, *_integer_signatures())
 def integer_lstm(op: LSTM, *operands: Array | None) -> Array:
-    """The same in integers."""
+    """Run one step in integers; the two state operands are overwritten."""
     given = _given(op, operands)
     step = IntegerCell(op, given).step
     return run(step, given["input"][None], *_states(given)).squeeze(0)
@@ -63,7 +63,9 @@ def integer_lstm(op: LSTM, *operands: Array | None) -> Array:
 
 @reference(UnidirectionalSequenceLSTM, *_integer_signatures())
 def integer_sequence_lstm(op: UnidirectionalSequenceLSTM, *operands: Array | None) -> Array:
-    """The same in integers."""
+    """Run one step after the other in integers; the two state operands are overwritten with the
+    last step's.
+    """
     given = named(op, operands)
     return _sequence(op, given, IntegerCell(op, given).step)
 
@@ -99,7 +101,7 @@ STATES = ("output_state", "cell_state")
 
 @native(UnidirectionalSequenceLSTM, TensorType.FLOAT32)
 def build(op: UnidirectionalSequenceLSTM, context: Context) -> NativeStep | None:
-    """With an input gate and TANH, constant weights, and nothing else that may be added."""
+    """Build layers with an input gate and TANH, constant weights, and no optional operand."""
     given = named(op, context.operands)
     constant = all(value.is_constant for n, value in op.given_operands().items() if n in PLAIN)
     plain = given.keys() == {"input", *STATES, *PLAIN}
@@ -111,7 +113,7 @@ def build(op: UnidirectionalSequenceLSTM, context: Context) -> NativeStep | None
 
 
 def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep:
-    """Input and recurrent weights side by side: both meet their numbers in one loop."""
+    """Join input and recurrent weights: both are multiplied in one loop."""
     both = [np.hstack([given[i], given[r]]) for i, r in zip(PLAIN[:4], PLAIN[4:8], strict=True)]
     weights = lstm_steps.packed(both)
     biases = lstm_steps.packed([given[n][:, None] for n in PLAIN[8:]])

@@ -17,7 +17,9 @@ from luciole.kernels.core.registry import reference
     *(TensorType.INT32, TensorType.INT64),
 )
 def unique(op: Unique, x: Array) -> tuple[Array, Array]:
-    """NaN is one element. Raises UnsupportedError unless the places are INT32 or INT64."""
+    """List each element once; NaN is one element. Raises UnsupportedError unless the places are
+    INT32 or INT64.
+    """
     if op.idx_out_type not in INDEX:
         raise UnsupportedError(f"idx_out_type is {op.idx_out_type.name}, not INT32 or INT64")
     _, first, which = np.unique(x, return_index=True, return_inverse=True)

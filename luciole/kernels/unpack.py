@@ -12,14 +12,14 @@ from luciole.kernels.elements import copy
 
 @reference(Unpack, *ANY)
 def unpack(op: Unpack, value: Array) -> tuple[Array, ...]:
-    """A copy of each element of the axis."""
+    """Copy each element of the axis."""
     unpacked(value.shape, op.axis, op.num)
     return tuple(part.copy() for part in np.moveaxis(value, op.axis, 0))
 
 
 @native(Unpack, *ANY)
 def build(op: Unpack, context: Context) -> NativeStep | None:
-    """Each element of the axis into its result."""
+    """Copy each element of the axis into its result."""
     value = context.operands[0]
     if value is None:
         return None

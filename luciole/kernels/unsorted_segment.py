@@ -34,7 +34,7 @@ TYPES = (TensorType.FLOAT32, TensorType.INT32)
 def unsorted_segment(
     op: UnsortedSegment, x: Array, segment_ids: Array, num_segments: Array
 ) -> Array:
-    """Part after part; MAX and MIN leave NaN out, as LiteRT does.
+    """Reduce part after part; MAX and MIN leave NaN out, as LiteRT does.
 
     Raises ShapeError for an id that is not below ``num_segments``.
     """
@@ -47,7 +47,7 @@ def unsorted_segment(
 
 
 def _start(op: UnsortedSegment, x: Array) -> Array:
-    """What an empty segment is."""
+    """Return the value of an empty segment."""
     limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
     starts = {
         UnsortedSegmentSum: 0,

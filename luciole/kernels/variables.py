@@ -12,14 +12,14 @@ from luciole.kernels.core.state import State
 
 @stateful(ops.VarHandle)
 def var_handle(op: ops.VarHandle, state: State) -> Array:
-    """The variable's number."""
+    """Return the variable's number."""
     number = state.handle(op.container or "", op.shared_name or "")
     return np.full(op.output.dims, number, np.int32)
 
 
 @stateful(ops.ReadVariable)
 def read_variable(op: ops.ReadVariable, state: State, resource: Array) -> Array:
-    """What was assigned last."""
+    """Return the value that was assigned last."""
     return state.read(_handle(resource))
 
 
@@ -27,7 +27,7 @@ def read_variable(op: ops.ReadVariable, state: State, resource: Array) -> Array:
 def assign_variable(
     op: ops.AssignVariable, state: State, resource: Array, value: Array
 ) -> tuple[()]:
-    """Nothing is returned."""
+    """Assign a value; nothing is returned."""
     state.assign(_handle(resource), value)
     return ()
 

@@ -8,8 +8,8 @@ from luciole.ir import Array, ShapeError
 
 
 def within(indices: Array, n: int, what: str) -> Array:
-    """Indices as they can be used. Raises ShapeError for the first that is not one of 0 to n - 1,
-    elements of ``what``.
+    """Return indices as NumPy takes them. Raises ShapeError for the first that is not one of 0 to n
+    - 1, elements of ``what``.
     """
     if indices.dtype.kind not in "iu":
         raise ShapeError(f"indices are {indices.dtype}, integers are needed")
@@ -20,7 +20,8 @@ def within(indices: Array, n: int, what: str) -> Array:
 
 
 def columns(indices: Array, shape: tuple[int, ...], name: str) -> tuple[Array, ...]:
-    """Coordinates [.., k] into the first k axes of a tensor of this shape, one array for each axis.
+    """Split coordinates [.., k] into the first k axes of a tensor of this shape: one array for each
+    axis.
 
     Raises ShapeError for the first that lies outside, and where there are more than axes.
     """

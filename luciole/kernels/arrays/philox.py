@@ -30,7 +30,7 @@ class Philox:
         self._blocks = 0
 
     def draw(self, blocks: int) -> Words:
-        """The next numbers [blocks, 4], below 2^32."""
+        """Draw the next numbers [blocks, 4], below 2^32."""
         counter = np.arange(blocks, dtype=np.uint64) + np.uint64(self._blocks)
         self.skip(blocks)
         high = [np.full(blocks, n, np.uint64) for n in self._high]
@@ -42,12 +42,12 @@ class Philox:
 
 
 def _halves(seed: int) -> tuple[int, int]:
-    """The lower and the upper 32 bits."""
+    """Split numbers into their lower and their upper 32 bits."""
     return seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF
 
 
 def _mixed(counter: list[Words], key: tuple[int, int]) -> Words:
-    """Ten rounds, the key raised after each."""
+    """Apply ten rounds to the counters; the key is raised after each."""
     a, b, c, d = counter
     for i in range(ROUNDS):
         low, high = (
@@ -60,12 +60,12 @@ def _mixed(counter: list[Words], key: tuple[int, int]) -> Words:
 
 
 def singles(words: Words) -> NDArray[np.float32]:
-    """Numbers from 0 up to 1, from the lower 23 bits of each word."""
+    """Make numbers from 0 up to 1 of the lower 23 bits of each word."""
     bits = (words & np.uint64(0x7FFFFF)).astype(np.uint32) | np.uint32(127 << 23)
     return np.asarray(bits.view(np.float32) - np.float32(1))
 
 
 def doubles(high: Words, low: Words) -> NDArray[np.float64]:
-    """Numbers from 0 up to 1, from the lower 20 bits of one word and all of another."""
+    """Make numbers from 0 up to 1 of the lower 20 bits of one word and all of another."""
     bits = (high & np.uint64(0xFFFFF)) << WORD | low | np.uint64(1023 << 52)
     return np.asarray(bits.view(np.float64) - 1)

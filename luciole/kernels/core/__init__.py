@@ -1,1 +1,1 @@
-"""What a kernel is and how it is found, what it may rely on and how much memory it may take."""
+"""Contract between operators and kernels: registration, lookup, memory and its limits."""

@@ -19,18 +19,18 @@ class Allocator:
     """Takes memory from NumPy. Tests put another one in its place, see ``use``."""
 
     def zeros(self, size: int) -> Bytes:
-        """So many zeroed bytes, at a multiple of ALIGNMENT where kernels are to be fast."""
+        """Take zeroed bytes, at a multiple of ALIGNMENT where kernels are to be fast."""
         room = np.zeros(size + ALIGNMENT, np.uint8)
         start = -room.ctypes.data % ALIGNMENT
         return room[start : start + size]
 
     def block(self, size: int, places: Sequence[tuple[int, int]]) -> list[Bytes]:
-        """Zeroed bytes for each place (from, to before) in a block of that size."""
+        """Take zeroed bytes for each place (from, to before) in a block of that size."""
         whole = self.zeros(size)
         return [whole[begin:end] for begin, end in places]
 
     def given(self, array: Array) -> Array:
-        """A constant of a model where kernels may read it: where it is."""
+        """Return a constant of a model where kernels may read it: where it is."""
         return array
 
 
@@ -38,7 +38,7 @@ _chosen = Allocator()
 
 
 def chosen() -> Allocator:
-    """What memory is taken from."""
+    """Return the allocator in use."""
     return _chosen
 
 
@@ -50,7 +50,7 @@ def use(allocator: Allocator) -> Allocator:
 
 
 def placed(array: Array) -> Array:
-    """A copy in memory that kernels may touch."""
+    """Copy an array to memory that kernels may touch."""
     place = chosen().zeros(array.nbytes).view(array.dtype).reshape(array.shape)
     place[...] = array
     return place

@@ -50,7 +50,7 @@ def custom_operator(code: str) -> Callable[[F], F]:
 
 
 def kernel(op: UnknownOp) -> Callable[..., Any] | None:
-    """The kernel of a CUSTOM operator that somebody has given a function for, else None."""
+    """Return the kernel of a CUSTOM operator that a function is registered for, else None."""
     function = FUNCTIONS.get(op.custom or "")
     return None if function is None else partial(_compute, function)
 

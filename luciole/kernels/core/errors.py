@@ -1,4 +1,4 @@
-"""What can go wrong while operators compute."""
+"""Errors of operators that compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What builders of compiled kernels may rely on: arrays are what the operator's own rules say.
+"""Check that arrays have the extents of an operator's own rules, which compiled kernels rely on.
 
 A graph may call an extent unknown, or be wrong. Kernels walk arrays, so it is these that the rules
 are asked about, just before a kernel is built.

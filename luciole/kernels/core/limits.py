@@ -1,5 +1,5 @@
-"""How much memory a kernel may take: for a result whose shape is known only when it runs, and for
-what it computes on the way.
+"""Limits of the memory that a kernel may take: for a result whose shape is known only when it runs,
+and for intermediate arrays.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def room(size: int, what: str, where: str = "for one kernel") -> None:
 
 
 def affordable(op: Op, shape: Shape) -> tuple[int, ...]:
-    """The shape of an operator's first result. Raises MemoryLimitError when it was not known before
-    the operator ran and takes more bytes than a kernel may take.
+    """Return the shape of an operator's first result. Raises MemoryLimitError when it was not known
+    before the operator ran and takes more bytes than a kernel may take.
     """
     extents, result = settled(shape), op.results[0]
     if None in result.shape:

@@ -21,7 +21,7 @@ from luciole.kernels.jit.record import Record, table
 
 
 class Moves(NamedTuple):
-    """What a loop adds to an address: the least and the most, in bytes."""
+    """The least and the most that a loop adds to an address, in bytes."""
 
     least: int
     most: int
@@ -32,18 +32,18 @@ NEVER = Moves(1, 0)
 
 
 def turns(count: int, step: int) -> Moves:
-    """Those of a loop that goes on by ``step`` bytes from turn to turn."""
+    """Return the moves of a loop that goes on by ``step`` bytes from turn to turn."""
     last = (count - 1) * step
     return Moves(min(last, 0), max(last, 0)) if count > 0 else NEVER
 
 
 def among(offsets: Array) -> Moves:
-    """Those of a loop over a table of offsets."""
+    """Return the moves of a loop over a table of offsets."""
     return Moves(int(offsets.min()), int(offsets.max())) if offsets.size else NEVER
 
 
 def reach(array: Array, size: int, *loops: Moves, begin: int = 0) -> int:
-    """The address of a tensor, or of a byte behind its beginning, for a kernel that touches
+    """Return the address of a tensor, or of a byte behind its beginning, for a kernel that touches
     ``size`` bytes from there on, and as many in every turn of nested loops.
 
     A view is touched from its lowest byte to its highest. Raises ExecutionError for bytes outside.
@@ -75,8 +75,8 @@ class Memory:
     arrays: list[Array] = field(default_factory=list)
 
     def keep(self, array: Array, *shape: int) -> int:
-        """The address of a copy of an array that a kernel walks as one of this shape. Room around
-        that it touches, too, is part of the array.
+        """Copy an array that a kernel walks as one of this shape, and return the address of the
+        copy. A margin that the kernel touches, too, is part of the array.
 
         Raises ExecutionError where the array has another shape.
         """
@@ -87,15 +87,15 @@ class Memory:
         return int(self.arrays[-1].ctypes.data)
 
     def record(self, record: Record) -> int:
-        """The address of a record."""
+        """Keep a record and return its address."""
         return self.table([record], type(record))
 
     def table(self, records: Sequence[Record], kind: type[Record]) -> int:
-        """The address of records of a class, one behind the other."""
+        """Keep records of a class, one behind the other, and return their address."""
         return self.keep(table(records, kind), len(records), len(kind.layout.names or ()))
 
     def scratch(self, *shape: int) -> int:
-        """The address of words that a kernel writes and reads again, 0 at first.
+        """Take words that a kernel writes and reads again, 0 at first, and return their address.
 
         Raises ExecutionError when they take more than a kernel may.
         """
@@ -103,7 +103,9 @@ class Memory:
         return self.keep(np.zeros(shape, np.uint32), *shape)
 
     def room_for(self, kind: type[Record], count: int = 1) -> int:
-        """The address of records of a class that a kernel writes and reads again, 0 at first."""
+        """Take records of a class that a kernel writes and reads again, 0 at first, and return
+        their address.
+        """
         return self.scratch(count, kind.layout.itemsize // 4)
 
     def step(
@@ -112,6 +114,8 @@ class Memory:
         record: Record | Array,
         split: Callable[[int], Sequence[Array]] | None = None,
     ) -> NativeStep:
-        """A kernel on a record that points into tensors and into what is kept here."""
+        """Make the step of a kernel on a record that points into tensors and into what is kept
+        here.
+        """
         words = record.words() if isinstance(record, Record) else record
         return NativeStep(address, placed(words), tuple(self.arrays), split)

@@ -1,4 +1,4 @@
-"""How much memory a model may take: every array that is made for it is counted."""
+"""Limit of a model's memory: every array that is made for the model is counted."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ _PRESENT: ContextVar[Meter | None] = ContextVar("who counts arrays", default=Non
 
 
 def present() -> Meter | None:
-    """The meter that was entered last."""
+    """Return the meter that was entered last."""
     return _PRESENT.get()

@@ -63,8 +63,8 @@ class NativeStep:
 
 
 def ranges(count: int, threads: int, least: int = 1) -> list[tuple[int, int]]:
-    """``count`` pieces of work, from the first to before the last, cut evenly for so many threads,
-    at least ``least`` for each; none where that leaves one.
+    """Cut ``count`` pieces of work evenly for ``threads`` threads: (first, behind the last) of each
+    share of at least ``least`` pieces, none where a single share is left.
     """
     parts = min(threads, count // max(least, 1))
     edges = np.linspace(0, count, parts + 1).astype(np.int64).tolist() if parts > 1 else []
@@ -79,7 +79,7 @@ def shares(record: Shared, threads: int, least: int = 1) -> list[Array]:
 
 @dataclass(frozen=True)
 class Context:
-    """What a native kernel's builder is given: the arrays that hold each operand and result for
+    """Arguments of a native kernel's builder: the arrays that hold each operand and result for
     good.
     """
 
@@ -147,8 +147,8 @@ def _register(
 
 
 def data_types(op: Op) -> Signature:
-    """The element types of the operands that carry data, one each; a single one where they all
-    agree.
+    """Return the element types of the operands that carry data, one each; a single one where they
+    all agree.
     """
     types = [
         value.dtype
@@ -159,7 +159,7 @@ def data_types(op: Op) -> Signature:
 
 
 def find_reference(op: Op) -> Reference:
-    """The NumPy kernel of an operator. Raises UnsupportedError that says what there is."""
+    """Find the NumPy kernel of an operator. Raises UnsupportedError that says what there is."""
     load_kernels()
     if isinstance(op, UnknownOp):
         found = custom.kernel(op)
@@ -171,19 +171,19 @@ def find_reference(op: Op) -> Reference:
 
 
 def find_stateful(op: Op) -> Stateful | None:
-    """The kernel of an operator that calls graphs or has state, None for all others."""
+    """Find the kernel of an operator that calls graphs or has state, None for all others."""
     load_kernels()
     return _STATEFUL.get(type(op))
 
 
 def find_native(op: Op) -> Build | None:
-    """The builder of an operator's compiled kernel, None when there is none."""
+    """Find the builder of an operator's compiled kernel, None when there is none."""
     load_kernels()
     return _NATIVE.get((type(op), data_types(op)))
 
 
 def build_native(op: Op, context: Context) -> NativeStep | None:
-    """An operator's compiled step, None where there is none or its builder declines.
+    """Build an operator's compiled step, None where there is none or its builder declines.
 
     Whatever the graph says of extents, the operator's rules hold for the arrays: raises ShapeError
     where they do not, and ExecutionError where a kernel would touch more than these. Both name the
@@ -203,7 +203,7 @@ def build_native(op: Op, context: Context) -> NativeStep | None:
 
 
 def missing(op: Op) -> str:
-    """Why an operator has no kernel, and what there is."""
+    """Explain why an operator has no kernel, and list the types that have one."""
     if isinstance(op, UnknownOp):
         hint = op.reason or (custom.HINT if op.custom else "")
         return f"operator {op.kind} is not supported" + (f" ({hint})" if hint else "")
@@ -212,7 +212,7 @@ def missing(op: Op) -> str:
 
 
 def registered() -> Iterator[tuple[str, type[Op], Signature]]:
-    """Every kernel there is: kind ("reference", "native" or "stateful"), operator class, signature
+    """Yield every kernel: kind ("reference", "native" or "stateful"), operator class, signature
     (empty for stateful ones: they take all types).
     """
     load_kernels()
@@ -261,12 +261,14 @@ def _names(signature: Signature) -> str:
 
 
 def computed(op: Op, arrays: list[Array | None]) -> tuple[Array, ...]:
-    """What an operator's reference kernel makes of arrays in operand order."""
+    """Run an operator's reference kernel on arrays in operand order."""
     return call(find_reference(op), op, arrays)
 
 
 def evaluate(op: Op) -> tuple[Array, ...]:
-    """The results of an operator whose operands are all constant, by its reference kernel."""
+    """Compute the results of an operator whose operands are all constant, by its reference
+    kernel.
+    """
     return computed(op, [_contents(value) for value in op.operands])
 
 
@@ -275,7 +277,7 @@ def _contents(value: Value | None) -> Array | None:
 
 
 def accepted(read: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R | None:
-    """What a function gives, None where it refuses with a LucioleError.
+    """Call a function; None where it refuses with a LucioleError.
 
     For builders, which then decline: the reference kernel refuses again when the operator runs.
     """

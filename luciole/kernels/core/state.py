@@ -1,4 +1,4 @@
-"""What outlives a run: variables by number, which graphs ran once, and random generators."""
+"""State that outlives a run: variables by number, which graphs ran once, and random generators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class State:
         self._contents: dict[int, Array] = {}
 
     def handle(self, container: str, name: str) -> int:
-        """The number of a variable, from 0 in the order in which they are named first."""
+        """Return the number of a variable, from 0 in the order in which variables are first
+        named.
+        """
         return self._numbers.setdefault((container, name), len(self._numbers))
 
     def assign(self, handle: int, array: Array) -> None:
@@ -32,7 +34,7 @@ class State:
         self._contents[handle] = array.copy()
 
     def read(self, handle: int) -> Array:
-        """What a variable holds. Raises LucioleError when nothing was assigned to it."""
+        """Return the value of a variable. Raises LucioleError when nothing was assigned to it."""
         name = self._name(handle)
         if handle not in self._contents:
             raise LucioleError(f"variable {name!r} is read before anything was assigned to it")

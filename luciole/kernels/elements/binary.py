@@ -32,7 +32,7 @@ class BinaryRecord(strided.Walk):
 
 @cache
 def kernel(function: int, left: int, right: int, then: int) -> jit.Kernel:
-    """The kernel of a function of ``Binary`` and one of ``Unary`` after it.
+    """Make the kernel of a function of ``Binary`` and one of ``Unary`` after it.
 
     ``left`` and ``right`` are the bytes that an operand moves on from vector to vector: 0 where a
     single number meets all of a line.
@@ -67,7 +67,7 @@ def _line(
     a: float,
     b: float,
 ) -> None:
-    """``count`` results at z, of what stands at x and y."""
+    """Compute ``count`` results at z from the operands at x and y."""
     first, second = elementwise.spread(floats(x)[0]), elementwise.spread(floats(y)[0])
     for _ in range(count // LANES):
         if left:
@@ -96,7 +96,9 @@ def step(
     z: Array,
     activation: ActivationFunctionType = ActivationFunctionType.NONE,
 ) -> NativeStep | None:
-    """A function of x and y, z its result; None for an activation that is not compiled."""
+    """Make the step of a function of x and y, z its result; None for an activation that is not
+    compiled.
+    """
     assert x is not None
     assert y is not None
     is_tanh = activation == ActivationFunctionType.TANH

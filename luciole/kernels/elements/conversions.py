@@ -49,14 +49,15 @@ class IntegersRecord(FloatsRecord):
 
 
 def to_floats(kind: Kind, x: Array, y: Array, scale: float = 1, zero_point: int = 0) -> NativeStep:
-    """y = scale (x - zero point)."""
+    """Make the step of y = scale (x - zero point)."""
     to, given = reach(y, 4 * x.size), reach(x, kind.size * x.size)
     record = FloatsRecord(begin=0, end=x.size, y=to, x=given, scale=scale, zero=zero_point)
     return strided.step(_to_floats(int(kind)), record, x.size)
 
 
 def to_nearest(kind: Kind, x: Array, y: Array, scale: float, zero_point: int) -> NativeStep:
-    """y = round(x / scale) + zero point, halves away from zero, saturated; the lowest for NaN.
+    """Make the step of y = round(x / scale) + zero point, halves away from zero, saturated; the
+    lowest for NaN.
 
     y has at most 16 bits.
     """
@@ -66,7 +67,8 @@ def to_nearest(kind: Kind, x: Array, y: Array, scale: float, zero_point: int) ->
 
 
 def _for_64(y: Array, scale: float, zero_point: int) -> Grid64 | None:
-    """What ``jit.rounding.quantize_64`` reads; None where its rounding is not certain to be right.
+    """Return the constants of ``jit.rounding.quantize_64``; None where its rounding is not certain
+    to be right.
 
     A product with the reciprocal of a power of two is right, but for halves.
     """
@@ -90,7 +92,7 @@ def _for_64(y: Array, scale: float, zero_point: int) -> Grid64 | None:
 
 
 def toward_zero(kind: Kind, x: Array, y: Array) -> NativeStep:
-    """y = x without its fraction, saturated; the largest for NaN."""
+    """Make the step of y = x without its fraction, saturated; the largest for NaN."""
     return _from_floats(_toward_zero(int(kind)), kind, x, y, 1, 0)
 
 
@@ -120,7 +122,7 @@ def _from_floats(
 
 @cache
 def _to_floats(kind: int) -> jit.Kernel:
-    """The kernel of ``to_floats``."""
+    """Make the kernel of ``to_floats``."""
 
     @jit.kernel
     def to_float(r: FloatsRecord) -> None:
@@ -134,7 +136,9 @@ def _to_floats(kind: int) -> jit.Kernel:
 
 @cache
 def _to_nearest(kind: int, wide: int) -> jit.Kernel:
-    """The kernel of ``to_nearest``; where ``wide`` is 1, there are constants for 64 at a time."""
+    """Make the kernel of ``to_nearest``; where ``wide`` is 1, there are constants for 64 at a
+    time.
+    """
 
     @jit.kernel
     def to_nearest_integer(r: IntegersRecord) -> None:
@@ -161,7 +165,7 @@ def _to_nearest(kind: int, wide: int) -> jit.Kernel:
 
 @cache
 def _toward_zero(kind: int) -> jit.Kernel:
-    """The kernel of ``toward_zero``."""
+    """Make the kernel of ``toward_zero``."""
 
     @jit.kernel
     def toward_zero_integer(r: IntegersRecord) -> None:

@@ -97,7 +97,7 @@ def _job(to: Array, source: Array, memory: Memory) -> Job:
 
 @cache
 def _kernel() -> jit.Kernel:
-    """The kernel of a table of jobs."""
+    """Make the kernel of a table of jobs."""
 
     @jit.kernel
     def move(r: Jobs) -> None:
@@ -134,7 +134,7 @@ def _scattered(to: int, source: int, job: Job) -> None:
 
 @jit.merged
 def _turned(to: int, source: int, job: Job) -> None:
-    """Blocks of 16 lines and 16 elements; the last ones may overlap those before."""
+    """Transpose blocks of 16 lines and 16 elements; the last ones may overlap those before."""
     lines, count = job.lines, job.count
     for line in range(0, lines, LANES):
         first = min(line, lines - LANES)

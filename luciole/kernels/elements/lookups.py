@@ -42,8 +42,8 @@ def look_up(r: LookUp) -> None:
 
 
 def step(op: Op, x: Array, y: Array) -> NativeStep | None:
-    """A function of bytes, by what the reference kernel makes of every one; None where it refuses
-    some.
+    """Make the step of a function of bytes, with the reference kernel's result for each byte; None
+    where the reference refuses some.
     """
     given = np.arange(256, dtype=np.uint8).view(x.dtype)
     found = accepted(computed, op, [given])

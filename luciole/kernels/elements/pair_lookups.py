@@ -30,7 +30,9 @@ class LookUpPairs(strided.Walk):
 
 @cache
 def kernel(left: int, right: int) -> jit.Kernel:
-    """The kernel of operands that move on by ``left`` and ``right`` bytes from result to result."""
+    """Make the kernel for operands that move on by ``left`` and ``right`` bytes from result to
+    result.
+    """
 
     @jit.kernel
     def look_up_pairs(r: LookUpPairs) -> None:
@@ -51,7 +53,7 @@ def kernel(left: int, right: int) -> jit.Kernel:
 
 
 def table_of(op: Op, dtype: np.dtype[Any]) -> Array | None:
-    """What the reference makes of every pair of bytes, None where it refuses one."""
+    """Compute the reference kernel's results of all pairs of bytes, None where it refuses one."""
     every = np.arange(256, dtype=np.uint8).view(dtype)
     found = accepted(computed, op, [np.repeat(every, 256), np.tile(every, 256)])
     return None if found is None else np.ascontiguousarray(found[0])

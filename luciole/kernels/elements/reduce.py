@@ -20,7 +20,7 @@ CHUNK = 256
 
 @jit.merged
 def load(x: int, lanes: int, other: Single) -> Vector:
-    """The first lanes of a vector, ``other`` behind them."""
+    """Load the first lanes of a vector, ``other`` in the rest."""
     if lanes == LANES:
         return elementwise.load_vector(x)
     return elementwise.load_first(x, lanes, other)

@@ -27,7 +27,7 @@ EXTENT = 0
 
 
 def collapsed(shape: Sequence[int], *steps: Sequence[int]) -> Table:
-    """Loops over ``shape`` where each tensor moves by its ``steps``, in bytes.
+    """Merge the loops over ``shape`` in which each tensor moves by its ``steps``, in bytes.
 
     Axes of extent 1 are left out unless there is no other, and two neighbours are one where every
     tensor goes on evenly.
@@ -55,7 +55,9 @@ class Cut:
 
     @classmethod
     def of(cls, table: Table) -> Cut:
-        """A loop that is not there runs once."""
+        """Split a table into its innermost loop, the lines around and the rest; a loop that is not
+        there runs once.
+        """
         inner, line, around = table[-1], np.array([1] + [0] * (table.shape[1] - 1)), table[:-1]
         if len(around):
             line, around = around[-1], around[:-1]
@@ -63,17 +65,17 @@ class Cut:
 
 
 def count(table: Table) -> int:
-    """How often the innermost body runs."""
+    """Count how often the innermost body runs."""
     return int(table[:, 0].prod())
 
 
 def moves(table: Table, tensor: int) -> list[Moves]:
-    """What each loop of a table adds to a tensor's address."""
+    """Return what each loop of a table adds to a tensor's address."""
     return [turns(row[0], row[1 + tensor]) for row in table.tolist()]
 
 
 def contiguous(shape: Sequence[int], item: int = 4) -> tuple[int, ...]:
-    """The steps of a tensor in C order."""
+    """Return the steps of a tensor in C order."""
     steps = [item]
     for extent in reversed(shape[1:]):
         steps.append(steps[-1] * extent)
@@ -81,15 +83,17 @@ def contiguous(shape: Sequence[int], item: int = 4) -> tuple[int, ...]:
 
 
 def stretched(shape: Sequence[int], to: Sequence[int], item: int = 4) -> tuple[int, ...]:
-    """The steps of a tensor in C order that is broadcast to another shape: 0 along what repeats."""
+    """Return the steps of a C-ordered tensor that is broadcast to another shape: 0 along repeated
+    axes.
+    """
     steps = zip(shape, contiguous(shape, item), strict=True)
     moves = tuple(0 if extent == 1 else step for extent, step in steps)
     return (0,) * (len(to) - len(shape)) + moves
 
 
 class Walk(Shared):
-    """How a kernel goes over two tensors x and y that are stretched to a result z, in groups of
-    lines from ``begin`` to before ``end``.
+    """A walk over two tensors x and y that are broadcast to a result z, in groups of lines from
+    ``begin`` to before ``end``.
     """
 
     z: int
@@ -136,7 +140,7 @@ def walk(z: Array, x: Array, y: Array, item: int, memory: Memory) -> tuple[Walk,
 def step(
     kernel: jit.Kernel, record: Shared, elements: int, memory: Memory | None = None
 ) -> NativeStep:
-    """A kernel on a record, whose work threads share where each gets enough of the elements."""
+    """Make the step of a kernel whose work threads share where each gets enough of the elements."""
     least = -(-LEAST_SHARE * (record.end - record.begin) // max(elements, 1))
     memory = Memory() if memory is None else memory
     return memory.step(kernel.address, record, partial(shares, record, least=least))
@@ -144,8 +148,8 @@ def step(
 
 @jit.merged
 def offset(table: int, axes: int, columns: int, tensor: int, index: int) -> int:
-    """How far a tensor has moved in the ``index``-th run of a table's loops, which has an extent
-    and a step of each tensor in its ``columns``.
+    """Compute how far a tensor has moved in the ``index``-th run of a table's loops, which has an
+    extent and a step of each tensor in its ``columns``.
     """
     total = 0
     for axis in range(axes - 1, 0, -1):

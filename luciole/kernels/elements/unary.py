@@ -28,7 +28,7 @@ class UnaryRecord(Shared):
 
 @cache
 def kernel(function: int) -> jit.Kernel:
-    """The kernel of a function of ``Unary``."""
+    """Make the kernel of a function of ``Unary``."""
 
     @jit.kernel
     def unary(r: UnaryRecord) -> None:
@@ -40,7 +40,7 @@ def kernel(function: int) -> jit.Kernel:
 
 @jit.merged
 def apply(function: Chosen, y: int, x: int, count: int, a: Single, b: Single) -> None:
-    """A function with parameters a and b of ``count`` floats at x, to y."""
+    """Apply a function with parameters a and b to ``count`` floats at x; results go to y."""
     for _ in range(count // LANES):
         mapped = elementwise.mapped(function, elementwise.load_vector(x), a, b)
         elementwise.store_vector(mapped, y)
@@ -53,7 +53,7 @@ def apply(function: Chosen, y: int, x: int, count: int, a: Single, b: Single) ->
 
 
 def step(function: Unary, x: Array | None, y: Array, a: float = 0, b: float = 0) -> NativeStep:
-    """A function with parameters a and b, applied to the elements of x."""
+    """Make the step of a function with parameters a and b, applied to the elements of x."""
     assert x is not None
     to, given = (reach(t, 4 * y.size) for t in (y, x))
     record = UnaryRecord(begin=0, end=y.size, y=to, x=given, a=a, b=b)

@@ -29,7 +29,7 @@ LARGEST_WIDE_SHIFT = 14
 def quantize_multiplier(
     factor: ArrayLike, largest_shift: int = LARGEST_SHIFT
 ) -> tuple[Integers, Integers]:
-    """Factors (float64) as multiplier / 2^31 * 2^shift: TFLite's QuantizeMultiplier.
+    """Split factors (float64) into multiplier / 2^31 * 2^shift: TFLite's QuantizeMultiplier.
 
     Multipliers are 2^30 to 2^31 - 1 in magnitude, or 0 where the factor is below 2^-32.
     Raises LucioleError for a factor that is not finite or at least 2^largest_shift.
@@ -48,7 +48,7 @@ def quantize_multiplier(
 
 
 def rounding_divide(x: ArrayLike, exponent: ArrayLike) -> Integers:
-    """x / 2^exponent, halves away from zero: gemmlowp's RoundingDivideByPOT. int32 to int32."""
+    """Compute x / 2^exponent, halves away from zero: gemmlowp's RoundingDivideByPOT."""
     wide, down = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
     mask = (np.int64(1) << down) - 1
     more = (wide & mask) > (mask >> 1) + (wide < 0)
@@ -56,7 +56,9 @@ def rounding_divide(x: ArrayLike, exponent: ArrayLike) -> Integers:
 
 
 def high_multiply(x: ArrayLike, multiplier: ArrayLike) -> Integers:
-    """x multiplier / 2^31, halves up, saturated: gemmlowp's SaturatingRoundingDoublingHighMul."""
+    """Compute x multiplier / 2^31, halves up, saturated: gemmlowp's
+    SaturatingRoundingDoublingHighMul.
+    """
     product = np.asarray(x, np.int64) * np.asarray(multiplier, np.int64)
     result = (product + (1 << (BITS - 1))) >> BITS
     saturated: Integers = np.minimum(result, np.iinfo(np.int32).max).astype(np.int32)
@@ -64,8 +66,8 @@ def high_multiply(x: ArrayLike, multiplier: ArrayLike) -> Integers:
 
 
 def multiply(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
-    """x times a factor: TFLite's MultiplyByQuantizedMultiplier of int32, which rounds twice and, as
-    the builds of LiteRT do, wraps around where a factor above 1 leads beyond 32 bits.
+    """Multiply x by a factor: TFLite's MultiplyByQuantizedMultiplier of int32, which rounds twice
+    and, as the builds of LiteRT do, wraps around where a factor above 1 leads beyond 32 bits.
     """
     up, down = np.maximum(shift, 0), np.maximum(np.negative(shift), 0)
     raised = (np.asarray(x, np.int64) << up).astype(np.int32)
@@ -73,8 +75,8 @@ def multiply(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
 
 
 def multiply_wide(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
-    """x times a factor: TFLite's MultiplyByQuantizedMultiplier of int64, whose multipliers have 15
-    bits. x is between -2^47 and 2^47 - 1.
+    """Multiply x by a factor: TFLite's MultiplyByQuantizedMultiplier of int64, whose multipliers
+    have 15 bits.
     """
     wide = np.asarray(multiplier, np.int64)
     reduced = np.where(wide < 0x7FFF0000, (wide + (1 << 15)) >> 16, 0x7FFF)
@@ -88,7 +90,7 @@ def multiply_wide(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Inte
 def activation_range(
     activation: ActivationFunctionType, dtype: TensorType, scale: np.float32, zero_point: int
 ) -> tuple[int, int]:
-    """The least and the largest result: TFLite's CalculateActivationRangeQuantized.
+    """Compute the least and the largest result: TFLite's CalculateActivationRangeQuantized.
 
     Raises UnsupportedError for another activation than those that cut off, and LucioleError where
     a limit is too many steps of the scale for int32.
@@ -106,7 +108,7 @@ def activation_range(
 
 
 def _steps(number: float, scale: np.float32, zero_point: int) -> int:
-    """The integer that stands for a real number."""
+    """Return the integer that stands for a real number."""
     with np.errstate(over="ignore"):
         steps = np.float32(number) / scale
     if not abs(steps) < 2.0**BITS:
@@ -115,7 +117,9 @@ def _steps(number: float, scale: np.float32, zero_point: int) -> int:
 
 
 def fixed_result(op: Op, dtype: TensorType) -> Grid:
-    """The one scale and zero point that kernels give to an operator's results of this type."""
+    """Return the one scale and zero point that kernels give to an operator's results of this
+    type.
+    """
     found = None if op.quant is None else op.quant.fixed(dtype)
     assert found is not None, "an operator whose results are fixed says so"
     return found
@@ -124,5 +128,5 @@ def fixed_result(op: Op, dtype: TensorType) -> Grid:
 def requantized(
     scaled: Integers, zero_point: int, limits: tuple[int, int], dtype: TensorType
 ) -> Array:
-    """Products with a factor as a result: plus its zero point, cut off at its limits."""
+    """Add the result's zero point to scaled products, cut off at its limits."""
     return np.clip(scaled.astype(np.int64) + zero_point, *limits).astype(NUMPY[dtype])

@@ -25,31 +25,33 @@ EXP_BITS = 26
 
 
 def saturated(steps: Array, zero_point: int, like: Array) -> Array:
-    """Numbers of steps from a zero point as integers of an array's type."""
+    """Add a zero point to numbers of steps and saturate them as integers of an array's type."""
     limits = np.iinfo(like.dtype)
     wide = steps.astype(np.int64) + zero_point
     return np.asarray(np.clip(wide, limits.min, limits.max), like.dtype)
 
 
 def times(x: Array | int, y: Array | int) -> Numbers:
-    """The product of two fixed-point numbers."""
+    """Multiply two fixed-point numbers: SaturatingRoundingDoublingHighMul."""
     return high_multiply(x, y).astype(np.int64)
 
 
 def raised(x: Array, bits: int) -> Numbers:
-    """x 2^bits, saturated; a negative number of bits rounds half away from zero."""
+    """Compute x 2^bits, saturated; a negative number of bits rounds half away from zero."""
     if bits < 0:
         return rounding_divide(x, -bits).astype(np.int64)
     return np.asarray(np.clip(np.asarray(x, np.int64) << bits, -(2**BITS), ONE))
 
 
 def leading_zeros(x: Array) -> Numbers:
-    """Zeros in front of the highest bit of numbers from 0 to 2^32 - 1, as int32 has them."""
+    """Count the zeros in front of the highest bit of numbers from 0 to 2^32 - 1, as int32 has
+    them.
+    """
     return 32 - np.frexp(np.asarray(x, np.float64))[1].astype(np.int64)
 
 
 def _exp_near_zero(x: Array) -> Numbers:
-    """e^x of -1/4 <= x < 0 without integer bits: a Taylor polynomial around -1/8."""
+    """Compute e^x of -1/4 <= x < 0 without integer bits: a Taylor polynomial around -1/8."""
     constant, third = 1895147668, 715827883
     x = x + (1 << 28)
     square = times(x, x)
@@ -59,7 +61,7 @@ def _exp_near_zero(x: Array) -> Numbers:
 
 
 def exp(x: Array) -> Numbers:
-    """e^x of x <= 0 with 5 integer bits; the result has none. gemmlowp's exp_on_negative_values."""
+    """Compute e^x of x <= 0 with 5 integer bits; the result has none."""
     x = np.asarray(x, np.int64)
     quarter = 1 << (EXP_BITS - 2)
     near = (x & (quarter - 1)) - quarter
@@ -70,7 +72,7 @@ def exp(x: Array) -> Numbers:
 
 
 def one_over_one_plus(x: Array) -> Numbers:
-    """1 / (1 + x) of 0 <= x < 1, without integer bits: three steps of Newton's method."""
+    """Compute 1 / (1 + x) of 0 <= x < 1, without integer bits: three steps of Newton's method."""
     half = (np.asarray(x, np.int64) + ONE + 1) >> 1
     found = 1515870810 + times(half, -1010580540)
     for _ in range(3):
@@ -79,14 +81,16 @@ def one_over_one_plus(x: Array) -> Numbers:
 
 
 def reciprocal(x: Array, integer_bits: int) -> tuple[Numbers, Numbers]:
-    """1 / x of x > 0 without integer bits, and how many bits x has above 1: GetReciprocal."""
+    """Compute 1 / x of x > 0 without integer bits, and how many bits x has above 1:
+    GetReciprocal.
+    """
     zeros = leading_zeros(x)
     fraction = (np.asarray(x, np.int64) << zeros) - (1 << BITS)
     return one_over_one_plus(fraction), integer_bits - zeros
 
 
 def log(x: Array) -> Numbers:
-    """The logarithm, with 5 integer bits, of x >= 1 with 12 integer bits.
+    """Compute the logarithm, with 5 integer bits, of x >= 1 with 12 integer bits.
 
     TFLite's log_x_for_x_greater_than_or_equal_to_1.
     """
@@ -109,7 +113,7 @@ def log(x: Array) -> Numbers:
 
 
 def _scaled(x: Array, bits: Array | int) -> Numbers:
-    """x 2^bits, saturated from a little below the limits on."""
+    """Compute x 2^bits, saturated from a little below the limits on."""
     x, bits = np.asarray(x, np.int64), np.asarray(bits, np.int64)
     threshold = (np.int64(1) << (BITS - bits)) - 1
     kept = np.where(x > threshold, ONE, np.where(x < -threshold, -(2**BITS), x << bits))
@@ -117,13 +121,13 @@ def _scaled(x: Array, bits: Array | int) -> Numbers:
 
 
 def _half_sum(x: Array, y: int) -> Numbers:
-    """(x + y) / 2, halves away from zero."""
+    """Compute (x + y) / 2, halves away from zero."""
     total = np.asarray(x, np.int64) + y
     return np.where(total >= 0, total + 1, total) >> 1
 
 
 def inverse_root(x: Array) -> tuple[Numbers, Numbers]:
-    """1 / sqrt(x) of x from 1 to 2^31 - 1 as multiplier / 2^31 2^shift.
+    """Compute 1 / sqrt(x) of x from 1 to 2^31 - 1 as multiplier / 2^31 2^shift.
 
     TFLite's GetInvSqrtQuantizedMultiplierExp: five steps of Newton's method from 1.
     """

@@ -23,30 +23,30 @@ HALVINGS = (25520, 19875, 12055, 4435, 600, 11, 0)
 
 
 def saturated(x: Array) -> Numbers:
-    """The nearest number that 16 bits hold."""
+    """Cut numbers off at the limits of 16 bits."""
     return np.asarray(np.clip(x, -(2**BITS), ONE), np.int64)
 
 
 def wrapped(x: Array) -> Numbers:
-    """What is left of a number in 16 bits."""
+    """Keep the lowest 16 bits of a number, with their sign."""
     return np.asarray(x).astype(np.int16).astype(np.int64)
 
 
 def times(x: Array, y: Array | int) -> Numbers:
-    """The product of two fixed-point numbers: SaturatingRoundingDoublingHighMul of int16."""
+    """Multiply two fixed-point numbers: SaturatingRoundingDoublingHighMul of int16."""
     product = np.asarray(x, np.int64) * np.asarray(y, np.int64)
     return np.asarray(np.minimum((product + (1 << (BITS - 1))) >> BITS, ONE), np.int64)
 
 
 def raised(x: Array, bits: int) -> Numbers:
-    """x 2^bits, saturated; a negative number of bits rounds half away from zero."""
+    """Compute x 2^bits, saturated; a negative number of bits rounds half away from zero."""
     if bits < 0:
         return rounding_divide(x, -bits).astype(np.int64)
     return saturated(np.asarray(x, np.int64) << bits)
 
 
 def _exp_near_zero(x: Array) -> Numbers:
-    """e^x of -1/4 <= x < 0 without integer bits: a Taylor polynomial around -1/8."""
+    """Compute e^x of -1/4 <= x < 0 without integer bits: a Taylor polynomial around -1/8."""
     constant, third = 28918, 10923
     x = wrapped(x + (1 << (BITS - 3)))
     square = times(x, x)
@@ -56,7 +56,7 @@ def _exp_near_zero(x: Array) -> Numbers:
 
 
 def exp(x: Array, integer_bits: int) -> Numbers:
-    """e^x of x <= 0; the result has no integer bits. gemmlowp's exp_on_negative_values."""
+    """Compute e^x of x <= 0; the result has no integer bits."""
     x, fraction = np.asarray(x, np.int64), BITS - integer_bits
     quarter = 1 << (fraction - 2)
     near = (x & (quarter - 1)) - quarter
@@ -70,7 +70,7 @@ def exp(x: Array, integer_bits: int) -> Numbers:
 
 
 def _over_one_plus(x: Array) -> Numbers:
-    """2 / (1 + x) of 0 <= x < 1 with 2 integer bits: three steps of Newton's method."""
+    """Compute 2 / (1 + x) of 0 <= x < 1 with 2 integer bits: three steps of Newton's method."""
     half = (np.asarray(x, np.int64) + ONE + 1) >> 1
     found = wrapped(23130 + times(half, -15420))
     for _ in range(3):
@@ -80,14 +80,14 @@ def _over_one_plus(x: Array) -> Numbers:
 
 
 def logistic(x: Array) -> Numbers:
-    """1 / (1 + e^-x) of x with 3 integer bits, without integer bits."""
+    """Compute 1 / (1 + e^-x) of x with 3 integer bits, without integer bits."""
     x = np.asarray(x, np.int64)
     of_magnitude = raised(_over_one_plus(exp(wrapped(-np.abs(x)), 3)), 1)
     return np.where(x == 0, 1 << (BITS - 1), np.where(x > 0, of_magnitude, ONE - of_magnitude))
 
 
 def tanh(x: Array, integer_bits: int) -> Numbers:
-    """tanh(x) of x with as many integer bits, without integer bits."""
+    """Compute tanh(x) of x with as many integer bits, without integer bits."""
     x = np.asarray(x, np.int64)
     over = _over_one_plus(exp(wrapped(-np.abs(x)), integer_bits + 1))
     of_magnitude = raised(wrapped(over - (1 << (BITS - 2))), 2)

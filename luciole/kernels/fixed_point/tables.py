@@ -22,14 +22,14 @@ STEPS = 512
 
 
 def in_c(name: str) -> Function:
-    """A function of the C library in single precision, such as ``expf``: the very one that TFLite
-    calls. NumPy's may differ in the last bit.
+    """Return a function of the C library in single precision, such as ``expf``: the very one that
+    TFLite calls. NumPy's may differ in the last bit.
     """
     return lambda x: np.fromiter(map(jit.of_single(name), x.tolist()), np.float32, len(x))
 
 
 def looked_up(function: Function, x: Array, given: Value, result: Value) -> Array:
-    """A function of stored integers: by a table of all 8 bits, or a finer one of 16 bits.
+    """Apply a function to stored integers: by a table of all 8 bits, or a finer one of 16 bits.
 
     Raises LucioleError where a scale is missing.
     """
@@ -47,7 +47,7 @@ def _table(
     result: tuple[np.float32, int],
     dtype: np.dtype[Any],
 ) -> Array:
-    """The table of a function, made once: the C library is called number by number."""
+    """Make the table of a function once: the C library is called number by number."""
     if dtype == np.int16:
         return pieces(function, given, result)
     (scale, zero_point), (to, to_zero) = given, result
@@ -63,8 +63,8 @@ def _table(
 def pieces(
     function: Function, given: tuple[np.floating, int], result: tuple[np.floating, int]
 ) -> Array:
-    """The table of a function of 16 bits, int16 [513]: samples, nudged so that lines between them
-    are as far off in the middle as at the ends. TFLite's LUTPopulateInt16, in the type of the
+    """Make the table of a function of 16 bits, int16 [513]: samples, nudged so that lines between
+    them are as far off in the middle as at the ends. TFLite's LUTPopulateInt16, in the type of the
     scales.
     """
     (scale, zero_point), (to, to_zero) = given, result
@@ -86,7 +86,7 @@ def pieces(
 
 
 def interpolated(table: Array, x: Array) -> Array:
-    """The table's entries, and what lies between, for integers of 16 bits: TFLite's LUTLookup."""
+    """Interpolate a table for integers of 16 bits: TFLite's LUTLookup."""
     at, offset = (x.astype(np.int64) >> 7) + STEPS // 2, x.astype(np.int64) & 127
     base = table[at].astype(np.int64)
     slope = (table[at + 1].astype(np.int64) - base).astype(np.int16).astype(np.int64)

@@ -1,1 +1,1 @@
-"""How quantized tensors are computed: on integers, bit for bit as TFLite's reference kernels do."""
+"""Kernels of quantized tensors: on integers, bit for bit as TFLite's reference kernels compute."""

@@ -23,15 +23,17 @@ ONE_MORE = (
 
 
 def sigmoid_table() -> NDArray[np.int64]:
-    """2^16 / (1 + e^(-i / 24)) for i from 0 to 255, as TFLite's sigmoid_table_uint16 has it."""
+    """Compute 2^16 / (1 + e^(-i / 24)) for i from 0 to 255, as TFLite's sigmoid_table_uint16 has
+    it.
+    """
     table = np.rint(2.0**16 / (1 + np.exp(-np.arange(256) / 24))).astype(np.int64)
     table[list(ONE_MORE)] += 1
     return table
 
 
 def _bend(op: Op, finest: int) -> tuple[int, int]:
-    """Multiplier and bits that bring 16 bits to units of 1 / (3 * 4096), multiplier 0 where the
-    scale is a power of two that needs but a shift of up to ``finest``.
+    """Return multiplier and bits that bring 16 bits to units of 1 / (3 * 4096), multiplier 0 where
+    the scale is a power of two that needs but a shift of up to ``finest``.
 
     Raises LucioleError for other results than those in units of 2^-15.
     """
@@ -50,14 +52,14 @@ def _bend(op: Op, finest: int) -> tuple[int, int]:
 
 
 def _bent(x: Array, multiplier: int, shift: int) -> Array:
-    """x multiplier / 2^shift, halves up; products wrap around at 32 bits."""
+    """Compute x multiplier / 2^shift, halves up; products wrap around at 32 bits."""
     half = 1 << (shift - 1) if shift else 0
     return (x.astype(np.int64) * multiplier + half).astype(np.int32).astype(np.int64) >> shift
 
 
 def _between(units: Array, fraction: int) -> Array:
-    """2^16 sigmoid in units of 2^-fraction of it, for what is not negative, between two entries of
-    the table.
+    """Interpolate 2^16 sigmoid between two entries of the table, for numbers that are not negative,
+    in units of 2^-fraction.
     """
     table, at = sigmoid_table(), units >> fraction
     here = np.minimum(at, 254)
@@ -68,7 +70,7 @@ def _between(units: Array, fraction: int) -> Array:
 
 @reference(activations.Logistic, INT16)
 def logistic(op: activations.Logistic, x: Array) -> Array:
-    """By TFLite's table of 256 entries, with lines between them."""
+    """Interpolate TFLite's table of 256 entries."""
     multiplier, shift = _bend(op, 0)
     if not multiplier:
         multiplier, shift = 3 << shift, 0
@@ -80,7 +82,7 @@ def logistic(op: activations.Logistic, x: Array) -> Array:
 
 @reference(activations.Tanh, INT16)
 def tanh(op: activations.Tanh, x: Array) -> Array:
-    """By TFLite's table of the sigmoid: tanh(x) = 2 sigmoid(2 x) - 1."""
+    """Interpolate TFLite's table of the sigmoid: tanh(x) = 2 sigmoid(2 x) - 1."""
     multiplier, shift = _bend(op, 1)
     if multiplier:
         units = _bent(x, multiplier, shift)

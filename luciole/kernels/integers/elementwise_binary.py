@@ -43,7 +43,7 @@ Factor = tuple[Integers, Integers]
 
 @dataclass(frozen=True)
 class Grid:
-    """What a result of 8 or 16 bits is made of: its scale and zero point, its least and its largest
+    """The grid of a result of 8 or 16 bits: its scale and zero point, its least and its largest
     number.
     """
 
@@ -54,14 +54,16 @@ class Grid:
 
     @classmethod
     def of(cls, op: ops.Binary | PRelu) -> Grid:
-        """Those of an operator's result, cut off by the fused activation where it has one."""
+        """Return the grid of an operator's result, cut off by the fused activation where it has
+        one.
+        """
         scale, zero_point = per_tensor(op.output, "the result")
         dtype = op.infer_dtype()
         fused = op.activation if isinstance(op, ops.Arithmetic) else ActivationFunctionType.NONE
         return cls(scale, zero_point, activation_range(fused, dtype, scale, zero_point), dtype)
 
     def stored(self, steps: Integers) -> Array:
-        """Numbers of steps from zero as the result has them."""
+        """Add the zero point to numbers of steps from zero, cut off at the limits."""
         return requantized(steps, self.zero, self.limits, self.dtype)
 
 
@@ -78,7 +80,7 @@ class Sum:
 
     @classmethod
     def of(cls, op: ops.Binary, left: int, power: int = 1) -> Sum:
-        """That of an operator whose result is a power of the sum."""
+        """Return the common grid of an operator whose result is a power of the sum."""
         (x, x_zero), (y, y_zero) = operands(op)
         grid, widest = Grid.of(op), 2 * float(max(x, y))
         back = widest**power / (2.0 ** (left * power) * float(grid.scale))
@@ -87,23 +89,23 @@ class Sum:
         return cls(left, (x_zero, y_zero), (first, second, third), grid)
 
     def scaled(self, x: Array, slot: int) -> Integers:
-        """An operand on the common grid."""
+        """Bring an operand to the common grid."""
         steps = (x.astype(np.int64) - self.zeros[slot]) << self.left
         return multiply(steps, *self.factors[slot])
 
     def back(self, number: Array) -> Array:
-        """A number of the common grid, or a power of it, as the result has it."""
+        """Bring a number of the common grid, or a power of it, to the result's grid."""
         return self.grid.stored(multiply(number, *self.factors[2]))
 
 
 def operands(op: ops.Binary) -> tuple[tuple[np.float32, int], tuple[np.float32, int]]:
-    """Scales and zero points of x and y."""
+    """Return scales and zero points of x and y."""
     return per_tensor(op.x, "x"), per_tensor(op.y, "y")
 
 
 @reference(ops.Add, *ALL)
 def add(op: ops.Add, x: Array, y: Array) -> Array:
-    """The sum of both on a common grid; of 16 bits without scales, the plain sum."""
+    """Add x and y on a common grid; 16 bits without scales are added as they are."""
     if x.dtype == np.int16 and not is_affine(op.x):
         return activate(np.add(x, y), op.activation)
     shifts = power_of_two_shifts(op)
@@ -116,7 +118,7 @@ def add(op: ops.Add, x: Array, y: Array) -> Array:
 
 @reference(ops.Sub, *ALL)
 def sub(op: ops.Sub, x: Array, y: Array) -> Array:
-    """The difference of both on a common grid."""
+    """Subtract y from x on a common grid."""
     shifts = power_of_two_shifts(op)
     if shifts is not None:
         total = rounding_divide(x, -shifts[0]) - rounding_divide(y, -shifts[1])
@@ -126,13 +128,15 @@ def sub(op: ops.Sub, x: Array, y: Array) -> Array:
 
 
 def finer(x: Array) -> int:
-    """By how many bits sums are finer than the coarser operand: as many as int32 has room for."""
+    """Return by how many bits sums are finer than the coarser operand: as many as int32 has room
+    for.
+    """
     return 15 if x.dtype == np.int16 else LEFT
 
 
 def power_of_two_shifts(op: ops.Add | ops.Sub) -> tuple[int, int] | None:
-    """How far x and y are shifted to the result's grid, where all three scales are powers of two,
-    the operator asks for it and one operand has the result's scale; None elsewhere.
+    """Return how far x and y are shifted to the result's grid, where all three scales are powers of
+    two, the operator asks for it and one operand has the result's scale; None elsewhere.
     """
     if op.x.dtype != TensorType.INT16 or not op.pot_scale_int16:
         return None
@@ -151,7 +155,7 @@ def power_of_two_shifts(op: ops.Add | ops.Sub) -> tuple[int, int] | None:
 
 @reference(ops.Mul, *ALL)
 def mul(op: ops.Mul, x: Array, y: Array) -> Array:
-    """The product; of 16 bits without scales, the plain one, which wraps.
+    """Multiply x by y; products of 16 bits without scales wrap.
 
     Bytes as results of 16 bits are the upper ones of fractions' products.
     """
@@ -168,7 +172,7 @@ def mul(op: ops.Mul, x: Array, y: Array) -> Array:
 
 @reference(ops.Div, *ALL)
 def div(op: ops.Div, x: Array, y: Array) -> Array:
-    """x times the reciprocal of y. Raises LucioleError where y stands for 0.
+    """Multiply x by the reciprocal of y. Raises LucioleError where y stands for 0.
 
     (Where the quotient is far below a step of the result, LiteRT shifts by more than 31 bits and
     gives something else.)
@@ -187,13 +191,13 @@ def div(op: ops.Div, x: Array, y: Array) -> Array:
 
 
 def _steps(x: Array, zero_point: int) -> Array:
-    """How many steps from zero stored integers are."""
+    """Return how many steps from zero stored integers are."""
     return np.asarray(x.astype(np.int64) - zero_point)
 
 
 @reference(ops.SquaredDifference, TensorType.INT8)
 def squared_difference(op: ops.SquaredDifference, x: Array, y: Array) -> Array:
-    """The square of the difference on a common grid."""
+    """Square the difference on a common grid."""
     found = Sum.of(op, 7, 2)
     return found.back(np.square(found.scaled(x, 0) - found.scaled(y, 1)))
 
@@ -203,7 +207,7 @@ pair_lookups.register(ops.SquaredDifference, TensorType.INT8)
 
 @reference(PRelu, *SMALL, (TensorType.INT16, TensorType.INT8))
 def prelu(op: PRelu, x: Array, alpha: Array) -> Array:
-    """x where it is not negative, else alpha x; each with a factor of its own.
+    """Scale x where it is not negative, else alpha x; each has a factor of its own.
 
     Beside 16 bits, alpha has 8.
     """
@@ -220,7 +224,7 @@ pair_lookups.register(PRelu, *SMALL)
 
 
 def _compares(cls: type[comparisons.Comparison], function: Callable[[Array, Array], Array]) -> None:
-    """Numbers of 8 bits by the real numbers they stand for, rounded to 1/256 of 1."""
+    """Compare 8 bit integers by the real numbers they stand for, rounded to 1/256 of 1."""
 
     @reference(cls, *ALL)
     def kernel(op: comparisons.Comparison, x: Array, y: Array) -> Array:

@@ -46,7 +46,7 @@ O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
 
 class Function(IntEnum):
-    """What becomes of two bytes."""
+    """A function of two bytes."""
 
     SUM = 0
     PRODUCT = 1
@@ -65,8 +65,8 @@ HALF = (1 << 30, 0, 0, 0)
 
 class PairRecord(strided.Walk):
     """The limits of results; for sums the addresses of a ``SumConstants`` and of a ``WideSum``
-    where there is one; for products zero points of x, y and the result and the factor. What a
-    function does not need is 0.
+    where there is one; for products zero points of x, y and the result and the factor. Fields that
+    a function does not need are 0.
     """
 
     low: int
@@ -91,7 +91,7 @@ NOTHING = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a record has besides the walk, the memory behind it, and whether operands change
+    """Fields of a record besides the walk, the memory behind it, and whether operands change
     places.
     """
 
@@ -102,22 +102,22 @@ class Parameters:
 
 @jit.merged
 def halved(x: Whole, half: Whole, negative: Whole, bits: int) -> np.int32:
-    """x / 2^bits of int32, halves away from zero; ``half`` is 0 and ``negative`` 0 where bits is,
-    else half of 2^bits and -1.
+    """Compute x / 2^bits of int32, halves away from zero; ``half`` is 0 and ``negative`` 0 where
+    bits is, else half of 2^bits and -1.
     """
     return np.int32(np.int32(x + half + (np.int32(x >> 31) & negative)) >> bits)
 
 
 @jit.merged
 def scaled(x: Whole, multiplier: Whole, half: Whole, negative: Whole, bits: int) -> np.int32:
-    """x times a factor below 1, of int32, as the reference rounds it."""
+    """Multiply int32 x by a factor below 1, as the reference rounds it."""
     upper = (np.int64(x) * np.int64(multiplier) + (1 << 30)) >> 31
     return halved(np.int32(upper), half, negative, bits)
 
 
 @cache
 def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
-    """The kernel of a function of bytes of a kind.
+    """Make the kernel of a function of bytes of a kind.
 
     ``left`` and ``right`` are 0 where a single number meets all of a line, else 1.
     """
@@ -144,7 +144,7 @@ def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
 
 @jit.merged
 def _sums(r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
-    """A line of sums: 64 at a time where there are constants for it, then 16."""
+    """Compute a line of sums: 64 at a time where there are constants for it, then 16."""
     count = r.count
     if left and right and looks_up_many() and r.wide:
         for _ in range(count // WIDE):
@@ -209,7 +209,7 @@ def _extremes(
 
 
 def step(function: Function, context: Context, kind: int, parameters: Parameters) -> NativeStep:
-    """A function of both operands with its parameters behind the loops of a record."""
+    """Make the step of a function of both operands, its parameters behind the loops of a record."""
     x, y = reversed(context.operands) if parameters.swapped else context.operands
     assert x is not None
     assert y is not None
@@ -221,7 +221,9 @@ def step(function: Function, context: Context, kind: int, parameters: Parameters
 
 
 def rounding(factor: Factor) -> tuple[int, int, int, int]:
-    """Multiplier, then what rounds a division by a power of two, and its exponent."""
+    """Return a factor's multiplier, then half, sign mask and exponent of a rounded division by a
+    power of two.
+    """
     multiplier, shift = (int(n) for n in factor)
     bits = max(-shift, 0)
     return multiplier, (1 << bits) >> 1, -1 if bits else 0, bits
@@ -245,7 +247,9 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
 
 
 def _constants(found: Sum, coarse: int, signs: tuple[int, int]) -> SumConstants:
-    """What ``summed`` knows; the signs are those of the coarser and of the finer operand."""
+    """Compute the constants of ``summed``; the signs are those of the coarser and of the finer
+    operand.
+    """
     points, factors, fine = found.zeros, found.factors, 1 - coarse
     fine_multiplier, fine_half, fine_negative, fine_bits = rounding(factors[fine])
     upper, lower = fine_multiplier >> 15 << 4, fine_multiplier & 0x7FFF
@@ -272,7 +276,7 @@ def _constants(found: Sum, coarse: int, signs: tuple[int, int]) -> SumConstants:
 
 
 def _wide_sum(found: Sum, coarse: int, signs: tuple[int, int], memory: Memory) -> int:
-    """The address of a ``WideSum``, 0 where nothing is shifted."""
+    """Keep the constants of ``sum_64`` and return their address, 0 where nothing is shifted."""
     multiplier, half, _, bits = rounding(found.factors[2])
     if not bits:
         return 0
@@ -300,8 +304,8 @@ def _wide_sum(found: Sum, coarse: int, signs: tuple[int, int], memory: Memory) -
 
 
 def product_parameters(op: ops.Mul) -> Parameters | None:
-    """What the kernel of a product needs to know: zero points of x, y and the result, its limits
-    and its factor.
+    """Find what the kernel of a product needs: zero points of x, y and the result, its limits and
+    its factor.
     """
     (x_scale, x_zero), (y_scale, y_zero) = operands(op)
     grid = Grid.of(op)
@@ -316,7 +320,7 @@ def product_parameters(op: ops.Mul) -> Parameters | None:
 
 
 def _in_range(points: Sequence[int]) -> bool:
-    """Whether zero points are such that steps from them fit into 9 bits."""
+    """Return whether zero points are such that steps from them fit into 9 bits."""
     return all(-(2**7) <= point < 2**8 for point in points)
 
 

@@ -24,14 +24,14 @@ _erfc, _exp, _expm1, _log, _tanh = map(in_c, ("erfcf", "expf", "expm1f", "logf",
 
 
 def parameters(op: Op) -> tuple[np.float32, int, np.float32, int]:
-    """Scale and zero point of the operand, then of the result."""
+    """Return scale and zero point of the operand, then of the result."""
     given = op.operands[0]
     assert given is not None
     return *per_tensor(given, "the input"), *per_tensor(op.output, "the result")
 
 
 def _by_table(cls: type[Op], function: Function, *types: TensorType) -> None:
-    """A function of real numbers."""
+    """Register a function of real numbers, computed by a table."""
 
     @reference(cls, *types)
     def kernel(op: Op, x: Array) -> Array:
@@ -48,7 +48,7 @@ def _bytes(types: Sequence[TensorType]) -> list[TensorType]:
 
 
 def _logarithm(op: elementwise_unary.Log, least: int) -> Function:
-    """What is not positive becomes the lowest result."""
+    """Return the logarithm with the lowest result for what is not positive."""
     to, to_zero = per_tensor(op.output, "the result")
     lowest = np.float32(least - to_zero) * to
     return lambda x: np.where(x > 0, _log(np.where(x > 0, x, 1)), lowest)
@@ -56,7 +56,7 @@ def _logarithm(op: elementwise_unary.Log, least: int) -> Function:
 
 @reference(elementwise_unary.Log, INT8, INT16)
 def log(op: elementwise_unary.Log, x: Array) -> Array:
-    """By a table."""
+    """Look the logarithm up in a table."""
     return looked_up(_logarithm(op, int(np.iinfo(x.dtype).min)), x, op.x, op.output)
 
 
@@ -65,7 +65,7 @@ lookups.register(elementwise_unary.Log, INT8)
 
 @reference(Gelu, INT8, UINT8, INT16)
 def gelu(op: Gelu, x: Array) -> Array:
-    """By a table."""
+    """Look the function up in a table."""
     return looked_up(_gelu_by_tanh if op.approximate else _gelu, x, op.features, op.output)
 
 
@@ -88,7 +88,7 @@ _by_table(elementwise_unary.Exp, _exp, INT8, INT16)
 
 
 def _rectifier(cls: type[activations.Clamp], *types: TensorType) -> None:
-    """x on the result's grid, cut off at two real numbers."""
+    """Register an operator that cuts x off at two real numbers on the result's grid."""
     low, high = cls.limits
 
     @reference(cls, *types)
@@ -111,7 +111,7 @@ _rectifier(activations.Relu0To1, INT8, UINT8)
 
 @reference(LeakyRelu, INT8, UINT8, INT16)
 def leaky_relu(op: LeakyRelu, x: Array) -> Array:
-    """x where it is not negative, else alpha x; each with a factor of its own."""
+    """Scale x where it is not negative, else alpha x; each has a factor of its own."""
     scale, zero_point, to, to_zero = parameters(op)
     steps = x.astype(np.int64) - zero_point
     kept = multiply(steps, *quantize_multiplier(scale / to))
@@ -125,7 +125,7 @@ lookups.register(LeakyRelu, INT8, UINT8)
 
 @reference(elementwise_unary.Abs, INT8, INT16)
 def abs_(op: elementwise_unary.Abs, x: Array) -> Array:
-    """|x| on the result's grid; of 16 bits without scales, the plain one."""
+    """Compute |x| on the result's grid; 16 bits without scales stay as they are."""
     if x.dtype == np.int16 and not is_affine(op.x):
         return np.abs(x)
     scale, zero_point, to, to_zero = parameters(op)
@@ -144,7 +144,7 @@ ROOT_BITS = 20
 
 @reference(elementwise_unary.Rsqrt, INT8)
 def rsqrt(op: elementwise_unary.Rsqrt, x: Array) -> Array:
-    """The largest result for 0. Raises LucioleError for what is negative."""
+    """Compute 1 / sqrt(x), the largest result for 0. Raises LucioleError for what is negative."""
     scale, zero_point, to, to_zero = parameters(op)
     steps = _not_negative(x, zero_point)
     factor, shift = quantize_multiplier(1 / float(np.sqrt(scale) * to))
@@ -167,7 +167,9 @@ def _not_negative(x: Array, zero_point: int) -> Array:
 
 @reference(elementwise_unary.Sqrt, INT8, INT16)
 def sqrt(op: elementwise_unary.Sqrt, x: Array) -> Array:
-    """In single precision, without the fraction. Raises LucioleError for what is negative."""
+    """Compute the root in single precision, without its fraction. Raises LucioleError for what is
+    negative.
+    """
     scale, zero_point, to, to_zero = parameters(op)
     numbers = _not_negative(x, zero_point).astype(np.float32) * scale
     return saturated(np.minimum(np.sqrt(numbers) / to, 2.0**30), to_zero, x)
@@ -178,7 +180,9 @@ lookups.register(elementwise_unary.Sqrt, INT8)
 
 @reference(elementwise_unary.Rsqrt, INT16)
 def rsqrt_16(op: elementwise_unary.Rsqrt, x: Array) -> Array:
-    """By a table; the largest result for 0. Raises LucioleError for what is negative."""
+    """Interpolate 1 / sqrt(x) in a table; the largest result for 0. Raises LucioleError for what is
+    negative.
+    """
     scale, zero_point, to, to_zero = parameters(op)
     _not_negative(x, zero_point)
     largest = np.float32(2**15 - 1) * to
@@ -192,7 +196,7 @@ def rsqrt_16(op: elementwise_unary.Rsqrt, x: Array) -> Array:
 
 @reference(activations.HardSwish, INT8, UINT8)
 def hard_swish(op: activations.HardSwish, x: Array) -> Array:
-    """x min(max(x + 3, 0), 6) / 6 in numbers of 16 bits, as TFLite computes it."""
+    """Compute x min(max(x + 3, 0), 6) / 6 in numbers of 16 bits, as TFLite computes it."""
     scale, zero_point, to, to_zero = parameters(op)
     fine = scale * np.float32(1 / 128)
     out, out_shift = _short(fine / to)
@@ -213,16 +217,16 @@ lookups.register(activations.HardSwish, INT8, UINT8)
 
 
 def _short(factor: np.float32) -> tuple[int, int]:
-    """A factor with a multiplier of 15 bits, and its shift."""
+    """Split a factor into a multiplier of 15 bits and its shift."""
     multiplier, shift = quantize_multiplier(factor)
     return min((int(multiplier) + (1 << 15)) >> 16, 2**15 - 1), int(shift)
 
 
 def _high_16(x: Array, multiplier: int) -> Array:
-    """x multiplier / 2^15, halves up."""
+    """Compute x multiplier / 2^15, halves up."""
     return np.asarray((x * multiplier + (1 << 14)) >> 15)
 
 
 def _shifted_16(x: Array, bits: int) -> Array:
-    """x 2^bits, saturated at 16 bits."""
+    """Compute x 2^bits, saturated at 16 bits."""
     return np.asarray(np.clip(x << bits, -(2**15), 2**15 - 1))

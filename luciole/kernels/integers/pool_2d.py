@@ -38,7 +38,7 @@ TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 
 def limits(op: Pool2D, x: Array) -> tuple[int, int]:
-    """The least and the largest result; scales do not matter without an activation."""
+    """Return the least and the largest result; scales do not matter without an activation."""
     if op.activation == ActivationFunctionType.NONE and not is_affine(op.output):
         found = np.iinfo(x.dtype)
         return int(found.min), int(found.max)
@@ -47,7 +47,7 @@ def limits(op: Pool2D, x: Array) -> tuple[int, int]:
 
 @reference(AveragePool2D, *TYPES)
 def average_pool_2d(op: AveragePool2D, x: Array) -> Array:
-    """The mean over each window without its padding, halves rounded away from zero."""
+    """Average each window without its padding, halves rounded away from zero."""
     ones = np.ones((1, *x.shape[1:3], 1), np.int64)
     inside = windows(op, ones).sum(axis=(4, 5), dtype=np.int64)
     total = windows(op, x).sum(axis=(4, 5), dtype=np.int64)
@@ -57,7 +57,7 @@ def average_pool_2d(op: AveragePool2D, x: Array) -> Array:
 
 @reference(MaxPool2D, *TYPES)
 def max_pool_2d(op: MaxPool2D, x: Array) -> Array:
-    """The largest element; a window always has one that is not padding."""
+    """Find the largest element of each window; a window always has one that is not padding."""
     largest = windows(op, x, fill=np.iinfo(x.dtype).min).max(axis=(4, 5))
     return np.asarray(np.clip(largest, *limits(op, x)), x.dtype)
 
@@ -72,13 +72,13 @@ MOST_TAPS = 1 << 15
 
 @native(AveragePool2D, *SMALL)
 def build_average(op: AveragePool2D, context: Context) -> NativeStep | None:
-    """Sums over the taps that lie inside the image, then quotients."""
+    """Sum the taps that lie inside the image, then divide."""
     return _step(op, context, 1)
 
 
 @native(MaxPool2D, *SMALL)
 def build_max(op: MaxPool2D, context: Context) -> NativeStep | None:
-    """The largest of the taps that lie inside the image."""
+    """Find the largest of the taps that lie inside the image."""
     return _step(op, context, 0)
 
 
@@ -105,7 +105,7 @@ class PoolRecord(Windows):
 
 @cache
 def _kernel(kind: int, is_mean: int) -> jit.Kernel:
-    """The kernel of means or of largest bytes of a kind."""
+    """Make the kernel of means or of largest bytes of a kind."""
 
     @jit.kernel
     def quantized_pool_2d(r: PoolRecord) -> None:
@@ -130,7 +130,7 @@ def _kernel(kind: int, is_mean: int) -> jit.Kernel:
 
 @jit.merged
 def _largest(r: PoolRecord, y: int, x: int, rows: int, columns: int, kind: int) -> None:
-    """The largest of rows and columns of taps, for 64 channels; there is one."""
+    """Find the largest of rows and columns of taps, at least one, for 64 channels."""
     found = load_64(x)
     for _ in range(rows):
         tap = x
@@ -145,7 +145,7 @@ def _largest(r: PoolRecord, y: int, x: int, rows: int, columns: int, kind: int) 
 def _window(
     r: PoolRecord, y: int, x: int, lanes: int, rows: int, columns: int, kind: int, is_mean: int
 ) -> None:
-    """One result of up to 16 channels, of rows and columns of taps."""
+    """Compute one result of up to 16 channels over rows and columns of taps."""
     found = in_lanes(0 if is_mean else -128)
     for _ in range(rows):
         tap = x

@@ -41,7 +41,7 @@ TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 
 def factor_of(scale: np.float32, to: np.float32, count: int) -> tuple[Integers, Integers]:
-    """Multiplier and shift of scale / (to count), as TFLite's QuantizedMeanOrSum makes them.
+    """Return multiplier and shift of scale / (to count), as TFLite's QuantizedMeanOrSum makes them.
 
     With a count of 1 they are those of scale / to.
     """
@@ -53,7 +53,7 @@ def factor_of(scale: np.float32, to: np.float32, count: int) -> tuple[Integers, 
 
 @reference(Mean, *TYPES)
 def mean(op: Mean, x: Array, indices: Array) -> Array:
-    """On the result's grid; 0 as it is stored where there is nothing to average."""
+    """Average on the result's grid; 0 as it is stored where there is nothing to average."""
     gone = where(op, x, indices)
     count = product(x.shape[i] for i in gone["axis"]) or 0
     return _scaled(op, x, gone, count, True)
@@ -61,7 +61,7 @@ def mean(op: Mean, x: Array, indices: Array) -> Array:
 
 @reference(Sum, *TYPES)
 def sum_(op: Sum, x: Array, indices: Array) -> Array:
-    """On the result's grid; 0 as it is stored where there is nothing to add."""
+    """Add on the result's grid; 0 as it is stored where there is nothing to add."""
     gone = where(op, x, indices)
     count = product(x.shape[i] for i in gone["axis"]) or 0
     return _scaled(op, x, gone, count, False)
@@ -80,7 +80,7 @@ def _scaled(op: Mean | Sum, x: Array, gone: dict[str, Any], count: int, divided:
 
 @reference(ReduceMax, *TYPES)
 def reduce_max(op: ReduceMax, x: Array, indices: Array) -> Array:
-    """The lowest integer where there is nothing."""
+    """Find the largest integer, the lowest there is where there is nothing."""
     _same_grid(op)
     lowest = np.iinfo(x.dtype).min
     return np.asarray(np.max(x, initial=lowest, **where(op, x, indices)), x.dtype)
@@ -88,7 +88,7 @@ def reduce_max(op: ReduceMax, x: Array, indices: Array) -> Array:
 
 @reference(ReduceMin, *TYPES)
 def reduce_min(op: ReduceMin, x: Array, indices: Array) -> Array:
-    """The highest integer where there is nothing."""
+    """Find the smallest integer, the highest there is where there is nothing."""
     _same_grid(op)
     highest = np.iinfo(x.dtype).max
     return np.asarray(np.min(x, initial=highest, **where(op, x, indices)), x.dtype)
@@ -134,13 +134,13 @@ MOST_ADDED = 1 << 22
 
 @native(Mean, *SMALL)
 def build_mean(op: Mean, context: Context) -> NativeStep | None:
-    """Sums in vector registers, brought to the result's grid."""
+    """Add in vector registers, then bring sums to the result's grid."""
     return _step(op, context, True)
 
 
 @native(Sum, *SMALL)
 def build_sum(op: Sum, context: Context) -> NativeStep | None:
-    """Sums in vector registers, brought to the result's grid."""
+    """Add in vector registers, then bring sums to the result's grid."""
     return _step(op, context, False)
 
 
@@ -159,7 +159,7 @@ def _step(op: Mean | Sum, context: Context, divided: bool) -> NativeStep | None:
 
 
 class SumRecord(ReduceRecord):
-    """What sums begin with, the factor that brings them to the result's grid, its zero point and
+    """The start of sums, the factor that brings them to the result's grid, its zero point and
     limits.
     """
 
@@ -174,7 +174,7 @@ class SumRecord(ReduceRecord):
 
 
 def _grid(op: Mean | Sum, x: Array, count: int, divided: bool) -> dict[str, int] | None:
-    """The fields that ``SumRecord`` adds; None where int32 would wrap around."""
+    """Return the fields that ``SumRecord`` adds; None where int32 would wrap around."""
     scale, zero_point = per_tensor(op.input, "the input")
     to, to_zero = per_tensor(op.output, "the result")
     factor, limits = factor_of(scale, to, count if divided else 1), np.iinfo(x.dtype)
@@ -196,7 +196,9 @@ def _grid(op: Mean | Sum, x: Array, count: int, divided: bool) -> dict[str, int]
 
 @cache
 def _kernel(kind: int, columns: int) -> jit.Kernel:
-    """Lines become one line (``columns``), or elements side by side become one."""
+    """Make the kernel that adds lines to one line (``columns``), or elements side by side to
+    one.
+    """
 
     @jit.kernel
     def quantized_sums(r: SumRecord) -> None:
@@ -214,7 +216,7 @@ def _kernel(kind: int, columns: int) -> jit.Kernel:
 
 @jit.merged
 def _column(r: SumRecord, x: int, y: int, lanes: int, kind: int) -> None:
-    """Up to 16 results, each of what stands below one another."""
+    """Compute up to 16 results, each of elements below one another."""
     found = in_lanes(r.start)
     for again in range(r.turns):
         line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
@@ -226,7 +228,7 @@ def _column(r: SumRecord, x: int, y: int, lanes: int, kind: int) -> None:
 
 @jit.merged
 def _line(r: SumRecord, x: int, y: int, kind: int) -> None:
-    """One result, of what stands side by side."""
+    """Compute one result of elements side by side."""
     total = r.start
     for again in range(r.turns):
         line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
@@ -240,7 +242,7 @@ def _line(r: SumRecord, x: int, y: int, kind: int) -> None:
 
 @jit.merged
 def _row(x: int, count: int, kind: int) -> int:
-    """The sum of bytes side by side."""
+    """Add bytes side by side."""
     found = in_lanes(0)
     for first in range(0, count, LANES):
         found = plus(found, load_bytes(x + first, min(count - first, LANES), 0, kind))
@@ -250,6 +252,6 @@ def _row(x: int, count: int, kind: int) -> int:
 
 @jit.merged
 def _finish(r: SumRecord, sums: Vector, y: int, lanes: int) -> None:
-    """Sums on the result's grid."""
+    """Bring sums to the result's grid."""
     scaled = rescaled_lanes(sums, r.multiplier, r.half, r.negative, r.bits)
     store_bytes(plus(scaled, in_lanes(r.zero)), r.low, r.high, y, lanes)

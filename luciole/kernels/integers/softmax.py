@@ -44,8 +44,9 @@ LARGEST_SUM = 2**32 - 1
 
 
 class Differences:
-    """How differences of stored integers become numbers with 5 integer bits, and down to which they
-    count: where they are so steep that the shift is 31, differences of 0 alone.
+    """The factor that turns differences of stored integers into numbers with 5 integer bits, and
+    the least difference that counts: where differences are so steep that the shift is 31, that is
+    0.
     """
 
     def __init__(self, factor: float) -> None:
@@ -56,19 +57,19 @@ class Differences:
         self.least = -(units >> self.shift if self.shift >= 0 else units << -self.shift)
 
     def scaled(self, x: Array) -> Array:
-        """Differences from ``least`` to 0."""
+        """Multiply differences, cut off at ``least``, by the factor."""
         return multiply(np.maximum(x, self.least), self.multiplier, self.shift).astype(np.int64)
 
 
 def of_largest(x: Array) -> Array:
-    """Each integer minus the largest of its row."""
+    """Subtract the largest integer of each row."""
     wide = x.astype(np.int64)
     return wide - wide.max(axis=-1, keepdims=True) if x.size else wide
 
 
 @reference(Softmax, *SMALL)
 def softmax(op: Softmax, x: Array) -> Array:
-    """Exponentials and the reciprocal of their sum as fixed-point numbers."""
+    """Compute exponentials and the reciprocal of their sum as fixed-point numbers."""
     found, below = differences(op), of_largest(x)
     powers, counts = exp(found.scaled(below)), below >= found.least
     parts = np.where(counts, rounding_divide(powers, SUM_BITS), 0).astype(np.int64)
@@ -81,8 +82,8 @@ def softmax(op: Softmax, x: Array) -> Array:
 
 
 def powers_of_differences(op: Softmax) -> tuple[Array, Array]:
-    """For differences of 0, -1, ... -255, int32 [256]: the exponentials, and what they add to a
-    sum; both 0 where the difference does not count.
+    """Tabulate for differences of 0, -1, ... -255, int32 [256], the exponentials and what each adds
+    to a sum; both 0 where the difference does not count.
     """
     found, below = differences(op), -np.arange(256)
     counts = below >= found.least
@@ -104,7 +105,7 @@ class SoftmaxRecord(Shared):
 
 @native(Softmax, *SMALL)
 def build(op: Softmax, context: Context) -> NativeStep | None:
-    """Row by row: the largest, the sum of what a table says of the differences, the quotients."""
+    """Find the largest of each row, add up what a table has for the differences, then divide."""
     x, y = context.operands[0], context.results[0]
     assert x is not None
     tables = accepted(powers_of_differences, op) if y.itemsize == 1 else None
@@ -121,7 +122,7 @@ def build(op: Softmax, context: Context) -> NativeStep | None:
 
 @cache
 def _kernel(kind: int) -> jit.Kernel:
-    """The kernel of SOFTMAX for bytes of a kind."""
+    """Make the kernel of SOFTMAX for bytes of a kind."""
     lowest, highest = (-128, 127) if kind == Kind.INT8 else (0, 255)
     words = int(Kind.INT32)
 
@@ -151,7 +152,7 @@ def _kernel(kind: int) -> jit.Kernel:
 
 @jit.merged
 def _bits_of(x: int) -> int:
-    """The number of bits of a sum, which is at least 2^19: e^0 without 12 of its bits."""
+    """Count the bits of a sum, which is at least 2^19: e^0 without 12 of its bits."""
     bits = 19
     while x >> bits:
         bits += 1
@@ -160,7 +161,9 @@ def _bits_of(x: int) -> int:
 
 @jit.merged
 def _product(x: int, y: int) -> int:
-    """As ``fixed_point.high_multiply``, int64, without its saturation: not both are -2^31."""
+    """Multiply as ``fixed_point.high_multiply`` does, int64, without its saturation: not both are
+    -2^31.
+    """
     return (x * y + (1 << (BITS - 1))) >> BITS
 
 
@@ -171,7 +174,7 @@ def _saturated(x: int) -> int:
 
 @jit.merged
 def _inverse(x: int) -> int:
-    """As ``functions.one_over_one_plus``, int64."""
+    """Compute ``functions.one_over_one_plus`` in int64."""
     half = (x + (1 << BITS)) >> 1
     found = 1515870810 + _product(half, -1010580540)
     for _ in range(3):
@@ -181,8 +184,8 @@ def _inverse(x: int) -> int:
 
 
 def differences(op: Softmax) -> Differences:
-    """Those of an operator's logits. Raises LucioleError for a result that SOFTMAX does not give,
-    and for a beta that is not positive.
+    """Compute the factors of an operator's differences of logits. Raises LucioleError for a result
+    that SOFTMAX does not give, and for a beta that is not positive.
     """
     scale, _ = _grids(op, FINER if op.infer_dtype() != op.logits.dtype else None)
     if not op.beta > 0:
@@ -191,8 +194,8 @@ def differences(op: Softmax) -> Differences:
 
 
 def _grids(op: Distribution, wanted: Grid | None = None) -> tuple[np.float32, int]:
-    """Scale and zero point of the logits. Raises LucioleError for another result than the operator
-    has, or than is wanted.
+    """Return scale and zero point of the logits. Raises LucioleError for another result than the
+    operator has, or than is wanted.
     """
     needed, needed_zero = wanted or fixed_result(op, op.logits.dtype)
     to, to_zero = per_tensor(op.output, "the result")
@@ -204,7 +207,7 @@ def _grids(op: Distribution, wanted: Grid | None = None) -> tuple[np.float32, in
 
 @reference(Softmax, TensorType.INT16)
 def softmax_16(op: Softmax, x: Array) -> Array:
-    """Exponentials and the reciprocal of their sum by tables, of -10 to 0 and of 1 to 2."""
+    """Look exponentials of -10 to 0 and the reciprocal of their sum, from 1 to 2, up in tables."""
     scale, zero_point = _grids(op)
     if zero_point:
         raise LucioleError(f"logits has zero point {zero_point}; 0 is needed for 16 bits")
@@ -226,7 +229,9 @@ def softmax_16(op: Softmax, x: Array) -> Array:
 
 @reference(LogSoftmax, *SMALL)
 def log_softmax(op: LogSoftmax, x: Array) -> Array:
-    """Differences minus the logarithm of the sum of their exponentials, as fixed-point numbers."""
+    """Subtract the logarithm of the sum of exponentials from the differences, as fixed-point
+    numbers.
+    """
     limits = np.iinfo(x.dtype)
     scale, _ = _grids(op)
     found, below = Differences(float(scale)), of_largest(x)

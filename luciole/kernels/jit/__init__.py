@@ -1,4 +1,5 @@
-"""How kernels are compiled and called, and what they are made of; only here is numba imported.
+"""Compile and call kernels, and the instructions that they are made of; only here is numba
+imported.
 
 Every kernel is a function of one argument, a pointer to a record of int64 numbers (addresses,
 sizes, parameters). It is compiled when its address is first asked for and kept on disk; nothing is

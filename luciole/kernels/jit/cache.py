@@ -50,7 +50,7 @@ class KernelCache:
     """How many functions this process had to compile."""
 
     def read(self, name: str) -> bytes:
-        """The content of a file, empty where there is none or somebody else may have written it."""
+        """Read a file, empty where there is none or somebody else may have written it."""
         with suppress(OSError):
             return trust.read_file(self.folder / name) if self.folder else b""
         return b""
@@ -78,14 +78,14 @@ class KernelCache:
 
     @property
     def complaint(self) -> str:
-        """What is wrong and what would be right, in a sentence."""
+        """A sentence that says what is wrong and what would be right."""
         return (
             f"compiled kernels cannot be kept for later runs: {self.fault}; "
             "LUCIOLE_CACHE may name another folder"
         )
 
     def contents(self) -> tuple[int, int]:
-        """How many functions are kept, and how many bytes they take."""
+        """Count the functions that are kept, and their bytes."""
         files = list(self.folder.glob("*.o")) if self.folder else []
         return len(files), sum(file.stat().st_size for file in files)
 
@@ -127,8 +127,8 @@ def _mark_used(folder: Path) -> None:
 
 @functools.cache
 def cache_version() -> str:
-    """A digest of all kernels' source, of the compiler's version and of Python's binary interface,
-    part of the cache's path, so that code never outlives what it was made from.
+    """Digest the source of all kernels, the compiler's version and Python's binary interface, as
+    part of the cache's path: code never outlives what it was made from.
     """
     versions = [metadata.version(package) for package in ("numba", "llvmlite")]
     versions += [str(sys.implementation.cache_tag), *EXTENSION_SUFFIXES]
@@ -137,15 +137,15 @@ def cache_version() -> str:
 
 
 def digest(content: bytes) -> str:
-    """Sixteen letters that tell contents apart."""
+    """Compute sixteen letters that tell contents apart."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
 @functools.cache
 def kernel_cache() -> KernelCache:
-    """The cache of this process: below ``LUCIOLE_CACHE``, else in the user's cache. What lies there
-    is executed: where somebody else could have put it there, a folder for this process alone takes
-    its place.
+    """Return the cache of this process: below ``LUCIOLE_CACHE``, else in the user's cache. Its
+    files are executed: where somebody else could have written them, a folder for this process alone
+    takes its place.
     """
     try:
         folder = _wanted_root() / "kernels" / cache_version()
@@ -175,7 +175,7 @@ def _text(error: trust.UntrustedError | OSError) -> str:
 
 
 def _private_folder() -> Path | None:
-    """A new folder that goes when this process ends; None where no place is safe."""
+    """Make a folder that is removed when this process ends; None where no place is safe."""
     try:
         parent = os.path.realpath(tempfile.gettempdir())
         folder = Path(parent, f"luciole-{os.urandom(8).hex()}")

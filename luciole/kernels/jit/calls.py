@@ -1,4 +1,4 @@
-"""How Python calls the compiled driver: as a builtin function without arguments.
+"""Make the compiled driver a builtin function of Python without arguments.
 
 That takes 60 ns, 30 of them for letting other threads of Python run meanwhile; ``ctypes`` takes
 190. The function's own object is a ``bytes`` with the numbers that compiled code needs.
@@ -72,7 +72,7 @@ def _numbers() -> tuple[int, ...]:
 
 
 def caller(steps: Steps) -> Callable[[], None]:
-    """What runs kernels one after the other; their records must outlive it."""
+    """Make a function that runs kernels one after the other; their records must outlive it."""
     ended: NDArray[np.int64] = np.vstack([steps, np.zeros((1, 2), np.int64)])
     own = struct.pack("5q", ended.ctypes.data, *_numbers())
     make = ctypes.pythonapi.PyCFunction_NewEx

@@ -1,4 +1,4 @@
-"""How kernels are compiled and called."""
+"""Compile kernels and helpers, and call them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def kernel(function: Callable[[R], None]) -> Kernel:
 
 
 def _name(function: Callable[..., object]) -> str:
-    """A name that tells functions apart whose source is the same: by what they close over."""
+    """Make a name that tells functions of the same source apart: by what they close over."""
     inside = [_plain(cell.cell_contents) for cell in function.__closure__ or ()]
     return f"{function.__module__}.{function.__qualname__}({', '.join(inside)})"
 
@@ -78,13 +78,13 @@ def _plain(closed_over: object) -> str:
 
 
 def inline(function: Callable[P, X]) -> Callable[P, X]:
-    """A helper that kernels call; compiled into them."""
+    """Declare a helper that kernels call; it is compiled into them."""
     made: Callable[P, X] = numba.njit(inline="never", error_model="numpy")(function)
     return made
 
 
 def merged(function: Callable[P, X]) -> Callable[P, X]:
-    """A helper whose body becomes part of its caller: for what keeps tiles in registers."""
+    """Declare a helper whose body becomes part of its caller, so that tiles stay in registers."""
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls it
     made: Callable[P, X] = numba.njit(forceinline=True, error_model="numpy", **options)(function)
     return made
@@ -92,7 +92,7 @@ def merged(function: Callable[P, X]) -> Callable[P, X]:
 
 @functools.cache
 def compiled(function: Callable[..., object], arguments: int) -> Callable[..., int]:
-    """A function of int64 numbers, compiled, as Python calls it."""
+    """Compile a function of int64 numbers for Python to call."""
     signature = types.int64(*[types.int64] * arguments)
     return python_call(Function(function, signature).address, arguments)
 

@@ -79,7 +79,7 @@ class Operand(NamedTuple, Generic[K]):
 
 
 def same(first: Kind, *_: Kind) -> Kind:
-    """The type of the first operand, for results that have it."""
+    """Return the type of the first operand, for results that have it."""
     return first
 
 
@@ -95,7 +95,9 @@ def emits(emit: Callable[Concatenate[Builder, P], R], result: Kind | None = None
 
     @functools.cache
     def declared() -> tuple[dict[str, object], object]:
-        """What is given and what is returned: read when it is needed, which many never are."""
+        """Read the types of operands and result, when the function is first used: many never
+        are.
+        """
         hints = get_type_hints(emit, include_extras=True)
         returned = hints.pop("return")
         _, *given = hints.items()
@@ -124,7 +126,7 @@ def emits(emit: Callable[Concatenate[Builder, P], R], result: Kind | None = None
 
 
 def _accepted(who: str, hint: object, given: Kind) -> Kind:
-    """The type in which an operand is taken."""
+    """Return the type in which an operand is taken."""
     if hint == Literal:
         return _required(who, given, IntegerLiteral, "a number known when a kernel is compiled")
     if get_origin(hint) is Operand:
@@ -141,7 +143,7 @@ def _required(who: str, given: Kind, wanted: type[Kind], right: str) -> Kind:
 
 
 def _result(hint: object, kinds: Sequence[Kind]) -> Kind:
-    """The type of what is returned."""
+    """Return the type of a result."""
     if hint is type(None):
         return types.void
     (declared,) = get_args(hint)[1:]
@@ -149,12 +151,12 @@ def _result(hint: object, kinds: Sequence[Kind]) -> Kind:
 
 
 def _known(kind: Kind) -> object:
-    """The number of a ``Literal``'s type, else the type."""
+    """Return the number of a ``Literal``'s type, else the type."""
     return kind.literal_value if isinstance(kind, IntegerLiteral) else kind
 
 
 def _operand(hint: object, kind: Kind, value: Value) -> object:
-    """An operand as a function that writes code is given it."""
+    """Return an operand as the function that writes code takes it."""
     if hint == Literal:
         return _known(kind)
     return Operand(value, kind) if get_origin(hint) is Operand else value

@@ -29,7 +29,8 @@ class _BodyOnly(_CFuncCompiler):  # type: ignore[misc]  # numba is not typed
 
 
 def machine_code(function: Callable[..., Any], signature: Any) -> tuple[str, bytes]:
-    """The name of a function's entry, as C calls it, and the object file that holds it.
+    """Compile a function; return the name of its entry, as C calls it, and the object file that
+    holds it.
 
     Raises RuntimeError where it calls a function that the C library lacks.
     """
@@ -48,7 +49,7 @@ def machine_code(function: Callable[..., Any], signature: Any) -> tuple[str, byt
 
 
 def _entry(context: Any, lowered: Any) -> tuple[Any, str]:
-    """A module with a function that calls another as numba's functions call each other."""
+    """Make a module with a function that calls another as numba's functions call each other."""
     module = context.create_module("entry")
     kind = context.call_conv.get_function_type(lowered.restype, lowered.argtypes)
     body = ir.Function(module, kind, lowered.llvm_func_name)

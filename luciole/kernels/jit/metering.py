@@ -95,8 +95,8 @@ def _admit(counts: Any, size: Any) -> Any:
 
 @inline
 def _begin(counts: Any, block: Any, size: Any, more: Any) -> Any:
-    """Where the caller's part of a block of ``size`` bytes begins, of which ``more`` were counted
-    just now; 0 where there is no block.
+    """Return where the caller's part of a block of ``size`` bytes begins, of which ``more`` were
+    counted just now; 0 where there is no block.
     """
     if block == 0:
         atomic_add(counts + TAKEN, -more)
@@ -146,7 +146,7 @@ def _free(counts: Any, place: Any, size: Any) -> Any:
 
 @functools.cache
 def _allocator() -> tuple[int, ...]:
-    """The addresses of our four functions."""
+    """Return the addresses of the four compiled functions."""
     two, three = (types.int64(*[types.int64] * n) for n in (2, 3))
     compiled = ((_malloc, two), (_calloc, three), (_realloc, three), (_free, three))
     return tuple(Function(function, signature).address for function, signature in compiled)
@@ -154,7 +154,7 @@ def _allocator() -> tuple[int, ...]:
 
 # ----------------------------------------------------------------------------- NumPy's interface
 def _numpy_function(index: int, arguments: int) -> Callable[..., Any]:
-    """A function of NumPy's C interface from objects to an object."""
+    """Return a function of NumPy's C interface from objects to an object."""
     try:
         core = importlib.import_module("numpy._core.multiarray")
     except ImportError:  # before NumPy 2
@@ -165,7 +165,7 @@ def _numpy_function(index: int, arguments: int) -> Callable[..., Any]:
 
 
 def _inside(capsule: Any, name: bytes | None = None) -> int:
-    """What a capsule of C holds."""
+    """Return the address in a capsule of C."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return int(get(capsule, name))
@@ -184,7 +184,7 @@ install = _numpy_function(SET_HANDLER, 1)
 
 @functools.cache
 def _base() -> Allocator:
-    """Who does the work: whoever did when the first of us came."""
+    """Return the allocator that was in use before the first tally: it does the work."""
     present = _numpy_function(GET_HANDLER, 0)()
     allocator: Allocator = Handler.from_address(_inside(present, _NAME)).allocator
     return allocator
@@ -218,7 +218,7 @@ class Tally:
 
     @classmethod
     def take(cls, most: int) -> Tally:
-        """One that counts from 0 and allows so many bytes."""
+        """Return a tally that counts from 0 and allows so many bytes."""
         free = [spare for spare in cls._spare if not spare.counts.taken]
         tally = free[0] if free else cls()
         if free:
@@ -227,5 +227,7 @@ class Tally:
         return tally
 
     def give_back(self) -> None:
-        """Nobody counts with this one any more, though arrays may be left."""
+        """Keep a tally that is no longer counted with for the next user, though arrays may be
+        left.
+        """
         self._spare.append(self)

@@ -20,7 +20,7 @@ _engines: list[Any] = []
 
 
 def address_of(name: str, compile_: Compile) -> int:
-    """The address of a function, read from the cache, or compiled and put there."""
+    """Return the address of a function, read from the cache, or compiled and put there."""
     file, cache = _file_name(name), kernel_cache()
     found = _unpacked(file, cache.read(file))
     symbol, code = found or compile_()
@@ -30,12 +30,14 @@ def address_of(name: str, compile_: Compile) -> int:
 
 
 def _packed(file: str, symbol: str, code: bytes) -> bytes:
-    """A function's name and its object file, as they stand in the cache's file of a name."""
+    """Join a function's name and its object file to the content of a file of the cache."""
     return f"{symbol} {_seal(file, symbol, code)}\n".encode() + code
 
 
 def _unpacked(file: str, content: bytes) -> tuple[str, bytes] | None:
-    """A function's name and its object file, None where they are not whole or another file's."""
+    """Split a file's content into a function's name and its object file; None where they are
+    damaged or another file's.
+    """
     try:
         head, _, code = content.partition(b"\n")
         symbol, seal = head.decode().split(" ")
@@ -45,7 +47,9 @@ def _unpacked(file: str, content: bytes) -> tuple[str, bytes] | None:
 
 
 def _seal(file: str, symbol: str, code: bytes) -> str:
-    """What tells damaged and misplaced files: anybody can compute it, and keeps nobody out."""
+    """Compute a checksum for damaged and misplaced files; it keeps nobody out, because anybody can
+    compute it.
+    """
     return digest(f"{cache_version()}/{file} {symbol}\n".encode() + code)
 
 
@@ -72,14 +76,14 @@ def _file_name(name: str) -> str:
 
 @functools.cache
 def _cpu() -> str:
-    """The processor that code is made for, as numba is told or finds out."""
+    """Return the processor that code is made for, as numba is told or finds out."""
     name = os.environ.get("NUMBA_CPU_NAME") or llvm.get_host_cpu_name()
     features = os.environ.get("NUMBA_CPU_FEATURES")
     return f"{name} {llvm.get_host_cpu_features().flatten() if features is None else features}"
 
 
 def python_call(address: int, arguments: int) -> Callable[..., int]:
-    """A function of int64 numbers at an address as one that Python calls; other threads of Python
+    """Make a function of int64 numbers at an address one that Python calls; other threads of Python
     run meanwhile.
     """
     return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * arguments)(address)
@@ -87,11 +91,13 @@ def python_call(address: int, arguments: int) -> Callable[..., int]:
 
 @functools.cache
 def in_c_library(name: str) -> int:
-    """The address of a function of the C library."""
+    """Return the address of a function of the C library."""
     return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0
 
 
 @functools.cache
 def of_single(name: str) -> Callable[[float], float]:
-    """A function of the C library from float to float, such as ``expf``, for Python to call."""
+    """Return a function of the C library from float to float, such as ``expf``, for Python to
+    call.
+    """
     return ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_float)(in_c_library(name))

@@ -1,4 +1,4 @@
-"""What the processor has that kernels are compiled for."""
+"""Features of the processor that kernels are compiled for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import llvmlite.binding as llvm
 
 @functools.cache
 def features() -> frozenset[str]:
-    """The names of its instruction set extensions, as LLVM spells them; numba is told others by
-    NUMBA_CPU_NAME and NUMBA_CPU_FEATURES.
+    """Return the names of the machine's instruction set extensions, as LLVM spells them;
+    NUMBA_CPU_NAME and NUMBA_CPU_FEATURES override them.
     """
     generic = os.environ.get("NUMBA_CPU_NAME") == "generic"
     given = os.environ.get("NUMBA_CPU_FEATURES", "" if generic else None)
@@ -20,12 +20,12 @@ def features() -> frozenset[str]:
 
 
 def vector_registers() -> int:
-    """How many vectors of 16 floats it keeps in registers: 32 with AVX-512, else 8 (16 registers
-    of 8 floats, or 32 of 4).
+    """Return how many vectors of 16 floats the machine keeps in registers: 32 with AVX-512, else 8
+    (16 registers of 8 floats, or 32 of 4).
     """
     return 32 if "avx512f" in features() else 8
 
 
 def name() -> str:
-    """LLVM's name of its kind, as "znver5"."""
+    """Return LLVM's name of the processor, as "znver5"."""
     return os.environ.get("NUMBA_CPU_NAME") or str(llvm.get_host_cpu_name())

@@ -62,16 +62,16 @@ class Record:
             setattr(self, name, fields[name])
 
     def words(self) -> NDArray[np.int64]:
-        """The record as a kernel is given it: one int64 for each field."""
+        """Return the record as a kernel takes it: one int64 for each field."""
         return table([self]).reshape(-1)
 
     @classmethod
     def place(cls, name: str) -> int:
-        """The number of a field."""
+        """Return the number of a field."""
         return (cls.layout.names or ()).index(name)
 
     def fields(self) -> dict[str, Any]:
-        """The contents by name, for a record of a class that adds to them."""
+        """Return the contents by name, for a record of a class that adds to them."""
         return {name: getattr(self, name) for name in self.layout.names or ()}
 
     def replace(self, **fields: float) -> Self:
@@ -101,7 +101,7 @@ def table(records: Sequence[Record], kind: type[Record] | None = None) -> NDArra
 
 
 def numba_type(kind: type[Record]) -> Kind:
-    """The type of a record while a kernel is compiled: a reference to its bytes."""
+    """Return the type of a record while a kernel is compiled: a reference to its bytes."""
     return numba.from_dtype(kind.layout)
 
 

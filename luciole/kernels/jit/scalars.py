@@ -26,31 +26,31 @@ Integer: TypeAlias = Annotated[int, same]
 
 @emits
 def popcount(builder: Builder, word: Integer) -> Integer:
-    """Number of set bits of an unsigned word, as the same type."""
+    """Count the set bits of an unsigned word, as the same type."""
     return builder.ctpop(word)
 
 
 @emits
 def floats(builder: Builder, address: Address) -> FloatPointer:
-    """An address as a pointer to float32."""
+    """Cast an address to a pointer to float32."""
     return builder.inttoptr(address, ir.FloatType().as_pointer())
 
 
 @emits
 def words(builder: Builder, address: Address) -> WordPointer:
-    """An address as a pointer to uint32."""
+    """Cast an address to a pointer to uint32."""
     return builder.inttoptr(address, ir.IntType(32).as_pointer())
 
 
 @emits
 def longs(builder: Builder, address: Address) -> LongPointer:
-    """An address as a pointer to int64."""
+    """Cast an address to a pointer to int64."""
     return builder.inttoptr(address, I64.as_pointer())
 
 
 @emits
 def number(builder: Builder, address: Address) -> Int64:
-    """The int64 at an address."""
+    """Load the int64 at an address."""
     return builder.load(builder.inttoptr(address, I64.as_pointer()))
 
 
@@ -70,7 +70,7 @@ def call(builder: Builder, address: Address, record: Address) -> None:
 
 @emits
 def nanoseconds(builder: Builder, clock: Address, kind: Int64, now: Address) -> Int64:
-    """The time that the C library's ``clock_gettime``, whose address is ``clock``, gives for a kind
+    """Read the time from the C library's ``clock_gettime``, whose address is ``clock``, for a kind
     of clock; ``now`` is the address of two int64 to write on.
     """
     function = ir.FunctionType(ir.IntType(32), [ir.IntType(32), I64.as_pointer()])

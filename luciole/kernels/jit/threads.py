@@ -63,7 +63,7 @@ _C_FUNCTIONS = (
 
 @emits
 def atomic_load(builder: Builder, address: Address) -> Int64:
-    """The int64 at an address, sequentially consistent."""
+    """Load the int64 at an address, sequentially consistent."""
     return builder.load_atomic(builder.inttoptr(address, I64.as_pointer()), "seq_cst", 8)
 
 
@@ -158,7 +158,7 @@ def _end(state: int) -> int:
 
 
 def new_state(threads: int) -> Integers:
-    """The state of a crew."""
+    """Make the state of a thread pool."""
     block = np.zeros(SIZE + LINE, np.int64)
     start = -block.ctypes.data % 64 // 8
     state = block[start : start + SIZE]

@@ -23,11 +23,11 @@ from luciole.ir import LucioleError
 
 
 class UntrustedError(LucioleError):
-    """Somebody else can change what lies in a folder, or nobody can tell."""
+    """A folder that others can change, or whose owner cannot be told."""
 
 
 def home() -> Path | None:
-    """The user's home: ``HOME``, else as the system has it; None where there is none."""
+    """Return the user's home: ``HOME``, else as the system has it; None where there is none."""
     found = os.environ.get("HOME") or _home_of_record()
     return Path(os.path.normpath(found)) if os.path.isabs(found) else None
 
@@ -57,7 +57,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _from_the_top(folder: Path) -> Iterator[Path]:
-    """The home, else the root of the file system, then every folder on the way down."""
+    """Yield the home, else the root of the file system, then every folder on the way down."""
     top = home()
     for path in reversed([folder, *folder.parents]):
         if top not in folder.parents or path == top or top in path.parents:
@@ -91,18 +91,18 @@ def _refuse_unless_safe(path: Path, status: os.stat_result, above: bool) -> None
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether something belongs to the user or to root."""
+    """Return whether a file belongs to the user or to root."""
     return status.st_uid in (os.geteuid(), 0)
 
 
 def _is_open(status: os.stat_result) -> bool:
-    """Whether others than the owner may write to something."""
+    """Return whether others than the owner may write to a file."""
     return bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a file in a safe folder. Raises OSError where it cannot be read, is a link or
-    no plain file, has other names too, belongs to somebody else or can be written by others.
+    """Read a file in a safe folder. Raises OSError where it cannot be read, is a link or no plain
+    file, has other names too, belongs to somebody else or can be written by others.
     """
     with open(path, "rb", opener=_opened) as file:
         return file.read()

@@ -1,4 +1,4 @@
-"""Layers over a sequence in both directions: which input each meets, and their results."""
+"""Layers over a sequence in both directions: the input of each, and their results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ that direction meets them.
 def run_both(
     run: Run, x: Array, other: Array | None, *, meets: bool, time_major: bool, merged: bool
 ) -> tuple[Array, ...]:
-    """The results of both directions, or the one of both together, laid out as the input is.
+    """Run both directions; return their results, or the one of both together, laid out as the input
+    is.
 
     ``meets`` says that there are weights for the auxiliary input; where there are none it is the
     input of the second direction.

@@ -83,7 +83,7 @@ class Norm:
 
 
 def _quotient(x: Array, y: int) -> Numbers:
-    """x / y without its fraction, as C has it."""
+    """Divide without the fraction, as C does."""
     return np.asarray(np.sign(x) * (np.abs(x) // y), np.int64)
 
 
@@ -224,12 +224,12 @@ class IntegerCell:
 
 
 def _steps(limit: float, scale: np.float32, most: int) -> int:
-    """A limit in steps of a scale."""
+    """Return a limit in steps of a scale."""
     return int(np.minimum(np.float32(limit) / scale, most))
 
 
 def _power_of_two(scale: np.float32) -> int:
-    """The exponent of a cell's scale. Raises LucioleError where the kernel cannot use it."""
+    """Return the exponent of a cell's scale. Raises LucioleError where the kernel cannot use it."""
     fraction, exponent = np.frexp(scale)
     if fraction != 0.5 or not -BITS <= exponent - 1 <= -9:
         raise LucioleError(f"cell_state has scale {scale}, 2^-15 to 2^-9 is needed")

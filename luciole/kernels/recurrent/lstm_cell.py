@@ -54,7 +54,7 @@ class Gate:
 
 
 def _normalized(x: Array) -> Array:
-    """Rows with mean 0 and variance 1."""
+    """Normalize rows to mean 0 and variance 1."""
     centred = x - x.mean(axis=1, keepdims=True)
     variance = np.square(centred).mean(axis=1, keepdims=True)
     return np.asarray(centred / np.sqrt(variance + EPSILON))
@@ -93,7 +93,7 @@ class Cell:
     def step(
         self, x: Array, hidden: Array, cell: Array, other: Array | None = None
     ) -> tuple[Array, Array]:
-        """The next output [batch, outputs] and cell state [batch, cells]."""
+        """Compute the next output [batch, outputs] and cell state [batch, cells]."""
         forget = logistic(self.forget(x, hidden, cell, other))
         write = 1 - forget if self.input is None else logistic(self.input(x, hidden, cell, other))
         candidate = activate(self.candidate(x, hidden, cell, other), self.settings.activation)
@@ -116,8 +116,8 @@ auxiliary input.
 
 
 def run(step: Step, steps: Array, hidden: Array, cell: Array, others: Array | None = None) -> Array:
-    """The outputs [time, batch, outputs] of steps [time, batch, inputs], one after the other; the
-    states are overwritten with the last step's.
+    """Compute the outputs [time, batch, outputs] of steps [time, batch, inputs], one after the
+    other; the states are overwritten with the last step's.
     """
     result = np.empty((*steps.shape[:2], hidden.shape[1]), hidden.dtype)
     last, memory = hidden, cell

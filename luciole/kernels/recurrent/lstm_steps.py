@@ -26,7 +26,9 @@ GATES = 4
 
 
 def packed(matrices: list[Array]) -> Array:
-    """Weights of the four gates, each [cells, n], as [blocks of 16 cells, n, gates, 16]."""
+    """Interleave weights of the four gates, each [cells, n], as [blocks of 16 cells, n, gates,
+    16].
+    """
     stacked = np.stack(matrices)
     gates, cells, n = stacked.shape
     blocks = -(-cells // LANES)
@@ -58,7 +60,7 @@ class LSTMRecord(Shared):
 
 @cache
 def kernel() -> jit.Kernel:
-    """The kernel of all steps of time."""
+    """Make the kernel of all steps of time."""
 
     @jit.kernel
     def lstm_steps(r: LSTMRecord) -> None:
@@ -79,7 +81,7 @@ def kernel() -> jit.Kernel:
 
 @jit.merged
 def _cells(r: LSTMRecord, x: int, hidden: int, cell: int, y: int, block: int, lanes: int) -> None:
-    """One step of up to 16 cells: their state, and their outputs to y."""
+    """Compute one step of up to 16 cells: their state, and their outputs to y."""
     add, mul = elementwise.function(ADD), elementwise.function(MUL)
     logistic, tanh = elementwise.function(LOGISTIC), elementwise.function(TANH)
     clamp, limit = elementwise.function(CLAMP), r.limit
@@ -100,7 +102,7 @@ def _cells(r: LSTMRecord, x: int, hidden: int, cell: int, y: int, block: int, la
 def _products(
     weights: int, biases: int, x: int, inputs: int, hidden: int, outputs: int, block: int
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """The four gates of 16 cells before their activations."""
+    """Compute the four gates of 16 cells before their activations."""
     at = biases + 4 * GATES * LANES * block
     a, b = elementwise.load_vector(at), elementwise.load_vector(at + 4 * LANES)
     c, d = elementwise.load_vector(at + 8 * LANES), elementwise.load_vector(at + 12 * LANES)

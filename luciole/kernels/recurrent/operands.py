@@ -1,4 +1,4 @@
-"""What the cells of recurrent layers share: products with weights, and operands by name."""
+"""Products with weights, and operands by name, for the cells of recurrent layers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Weights:
     asymmetric: bool = False
 
     def __call__(self, x: Array) -> Array:
-        """What they make of x [batch, inputs]: [batch, outputs]."""
+        """Multiply x [batch, inputs] by the weights: [batch, outputs]."""
         if self.array.ndim == 1:
             return np.asarray(x * self.array)
         if self.scale is None:
@@ -35,18 +35,18 @@ class Weights:
         return np.asarray(sums * (scales * self.scale)[:, None])
 
     def vector(self) -> Array:
-        """The weights themselves, in single precision."""
+        """Return the weights themselves, in single precision."""
         return self.array if self.scale is None else self.array.astype(np.float32) * self.scale
 
 
 def named(op: Op, operands: Sequence[Array | None]) -> dict[str, Array]:
-    """The operands that are there by their names."""
+    """Return the operands that are there by their names."""
     names = [field.name for field in op.operand_fields()]
     return {name: a for name, a in zip(names, operands, strict=False) if a is not None}
 
 
 def named_weights(op: Op, given: Arrays, asymmetric: bool) -> dict[str, Weights]:
-    """The weights among the operands, ready to multiply.
+    """Return the weights among the operands, ready to multiply.
 
     Raises UnsupportedError for weights that are neither FLOAT32 nor symmetric INT8.
     """

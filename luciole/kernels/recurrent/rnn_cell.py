@@ -23,15 +23,15 @@ class Cell:
         self.auxiliary = weights.get("aux_weights")
 
     def step(self, x: Array, hidden: Array, other: Array | None = None) -> Array:
-        """The next output [batch, units]."""
+        """Compute the next output [batch, units]."""
         y = self.weights(x) + self.recurrent(hidden) + self.bias
         if self.auxiliary is not None and other is not None:
             y += self.auxiliary(other)
         return activate(y, self.activation)
 
     def run(self, steps: Array, hidden: Array, others: Array | None = None) -> Array:
-        """The outputs [time, batch, units] of steps [time, batch, inputs], one after the other; the
-        state is overwritten with the last step's.
+        """Compute the outputs [time, batch, units] of steps [time, batch, inputs], one after the
+        other; the state is overwritten with the last step's.
         """
         result = np.empty((*steps.shape[:2], hidden.shape[1]), np.float32)
         last = hidden

@@ -59,7 +59,7 @@ Weighed: TypeAlias = Annotated[Vectors, _weighed]
 def counters(
     builder: Builder, pixels: Literal, planes: Literal, weight_planes: Literal, vectors: Literal
 ) -> Ints:
-    """A tile of zeros [pixels, input planes, weight planes, vectors of outputs]; its shape is
+    """Make a tile of zeros [pixels, input planes, weight planes, vectors of outputs]; its shape is
     known when a kernel is compiled.
     """
     return ir.Constant(ir.ArrayType(INTS, pixels * planes * weight_planes * vectors), None)
@@ -67,13 +67,13 @@ def counters(
 
 @emits
 def float_tile(builder: Builder, rows: Literal, columns: Literal) -> Floats:
-    """A tile of zeros [rows, columns]."""
+    """Make a tile of zeros [rows, columns]."""
     return ir.Constant(ir.ArrayType(FLOATS, rows * columns), None)
 
 
 @emits
 def fill(builder: Builder, tile: Vectors, start: Int64) -> Same:
-    """A tile of the same shape with a number in every counter."""
+    """Make a tile of the same shape with a number in every counter."""
     vector = splat(builder, builder.trunc(start, I32))
     return gather(builder, [vector] * tile.kind.count)
 

@@ -110,7 +110,7 @@ def _ripple(builder: Builder, bits: list[Value], place: int, row: Value) -> None
 
 
 def _row(builder: Builder, base: Value, numbers: Value, place: int) -> Value:
-    """The row of bits whose number stands at a place of a list."""
+    """Load the row of bits whose number stands at a place of a list."""
     number = load_half(builder, numbers, 2 * place)
     offset = builder.shl(builder.zext(number, I64), ir.Constant(I64, 6))
     row = builder.load(pointer(builder, builder.add(base, offset), INTS))
@@ -119,14 +119,14 @@ def _row(builder: Builder, base: Value, numbers: Value, place: int) -> Value:
 
 
 def load_half(builder: Builder, address: Value, offset: int) -> Value:
-    """The 16-bit integer at an address."""
+    """Load the 16-bit integer at an address."""
     loaded = builder.load(pointer(builder, address, _I16, offset))
     loaded.align = 2
     return loaded
 
 
 def _add_rows(builder: Builder, eights: int, counters: Value, base: Value, numbers: Value) -> Value:
-    """What ``add_8_rows`` and ``add_32_rows`` do."""
+    """Add ``eights`` times 8 rows of bits, see ``add_8_rows``."""
     bits = [builder.extract_value(counters, k) for k in range(BITS)]
     carries = []
     for first in range(0, 8 * eights, 8):
@@ -156,13 +156,13 @@ def add_32_rows(builder: Builder, counters: Bits, base: Address, numbers: Addres
 
 @emits
 def no_counts(builder: Builder) -> Bits:
-    """Counters at 0."""
+    """Make counters at 0."""
     return gather(builder, [ir.Constant(INTS, None)] * BITS)
 
 
 @emits
 def complement(builder: Builder, counters: Bits) -> Bits:
-    """-1 - c of every counter c."""
+    """Replace every counter c by -1 - c."""
     bits = [builder.extract_value(counters, k) for k in range(BITS)]
     return gather(builder, [builder.not_(bit) for bit in bits])
 
@@ -190,7 +190,9 @@ def write_counts(builder: Builder, counters: Bits, to: Address) -> None:
 
 
 def lane(vector: int, element: int) -> int:
-    """The bit of a row whose counter ``write_counts`` puts at byte ``16 vector + element``."""
+    """Return the bit of a row whose counter stands at byte ``16 vector + element`` of what
+    ``write_counts`` writes.
+    """
     return 16 * (vector // 4) + 128 * (vector % 4) + element
 
 
@@ -225,7 +227,7 @@ def _unpacked(builder: Builder, first: Value, second: Value, size: int, upper: i
 
 @emits
 def totals(builder: Builder, rows: Vectors, at: Address, factor: Float32, plus: Float32) -> Same:
-    """A tile of floats like ``rows`` from those at an address, times ``factor``, plus ``plus``."""
+    """Load a tile of floats like ``rows`` from an address, times ``factor``, plus ``plus``."""
     factor, plus = splat(builder, factor), splat(builder, plus)
     given = [load(builder, FLOATS, at, 4 * LANES * k) for k in range(rows.kind.count)]
     return gather(builder, [of_llvm(builder, FMA, g, factor, plus) for g in given])
@@ -250,8 +252,8 @@ Combined: TypeAlias = Annotated[Vectors, lambda rows, *_: Tile(types.float32, 1,
 
 @emits
 def combine(builder: Builder, rows: Vectors, scales: Address, start: Address) -> Combined:
-    """Sums [vectors, weight planes] as results [1, vectors]: start + sum_j scale_j sum_j, with
-    scales [vectors, weight planes, 16] and starts [vectors, 16] at addresses.
+    """Combine sums [vectors, weight planes] to results [1, vectors]: start + sum_j scale_j sum_j,
+    with scales [vectors, weight planes, 16] and starts [vectors, 16] at addresses.
     """
     vectors, planes = rows.kind.shape
     found = []

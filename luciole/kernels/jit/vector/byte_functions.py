@@ -28,8 +28,8 @@ from luciole.kernels.jit.vector.vectors import (
 
 
 class SumConstants(Record):
-    """What ``summed`` knows of a sum of a coarser operand, whose factor is 1/2 so that it is only
-    shifted, and a finer one, whose product is added up from two parts that fit into int32.
+    """Constants of ``summed`` for a sum of a coarser operand, whose factor is 1/2 so that it is
+    only shifted, and a finer one, whose product is added up from two parts that fit into int32.
     """
 
     coarse_step: int
@@ -53,7 +53,7 @@ class SumConstants(Record):
 
 
 class WideSum(ByteLimits):
-    """What ``sum_64`` knows of such a sum."""
+    """Constants of ``sum_64`` for such a sum."""
 
     fine: int
     """The address of an int32 for every byte of the finer operand, as four tables of 256 bytes, the
@@ -68,8 +68,8 @@ class WideSum(ByteLimits):
 
 @emits
 def quotients(builder: Builder, x: Vector, count: Int64) -> Vector:
-    """x / count, halves rounded away from zero; |x| and its quotients times ``count`` lie below
-    2^24, where single precision tells quotients from the next integers.
+    """Compute x / count, halves rounded away from zero; |x| and its quotients times ``count`` lie
+    below 2^24, where single precision tells quotients from the next integers.
     """
     x, count = builder.extract_value(x, 0), builder.trunc(count, I32)
     divisor, half = (
@@ -87,8 +87,8 @@ def quotients(builder: Builder, x: Vector, count: Int64) -> Vector:
 def rescaled_lanes(
     builder: Builder, x: Vector, multiplier: Int64, half: Int64, negative: Int64, bits: Int64
 ) -> Vector:
-    """x times a factor of at most 1, as ``fixed_point.arithmetic.multiply`` has it: the upper half
-    of the product with a multiplier, then halves away from zero, for
+    """Multiply x by a factor of at most 1, as ``fixed_point.arithmetic.multiply`` has it: the upper
+    half of the product with a multiplier, then halves away from zero, for
     ``integers.elementwise_binary_bytes``.
     """
     x = builder.sext(builder.extract_value(x, 0), LONGS)
@@ -104,7 +104,7 @@ def rescaled_lanes(
 
 @emits
 def summed(builder: Builder, x: Vector, y: Vector, constants: Address) -> Vector:
-    """Two vectors of bytes as steps of their sum; ``constants`` is the address of a
+    """Add two vectors of bytes, as steps of the result; ``constants`` is the address of a
     ``SumConstants``.
     """
     x, y = (builder.extract_value(v, 0) for v in (x, y))
@@ -128,38 +128,40 @@ class _Constants:
         self._builder, self._address, self._kind = builder, address, kind
 
     def number(self, name: str) -> Value:
-        """A field."""
+        """Load a field."""
         place = pointer(self._builder, self._address, I64, WORD * self._kind.place(name))
         number = self._builder.load(place)
         number.set_metadata("invariant.load", self._builder.module.add_metadata([]))
         return number
 
     def word(self, name: str) -> Value:
-        """A field in 16 lanes of int32."""
+        """Load a field into 16 lanes of int32."""
         return splat(self._builder, self._builder.trunc(self.number(name), I32))
 
     def words(self, *names: str) -> list[Value]:
-        """Several fields, each as ``word`` gives it."""
+        """Load several fields, each as ``word`` does."""
         return [self.word(name) for name in names]
 
     def many(self, name: str) -> Value:
-        """A field in 64 lanes of bytes."""
+        """Load a field into 64 lanes of bytes."""
         number = self._builder.trunc(self.number(name), MANY.element)
         return wide_splat(self._builder, number, 4 * LANES)
 
     def long(self, name: str) -> Value:
-        """A field in 8 lanes of int64."""
+        """Load a field into 8 lanes of int64."""
         return wide_splat(self._builder, self.number(name), LANES // 2)
 
 
 def _halved(builder: Builder, x: Value, half: Value, negative: Value, bits: Value) -> Value:
-    """x / 2^bits, halves away from zero; ``negative`` is -1, or 0 where bits is."""
+    """Compute x / 2^bits, halves away from zero; ``negative`` is -1, or 0 where bits is."""
     sign = builder.and_(builder.ashr(x, in_all(31)), negative)
     return builder.ashr(builder.add(builder.add(x, half), sign), bits)
 
 
 def _upper(builder: Builder, x: Value, multiplier: Value, addend: Value) -> Value:
-    """The upper halves of x multiplier + addend, x and the multiplier unsigned and below 2^32."""
+    """Compute the upper halves of x multiplier + addend, x and the multiplier unsigned and below
+    2^32.
+    """
     half = LANES // 2
     longs = ir.VectorType(I64, half)
     low, down = (ir.Constant(longs, [n] * half) for n in (0xFFFFFFFF, 32))
@@ -175,7 +177,7 @@ def _upper(builder: Builder, x: Value, multiplier: Value, addend: Value) -> Valu
 
 @emits
 def looks_up_many(builder: Builder) -> Truth:
-    """Whether the machine looks up 64 bytes at once, known when a kernel is compiled."""
+    """Return whether the machine looks up 64 bytes at once, known when a kernel is compiled."""
     known = "avx512vbmi" in features()
     return ir.Constant(ir.IntType(1), known)
 
@@ -208,8 +210,8 @@ def sum_64(builder: Builder, to: Address, x: Address, y: Address, constants: Add
 
 
 def _steps_of_sum(builder: Builder, upper: Value, rest: Value, given: _Constants) -> Value:
-    """Signed bytes, in the uppermost 8 of 32 bits, times 2^19, and what is added to them as steps
-    of the result, see ``luciole.kernels.jit.vector.fixed_point.rescaled``.
+    """Scale signed bytes, in the uppermost 8 of 32 bits, by 2^19 and add the rest of a sum, as
+    steps of the result, see ``luciole.kernels.jit.vector.fixed_point.rescaled``.
     """
     total = builder.add(builder.ashr(upper, in_all(5)), rest)
     above = _upper(builder, total, given.long("multiplier"), given.long("addend"))
@@ -218,12 +220,12 @@ def _steps_of_sum(builder: Builder, upper: Value, rest: Value, given: _Constants
 
 
 def _many(builder: Builder, address: Value) -> Value:
-    """64 bytes."""
+    """Load 64 bytes."""
     return load(builder, MANY, address, align=1)
 
 
 def _looked_up(builder: Builder, given: Value, table: Value, offset: int) -> Value:
-    """What a table of 256 bytes, ``offset`` bytes behind an address, has for each of 64 bytes."""
+    """Look up each of 64 bytes in a table of 256 bytes, ``offset`` bytes behind an address."""
     quarters = []
     for k in range(4):
         quarters.append(load(builder, MANY, table, offset + 64 * k, align=1))
@@ -234,9 +236,7 @@ def _looked_up(builder: Builder, given: Value, table: Value, offset: int) -> Val
 
 
 def _of_two(builder: Builder, x: Value, first: Value, second: Value) -> Value:
-    """What two vectors have in the places that the lowest 7 bits of each byte say:
-    ``vpermi2b``.
-    """
+    """Select bytes of two vectors by the lowest 7 bits of each byte of a third: ``vpermi2b``."""
     kind = ir.FunctionType(MANY, [MANY] * 3)
     name = "llvm.x86.avx512.vpermi2var.qi.512"
     function = cgutils.get_or_insert_function(builder.module, kind, name)

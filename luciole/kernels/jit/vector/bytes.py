@@ -33,7 +33,7 @@ MANY = ir.VectorType(ir.IntType(8), 4 * LANES)
 
 
 def in_all(number: int, kind: Form = INTS) -> Value:
-    """A constant in every lane."""
+    """Make a vector with a constant in every lane."""
     return ir.Constant(kind, [number] * LANES)
 
 
@@ -41,8 +41,8 @@ def in_all(number: int, kind: Form = INTS) -> Value:
 def load_bytes(
     builder: Builder, address: Address, count: Int64, other: Int64, kind: Literal
 ) -> Vector:
-    """``count`` bytes (at most 16) from an address on as int32, nothing behind them is read; the
-    byte ``other`` in the lanes that are left. ``kind`` is a constant when a kernel is compiled.
+    """Load ``count`` bytes (at most 16) from an address on as int32, reading nothing behind them;
+    the other lanes are the byte ``other``. ``kind`` is a constant when a kernel is compiled.
     """
     signed = kind == Kind.INT8
     lanes = lanes_before(builder, count, 0)
@@ -54,7 +54,7 @@ def load_bytes(
 
 @emits
 def load_all_bytes(builder: Builder, address: Address, kind: Literal) -> Vector:
-    """16 bytes from an address on as int32."""
+    """Load 16 bytes from an address on as int32."""
     signed = kind == Kind.INT8
     loaded = load(builder, BYTES, address, align=1)
     wide = builder.sext(loaded, INTS) if signed else builder.zext(loaded, INTS)
@@ -63,33 +63,33 @@ def load_all_bytes(builder: Builder, address: Address, kind: Literal) -> Vector:
 
 @emits
 def in_lanes(builder: Builder, number: Int64) -> Vector:
-    """A number (int64) in every lane, as int32."""
+    """Broadcast a number (int64) to every lane, as int32."""
     return gather(builder, [splat(builder, builder.trunc(number, I32))])
 
 
 @emits
 def plus(builder: Builder, x: Vector, y: Vector) -> Vector:
-    """The sums of lanes."""
+    """Add lane by lane."""
     x, y = (builder.extract_value(v, 0) for v in (x, y))
     return gather(builder, [builder.add(x, y)])
 
 
 @emits
 def larger(builder: Builder, x: Vector, y: Vector) -> Vector:
-    """The larger of both, lane by lane."""
+    """Select the larger of both, lane by lane."""
     x, y = (builder.extract_value(v, 0) for v in (x, y))
     return gather(builder, [builder.select(builder.icmp_signed(">", x, y), x, y)])
 
 
 @emits
 def load_64(builder: Builder, address: Address) -> Vector:
-    """64 bytes from an address on, four in each lane."""
+    """Load 64 bytes from an address on, four in each lane."""
     return gather(builder, [load(builder, INTS, address, align=1)])
 
 
 @emits
 def larger_of_64(builder: Builder, x: Vector, y: Vector, kind: Literal) -> Vector:
-    """The larger of both, byte by byte. ``kind`` is a constant when a kernel is compiled."""
+    """Select the larger of both, byte by byte. ``kind`` is a constant when a kernel is compiled."""
     name = _of_64("max", kind)
     x, y = (builder.bitcast(builder.extract_value(v, 0), MANY) for v in (x, y))
     return gather(builder, [builder.bitcast(of_llvm(builder, name, x, y), INTS)])
@@ -110,7 +110,7 @@ def store_64(
 
 
 def _of_64(name: str, kind: int) -> str:
-    """LLVM's name of a function of two vectors of 64 bytes."""
+    """Return LLVM's name of a function of two vectors of 64 bytes."""
     return f"llvm.{'s' if kind == Kind.INT8 else 'u'}{name}.v64i8"
 
 
@@ -130,7 +130,7 @@ def store_all_bytes(builder: Builder, x: Vector, low: Int64, high: Int64, addres
 
 
 def _cut_off(builder: Builder, tile: Value, low: Value, high: Value) -> Value:
-    """A vector of int32 as bytes."""
+    """Clamp a vector of int32 and narrow it to bytes."""
     low, high = (splat(builder, builder.trunc(n, I32)) for n in (low, high))
     value = builder.extract_value(tile, 0)
     value = builder.select(builder.icmp_signed("<", value, low), low, value)
@@ -140,7 +140,7 @@ def _cut_off(builder: Builder, tile: Value, low: Value, high: Value) -> Value:
 
 @emits
 def total_of_lanes(builder: Builder, x: Vector) -> Int64:
-    """The sum of all lanes, int64."""
+    """Add up all lanes, as int64."""
     x = builder.sext(builder.extract_value(x, 0), LONGS)
     total = builder.extract_element(x, ir.Constant(I32, 0))
     for lane in range(1, LANES):

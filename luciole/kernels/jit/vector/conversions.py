@@ -38,5 +38,5 @@ Integers: TypeAlias = Annotated[Value, lambda address, kind: types.CPointer(_TYP
 
 @emits
 def integers_at(builder: Builder, address: Address, kind: Literal) -> Integers:
-    """An address as a pointer to integers of a kind, a constant when a kernel is compiled."""
+    """Cast an address to a pointer to integers of a kind, a constant when a kernel is compiled."""
     return builder.inttoptr(address, ir.IntType(8 * Kind(kind).size).as_pointer())

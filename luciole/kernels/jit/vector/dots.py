@@ -45,7 +45,7 @@ from luciole.kernels.jit.vector.vectors import (
 
 @emits
 def integer_rows(builder: Builder, pixels: Literal, vectors: Literal, start: Address) -> Ints:
-    """A tile [pixels, vectors] whose rows are all the int32 numbers at ``start``."""
+    """Make a tile [pixels, vectors] whose rows are all the int32 numbers at ``start``."""
     return repeated(builder, INTS, pixels, vectors, start)
 
 
@@ -99,12 +99,14 @@ def add_line_dots(
 
 
 def _with_vnni(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
-    """Sums of int32, plus four products in each lane: ``vpdpbusd``."""
+    """Add to sums of int32 four products in each lane: ``vpdpbusd``."""
     return of_llvm(builder, "llvm.x86.avx512.vpdpbusd.512", sums, unsigned, signed)
 
 
 def _with_products(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
-    """The same in plain LLVM, which multiplies 16 bits where it sees that they are enough."""
+    """Add the same products in plain LLVM, which multiplies 16 bits where it sees that they are
+    enough.
+    """
     for byte in range(4):
         down, up = (ir.Constant(INTS, [bits] * LANES) for bits in (8 * byte, 24 - 8 * byte))
         low, rest = (ir.Constant(INTS, [number] * LANES) for number in (255, 24))
@@ -142,7 +144,7 @@ def add_taps(
 
 
 def _sixty_four(builder: Builder, addresses: list[Value]) -> Value:
-    """64 bytes from one address, or 16 from each of four."""
+    """Load 64 bytes from one address, or 16 from each of four."""
     kind = ir.VectorType(ir.IntType(8), 4 * LANES // len(addresses))
     parts = [load(builder, kind, address, align=1) for address in addresses]
     while len(parts) > 1:
@@ -154,7 +156,9 @@ def _sixty_four(builder: Builder, addresses: list[Value]) -> Value:
 
 
 def together(builder: Builder, taps: list[Value]) -> list[Value]:
-    """Four vectors of 64 bytes as four of 16 int32 whose bytes are of one channel each."""
+    """Transpose four vectors of 64 bytes to four of 16 int32 whose bytes are of one channel
+    each.
+    """
     a, b, c, d = taps
     first, second = (_interleaved(builder, *pair, ir.IntType(16)) for pair in ((a, b), (c, d)))
     found = []
@@ -164,8 +168,8 @@ def together(builder: Builder, taps: list[Value]) -> list[Value]:
 
 
 def _interleaved(builder: Builder, a: Value, b: Value, wider: Form) -> list[Value]:
-    """Elements of two vectors in turn, as integers of twice their size: those of the lower half of
-    each 128 bits, and those of the upper one.
+    """Interleave two vectors as integers of twice the size: first the lower half of each 128 bits,
+    then the upper one.
     """
     count = a.type.count
     part = count // 4
@@ -182,8 +186,8 @@ def _interleaved(builder: Builder, a: Value, b: Value, wider: Form) -> list[Valu
 def scaled(
     builder: Builder, tile: Vectors, factor: Float32, scales: Address, starts: Address
 ) -> FloatsLike:
-    """Sums as floats: sum * (factor * scale) + start, each rounded; ``scales`` and ``starts`` are
-    addresses of floats [outputs].
+    """Convert sums to floats: sum * (factor * scale) + start, each rounded; ``scales`` and
+    ``starts`` are addresses of floats [outputs].
     """
     vectors = tile.kind.shape[1]
     each = splat(builder, factor)
@@ -213,7 +217,7 @@ def turn_bytes(builder: Builder, x: Address, to: Address, turned: Int64, vectors
 def turn_first_bytes(
     builder: Builder, x: Address, to: Address, turned: Int64, count: Int64
 ) -> None:
-    """The same for at most 16 bytes."""
+    """Copy at most 16 bytes, some of their bits flipped."""
     inside = lanes_before(builder, count, 0)
     bits = wide_splat(builder, builder.trunc(turned, BYTES.element), LANES)
     given = load_first_bytes(builder, x, inside)

@@ -132,7 +132,7 @@ Chosen: TypeAlias = Annotated[Operand[Function], Function]
 
 @emits
 def function(builder: Builder, number: Literal) -> Chosen:
-    """A function by its number (of ``Unary`` or ``Binary``), a constant when a kernel is
+    """Return a function by its number (of ``Unary`` or ``Binary``), a constant when a kernel is
     compiled.
     """
     return ir.Constant(ir.IntType(8).as_pointer(), None)
@@ -140,19 +140,19 @@ def function(builder: Builder, number: Literal) -> Chosen:
 
 @emits
 def number(builder: Builder, bits: Int64) -> Float32:
-    """The float32 whose bits are the lower half of a record's number."""
+    """Return the float32 whose bits are the lower half of a record's number."""
     return builder.bitcast(builder.trunc(bits, I32), F32)
 
 
 @emits
 def spread(builder: Builder, number: Float32) -> Vector:
-    """A number in every lane."""
+    """Broadcast a number to every lane."""
     return gather(builder, [splat(builder, number)])
 
 
 @emits
 def load_vector(builder: Builder, address: Address) -> Vector:
-    """16 floats from an address on."""
+    """Load 16 floats from an address on."""
     return gather(builder, [load(builder, FLOATS, address)])
 
 
@@ -164,8 +164,8 @@ def store_vector(builder: Builder, vector: Vector, address: Address) -> None:
 
 @emits
 def load_first(builder: Builder, address: Address, count: Int64, other: Float32) -> Vector:
-    """``count`` floats (at most 16) from an address on, nothing behind them is read; ``other`` in
-    the lanes that are left.
+    """Load ``count`` floats (at most 16) from an address on, reading nothing behind them; the other
+    lanes are ``other``.
     """
     lanes = masked.lanes_before(builder, count, 0)
     loaded = masked.load_first(builder, address, 0, lanes, splat(builder, other))
@@ -183,7 +183,7 @@ def store_first(builder: Builder, vector: Vector, address: Address, count: Int64
 def mapped(
     builder: Builder, function: Operand[Function], x: Vector, a: Float32, b: Float32
 ) -> Vector:
-    """A unary function of a vector, with its parameters a and b."""
+    """Apply a unary function to a vector, with its parameters a and b."""
     formula = _UNARY[function.kind.number]
     lanes = _lanes(builder, x)
     parameters = (lanes.of(splat(builder, number)) for number in (a, b))
@@ -192,14 +192,14 @@ def mapped(
 
 @emits
 def combined(builder: Builder, function: Operand[Function], x: Vector, y: Vector) -> Vector:
-    """A binary function of two vectors."""
+    """Apply a binary function to two vectors."""
     formula = _BINARY[function.kind.number]
     return gather(builder, [formula(_lanes(builder, x), _lanes(builder, y)).value])
 
 
 @emits
 def folded(builder: Builder, function: Operand[Function], x: Vector) -> Float32:
-    """A binary function over the lanes of a vector, as a number: of neighbours 8 lanes apart, then
+    """Reduce the lanes of a vector to a number by a binary function: neighbours 8 lanes apart, then
     4, 2 and 1.
     """
     formula = _BINARY[function.kind.number]
@@ -213,7 +213,7 @@ def folded(builder: Builder, function: Operand[Function], x: Vector) -> Float32:
 
 @emits
 def plus_product(builder: Builder, sum_: Vector, x: Vector, y: Vector) -> Vector:
-    """sum + x y, with one rounding where the machine can."""
+    """Compute sum + x y, with one rounding where the machine can."""
     summand, factor, other = (_lanes(builder, vector) for vector in (sum_, x, y))
     return gather(builder, [factor.times_plus(other, summand).value])
 

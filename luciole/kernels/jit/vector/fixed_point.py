@@ -48,7 +48,7 @@ EXACT_BYTES = 8 * LANES
 
 @emits
 def rescaled(builder: Builder, tile: Vectors, constants: Address) -> Same:
-    """Sums, raised so that they have no sign, as steps of the result.
+    """Scale sums, raised so that they have no sign, to steps of the result.
 
     As a sum is without a sign, the upper half of its product with twice the multiplier, plus an
     addend, is what SaturatingRoundingDoublingHighMul gives. Halves are then rounded away from zero,
@@ -67,7 +67,7 @@ def rescaled(builder: Builder, tile: Vectors, constants: Address) -> Same:
 
 
 def _upper(builder: Builder, sums: Value, base: Value, offset: int) -> Value:
-    """The upper halves of products of 64 bits."""
+    """Compute the upper halves of products of 64 bits."""
     low = ir.Constant(LONGS, [0xFFFFFFFF] * HALF)
     pairs = builder.bitcast(sums, LONGS)
     halves = (builder.and_(pairs, low), builder.lshr(pairs, ir.Constant(LONGS, [32] * HALF)))
@@ -83,7 +83,7 @@ def _upper(builder: Builder, sums: Value, base: Value, offset: int) -> Value:
 
 @emits
 def scaled_exactly(builder: Builder, tile: Vectors, factors: Address) -> Same:
-    """Sums times factors in double precision, rounded to integers, halves away from zero."""
+    """Multiply sums by factors in double precision and round to integers, halves away from zero."""
     vectors = tile.kind.shape[1]
     results = []
     for i in range(tile.kind.count):
@@ -94,7 +94,7 @@ def scaled_exactly(builder: Builder, tile: Vectors, factors: Address) -> Same:
 
 
 def _rounded_half(builder: Builder, sums: Value, factors: Value, vector: int, half: int) -> Value:
-    """8 of 16 sums, scaled."""
+    """Scale 8 of 16 sums."""
     numbers = list(range(HALF * half, HALF * half + HALF))
     some = builder.shuffle_vector(sums, sums, ir.Constant(SHORT, numbers))
     factor = load(builder, DOUBLES, factors, EXACT_BYTES * vector + 8 * HALF * half)
@@ -147,8 +147,8 @@ def write_channels(
 
 
 class ByteLimits(Record):
-    """How steps become bytes: ``zero_point`` is added, sums are cut off at ``low`` and ``high``,
-    all three as signed bytes have them, and the bits ``turned`` are flipped at last.
+    """Constants that turn steps into bytes: ``zero_point`` is added, sums are clamped to ``low``
+    and ``high``, all three as signed bytes have them, and the bits ``turned`` are flipped at last.
     """
 
     zero_point: int
@@ -173,8 +173,8 @@ class Limits:
 
 
 def packed(builder: Builder, tile: Value, count: int, limits: Limits) -> list[Value]:
-    """Vectors, four at a time, as 64 bytes: of each the first four, then of each the next four, and
-    so on.
+    """Pack vectors, four at a time, to 64 bytes: of each the first four, then of each the next
+    four, and so on.
     """
     values = [builder.extract_value(tile, i) for i in range(count)]
     values += [ir.Constant(INTS, None)] * (-count % 4)
@@ -194,20 +194,20 @@ _ORDER = [LANES * (lane // 4 % 4) + 4 * (lane // LANES) + lane % 4 for lane in r
 
 
 def in_order(builder: Builder, found: Value) -> Value:
-    """64 bytes of ``packed``, vector after vector."""
+    """Reorder the 64 bytes of ``packed``, vector after vector."""
     return _lanes_of(builder, found, _ORDER)
 
 
 def _with_zero(builder: Builder, a: Value, b: Value, limits: Limits) -> Value:
-    """Two vectors as int16, plus what is to be added."""
+    """Narrow two vectors to int16 and add the zero point."""
     return of_llvm(
         builder, "llvm.sadd.sat.v32i16", _halved(builder, a, b, "packssdw", I16), limits.plus
     )
 
 
 def _halved(builder: Builder, a: Value, b: Value, name: str, narrow: Form) -> Value:
-    """Two vectors as one of integers half as wide, saturated: of each the first 128 bits, then of
-    each the next ones, and so on, as ``vpackssdw`` and ``vpacksswb`` have it.
+    """Narrow two vectors to one of integers half as wide, saturated: of each the first 128 bits,
+    then of each the next ones, and so on, as ``vpackssdw`` and ``vpacksswb`` have it.
     """
     lanes = a.type.count
     result = ir.VectorType(narrow, 2 * lanes)

@@ -49,8 +49,9 @@ MANTISSA = 23
 
 
 def _reduced(x: Lanes) -> tuple[Lanes, Lanes]:
-    """x = n log 2 + r, r as small as can be: n plus ``ROUNDING``, and r. The product is taken off
-    in two parts, as by Cody and Waite (Software Manual for the Elementary Functions, 1980).
+    """Reduce x = n log 2 + r, r as small as can be, to n plus ``ROUNDING``, and r. The product is
+    taken off in two parts, as by Cody and Waite (Software Manual for the Elementary Functions,
+    1980).
     """
     shifted = x.times_plus(1 / math.log(2), ROUNDING)
     n = shifted - ROUNDING
@@ -58,8 +59,8 @@ def _reduced(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def _scaled(x: Lanes, shifted: Lanes) -> Lanes:
-    """x 2^n, rounded once. Without an instruction for it 2^n is the product of two powers of two:
-    so denormals and infinity are reached.
+    """Compute x 2^n, rounded once. Without an instruction for it 2^n is the product of two powers
+    of two: so denormals and infinity are reached.
     """
     if SCALES:
         return scaled(x, shifted - ROUNDING)
@@ -69,18 +70,18 @@ def _scaled(x: Lanes, shifted: Lanes) -> Lanes:
 
 
 def exp(x: Lanes) -> Lanes:
-    """e^x to 1 ulp."""
+    """Compute e^x to 1 ulp."""
     return exp_below(x.at_most(89.0))
 
 
 def exp_below(x: Lanes) -> Lanes:
-    """e^x for what is at most 89."""
+    """Compute e^x for numbers of at most 89."""
     shifted, r = _reduced(x.at_least(-104.0))
     return _scaled(r.polynomial((1.0, 1.0, *EXP)), shifted)
 
 
 def log(x: Lanes) -> Lanes:
-    """The natural logarithm to 1 ulp; -infinity of 0, NaN of negative numbers."""
+    """Compute the natural logarithm to 1 ulp; -infinity of 0, NaN of negative numbers."""
     build = x.builder
     above = build.sub(x.bits(), integers(SMALLEST_BITS))
     special = build.icmp_unsigned(">=", above, integers(INFINITE_BITS - SMALLEST_BITS))
@@ -106,7 +107,7 @@ def _log_of_any(x: Lanes) -> Lanes:
 
 
 def _log_of_normal(x: Lanes, doubled: Lanes | float = 0.0) -> Lanes:
-    """The logarithm of normal numbers, that were doubled so often."""
+    """Compute the logarithm of normal numbers that were doubled ``doubled`` times."""
     build, root = x.builder, x.number(SQRT_HALF).bits()
     exponent = build.ashr(build.sub(x.bits(), root), integers(MANTISSA))
     r = x.of_bits(build.sub(x.bits(), build.shl(exponent, integers(MANTISSA)))) - 1.0
@@ -116,20 +117,20 @@ def _log_of_normal(x: Lanes, doubled: Lanes | float = 0.0) -> Lanes:
 
 
 def tanh(x: Lanes) -> Lanes:
-    """The hyperbolic tangent to 4 ulp."""
+    """Compute the hyperbolic tangent to 4 ulp."""
     x = x.at_least(-TANH_LIMIT).at_most(TANH_LIMIT)
     square = x * x
     return x * square.polynomial(TANH) / square.polynomial(TANH_DIVISOR)
 
 
 def logistic(x: Lanes) -> Lanes:
-    """e^x / (1 + e^x) to 3 ulp, denormals too."""
+    """Compute e^x / (1 + e^x) to 3 ulp, denormals too."""
     power = exp_below(x.at_most(LOGISTIC_LIMIT))
     return power / (power + 1.0)
 
 
 def elu(x: Lanes) -> Lanes:
-    """x, or e^x - 1 where it is negative, to 2 ulp."""
+    """Compute x, or e^x - 1 where it is negative, to 2 ulp."""
     shifted, r = _reduced(x.at_least(-18.0).at_most(0.0))
     scale = _scaled(x.number(1.0), shifted)
     less_one = (r * r).times_plus(r.polynomial(EXP), r)  # e^r - 1
@@ -137,8 +138,8 @@ def elu(x: Lanes) -> Lanes:
 
 
 def gelu(x: Lanes) -> Lanes:
-    """x (1 + erf(x / sqrt 2)) / 2; the error is at most 3e-7 of the larger of 1 and the size of
-    x.
+    """Compute x (1 + erf(x / sqrt 2)) / 2; the error is at most 3e-7 of the larger of 1 and the
+    size of x.
     """
     inside = x.at_least(-GELU_LIMIT).at_most(GELU_LIMIT)
     square = inside * inside
@@ -148,13 +149,13 @@ def gelu(x: Lanes) -> Lanes:
 
 
 def gelu_by_tanh(x: Lanes) -> Lanes:
-    """x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, which is x logistic(2 ...); the error is
-    at most 3e-7 of the larger of 1 and the size of x.
+    """Compute x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, which is x logistic(2 ...); the
+    error is at most 3e-7 of the larger of 1 and the size of x.
     """
     cubic = (x * x).times_plus(0.044715, 1.0) * x
     return x * logistic(cubic * (2 * math.sqrt(2 / math.pi)))
 
 
 def hard_swish(x: Lanes) -> Lanes:
-    """x min(max(x + 3, 0), 6) / 6 to 1 ulp."""
+    """Compute x min(max(x + 3, 0), 6) / 6 to 1 ulp."""
     return x * (x + 3.0).at_least(0.0).at_most(6.0) * (1 / 6)

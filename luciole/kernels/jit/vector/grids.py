@@ -53,7 +53,7 @@ Pair: TypeAlias = Annotated[tuple[Single, Single], types.UniTuple(types.float32,
 
 @emits
 def raised_both(builder: Builder, tile: Vectors, x: Address, count: Int64) -> Same:
-    """Two vectors of bit patterns, raised to those of ``count`` floats, at most 16, at ``x``: the
+    """Raise two vectors of bit patterns to those of ``count`` floats, at most 16, at ``x``: the
     numbers above 0, and the magnitudes of those below. As integers they rise with the magnitude,
     infinity and NaN highest.
     """
@@ -70,7 +70,7 @@ def raised_both(builder: Builder, tile: Vectors, x: Address, count: Int64) -> Sa
 
 @emits
 def larger_of_both(builder: Builder, tile: Vectors, other: Vectors) -> Same:
-    """The larger lanes of two such pairs of vectors."""
+    """Select the larger lanes of two such pairs of vectors."""
     results = []
     for i in range(tile.kind.count):
         a, b = (builder.extract_value(value, i) for value in (tile.value, other.value))
@@ -80,7 +80,7 @@ def larger_of_both(builder: Builder, tile: Vectors, other: Vectors) -> Same:
 
 @emits
 def highest(builder: Builder, tile: Vectors, which: Literal) -> Int64:
-    """The largest number of one vector (which is known when a kernel is compiled) of int32."""
+    """Find the largest int32 of one vector, whose number is known when a kernel is compiled."""
     kind = ir.FunctionType(I32, [INTS])
     name = f"llvm.vector.reduce.smax.v{LANES}i32"
     function = cgutils.get_or_insert_function(builder.module, kind, name)
@@ -103,12 +103,12 @@ def write_on_grid(
 def write_all_on_grid(
     builder: Builder, x: Address, count: Int64, grid: Pair, limits: Pair, to: Address
 ) -> None:
-    """``write_on_grid`` where there is room for 16 bytes."""
+    """Write as ``write_on_grid`` does where there is room for 16 bytes."""
     store(builder, _on_grid(builder, x, count, grid, limits), to, align=1)
 
 
 def _on_grid(builder: Builder, x: Value, count: Value, grid: Value, limits: Value) -> Value:
-    """16 bytes, see ``write_on_grid``."""
+    """Compute the 16 bytes of ``write_on_grid``."""
     inverse, zero, low, high = (
         splat(builder, builder.extract_value(pair, i)) for pair in (grid, limits) for i in (0, 1)
     )
@@ -122,7 +122,7 @@ def _on_grid(builder: Builder, x: Value, count: Value, grid: Value, limits: Valu
 
 
 def _first_floats(builder: Builder, x: Value, count: Value) -> Value:
-    """Floats of some lanes at an address, 0 in the rest."""
+    """Load the floats of some lanes from an address, 0 in the rest."""
     inside = lanes_before(builder, count, 0)
     return load_first(builder, x, 0, inside, ir.Constant(FLOATS, None))
 
@@ -131,7 +131,9 @@ def _first_floats(builder: Builder, x: Value, count: Value) -> Value:
 def integer_multiples(
     builder: Builder, pixels: Literal, vectors: Literal, start: Address, factor: Int64
 ) -> Ints:
-    """A tile [pixels, vectors] whose rows are all the int32 numbers at ``start`` times a number."""
+    """Make a tile [pixels, vectors] whose rows are all the int32 numbers at ``start`` times a
+    number.
+    """
     each = splat(builder, builder.trunc(factor, I32))
     row = [builder.mul(load(builder, INTS, start, 4 * LANES * v), each) for v in range(vectors)]
     return gather(builder, row * pixels)
@@ -141,8 +143,8 @@ def integer_multiples(
 def scaled_in_turn(
     builder: Builder, tile: Vectors, factor: Float32, scales: Address, starts: Address
 ) -> FloatsLike:
-    """Sums as floats: sum * scale * factor + start, each rounded; ``scales`` and ``starts`` are
-    addresses of floats [outputs].
+    """Convert sums to floats: sum * scale * factor + start, each rounded; ``scales`` and ``starts``
+    are addresses of floats [outputs].
     """
     each = splat(builder, factor)
     results = []
@@ -182,7 +184,7 @@ def write_channels_at(
 
 
 def _in_order(builder: Builder, four: list[Value]) -> list[Value]:
-    """Four vectors of 4 x 4 elements with those blocks exchanged beside the diagonal."""
+    """Transpose four vectors as a matrix of 4 x 4 blocks of 4 elements."""
     a, b, c, d = four
     halves = [
         [lane for block in blocks for lane in range(4 * block, 4 * block + 4)]

@@ -29,11 +29,11 @@ class Lanes:
     value: Value
 
     def of(self, value: Value) -> Lanes:
-        """Another LLVM vector in the same place of a program."""
+        """Wrap another LLVM vector in the same place of a program."""
         return Lanes(self.builder, value)
 
     def number(self, number: float) -> Lanes:
-        """A number in every lane."""
+        """Broadcast a number to every lane."""
         return self.of(ir.Constant(FLOATS, [number] * LANES))
 
     def _vector(self, other: Lanes | float) -> Value:
@@ -58,44 +58,44 @@ class Lanes:
         return self.of(of_llvm(self.builder, "llvm.fabs.v16f32", self.value))
 
     def sqrt(self) -> Lanes:
-        """The square root, correctly rounded."""
+        """Compute the square root, correctly rounded."""
         return self.of(of_llvm(self.builder, "llvm.sqrt.v16f32", self.value))
 
     def times_plus(self, factor: Lanes | float, summand: Lanes | float) -> Lanes:
-        """self * factor + summand, with one rounding where the machine can."""
+        """Compute self * factor + summand, with one rounding where the machine can."""
         vectors = self.value, self._vector(factor), self._vector(summand)
         return self.of(of_llvm(self.builder, FMA, *vectors))
 
     def compared(self, sign: str, other: Lanes | float) -> Value:
-        """Where self < other, or another of LLVM's comparison signs; false for NaN."""
+        """Compare with < or another of LLVM's signs, lane by lane; false for NaN."""
         return self.builder.fcmp_ordered(sign, self.value, self._vector(other))
 
     def is_nan(self) -> Value:
-        """Where a lane is not a number."""
+        """Find the lanes that are not a number."""
         return self.builder.fcmp_unordered("uno", self.value, self.value)
 
     def where(self, mask: Value, other: Lanes | float) -> Lanes:
-        """self where the mask is true, ``other`` elsewhere."""
+        """Select self where the mask is true, ``other`` elsewhere."""
         return self.of(self.builder.select(mask, self.value, self._vector(other)))
 
     def at_least(self, low: Lanes | float) -> Lanes:
-        """The larger of both; NaN stays NaN."""
+        """Select the larger of both; NaN stays NaN."""
         return self.of(self._vector(low)).where(self.compared("<", low), self)
 
     def at_most(self, high: Lanes | float) -> Lanes:
-        """The smaller of both; NaN stays NaN."""
+        """Select the smaller of both; NaN stays NaN."""
         return self.of(self._vector(high)).where(self.compared(">", high), self)
 
     def bits(self) -> Value:
-        """The lanes' bit patterns as 16 integers of 32 bits."""
+        """Return the lanes' bit patterns as 16 integers of 32 bits."""
         return self.builder.bitcast(self.value, INTS)
 
     def of_bits(self, bits: Value) -> Lanes:
-        """The floats with these bit patterns."""
+        """Make the floats with these bit patterns."""
         return self.of(self.builder.bitcast(bits, FLOATS))
 
     def polynomial(self, coefficients: Sequence[float]) -> Lanes:
-        """c[0] + c[1] x + c[2] x^2 + ..., by Horner's rule."""
+        """Compute c[0] + c[1] x + c[2] x^2 + ..., by Horner's rule."""
         sum_ = self.number(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
             sum_ = sum_.times_plus(self, coefficient)
@@ -103,7 +103,7 @@ class Lanes:
 
 
 def integers(number: int) -> Value:
-    """An integer of 32 bits in every lane."""
+    """Broadcast an integer of 32 bits to every lane."""
     return ir.Constant(INTS, [number] * LANES)
 
 
@@ -112,8 +112,8 @@ SCALES = "avx512f" in features()
 
 
 def scaled(x: Lanes, n: Lanes) -> Lanes:
-    """x 2^n of whole numbers n, rounded once: denormals and infinity are reached, and take no
-    longer: ``vscalefps``. Needs AVX-512.
+    """Compute x 2^n of whole numbers n, rounded once: denormals and infinity are reached, and take
+    no longer: ``vscalefps``. Needs AVX-512.
     """
     mask, rounding = ir.Constant(ir.IntType(LANES), -1), ir.Constant(ir.IntType(32), 4)
     args = [x.value, n.value, x.value, mask, rounding]
@@ -123,7 +123,7 @@ def scaled(x: Lanes, n: Lanes) -> Lanes:
 
 
 def exponential(x: Lanes, bits: Value) -> Lanes:
-    """The powers of two whose biased exponents stand in the lowest 8 of these bits, bit 8 being
-    0.
+    """Make the powers of two whose biased exponents stand in the lowest 8 of these bits, bit 8
+    being 0.
     """
     return x.of_bits(x.builder.shl(bits, integers(23)))

@@ -18,8 +18,8 @@ _ALIGNMENT = ir.Constant(I32, 4)
 
 
 def lanes_before(builder: Builder, count: Value, first: int) -> Value:
-    """Which lanes of a vector are among ``count`` elements, where its own first is number
-    ``first``.
+    """Find the lanes of a vector that are among ``count`` elements, where the vector's first is
+    number ``first``.
     """
     left = builder.sub(count, ir.Constant(I64, first))
     few = builder.icmp_signed("<", left, ir.Constant(I64, LANES))
@@ -30,7 +30,7 @@ def lanes_before(builder: Builder, count: Value, first: int) -> Value:
 
 
 def load_first(builder: Builder, address: Value, offset: int, lanes: Value, others: Value) -> Value:
-    """The floats of some lanes at an address, ``others`` in the rest."""
+    """Load the floats of some lanes from an address, ``others`` in the rest."""
     place = pointer(builder, address, FLOATS, offset)
     kinds = [place.type, I32, TRUTHS, FLOATS]
     function = ir.FunctionType(FLOATS, kinds)
@@ -53,7 +53,7 @@ def store_first(builder: Builder, value: Value, address: Value, offset: int, lan
 def load_first_bytes(
     builder: Builder, address: Value, lanes: Value, others: Value = NO_BYTES
 ) -> Value:
-    """The bytes of some lanes at an address, ``others`` in the rest."""
+    """Load the bytes of some lanes from an address, ``others`` in the rest."""
     place = pointer(builder, address, BYTES)
     function = ir.FunctionType(BYTES, [place.type, I32, TRUTHS, BYTES])
     load = cgutils.get_or_insert_function(

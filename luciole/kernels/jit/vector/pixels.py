@@ -64,8 +64,8 @@ Pixels: TypeAlias = Annotated[Places, lambda count, *_: Addresses(count)]
 
 @emits
 def pixels(builder: Builder, count: Literal, base: Address, table: Address, unit: Int64) -> Pixels:
-    """Addresses of ``count`` (known when a kernel is compiled) pixels, by int32 distances from
-    ``base`` in units of so many bytes that stand at ``table``.
+    """Compute addresses of ``count`` (known when a kernel is compiled) pixels, by int32 distances
+    from ``base`` in units of so many bytes that stand at ``table``.
     """
     found = ir.Constant(ir.ArrayType(I64, count), ir.Undefined)
     for i in range(count):
@@ -77,8 +77,8 @@ def pixels(builder: Builder, count: Literal, base: Address, table: Address, unit
 
 @emits
 def side_by_side(builder: Builder, count: Literal, at: Places, step: Int64) -> Pixels:
-    """Addresses of ``count`` (known when a kernel is compiled) pixels from the first one of ``at``
-    on, ``step`` bytes from one to the next.
+    """Compute addresses of ``count`` (known when a kernel is compiled) pixels from the first one of
+    ``at`` on, ``step`` bytes from one to the next.
     """
     found = ir.Constant(ir.ArrayType(I64, count), ir.Undefined)
     places = addresses(builder, builder.extract_value(at.value, 0), step, count)
@@ -88,14 +88,16 @@ def side_by_side(builder: Builder, count: Literal, at: Places, step: Int64) -> P
 
 
 def repeated(builder: Builder, form: Form, pixels: int, vectors: int, start: Value) -> Value:
-    """A tile [pixels, vectors] whose rows, of vectors of an LLVM type, all stand at one address."""
+    """Make a tile [pixels, vectors] whose rows, of vectors of an LLVM type, all stand at one
+    address.
+    """
     row = [load(builder, form, start, 4 * LANES * v) for v in range(vectors)]
     return gather(builder, row * pixels)
 
 
 @emits
 def rows_of(builder: Builder, pixels: Literal, vectors: Literal, start: Address) -> Floats:
-    """A tile [pixels, vectors] whose rows are all the floats at ``start``."""
+    """Make a tile [pixels, vectors] whose rows are all the floats at ``start``."""
     return repeated(builder, FLOATS, pixels, vectors, start)
 
 
@@ -118,7 +120,7 @@ def add_scaled(
 
 
 def behind(builder: Builder, at: Places, offset: Value) -> list[Value]:
-    """Addresses, ``offset`` bytes on."""
+    """Move addresses ``offset`` bytes on."""
     return [builder.add(builder.extract_value(at.value, i), offset) for i in range(at.kind.count)]
 
 
@@ -144,7 +146,7 @@ def add_weighted(
 def add_weighted_first(
     builder: Builder, tile: Vectors, at: Places, offset: Int64, weights: Address, count: Int64
 ) -> Same:
-    """``add_weighted`` where only the first ``count`` floats of a row are there."""
+    """Add as ``add_weighted`` does where only the first ``count`` floats of a row are there."""
     vectors = tile.kind.shape[1]
     inside = [lanes_before(builder, count, LANES * v) for v in range(vectors)]
     places, zeros = behind(builder, at, offset), ir.Constant(FLOATS, None)

@@ -50,13 +50,15 @@ _ADDRESSES = ir.VectorType(I64, LANES)
 
 @emits
 def word_floats(builder: Builder, address: Address) -> WordFloats:
-    """The 32 floats at an address as a tile."""
+    """Load the 32 floats at an address as a tile."""
     return gather(builder, [load(builder, FLOATS, address, 4 * LANES * h) for h in range(2)])
 
 
 @emits
 def first_floats(builder: Builder, address: Address, count: Int64) -> WordFloats:
-    """The first ``count`` of 32 floats at an address, NaN for the others, which are not touched."""
+    """Load the first ``count`` of 32 floats at an address, NaN for the others, which are not
+    touched.
+    """
     nan = ir.Constant(FLOATS, [float("nan")] * LANES)
     halves = [
         load_first(builder, address, 4 * LANES * h, lanes_before(builder, count, LANES * h), nan)
@@ -66,7 +68,7 @@ def first_floats(builder: Builder, address: Address, count: Int64) -> WordFloats
 
 
 def _splats(builder: Builder, form: Form, address: Value, count: int) -> Value:
-    """Numbers of an LLVM type, each in all lanes of a vector of its own."""
+    """Load numbers of an LLVM type, each into all lanes of a vector of its own."""
     numbers = [load(builder, form, address, 4 * i) for i in range(count)]
     if not numbers:
         return ir.Constant(ir.ArrayType(ir.VectorType(form, LANES), 0), ir.Undefined)
@@ -75,7 +77,7 @@ def _splats(builder: Builder, form: Form, address: Value, count: int) -> Value:
 
 @emits
 def float_splats(builder: Builder, address: Address, count: Literal) -> Floats:
-    """``count`` floats at an address (a number known when a kernel is compiled), each in all lanes
+    """Load ``count`` floats (known when a kernel is compiled) from an address, each into all lanes
     of a vector of its own.
     """
     return _splats(builder, F32, address, count)
@@ -83,13 +85,13 @@ def float_splats(builder: Builder, address: Address, count: Literal) -> Floats:
 
 @emits
 def word_splats(builder: Builder, address: Address, count: Literal) -> Ints:
-    """Like ``float_splats`` for words."""
+    """Load words as ``float_splats`` does floats."""
     return _splats(builder, I32, address, count)
 
 
 @emits
 def is_empty(builder: Builder, tile: Vectors) -> Truth:
-    """Whether a tile has no vectors, known when a kernel is compiled."""
+    """Return whether a tile has no vectors, known when a kernel is compiled."""
     return ir.Constant(ir.IntType(1), tile.kind.count == 0)
 
 
@@ -122,7 +124,7 @@ def encode_word(
 def _code_bits(
     builder: Builder, x: Value, limits: Sequence[Value], codes: Sequence[Value]
 ) -> list[Value]:
-    """The bits of the code of each ``x``, lowest first."""
+    """Find the bits of the code of each ``x``, lowest first."""
     found: list[Value] = []
     left = list(limits)
     while left:
@@ -145,20 +147,20 @@ def _selected(
 
 
 def _bit(builder: Builder, codes: Value, bit: Value) -> Value:
-    """Whether a bit is set, for each of 16 numbers."""
+    """Return whether a bit is set, for each of 16 numbers."""
     mask = splat(builder, builder.shl(ir.Constant(I32, 1), bit))
     return builder.icmp_unsigned("!=", builder.and_(codes, mask), ir.Constant(INTS, None))
 
 
 def word(builder: Builder, halves: Sequence[Value]) -> Value:
-    """Two vectors of truth values as one word, the first value lowest."""
+    """Pack two vectors of truth values into one word, the first value lowest."""
     everything = ir.Constant(ir.VectorType(I32, 2 * LANES), list(range(2 * LANES)))
     return builder.bitcast(builder.shuffle_vector(*halves, everything), I32)
 
 
 @emits
 def lowest_levels(builder: Builder) -> Word:
-    """Level number 0 for each of 32 floats."""
+    """Make level number 0 for each of 32 floats."""
     return gather(builder, [ir.Constant(INTS, None)] * 2)
 
 
@@ -166,7 +168,7 @@ def lowest_levels(builder: Builder) -> Word:
 def raise_levels(
     builder: Builder, levels: Word, x: WordFloats, thresholds: Address, step: Int64
 ) -> Word:
-    """One step of a binary search in the floats at an address: level numbers go up by ``step``
+    """Do one step of a binary search in the floats at an address: level numbers go up by ``step``
     where ``x`` lies above the threshold behind the levels between; NaN lies above none.
     """
     last = builder.add(thresholds, builder.mul(step, ir.Constant(I64, 4)))
@@ -184,13 +186,13 @@ def raise_levels(
 
 @emits
 def looked_up(builder: Builder, numbers: Word, table: Address) -> Word:
-    """The words at an address that 32 numbers stand for."""
+    """Load the words at an address that 32 numbers stand for."""
     halves = [builder.extract_value(numbers, half) for half in range(2)]
     return gather(builder, [_looked_up(builder, INTS, table, half) for half in halves])
 
 
 def _looked_up(builder: Builder, kind: Form, table: Value, numbers: Value) -> Value:
-    """``table[number]`` in every lane."""
+    """Load ``table[number]`` into every lane."""
     offsets = builder.shl(builder.zext(numbers, _ADDRESSES), ir.Constant(_ADDRESSES, [2] * LANES))
     places = builder.inttoptr(builder.add(offsets, splat(builder, table)), _POINTERS)
     element = "f32" if kind is FLOATS else "i32"
@@ -207,6 +209,6 @@ def _looked_up(builder: Builder, kind: Form, table: Value, numbers: Value) -> Va
 
 @emits
 def plane(builder: Builder, codes: Word, bit: Int64) -> UInt32:
-    """The word that holds one bit of each of 32 code numbers, the first one lowest."""
+    """Pack one bit of each of 32 code numbers into a word, the first one lowest."""
     halves = [builder.extract_value(codes, half) for half in range(2)]
     return word(builder, [_bit(builder, h, builder.trunc(bit, I32)) for h in halves])

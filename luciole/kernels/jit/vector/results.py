@@ -1,4 +1,4 @@
-"""Results [pixels, vectors of outputs] in vector registers: bent, cut off and written."""
+"""Results [pixels, vectors of outputs] in vector registers: activated, clamped and written."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from luciole.kernels.jit.vector.vectors import LANES, Same, Vectors, addresses, 
 
 @emits
 def tanh(builder: Builder, rows: Vectors) -> Same:
-    """The hyperbolic tangent of every result."""
+    """Compute the hyperbolic tangent of every result."""
     results = [Lanes(builder, builder.extract_value(rows.value, k)) for k in range(rows.kind.count)]
     return gather(builder, [functions.tanh(result).value for result in results])
 
 
 def between(builder: Builder, value: Value, low: Value, high: Value) -> Value:
-    """What lies outside of two limits cut off; NaN stays NaN."""
+    """Clamp a vector to two limits; NaN stays NaN."""
     value = builder.select(builder.fcmp_ordered("<", value, low), low, value)
     return builder.select(builder.fcmp_ordered(">", value, high), high, value)
 

@@ -73,7 +73,7 @@ def quantize_64(builder: Builder, to: Address, x: Address, constants: Address) -
 
 
 def _guess(builder: Builder, x: Value, inverse: Value, trusted: Value) -> tuple[Value, Value]:
-    """The integers next to x / scale, and in which lanes that is not certain."""
+    """Round x / scale by way of the reciprocal, and find the lanes where that is not certain."""
     steps = between(builder, builder.fmul(x, inverse), _all(-MOST_STEPS), _all(MOST_STEPS))
     whole = of_llvm(builder, "llvm.rint.v16f32", steps)
     rest = of_llvm(builder, "llvm.fabs.v16f32", builder.fsub(steps, whole))
@@ -81,7 +81,7 @@ def _guess(builder: Builder, x: Value, inverse: Value, trusted: Value) -> tuple[
 
 
 def _exact(builder: Builder, x: Value, scale: Value) -> Value:
-    """x / scale to the nearest integer, halves away from zero."""
+    """Divide and round x / scale to the nearest integer, halves away from zero."""
     steps = builder.fdiv(x, scale)
     size = of_llvm(builder, "llvm.fabs.v16f32", steps)
     size = builder.select(builder.fcmp_ordered("<", size, _all(MOST_STEPS)), size, _all(MOST_STEPS))

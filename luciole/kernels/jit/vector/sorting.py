@@ -49,7 +49,7 @@ def sort_word(
 
 
 def _numbers(builder: Builder, first: Value) -> Value:
-    """``first``, ``first`` + 1, ... as 32 integers of 16 bits."""
+    """Make ``first``, ``first`` + 1, ... as 32 integers of 16 bits."""
     count = 2 * LANES
     empty = ir.Constant(_HALVES, ir.Undefined)
     one = builder.insert_element(empty, builder.trunc(first, _I16), ir.Constant(I32, 0))
@@ -58,14 +58,14 @@ def _numbers(builder: Builder, first: Value) -> Value:
 
 
 def _above(builder: Builder, x: Value, thresholds: Value, level: int) -> Value:
-    """The word of which of 32 floats lie above a threshold."""
+    """Pack into a word which of 32 floats lie above a threshold."""
     limit = builder.extract_value(thresholds, level)
     halves = [builder.extract_value(x, half) for half in range(2)]
     return word(builder, [builder.fcmp_ordered(">", half, limit) for half in halves])
 
 
 def _compressed(builder: Builder, numbers: Value, members: Value) -> Value:
-    """Those of 32 integers whose bit is set, next to each other: ``vpcompressw``."""
+    """Move those of 32 integers whose bit is set next to each other: ``vpcompressw``."""
     chosen = builder.bitcast(members, ir.VectorType(ir.IntType(1), 2 * LANES))
     given = [numbers, ir.Constant(_HALVES, None), chosen]
     function = cgutils.get_or_insert_function(

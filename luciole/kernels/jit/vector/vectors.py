@@ -44,7 +44,7 @@ Same: TypeAlias = Annotated[Vectors, same]
 
 
 def shaped(element: Kind) -> Callable[..., Tile]:
-    """The type of a tile with the shape that a function's ``Literal`` operands say."""
+    """Return the type of a tile with the shape that a function's ``Literal`` operands say."""
     return lambda *given: Tile(element, *(n for n in given if isinstance(n, int)))
 
 
@@ -55,29 +55,29 @@ FloatsLike: TypeAlias = Annotated[Vectors, lambda tile, *_: Tile(types.float32, 
 
 
 def splat(builder: Builder, scalar: Value) -> Value:
-    """A scalar in every lane."""
+    """Broadcast a scalar to every lane."""
     return wide_splat(builder, scalar, LANES)
 
 
 def wide_splat(builder: Builder, scalar: Value, count: int) -> Value:
-    """A scalar in each of so many lanes."""
+    """Broadcast a scalar to ``count`` lanes."""
     empty = ir.Constant(ir.VectorType(scalar.type, count), ir.Undefined)
     first = builder.insert_element(empty, scalar, ir.Constant(I32, 0))
     return wide_shuffle(builder, first, empty, [0] * count)
 
 
 def wide_shuffle(builder: Builder, a: Value, b: Value, order: Sequence[int]) -> Value:
-    """Lanes of two vectors in another order; those of the second one are counted on."""
+    """Reorder the lanes of two vectors; those of the second one are counted on."""
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(order)), list(order)))
 
 
 def pointer(builder: Builder, address: Value, kind: Form, offset: int = 0) -> Value:
-    """An address, ``offset`` bytes on, as a pointer to an LLVM type."""
+    """Cast an address, ``offset`` bytes on, to a pointer to an LLVM type."""
     return builder.inttoptr(builder.add(address, ir.Constant(I64, offset)), kind.as_pointer())
 
 
 def load(builder: Builder, kind: Form, address: Value, offset: int = 0, align: int = 4) -> Value:
-    """What stands ``offset`` bytes behind an address, on a multiple of ``align`` bytes."""
+    """Load a value ``offset`` bytes behind an address, on a multiple of ``align`` bytes."""
     loaded = builder.load(pointer(builder, address, kind, offset))
     loaded.align = align
     return loaded
@@ -100,7 +100,7 @@ def prefetch_line(builder: Builder, address: Value, offset: int, nearness: int) 
 
 
 def gather(builder: Builder, vectors: Sequence[Value]) -> Value:
-    """Vectors as one value of a tile's LLVM type."""
+    """Aggregate vectors to one value of a tile's LLVM type (``insertvalue``)."""
     tile = ir.Constant(ir.ArrayType(vectors[0].type, len(vectors)), ir.Undefined)
     for place, vector in enumerate(vectors):
         tile = builder.insert_value(tile, vector, place)
@@ -117,5 +117,5 @@ FMA = "llvm.fmuladd.v16f32"  # one rounding where the machine can, and never a c
 
 
 def addresses(builder: Builder, address: Value, step: Value, count: int) -> list[Value]:
-    """The addresses ``address + i * step``."""
+    """Compute the addresses ``address + i * step``."""
     return [builder.add(address, builder.mul(step, ir.Constant(I64, i))) for i in range(count)]

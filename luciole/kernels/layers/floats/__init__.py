@@ -1,1 +1,1 @@
-"""How layers of floats are computed: tiles of results that stay in vector registers."""
+"""Kernels of float layers: tiles of results that stay in vector registers."""

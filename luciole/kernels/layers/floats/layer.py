@@ -1,5 +1,5 @@
-"""Float convolutions and matrix products on their way to compiled kernels: how they are cut into
-tiles, their weights packed, their records written.
+"""Build compiled float convolutions and matrix products: cut them into tiles, pack their weights,
+write their records.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ ACTIVATIONS = {**LIMITS, TANH: (-np.inf, np.inf)}
 
 
 def fits(activation: ActivationFunctionType, x: Array, y: Array, *constants: Value | None) -> bool:
-    """Whether a kernel can be built: constant weights, tensors that are not empty and whose places
-    can be written in 32 bits, and an activation that cuts off or is the hyperbolic tangent.
+    """Return whether a kernel can be built: constant weights, tensors that are not empty and whose
+    places can be written in 32 bits, and an activation that clamps or is the hyperbolic tangent.
     """
     constant = all(value is None or value.is_constant for value in constants)
     sizes = (x.size, y.size)
@@ -66,7 +66,7 @@ class Arrays(NamedTuple):
 
 
 def arrays_of(op: Layered, context: Context) -> Arrays | None:
-    """The arrays of a layer, None where no kernel can be built, see ``fits``."""
+    """Return the arrays of a layer, None where no kernel can be built, see ``fits``."""
     x, weights, bias = (*context.operands, None)[:3]
     (y,) = context.results
     if x is None or weights is None or not fits(op.activation, x, y, *op.operands[1:]):
@@ -92,8 +92,8 @@ class Geometry:
         dilation: tuple[int, int],
         padding: Padding,
     ) -> Geometry:
-        """Windows over NHWC images; sizes are (height, width). Images whose windows are single
-        pixels are one long row.
+        """Make the geometry of windows over NHWC images; sizes are (height, width). Images whose
+        windows are single pixels are one long row.
         """
         images, h, w, channels = shape
         if (*kernel, *stride) == (1, 1, 1, 1):
@@ -105,12 +105,12 @@ class Geometry:
 
     @classmethod
     def of_rows(cls, rows: int, channels: int) -> Geometry:
-        """The rows of a matrix, each a pixel."""
+        """Make the geometry of a matrix whose rows are the pixels."""
         return cls.of((1, 1, rows, channels), (1, 1), (1, 1), (1, 1), Padding.VALID)
 
 
 def by_lanes(array: Array, lanes: int) -> Array:
-    """[groups, o, ...] as [groups, blocks, ..., lanes], filled up with zeros."""
+    """Lay [groups, o, ...] out as [groups, blocks, ..., lanes], filled up with zeros."""
     groups, outputs = array.shape[:2]
     blocks = -(-outputs // lanes)
     padded = np.zeros((groups, blocks * lanes, *array.shape[2:]), array.dtype)
@@ -119,7 +119,7 @@ def by_lanes(array: Array, lanes: int) -> Array:
 
 
 def starts(bias: Array | None, groups: int, outputs: int) -> Array:
-    """What sums begin with, [groups, outputs]."""
+    """Return what sums begin with, [groups, outputs]."""
     given = np.zeros(groups * outputs, np.float32) if bias is None else bias
     return given.reshape(groups, outputs)
 
@@ -137,7 +137,7 @@ class Tiles(NamedTuple):
 
 @dataclass
 class FloatLayer:
-    """One layer on its way to a step, in parts: one for each block of outputs and kind of tile.
+    """Builder of one layer's step, in parts: one for each block of outputs and kind of tile.
     Distances in memory are in bytes.
     """
 
@@ -157,7 +157,7 @@ class FloatLayer:
         self._limits = self.memory.record(Clamp(low=low, high=high))
 
     def convolution(self, weights: Array, bias: Array | None) -> NativeStep:
-        """Windows over groups of channels. ``weights`` are [groups, o, taps, depth]."""
+        """Compute windows over groups of channels. ``weights`` are [groups, o, taps, depth]."""
         g = self.geometry
         groups, outputs, taps, depth = weights.shape
         found = cases(g.rows, g.columns)
@@ -181,8 +181,8 @@ class FloatLayer:
         return self._step(groups * tiling.cycles(found, outputs, depth))
 
     def depthwise(self, weights: Array, bias: Array | None) -> NativeStep:
-        """Windows over each channel. ``weights`` are [channels, taps]; neighbouring pixels of few
-        channels share a vector.
+        """Compute windows over each channel. ``weights`` are [channels, taps]; neighbouring pixels
+        of few channels share a vector.
         """
         g = self.geometry
         narrow = g.channels in (1, 2, 4, 8) and g.columns.stride == 1
@@ -200,7 +200,7 @@ class FloatLayer:
     def _whole_channels(
         self, found: Sequence[Case], tiling: Tiling, weights: Array, starts: Array
     ) -> None:
-        """All channels that fill vectors."""
+        """Add parts for all channels that fill vectors."""
         channels, taps = len(weights) // LANES * LANES, weights.shape[1]
         size = 4 * tiling.lanes
         table, _ = tables(found, tiling.pixels, (self.geometry.channels,) * 2)
@@ -213,7 +213,7 @@ class FloatLayer:
         self._add(kernel, (0, 0), tiles, walk, (*packed, blocks), touched)
 
     def _last_channels(self, found: Sequence[Case], weights: Array, starts: Array) -> None:
-        """The channels that do not fill a vector."""
+        """Add parts for the channels that do not fill a vector."""
         done = len(weights) // LANES * LANES
         pixels = min(DEPTHWISE_PIXELS, vector_registers() // 2)
         table, _ = tables(found, pixels, (self.geometry.channels,) * 2)
@@ -225,7 +225,9 @@ class FloatLayer:
         self._add(kernel, moves, tiles, walk, (*packed, left), (left, left))
 
     def _packed(self, weights: Array, bias: Array | None, lanes: int) -> tuple[int, int]:
-        """Where the weights [groups, o, taps, depth] and what sums begin with stand by blocks."""
+        """Pack the weights [groups, o, taps, depth] and what sums begin with by blocks; return
+        their addresses.
+        """
         groups, outputs, _, depth = weights.shape
         begin, blocks = starts(bias, groups, outputs), -(-outputs // lanes)
         taps = self.geometry.rows.kernel * self.geometry.columns.kernel
@@ -248,8 +250,8 @@ class FloatLayer:
     def _walk(
         self, tap: int, joined: bool = False, depth: int = 0, block: int = 0
     ) -> dict[str, int]:
-        """From tap to tap: down and across in the input, then in weights of ``tap`` bytes each; and
-        what else a kernel needs to go over them.
+        """Return the steps from tap to tap: down and across in the input, then in weights of
+        ``tap`` bytes each; and what else a kernel needs to go over them.
         """
         down, across = self._steps
         walk = {"down": down, "across": across, "joined": int(joined), "depth": depth}
@@ -265,8 +267,8 @@ class FloatLayer:
         block: tuple[int, int, int],
         touched: tuple[int, int],
     ) -> None:
-        """One more part, if it has tiles and outputs: a kernel on its record. ``touched`` are the
-        floats that it reads at each tap and writes for each pixel.
+        """Add one more part, if it has tiles and outputs: a kernel on its record. ``touched`` are
+        the floats that it reads at each tap and writes for each pixel.
         """
         if not tiles.number or not block[-1]:
             return

@@ -23,7 +23,7 @@ from luciole.kernels.layers.geometry.sequence import Tiled
 
 
 class FloatRecord(Tiled):
-    """Images, tiles of their pixels, and the weights that they meet."""
+    """Images, tiles of their pixels, and the weights that they are multiplied by."""
 
     x: int
     y: int
@@ -52,8 +52,9 @@ class FloatRecord(Tiled):
 
 @cache
 def windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
-    """One block of outputs, each with weights for every channel: tiles of ``count`` pixels and
-    ``vectors`` times 16 outputs. Taps of a row that are neighbours in memory are one loop.
+    """Make the kernel of one block of outputs, each with weights for every channel: tiles of
+    ``count`` pixels and ``vectors`` times 16 outputs. Taps of a row that are neighbours in memory
+    are one loop.
     """
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
@@ -85,8 +86,8 @@ def windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
 
 @cache
 def channels(count: int, vectors: int, tanh: int) -> jit.Kernel:
-    """Outputs that have weights for the channel of their own number, in whole blocks of ``vectors``
-    times 16. Three taps in a row, the usual number, are one step.
+    """Make the kernel of outputs that have weights for the channel of their own number, in whole
+    blocks of ``vectors`` times 16. Three taps in a row, the usual number, are one step.
     """
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
@@ -122,7 +123,7 @@ def channels(count: int, vectors: int, tanh: int) -> jit.Kernel:
 
 @cache
 def last_channels(count: int, tanh: int) -> jit.Kernel:
-    """The same for a block of fewer than 16 outputs."""
+    """Make the kernel of ``channels`` for a block of fewer than 16 outputs."""
     size = 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel

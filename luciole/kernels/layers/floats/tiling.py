@@ -1,4 +1,4 @@
-"""How many pixels and outputs a tile of a float kernel has, by a rough count of cycles."""
+"""Choose the pixels and outputs of a float kernel's tile, by a rough count of cycles."""
 
 from __future__ import annotations
 
@@ -45,13 +45,17 @@ class Tiling:
 
     @classmethod
     def of(cls, found: Sequence[Case], outputs: int, depth: int) -> Tiling:
-        """The quickest one for windows over ``depth`` channels, by a rough count of cycles."""
+        """Choose the quickest tiles for windows over ``depth`` channels, by a rough count of
+        cycles.
+        """
         sizes = [(p, v) for v in (4, 3, 2, 1) for p in range(MAX_PIXELS, 0, -1) if v == 1 or p < 10]
         return min(_fitting(sizes), key=lambda t: t.cycles(found, outputs, depth))
 
     @classmethod
     def of_depthwise(cls, found: Sequence[Case], vectors: int) -> Tiling:
-        """The quickest one for windows over each of so many vectors of channels, likewise."""
+        """Choose the quickest tiles for windows over each of ``vectors`` vectors of channels,
+        likewise.
+        """
         each = [v for v in (1, 2, 3, 4, 8, 16) if vectors % v == 0]
         candidates = _fitting(product(range(DEPTHWISE_PIXELS, 0, -1), each))
         return min(candidates, key=lambda t: t.depthwise_cycles(found, vectors))
@@ -68,13 +72,13 @@ class Tiling:
         return max(n for n in range(self.pixels) if n == 0 or -(-n // SMALL) * small < full)
 
     def step(self, pixels: int, *, near: bool) -> float:
-        """Cycles for the products of one channel of one tap."""
+        """Estimate the cycles for the products of one channel of one tap."""
         loads = (pixels + self.vectors) / 2
         memory = 0 if near else 2 * self.vectors
         return max(pixels * self.vectors / 2, loads, LATENCY, memory)
 
     def cycles(self, found: Sequence[Case], outputs: int, depth: int) -> float:
-        """Cycles for all pixels of a group of outputs."""
+        """Estimate the cycles for all pixels of a group of outputs."""
         total = 0.0
         for case in found:
             products = case.products * depth
@@ -87,7 +91,9 @@ class Tiling:
         return total * -(-outputs // self.lanes)
 
     def depthwise_cycles(self, found: Sequence[Case], vectors: int) -> float:
-        """Cycles for all pixels where each channel has its own weights: loads alone count."""
+        """Estimate the cycles for all pixels where each channel has its own weights: loads alone
+        count.
+        """
         loads = (self.pixels * self.vectors + self.vectors) / 2
         each = [
             -(-len(case.y) // self.pixels) * (case.products * loads + DEPTHWISE_CYCLES)
@@ -97,6 +103,6 @@ class Tiling:
 
 
 def _fitting(sizes: Iterable[tuple[int, int]]) -> list[Tiling]:
-    """Tiles whose sums leave a quarter of the registers to weights and inputs."""
+    """Return tiles whose sums leave a quarter of the registers to weights and inputs."""
     most = vector_registers() * 3 // 4
     return [Tiling(pixels, vectors) for pixels, vectors in sizes if pixels * vectors <= most]

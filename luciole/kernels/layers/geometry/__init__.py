@@ -1,1 +1,1 @@
-"""How layers go over their inputs: windows, spans and tiles of results."""
+"""Geometry of layers over their inputs: windows, spans and tiles of results."""

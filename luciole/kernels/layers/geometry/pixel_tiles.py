@@ -57,13 +57,13 @@ class Case:
 
 
 def cases(rows: Axis, columns: Axis) -> list[Case]:
-    """Every output pixel of an image."""
+    """Group every output pixel of an image by its taps inside."""
     return [case for case, _ in joined(rows, columns, 1)]
 
 
 def joined(rows: Axis, columns: Axis, neighbours: int) -> Iterator[tuple[Case, Case]]:
-    """Every output pixel of an image: first of so many ``neighbours`` in a row, and on its own
-    where there are fewer alike.
+    """Group every output pixel of an image by its taps inside: first those that begin
+    ``neighbours`` pixels in a row, then those on their own where there are fewer alike.
 
     Places at the end of a row may overlap. Windows must move by 1 from column to column.
     """
@@ -77,7 +77,9 @@ def joined(rows: Axis, columns: Axis, neighbours: int) -> Iterator[tuple[Case, C
 
 
 def _alike(axis: Axis) -> Iterator[tuple[int, int, Places]]:
-    """First tap and number of taps inside, and the output positions where that is so."""
+    """Group output positions with the same taps inside: first tap, number of taps, and the
+    positions.
+    """
     kinds, which = np.unique(np.stack([axis.first, axis.count]), axis=1, return_inverse=True)
     for i, (first, count) in enumerate(kinds.T.tolist()):
         yield first, count, np.flatnonzero(which.reshape(-1) == i)
@@ -91,7 +93,8 @@ def _places(rows: Axis, columns: Axis, r: Places, c: Places) -> tuple[Places, Pl
 def tables(
     found: Sequence[Case], pixels: int, steps: tuple[int, int], few: int = 0, small: int = 1
 ) -> tuple[Table, Table]:
-    """Tiles of ``pixels`` pixels and, for up to ``few`` that are left over, of ``small`` pixels.
+    """Cut cases into tiles of ``pixels`` pixels and, for up to ``few`` that are left over, of
+    ``small`` pixels.
 
     A row is [places of first input pixels, places of output pixels, TAP_FIELDS]; ``steps`` are the
     distances of two input and of two output pixels.
@@ -106,13 +109,14 @@ def tables(
 
 
 def kept(table: Table, pixels: int, memory: Memory) -> int:
-    """The address of a table, for a kernel whose tiles have so many pixels."""
+    """Keep a table for a kernel whose tiles have so many pixels, and return its address."""
     return memory.keep(table, len(table), 2 * pixels + TAP_FIELDS)
 
 
 def input_moves(table: Table, unit: int, steps: tuple[int, int]) -> Moves:
-    """What tiles add to an input's address, over all taps inside. Places are counted in units of so
-    many bytes; ``steps`` are the bytes from tap to tap, down and across, none of them backwards.
+    """Return what tiles add to an input's address, over all taps inside. Places are counted in
+    units of so many bytes; ``steps`` are the bytes from tap to tap, down and across, none of them
+    backwards.
     """
     some = table[(table[:, -3] > 0) & (table[:, -2] > 0)].astype(np.int64)
     if not len(some):
@@ -123,7 +127,7 @@ def input_moves(table: Table, unit: int, steps: tuple[int, int]) -> Moves:
 
 
 def result_moves(table: Table, unit: int) -> Moves:
-    """What tiles add to a result's address, likewise."""
+    """Return what tiles add to a result's address, in the same units."""
     pixels = _pixels(table)
     return among(unit * table[:, pixels : 2 * pixels].astype(np.int64))
 

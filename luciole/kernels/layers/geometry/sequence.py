@@ -62,7 +62,7 @@ _call_at = reader(Call)
 def in_sequence(
     parts: Sequence[Part], memory: Memory, cycles: float, first: First | None = None
 ) -> NativeStep:
-    """A step that does all parts, some ``cycles`` of work; ``memory`` is what they point into.
+    """Make a step that does all parts, some ``cycles`` of work; ``memory`` is what they point into.
 
     ``first`` is a small part that the others read from: every thread does all of it, writing what
     the others write.
@@ -84,7 +84,7 @@ def _record(parts: Sequence[Part | First], memory: Memory) -> Calls:
 
 
 def _share(parts: Sequence[Part], thread: int, threads: int) -> list[Part]:
-    """One thread's tiles of each part; of parts with few tiles it has all of some."""
+    """Choose one thread's tiles of each part; of parts with few tiles a thread has all or none."""
     mine = []
     for i, part in enumerate(parts):
         count = part.record.tiles

@@ -67,7 +67,9 @@ class Axis:
 
     @classmethod
     def of(cls, size: int, kernel: int, stride: int, dilation: int, padding: Padding) -> Axis:
-        """The axis of a window over ``size`` inputs. Raises ShapeError where it does not fit."""
+        """Make the axis of a window over ``size`` inputs. Raises ShapeError where it does not
+        fit.
+        """
         out = window(size, kernel, stride, dilation, padding) or 0
         before = padding_before(size, kernel, stride, dilation, padding)
         origin = np.arange(out, dtype=np.int64) * stride - before
@@ -103,7 +105,7 @@ class Axis:
         return range(int(self.start[some].min()), int(last[some].max()) + 1)
 
     def part(self, begin: int, end: int) -> Axis:
-        """The same inputs and some of the output positions."""
+        """Keep the inputs and some of the output positions."""
         own = slice(begin, end)
         return replace(self, first=self.first[own], count=self.count[own], start=self.start[own])
 
@@ -124,8 +126,8 @@ class Spans:
 
 
 def spans(rows: Axis, columns: Axis, most: int, least: int = 1) -> Spans:
-    """Every output pixel once, in tiles of the number of pixels (from ``least`` to ``most``) that
-    fits best.
+    """Cover every output pixel once, in tiles of the number of pixels (from ``least`` to ``most``)
+    that fits best.
     """
     cut = [_cut(rows, columns, pixels) for pixels in range(least, most + 1)]
     return min(cut, key=_cost)
@@ -156,7 +158,9 @@ def _cut(rows: Axis, columns: Axis, pixels: int) -> Spans:
 
 
 def _lines(rows: Axis, columns: Axis, down: range, across: range, turned: bool) -> Iterator[Span]:
-    """The lines of one rectangle, along rows or (``turned``) along columns, as tiles of a pixel."""
+    """Yield the lines of one rectangle, along rows or (``turned``) along columns, as tiles of a
+    pixel.
+    """
     width, out_width = columns.size, columns.outputs
     if turned:
         starts, length = [(down[0], c) for c in across], len(down)

@@ -20,7 +20,7 @@ def patches(
     dilation: tuple[int, int] = (1, 1),
     fill: float = 0,
 ) -> Array:
-    """Every window of an NHWC image as a view [n, out_h, out_w, c, kernel_h, kernel_w].
+    """View every window of an NHWC image as [n, out_h, out_w, c, kernel_h, kernel_w].
 
     ``stride``, ``kernel`` and ``dilation`` are (height, width); SAME pads with ``fill``.
     """

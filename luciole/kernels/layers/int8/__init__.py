@@ -1,1 +1,1 @@
-"""How layers with weights of 8 bits are computed, under quantized inputs or floats (hybrid)."""
+"""Kernels of layers with weights of 8 bits, under quantized inputs or floats (hybrid)."""

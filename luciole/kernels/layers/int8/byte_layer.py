@@ -1,5 +1,5 @@
-"""Convolutions with 8 bit weights on their way to compiled kernels: inputs are written as unsigned
-bytes into a padded copy first, whose windows all are whole.
+"""Build compiled convolutions with 8 bit weights: inputs are written as unsigned bytes into a
+padded copy first, whose windows all are whole.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Side:
 
 
 class Windows(Protocol):
-    """What operators with windows of height and width have in common."""
+    """Common attributes of operators with windows of height and width."""
 
     padding: Padding
     stride_h: int
@@ -72,7 +72,7 @@ class Windows(Protocol):
 
 
 def sides(op: Windows, x: Array, filter: Array) -> tuple[Side, Side]:
-    """The rows and columns of NHWC images under a filter [.., height, width, ..]."""
+    """Return the rows and columns of NHWC images under a filter [.., height, width, ..]."""
     (h, w), (kh, kw) = x.shape[1:3], filter.shape[1:3]
     rows = Side.of(h, kh, op.stride_h, op.dilation_h_factor, op.padding)
     return rows, Side.of(w, kw, op.stride_w, op.dilation_w_factor, op.padding)
@@ -104,7 +104,7 @@ Blocks = Callable[[int], dict[str, Array]]
 
 @dataclass
 class ByteLayer:
-    """One layer on its way to a step. ``zero`` is the byte that stands for 0 in the copies."""
+    """Builder of one layer's step. ``zero`` is the byte that stands for 0 in the copies."""
 
     rows: Side
     columns: Side
@@ -126,7 +126,7 @@ class ByteLayer:
         return int(self.x.shape[-1])
 
     def lines(self) -> Lines:
-        """How images are written into the copies."""
+        """Describe how images are written into the copies."""
         images, height, width, channels = self.x.shape
         rows, length = height, width * channels
         if self.row == length:  # nothing stands between rows
@@ -154,8 +154,8 @@ class ByteLayer:
         grids: int = 0,
         line: Line | None = None,
     ) -> NativeStep:
-        """What ``first`` writes, then windows over groups of channels by the kernel for tiles of so
-        many pixels and vectors.
+        """Make the step that runs ``first``, then windows over groups of channels by the kernel for
+        tiles of so many pixels and vectors.
 
         ``weights`` are [groups, o, kernel height, kernel width, depth]. ``blocks`` gives, for the
         outputs in a block, arrays [groups, blocks, ...] of what the kernel reads for each;
@@ -194,7 +194,7 @@ class ByteLayer:
         kernel: Callable[[int, int], Kernel],
         line: Line | None,
     ) -> list[Tiles]:
-        """Kernels and the tiles that they run on, where there are some."""
+        """Return kernels and the tiles that they run on, where there are some."""
         steps = (self.x.shape[-1], outputs)
         if line is not None:
             starts = joined(self.rows.padded, self.columns.padded, line.pixels)
@@ -210,13 +210,13 @@ class ByteLayer:
         return Tiles(kernel, place, len(table), row, result_moves(table, self.y.itemsize))
 
     def _by_block(self, array: Array, groups: int, blocks: int) -> tuple[int, int]:
-        """Where an array [groups, blocks, ...] stands, and the bytes of a block."""
+        """Keep an array [groups, blocks, ...]; return its address and the bytes of a block."""
         place = self.memory.keep(array, groups, blocks, *array.shape[2:])
         return place, array.nbytes // (groups * blocks)
 
     def _runs(self, weights: Array, line: Line | None) -> Array:
-        """Weights whose inputs are neighbours in memory, in steps: [groups, o, kernel height, runs,
-        steps, 4]. Those of a line's taps are apart.
+        """Lay out weights whose inputs are neighbours in memory, in steps: [groups, o, kernel
+        height, runs, steps, 4]. Those of a line's taps are apart.
         """
         groups, outputs, height, width, depth = weights.shape
         joined = groups == 1 and line is None and self.columns.padded.dilation == 1
@@ -226,8 +226,8 @@ class ByteLayer:
         return found.reshape(*found.shape[:-1], -1, FOUR)
 
     def _walk(self, runs: Array, lanes: int) -> dict[str, int]:
-        """From run to run: down and across in the copies, then in the weights; how many there are
-        in a row, the steps of one, and rows.
+        """Return the steps from run to run: down and across in the copies, then in the weights; how
+        many runs a row has, the steps of one, and rows.
         """
         _, _, height, across, steps, _ = runs.shape
         rows, columns = self.rows.padded, self.columns.padded
@@ -269,20 +269,20 @@ class ByteLayer:
 
 
 def _tiling(found: Sequence[Case], outputs: int, depth: int) -> Tiling:
-    """The quickest tiles; a pixel alone has as many outputs as hide how long a sum takes."""
+    """Choose the quickest tiles; a pixel alone has as many outputs as hide how long a sum takes."""
     if sum(len(case.y) for case in found) == 1 and vector_registers() > MOST_ALONE:
         return Tiling(1, min(MOST_ALONE, -(-outputs // LANES)))
     return Tiling.of(found, outputs, -(-depth // FOUR))
 
 
 def padded_to(count: int, step: int) -> int:
-    """The next multiple of ``step``."""
+    """Round up to the next multiple of ``step``."""
     return -(-count // step) * step
 
 
 def folded(weights: Array, zero: int) -> Array:
-    """What sums of products with unsigned bytes begin with, so that ``zero`` counts as 0: int64
-    [groups, o]. ``weights`` are [groups, o, ...].
+    """Compute what sums of products with unsigned bytes begin with, so that ``zero`` counts as 0:
+    int64 [groups, o]. ``weights`` are [groups, o, ...].
     """
     total: Array = weights.astype(np.int64).reshape(*weights.shape[:2], -1).sum(-1)
     return -zero * total

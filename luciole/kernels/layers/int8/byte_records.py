@@ -7,7 +7,7 @@ from luciole.kernels.layers.geometry.sequence import Tiled
 
 
 class Lines(Record):
-    """How images are copied: lines of ``length`` elements, row by row."""
+    """Lines of images to copy: of ``length`` elements each, row by row."""
 
     x: int
     to: int
@@ -30,8 +30,8 @@ image_grid_at = reader(ImageGrid)
 
 
 class CopyRecord(Lines):
-    """Which bits of each byte are turned; pixels of so many bytes where they stand further apart in
-    the copies.
+    """The bits of each byte to flip; pixels of so many bytes where they stand further apart in the
+    copies.
     """
 
     turned: int
@@ -68,7 +68,9 @@ READ_BY_SOME = {"starts", "constants", "zero_sums", "scales", "grids"}
 
 
 class WindowsRecord(ByteRecord):
-    """Windows: runs of inputs that are neighbours in memory, and the weights that they meet."""
+    """Windows: runs of inputs that are neighbours in memory, and the weights that they are
+    multiplied by.
+    """
 
     down: int
     across: int

@@ -1,5 +1,5 @@
-"""Convolutions with 8 bit weights for each channel on their way to compiled kernels: rows of 64
-channels, whose taps come together in one register four by four.
+"""Build compiled convolutions with 8 bit weights for each channel: rows of 64 channels, whose taps
+come together in one register four by four.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ChannelBlocks = Callable[[Longs], dict[str, Array]]
 
 
 class ChannelRows(ByteLayer):
-    """One layer on its way to a step.
+    """Builder of one layer's step.
 
     A row of 64 channels is of one pixel, of neighbouring pixels that have few channels, or else of
     four pixels with 16 channels each.
@@ -70,8 +70,8 @@ class ChannelRows(ByteLayer):
         limits: int,
         grids: int = 0,
     ) -> NativeStep:
-        """What ``first`` writes, then windows over each channel by the kernel for so many rows of
-        so many pieces, and the number of taps in its last step.
+        """Make the step that runs ``first``, then windows over each channel by the kernel for so
+        many rows of so many pieces, and the number of taps in its last step.
 
         ``weights`` are [channels, taps]. ``blocks`` gives what the kernel reads for 64 channels;
         ``limits`` and ``grids`` are addresses that it reads for all.
@@ -98,7 +98,9 @@ class ChannelRows(ByteLayer):
     def _blocks(
         self, weights: Array, blocks: ChannelBlocks, steps: int
     ) -> Sequence[tuple[int, dict[str, int]]]:
-        """First channel of each row, and where weights and what else the kernel reads are."""
+        """Return the first channel of each row, and the addresses of weights and whatever else the
+        kernel reads.
+        """
         channels, taps = weights.shape
         width = ROW // self.pieces // self.neighbours
         places = []
@@ -114,7 +116,7 @@ class ChannelRows(ByteLayer):
         return places
 
     def _offsets(self, steps: int) -> int:
-        """Where the distances of taps from the first one are."""
+        """Keep the distances of taps from the first one, and return their address."""
         rows, columns = self.rows.padded, self.columns.padded
         down = np.arange(rows.kernel)[:, None] * rows.dilation * self.row
         across = np.arange(columns.kernel) * columns.dilation * self.pixel
@@ -124,7 +126,7 @@ class ChannelRows(ByteLayer):
 
 
 def _pixels(found: Sequence[Case], pieces: int) -> int:
-    """Rows in a tile: as many as registers hold, or fewer that leave less over."""
+    """Choose the rows in a tile: as many as registers hold, or fewer that leave less over."""
     most = 4 if vector_registers() > 4 * FOUR else 1
     number = sum(-(-len(case.y) // pieces) for case in found)
     return min(range(1, most + 1), key=lambda n: -(-number // n) * (n + TILE_PIXELS))

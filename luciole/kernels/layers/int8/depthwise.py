@@ -1,4 +1,4 @@
-"""Convolutions of 8 bit integers with weights for each channel on their way to compiled kernels."""
+"""Build compiled convolutions of 8 bit integers with weights for each channel."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from luciole.kernels.layers.int8.layer import IntegerLayer
 
 @dataclass(kw_only=True)
 class DepthwiseLayer(IntegerLayer, ChannelRows):
-    """One layer on its way to a step."""
+    """Builder of one layer's step."""
 
     def depthwise(self, weights: Array, bias: Array | None) -> NativeStep | None:
-        """Windows over each channel. ``weights`` are [channels, taps]."""
+        """Compute windows over each channel. ``weights`` are [channels, taps]."""
         outputs, centred = self.outputs(weights[None], bias, exact=False)
         if outputs is None:
             return None

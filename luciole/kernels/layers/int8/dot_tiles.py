@@ -62,7 +62,7 @@ def copy(r: CopyRecord) -> None:
 
 @jit.kernel
 def copy_pixels(r: CopyRecord) -> None:
-    """The same where pixels stand further apart in the copies."""
+    """Copy bytes where pixels stand further apart in the padded copies."""
     for image in range(r.images):
         for row in range(r.rows):
             x = r.x + image * r.x_image + row * r.length
@@ -73,9 +73,9 @@ def copy_pixels(r: CopyRecord) -> None:
 
 @cache
 def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kernel:
-    """One block of float outputs: tiles of ``count`` pixels and ``vectors`` times 16 outputs, bent
-    by the hyperbolic tangent where ``tanh`` is 1. Sums are scaled by each of two factors where
-    ``in_turn`` is 1, else by their product.
+    """Make the kernel of one block of float outputs: tiles of ``count`` pixels and ``vectors``
+    times 16 outputs, followed by the hyperbolic tangent where ``tanh`` is 1. Sums are scaled by
+    each of two factors where ``in_turn`` is 1, else by their product.
     """
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
@@ -107,7 +107,9 @@ def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kern
 
 @cache
 def integer_windows(count: int, vectors: int, exact: int) -> jit.Kernel:
-    """One block of 8 bit outputs, likewise, scaled in double precision where ``exact`` is 1."""
+    """Make the kernel of one block of 8 bit outputs, scaled in double precision where ``exact`` is
+    1; tiles as for ``float_windows``.
+    """
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
@@ -132,8 +134,9 @@ def integer_windows(count: int, vectors: int, exact: int) -> jit.Kernel:
 
 @cache
 def integer_lines(count: int, taps: tuple[int, int, int], exact: int) -> jit.Kernel:
-    """At most 16 outputs of ``count`` pixels side by side: taps in a line, pixels' stride in taps,
-    and the bytes of a tap, whose weights are filled up to a multiple of four with zeros.
+    """Make the kernel of at most 16 outputs of ``count`` pixels side by side: taps in a line,
+    pixels' stride in taps, and the bytes of a tap, whose weights are filled up to a multiple of
+    four with zeros.
     """
     width, stride, depth = taps
     size, weights_step = 4 * (2 + TAP_FIELDS), 4 * LANES
@@ -160,8 +163,9 @@ def integer_lines(count: int, taps: tuple[int, int, int], exact: int) -> jit.Ker
 
 @cache
 def channels(count: int, pieces: int, rest: int) -> jit.Kernel:
-    """64 channels with weights for themselves: tiles of ``count`` pixels, or ``count`` times four
-    of 16 channels where ``pieces`` is 4; taps four by four, and ``rest`` (1 to 4) at last.
+    """Make the kernel of 64 channels with weights for themselves: tiles of ``count`` pixels, or
+    ``count`` times four of 16 channels where ``pieces`` is 4; taps four by four, and ``rest`` (1 to
+    4) at last.
     """
     number = count * pieces
     size = 4 * (2 * number + TAP_FIELDS)

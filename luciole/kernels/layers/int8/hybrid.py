@@ -33,8 +33,8 @@ MISNAMED = ((FLOAT32, TensorType.UINT8), (FLOAT32, TensorType.UINT8, FLOAT32))
 
 
 def quantize_rows(x: Array) -> tuple[Array, Floats]:
-    """Each entry of the first axis on a symmetric int8 grid of its own: integers as float64, and
-    scales [n].
+    """Quantize each entry of the first axis on a symmetric int8 grid of its own: integers as
+    float64, and scales [n].
 
     Entries too small for a grid become 0. Where one has a number that is not finite, integers are 0
     and the scale is NaN.
@@ -50,8 +50,9 @@ def quantize_rows(x: Array) -> tuple[Array, Floats]:
 
 
 def quantize_rows_with_zero(x: Array) -> tuple[Array, Floats]:
-    """The same on a grid from the least to the largest number, 0 among them: integers less the
-    zero point as float64, and scales [n]. TFLite's AsymmetricQuantizeFloats.
+    """Quantize each entry of the first axis on a grid from its least to its largest number, 0 among
+    them: integers less the zero point as float64, and scales [n]. TFLite's
+    AsymmetricQuantizeFloats.
     """
     flat = _entries(x).astype(np.float32)
     least, most = (f(axis=1, initial=0).astype(np.float64) for f in (flat.min, flat.max))
@@ -70,27 +71,27 @@ def quantize_rows_with_zero(x: Array) -> tuple[Array, Floats]:
 
 
 def _nearest(steps: Array) -> Array:
-    """The nearest integers as float64, halves away from zero, as TFLite's vector code finds them:
-    the float below a half goes up too, because its sum with 0.5 is rounded. (TFLite takes the last
-    numbers of a row, up to seven, one by one, where that float does not.)
+    """Round to the nearest integers as float64, halves away from zero, as TFLite's vector code
+    does: the float below a half goes up too, because its sum with 0.5 is rounded. (TFLite takes the
+    last numbers of a row, up to seven, one by one, where that float does not.)
     """
     nearest = np.trunc(steps + np.copysign(np.float32(0.5), steps))
     return np.asarray(nearest, np.float64)
 
 
 def _entries(x: Array) -> Array:
-    """A row for each entry of the first axis, also where there is none."""
+    """Return a row for each entry of the first axis, also where there is none."""
     return x.reshape(len(x), math.prod(x.shape[1:]))
 
 
 def of_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Floats]:
-    """Either of both, as an operator's attribute says."""
+    """Quantize rows with or without a zero point, as an operator's attribute says."""
     return quantize_rows_with_zero(x) if asymmetric else quantize_rows(x)
 
 
 def _zero_points(least: Array, most: Array) -> Array:
-    """The integer of 0 on grids that begin and end at these steps from it: the one of two that is
-    computed with less error.
+    """Compute the integer of 0 on grids that begin and end at these steps from it: the one of two
+    that is computed with less error.
     """
     of_least, of_most = _LEAST - least, _MOST - most
     nearer = abs(_LEAST) + np.abs(least) < abs(_MOST) + np.abs(most)
@@ -99,7 +100,7 @@ def _zero_points(least: Array, most: Array) -> Array:
 
 
 def weight_scales(weights: Value, axis: int) -> Floats:
-    """The scales of symmetric weights, one, or one for each index of ``axis``, the outputs.
+    """Return the scales of symmetric weights, one, or one for each index of ``axis``, the outputs.
 
     Raises LucioleError for any other quantization.
     """
@@ -107,8 +108,8 @@ def weight_scales(weights: Value, axis: int) -> Floats:
 
 
 def one_scale(weights: Value, *, alike: bool = False) -> np.float32 | None:
-    """The one scale of symmetric weights, None where they are quantized in another way. ``alike``:
-    several scales that are the same count as one.
+    """Return the one scale of symmetric weights, None where they are quantized in another way.
+    ``alike``: several scales that are the same count as one.
     """
     scales = accepted(weight_scales, weights, 0)
     if scales is None:
@@ -118,8 +119,8 @@ def one_scale(weights: Value, *, alike: bool = False) -> np.float32 | None:
 
 
 def weight_scale(weights: Value) -> np.float32:
-    """The one scale of symmetric weights. Raises LucioleError where they are quantized in another
-    way.
+    """Return the one scale of symmetric weights. Raises LucioleError where they are quantized in
+    another way.
     """
     scale = one_scale(weights)
     if scale is None:

@@ -1,4 +1,4 @@
-"""Convolutions with 8 bit weights under float inputs on their way to compiled kernels."""
+"""Build compiled convolutions with 8 bit weights under float inputs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from luciole.schema.enums import ActivationFunctionType
 
 
 def may_overflow(products: int, *, asymmetric: bool) -> bool:
-    """Whether a sum of so many products may not fit into int32."""
+    """Return whether a sum of so many products may not fit into int32."""
     return products * (255 if asymmetric else 127) * 128 >= 2**31
 
 
 @dataclass(kw_only=True)
 class HybridLayer(ByteLayer):
-    """One layer on its way to a step. ``scales`` are those of the weights: one, or one for each
+    """Builder of one layer's step. ``scales`` are those of the weights: one, or one for each
     output.
 
     ``asymmetric``: inputs are quantized with a zero point. ``in_turn``: sums are scaled by weights'
@@ -41,8 +41,8 @@ class HybridLayer(ByteLayer):
     in_turn: bool = False
 
     def convolution(self, weights: Array, bias: Array | None) -> NativeStep:
-        """Windows over groups of channels. ``weights`` are [groups, o, kernel height, kernel width,
-        depth].
+        """Compute windows over groups of channels. ``weights`` are [groups, o, kernel height,
+        kernel width, depth].
         """
         first, grids = self._quantizing()
         groups, outputs = weights.shape[:2]
@@ -58,8 +58,8 @@ class HybridLayer(ByteLayer):
         return self.windows(first, weights, kernel, blocks, self._limits(), grids)
 
     def _of_outputs(self, weights: Array, begin: Array) -> dict[str, Array]:
-        """What a sum counts for each step of the zero byte, scales, and what is added at last:
-        [groups, o].
+        """Return what a sum counts for each step of the zero byte, scales, and what is added at
+        last: [groups, o].
         """
         groups, outputs = weights.shape[:2]
         scales = np.broadcast_to(self.scales, groups * outputs).reshape(groups, outputs)
@@ -89,13 +89,13 @@ class HybridLayer(ByteLayer):
 
 @dataclass(kw_only=True)
 class HybridDepthwise(HybridLayer, ChannelRows):
-    """One layer with weights for each channel on its way to a step."""
+    """Builder of the step of one layer with weights for each channel."""
 
     asymmetric: bool = field(default=True, init=False)
     in_turn: bool = field(default=True, init=False)
 
     def depthwise(self, weights: Array, bias: Array | None) -> NativeStep:
-        """Windows over each channel. ``weights`` are [channels, taps]."""
+        """Compute windows over each channel. ``weights`` are [channels, taps]."""
         first, grids = self._quantizing()
         tanh = int(self.activation == TANH)
         given = self._of_outputs(weights[None], starts(bias, 1, len(weights)))

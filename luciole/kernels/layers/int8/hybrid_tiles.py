@@ -43,7 +43,7 @@ Pair = tuple[Single, Single]
 
 @jit.inline
 def _largest(x: int, count: int) -> tuple[int, int]:
-    """The bit patterns of the largest of ``count`` floats and of the magnitude of the least; 0
+    """Find the bit patterns of the largest of ``count`` floats and of the magnitude of the least; 0
     where there are none above, or below, 0.
     """
     first = second = jit.counters(1, 1, 1, 2)
@@ -59,7 +59,7 @@ def _largest(x: int, count: int) -> tuple[int, int]:
 
 @jit.inline
 def _zero_point(least: float, most: float) -> int:
-    """What ``hybrid._zero_points`` gives."""
+    """Compute what ``hybrid._zero_points`` does."""
     of_least, of_most = -128 - least, 127 - most
     chosen = of_least if 128 - least < 127 + most else of_most
     rounded = int(abs(chosen) + 0.5)
@@ -150,8 +150,8 @@ def quantize_with_zero(r: QuantizeRecord) -> None:
 
 @cache
 def float_channels(count: int, pieces: int, rest: int, tanh: int) -> jit.Kernel:
-    """``dot_tiles.channels`` with float results, bent by the hyperbolic tangent where ``tanh`` is
-    1.
+    """Make the kernel of ``dot_tiles.channels`` with float results, followed by the hyperbolic
+    tangent where ``tanh`` is 1.
     """
     places = count * pieces
     size = 4 * (2 * places + TAP_FIELDS)

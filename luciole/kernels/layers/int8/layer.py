@@ -1,4 +1,4 @@
-"""Convolutions and matrix products of 8 bit integers on their way to compiled kernels."""
+"""Build compiled convolutions and matrix products of 8 bit integers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Longs = NDArray[np.int64]
 
 
 def signed_weights(weights: Array, to: Rescaling) -> Array | None:
-    """Weights less their zero point as int8, None where that is not enough."""
+    """Return weights less their zero point as int8, None where that is not enough."""
     centred = weights.astype(np.int64) - to.weights_zero
     limits = np.iinfo(np.int8)
     fits = limits.min <= centred.min(initial=0) and centred.max(initial=0) <= limits.max
@@ -44,13 +44,13 @@ def signed_weights(weights: Array, to: Rescaling) -> Array | None:
 
 
 def unsigned(dtype: TensorType) -> int:
-    """The bits that turn stored bytes into unsigned ones."""
+    """Return the bits to flip so that stored bytes become unsigned."""
     return ZERO if dtype == TensorType.INT8 else 0
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """What sums of products begin with and become, [groups, o]."""
+    """Starts of sums of products and factors of results, [groups, o]."""
 
     begin: Longs
     factors: NDArray[np.float64]
@@ -60,8 +60,8 @@ class Outputs:
     def of(
         cls, weights: Array, bias: Array | None, to: Rescaling, zero: int, *, exact: bool
     ) -> Outputs | None:
-        """For signed ``weights`` [groups, o, ...]; None where sums may be too large, or steps too
-        small or too large for the compiled kernels.
+        """Make the outputs of signed ``weights`` [groups, o, ...]; None where sums may be too
+        large, or steps too small or too large for the compiled kernels.
         """
         shape = weights.shape[:2]
         begin = folded(weights, zero)
@@ -74,11 +74,11 @@ class Outputs:
         return made if made._fits(most, exact=exact) else None
 
     def of_channels(self, channels: Longs) -> Outputs:
-        """Those of some outputs of the only group, in some order."""
+        """Select some outputs of the only group, in some order."""
         return Outputs(self.begin[:, channels], self.factors[:, channels], self.to)
 
     def repeated(self, count: int) -> Outputs:
-        """Those of the only group, so many times."""
+        """Repeat the outputs of the only group ``count`` times."""
         return Outputs(np.tile(self.begin, count), np.tile(self.factors, count), self.to)
 
     def _fits(self, most: Longs, *, exact: bool) -> bool:
@@ -97,12 +97,14 @@ class Outputs:
         return bool(within and shift.max(initial=0) <= 0)
 
     def exact(self, lanes: int) -> dict[str, Array]:
-        """For ``jit.fixed_point.scaled_exactly``: what sums begin with, and factors."""
+        """Return what ``jit.fixed_point.scaled_exactly`` reads: what sums begin with, and
+        factors.
+        """
         starts = by_lanes(self.begin.astype(np.int32), lanes)
         return {"starts": starts, "constants": by_lanes(self.factors, lanes)}
 
     def fixed(self, lanes: int) -> dict[str, Array]:
-        """For ``jit.fixed_point.rescaled``: what sums begin with, and its constants.
+        """Return what ``jit.fixed_point.rescaled`` reads: what sums begin with, and its constants.
 
         Where nothing is shifted, sums are raised by 2^30 only: their upper bit is never set.
         """
@@ -125,7 +127,7 @@ class Outputs:
 
 @dataclass(kw_only=True)
 class IntegerLayer(ByteLayer):
-    """One layer on its way to a step, from bytes to bytes."""
+    """Builder of one layer's step, from bytes to bytes."""
 
     zero: int = field(default=0, init=False)
     to: Rescaling
@@ -139,8 +141,8 @@ class IntegerLayer(ByteLayer):
     def outputs(
         self, weights: Array, bias: Array | None, *, exact: bool
     ) -> tuple[Outputs | None, Array]:
-        """What sums become, None where no compiled kernel can do it, and signed weights.
-        ``weights`` are [groups, o, ...].
+        """Return how sums become results, None where no compiled kernel can do it, and signed
+        weights. ``weights`` are [groups, o, ...].
         """
         centred = signed_weights(weights, self.to)
         if centred is None or not 0 <= self.zero < 256:
@@ -148,8 +150,8 @@ class IntegerLayer(ByteLayer):
         return Outputs.of(centred, bias, self.to, self.zero, exact=exact), centred
 
     def convolution(self, weights: Array, bias: Array | None, *, exact: bool) -> NativeStep | None:
-        """Windows over groups of channels. ``weights`` are [groups, o, kernel height, kernel width,
-        depth].
+        """Compute windows over groups of channels. ``weights`` are [groups, o, kernel height,
+        kernel width, depth].
         """
         outputs, centred = self.outputs(weights, bias, exact=exact)
         if outputs is None:
@@ -166,8 +168,8 @@ class IntegerLayer(ByteLayer):
         return self.windows(self.copying(), centred, kernel, blocks, self.limits(), line=line)
 
     def _line(self, weights: Array, *, exact: bool) -> Line | None:
-        """Tiles of neighbours that share inputs, where outputs alone are too few to hide that they
-        are read.
+        """Choose tiles of neighbours that share inputs, where outputs alone are too few to hide
+        that they are read.
         """
         groups, outputs, _, width, depth = weights.shape
         columns = self.columns.padded
@@ -185,7 +187,7 @@ class IntegerLayer(ByteLayer):
         return Line(count, dot_tiles.integer_lines(count, taps, int(exact)))
 
     def _together(self, weights: Array) -> int:
-        """How many neighbours of few outputs are quickest as one pixel of many."""
+        """Choose how many neighbours of few outputs are quickest as one pixel of many."""
         groups, outputs, height, width, depth = weights.shape
         columns = self.columns.padded
         if groups > 1 or columns.dilation > 1:
@@ -199,8 +201,8 @@ class IntegerLayer(ByteLayer):
         return min(fitting or [1], key=cycles)
 
     def _joined(self, weights: Array, count: int) -> Array:
-        """Weights of windows that are as wide as those of ``count`` neighbours, whose outputs they
-        have one after the other; the columns are those of such windows from now on.
+        """Widen windows to those of ``count`` neighbours, whose outputs stand one after the other,
+        and return their weights; the columns are those of such windows from now on.
         """
         _, outputs, height, width, depth = weights.shape
         old = self.columns.padded
@@ -214,7 +216,7 @@ class IntegerLayer(ByteLayer):
         return found
 
     def limits(self) -> int:
-        """The address of the result's ``ByteLimits``."""
+        """Keep the result's ``ByteLimits`` and return their address."""
         signed = ZERO - self.turned
         low, high = (n - signed for n in self.to.limits)
         record = ByteLimits(

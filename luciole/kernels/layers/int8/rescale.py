@@ -1,5 +1,5 @@
-"""What sums of integer products become in layers of quantized tensors: how integers of input and
-weights are centred, and the factor, zero point and limits of results.
+"""Requantize sums of integer products in layers of quantized tensors: zero points of input and
+weights, and the factor, zero point and limits of results.
 """
 
 from __future__ import annotations
@@ -95,31 +95,31 @@ class Rescaling:
         axis: int,
         activation: ActivationFunctionType,
     ) -> Rescaling:
-        """The same for a convolution: TFLite has kept an older way for unsigned bytes."""
+        """Make the rescaling of a convolution: TFLite has kept an older way for unsigned bytes."""
         old = input.dtype == UINT8
         return cls.of(input, weights, output, axis, activation, single=old, any_zero=old)
 
     def convolved(self, sums: Array, bias: Array | None, bias_type: TensorType | None) -> Array:
-        """Results of a convolution's sums [..., outputs]: those of 16 bit inputs are scaled with
-        less precision unless the bias has 32 bits.
+        """Scale a convolution's sums [..., outputs]: those of 16 bit inputs are scaled with less
+        precision unless the bias has 32 bits.
         """
         wide = self.dtype == INT16 and bias_type != INT32
         return self.wide(sums, bias) if wide else self.fixed(sums, bias)
 
     def fixed(self, sums: Array, bias: Array | None) -> Array:
-        """Results of sums [..., outputs] by fixed-point factors: TFLite's convolutions. Sums and
-        bias are int32, and wrap around.
+        """Scale sums [..., outputs] by fixed-point factors: TFLite's convolutions. Sums and bias
+        are int32, and wrap around.
         """
         total = _biased(sums, bias).astype(np.int32)
         return self._finished(multiply(total, *quantize_multiplier(self.factors)))
 
     def wide(self, sums: Array, bias: Array | None) -> Array:
-        """The same for sums and bias of int64: TFLite's convolutions of 16 bit inputs."""
+        """Scale sums and bias of int64: TFLite's convolutions of 16 bit inputs."""
         factors = quantize_multiplier(self.factors)
         return self._finished(multiply_wide(_biased(sums, bias), *factors))
 
     def exact(self, sums: Array, bias: Array | None) -> Array:
-        """The same in double precision, halves away from zero: TFLite's FULLY_CONNECTED."""
+        """Scale sums in double precision, halves away from zero: TFLite's FULLY_CONNECTED."""
         steps = _biased(sums, bias).astype(np.float64) * self.factors
         whole = np.trunc(steps)
         rounded = whole + np.where(np.abs(steps - whole) >= 0.5, np.copysign(1.0, steps), 0.0)
@@ -136,6 +136,8 @@ def _biased(sums: Array, bias: Array | None) -> Array:
 
 
 def centred(x: Array, zero_point: int) -> NDArray[np.float64]:
-    """Integers less a zero point, as float64, whose sums of products are exact below 2^53."""
+    """Subtract a zero point from integers, as float64, whose sums of products are exact below
+    2^53.
+    """
     result: NDArray[np.float64] = x.astype(np.float64) - zero_point
     return result

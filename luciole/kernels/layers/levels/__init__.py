@@ -1,1 +1,1 @@
-"""How layers of learned levels are computed: packed bits, counted."""
+"""Kernels of layers of learned levels: packed bits, counted."""

@@ -75,7 +75,7 @@ class RowsRecord(Record):
 
 
 def step(layer: LevelsLayer, x: Array, y: Array) -> NativeStep:
-    """The kernel on its record, and with it that of ``level_sums`` for rows that suit it better."""
+    """Make the step of a layer, with the kernel of ``level_sums`` for rows that suit it better."""
     return _Rows(layer, x, y).step()
 
 
@@ -98,7 +98,7 @@ class _Rows:
         self.block = self.rows * max(1, BLOCK_WORDS // room)
 
     def step(self) -> NativeStep:
-        """The kernel on its record."""
+        """Make the step of the kernel on its record."""
         compiled = kernel(self.rows, *self.tiling.shape, *self.layer.ending)
         suits = level_sums.suits(self.layer)
         by_level = level_sums.record(self.layer, self.x, self.y, self.memory) if suits else None
@@ -110,7 +110,7 @@ class _Rows:
         return self.memory.step(compiled.address, record, split)
 
     def _record(self, by_level: LevelSumsRecord | None) -> RowsRecord:
-        """The record for all rows and groups."""
+        """Make the record for all rows and groups."""
         layer, tiling, keep = self.layer, self.tiling, self.memory.keep
         offsets, group = layer.offsets, (tiling.groups, tiling.lanes)
         most_off = level_sums.most_off(layer.encoding.bits, self.count) * layer.inputs
@@ -135,7 +135,7 @@ class _Rows:
         )
 
     def _weights(self) -> dict[str, int]:
-        """Fields for the weights' words, and for what they are worth."""
+        """Return fields for the weights' words, and for the factors of differing bits."""
         layer, tiling = self.layer, self.tiling
         block = (tiling.weight_planes, tiling.lanes)
         words = tiling.by_group(layer.words.transpose(0, 2, 1))
@@ -146,15 +146,15 @@ class _Rows:
         }
 
     def _starts(self) -> NDArray[np.float32]:
-        """What results begin with, and what an odd number of products adds, because counters begin
-        at -(n div 2).
+        """Return what results begin with, and what an odd number of products adds, because counters
+        begin at -(n div 2).
         """
         layer = self.layer
         odd = layer.encoding.basis.sum(dtype=np.float64) * layer.aw.sum(1, dtype=np.float64)
         return np.asarray(layer.starts + layer.inputs % 2 * odd, np.float32)
 
     def _room(self, by_level: LevelSumsRecord | None) -> dict[str, int]:
-        """Fields for what one thread's kernels write besides results."""
+        """Return fields for the memory that one thread's kernels write besides results."""
         layer, planes, memory = self.layer, self.tiling.all_planes, self.memory
         words = memory.scratch(self.block, layer.row, planes)
         rows = (self.block, layer.inputs)
@@ -169,8 +169,8 @@ class _Rows:
     def _parts(
         self, record: RowsRecord, by_level: LevelSumsRecord | None, threads: int
     ) -> Iterator[RowsRecord]:
-        """Records that share the rows, or the outputs where there are few rows; none where it does
-        not pay.
+        """Yield records that share the rows, or the outputs where there are few rows; none where
+        threads do not pay.
         """
         words = self.layer.row * self.layer.weight_planes
         vectors = words * self.layer.encoding.bits * self.tiling.vectors
@@ -188,7 +188,7 @@ class _Rows:
     def _part(
         self, record: RowsRecord, by_level: LevelSumsRecord | None, share: tuple[int, int]
     ) -> RowsRecord:
-        """A record with room of its own; by level it does share i of n of the outputs."""
+        """Copy a record with memory of its own; by level it does share i of n of the outputs."""
         if by_level is not None:
             by_level = level_sums.part(self.layer, by_level, share, self.memory)
         return record.replace(**self._room(by_level))
@@ -205,7 +205,7 @@ def kernel(
     high: float,
     tanh: int,
 ) -> jit.Kernel:
-    """The kernel for tiles of this shape; the last three as in ``layer.ending``."""
+    """Make the kernel for tiles of this shape; the last three as in ``layer.ending``."""
     lanes = vectors * LANES
 
     @jit.kernel
@@ -237,7 +237,7 @@ def kernel(
 
 @jit.inline
 def _ones(r: RowsRecord, row: int, plane: int, planes: int) -> int:
-    """How many bits of a row's plane are set."""
+    """Count the set bits of a row's plane."""
     count = (r.inputs + 31) >> 5
     place, ones = row * count * planes + plane, 0
     for w in range(count):
@@ -247,8 +247,8 @@ def _ones(r: RowsRecord, row: int, plane: int, planes: int) -> int:
 
 @jit.inline
 def _off(r: RowsRecord, rows: int, planes: int) -> int:
-    """A bound on how many inputs of so many rows are not on their row's most frequent level: those
-    that differ from most others in some plane.
+    """Bound how many inputs of ``rows`` rows are not on their row's most frequent level: those that
+    differ from most others in some plane.
     """
     off = 0
     for k in range(rows):
@@ -260,7 +260,7 @@ def _off(r: RowsRecord, rows: int, planes: int) -> int:
 
 @jit.inline
 def _sum_rows(r: RowsRecord, rows: int, planes: int) -> None:
-    """sum_i ax_i (2 popcount(x_i) - n) of each row of words."""
+    """Compute sum_i ax_i (2 popcount(x_i) - n) of each row of words."""
     for k in range(rows):
         total = 0.0
         for i in range(planes):
@@ -278,8 +278,8 @@ def _group(
     shape: tuple[int, int, int, int],
     ending: Ending,
 ) -> None:
-    """A group's results for a tile of rows: n - 2 differing = -2 (differing - n div 2) + n mod 2,
-    so that counters begin at -(n div 2) and stay small.
+    """Compute a group's results for a tile of rows: n - 2 differing = -2 (differing - n div 2) + n
+    mod 2, so that counters begin at -(n div 2) and stay small.
     """
     planes, passes, weight_planes, lanes = shape
     low, high, tanh = ending

@@ -58,7 +58,7 @@ class Encoding:
 
     @classmethod
     def of(cls, scales: Array, offset: float) -> Encoding:
-        """The encoding of inputs with these scales."""
+        """Make the encoding of inputs with these scales."""
         levels, order = learned_levels.levels(scales, offset)
         rising = np.argsort(np.abs(scales), kind="stable")
         bits = (order[:, None] >> rising) & 1
@@ -74,15 +74,15 @@ class Encoding:
 
     @property
     def kernel(self) -> jit.Kernel:
-        """What encodes rows of floats, see ``encoding``."""
+        """The kernel that encodes rows of floats, see ``encoding``."""
         if self.bits > MAX_SELECTED:
             return kernel(0, 0)
         rising = bool((self.codes == np.arange(len(self.codes))).all())
         return kernel(len(self.thresholds), 0 if rising else len(self.codes))
 
     def record(self, memory: Memory, rows: tuple[int, int], planes: int, to: int) -> int:
-        """The address of a record for (number, length) of rows of floats; a word at ``to`` has room
-        for this many planes. Whoever calls the kernel fills in ``x``.
+        """Keep a record for (number, length) of rows of floats and return its address; a word at
+        ``to`` has room for this many planes. Whoever calls the kernel fills in ``x``.
         """
         levels, (count, length) = 1 << self.bits, rows
         record = EncodingRecord(
@@ -100,7 +100,7 @@ class Encoding:
 
 @cache
 def kernel(thresholds: int, numbers: int) -> jit.Kernel:
-    """The kernel that keeps so many thresholds and codes of levels in registers."""
+    """Make the kernel that keeps so many thresholds and codes of levels in registers."""
 
     @jit.kernel
     def lq_encoding(r: EncodingRecord) -> None:

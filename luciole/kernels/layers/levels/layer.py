@@ -1,4 +1,4 @@
-"""One layer of learned levels on its way to a compiled kernel."""
+"""Constants of one layer of learned levels, prepared for a compiled kernel."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1, dt
 
 
 def or_zero(array: Array | None) -> Array:
-    """An optional operand, absent meaning 0 for every output."""
+    """Return an optional operand, 0 for every output where it is absent."""
     return np.zeros(1, np.float32) if array is None else array
 
 
 def without_padding(binary: Array, n: int) -> NDArray[np.uint32]:
-    """A copy of words [..., ceil(n / 32)], padding bits cleared, whatever a file holds there."""
+    """Copy words [..., ceil(n / 32)] and clear their padding bits, whatever a file holds there."""
     words = np.array(binary, np.int32, order="C").view(np.uint32)
     if n % learned_levels.WORD:
         words[..., -1] &= np.uint32((1 << n % learned_levels.WORD) - 1)
@@ -36,8 +36,8 @@ def without_padding(binary: Array, n: int) -> NDArray[np.uint32]:
 
 
 def ending(activation: ActivationFunctionType) -> Ending:
-    """Where an activation cuts off (both known when a kernel is compiled, so that a limit that is
-    none costs nothing), and whether TANH is taken before.
+    """Return where an activation clamps (both limits known when a kernel is compiled, so that an
+    infinite one costs nothing), and whether TANH is taken before.
     """
     low, high = LIMITS.get(activation, (-np.inf, np.inf))
     return low, high, int(activation == ActivationFunctionType.TANH)
@@ -60,7 +60,7 @@ class LevelsLayer:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """How inputs are encoded."""
+        """The encoding of inputs."""
         return Encoding.of(self.ax, self.input_offset)
 
     @property
@@ -95,11 +95,11 @@ class LevelsLayer:
 
     @property
     def starts(self) -> NDArray[np.float32]:
-        """What results begin with, [o]: bias and the input offset's share."""
+        """Starts of results, [o]: bias and the input offset's share."""
         share = self.input_offset * self.sums if self.input_offset else np.zeros(self.outputs)
         return np.asarray(or_zero(self.bias) + share, np.float32)
 
     @property
     def ending(self) -> Ending:
-        """What a kernel is compiled to do to results last, see ``ending``."""
+        """The limits and the activation that a kernel is compiled for, see ``ending``."""
         return ending(self.activation)

@@ -91,7 +91,7 @@ LEAST_LANES, LEAST_INPUTS = 600, 256
 
 
 def suits(layer: LevelsLayer) -> bool:
-    """Whether a layer can run on this kernel, and is large enough for it."""
+    """Return whether a layer can run on this kernel, and is large enough for it."""
     possible = bitsliced.AVAILABLE and layer.encoding.bits <= MAX_SELECTED
     lanes = layer.outputs * layer.weight_planes
     return possible and lanes >= LEAST_LANES and LEAST_INPUTS <= layer.inputs < 1 << 16
@@ -105,8 +105,8 @@ as large. A batch of 1-bit rows always takes less time bit by bit.
 
 
 def most_off(bits: int, rows: int) -> float:
-    """How many inputs, as a share, may at most be off the most frequent level (by the bound of
-    ``counting``) for this kernel to be taken.
+    """Return how many inputs, as a share, may at most be off the most frequent level (by the bound
+    of ``counting``) for this kernel to be taken.
 
     Measured at 690x784 and 1024x1024: Zen 5 counts bits nearly as fast as it adds them, so that
     this kernel pays where it leaves out most inputs. Zen 4 counts half as fast and takes less time
@@ -118,13 +118,13 @@ def most_off(bits: int, rows: int) -> float:
 
 
 def kernel_of(layer: LevelsLayer) -> jit.Kernel:
-    """The kernel for a layer."""
+    """Return the kernel for a layer."""
     planes = layer.weight_planes
     return kernel(planes, VECTORS[planes], TOGETHER[planes], *layer.ending)
 
 
 def record(layer: LevelsLayer, x: Array, y: Array, memory: Memory) -> LevelSumsRecord:
-    """The kernel's record for all rows and blocks."""
+    """Make the record for all rows and blocks."""
     n, planes, count = layer.inputs, layer.weight_planes, x.size // layer.inputs
     blocks = -(-layer.outputs // (LANES * VECTORS[planes]))
     packed, totals = _packed(layer, blocks)
@@ -154,14 +154,14 @@ def record(layer: LevelsLayer, x: Array, y: Array, memory: Memory) -> LevelSumsR
 def part(
     layer: LevelsLayer, whole: LevelSumsRecord, share: tuple[int, int], memory: Memory
 ) -> LevelSumsRecord:
-    """A record that does share i of n of the blocks, with room of its own."""
+    """Copy a record for share i of n of the blocks, with memory of its own."""
     blocks, (place, parts) = whole.last_block, share
     first, last = blocks * place // parts, blocks * (place + 1) // parts
     return whole.replace(first_block=first, last_block=last, **_room(layer, whole.turns, memory))
 
 
 def _room(layer: LevelsLayer, turns: int, memory: Memory) -> dict[str, int]:
-    """Fields for what the kernel writes besides results."""
+    """Return fields for the memory that the kernel writes besides results."""
     segments = most_segments(layer.inputs, 1 << layer.encoding.bits)
     return {
         "sorting": _sorting(layer, memory, turns, segments),
@@ -170,15 +170,15 @@ def _room(layer: LevelsLayer, turns: int, memory: Memory) -> dict[str, int]:
 
 
 def _by_vector(array: Array, vectors: int) -> Array:
-    """[o, ...] as [vectors, ..., 16], filled up with zeros."""
+    """Lay [o, ...] out as [vectors, ..., 16], filled up with zeros."""
     padded = np.zeros((vectors * LANES, *array.shape[1:]), np.float32)
     padded[: len(array)] = array
     return np.moveaxis(padded.reshape(vectors, LANES, *array.shape[1:]), 1, -1)
 
 
 def _packed(layer: LevelsLayer, blocks: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The weights' bits as rows of 64 bytes, [blocks, n + 1, 64], the last row of a block of zeros;
-    and how many bits of each lane are set, [blocks, 512].
+    """Pack the weights' bits as rows of 64 bytes, [blocks, n + 1, 64], the last row of a block of
+    zeros; and count the set bits of each lane, [blocks, 512].
     """
     rows = np.zeros((blocks, layer.inputs + 1, bitsliced.ROW_BYTES), np.uint8)
     totals = np.zeros((blocks, bitsliced.COUNTERS), np.float32)
@@ -193,7 +193,7 @@ def _packed(layer: LevelsLayer, blocks: int) -> tuple[NDArray[np.uint8], NDArray
 
 
 def _bits(layer: LevelsLayer, block: int) -> NDArray[np.bool_]:
-    """A block's bits, [n, 512], by vector of outputs, plane and output."""
+    """Unpack a block's bits, [n, 512], by vector of outputs, plane and output."""
     planes, vectors = layer.weight_planes, VECTORS[layer.weight_planes]
     size = vectors * LANES
     given = layer.binary[block * size : (block + 1) * size]
@@ -206,7 +206,7 @@ def _bits(layer: LevelsLayer, block: int) -> NDArray[np.bool_]:
 
 
 def _sorting(layer: LevelsLayer, memory: Memory, turns: int, segments: int) -> int:
-    """The address of sorting records, one for each of so many rows."""
+    """Keep a table of sorting records, one for each of ``turns`` rows, and return its address."""
     encoding = layer.encoding
     levels = learned_levels.levels(encoding.basis)[0].astype(np.float32)
     count = 1 << encoding.bits
@@ -235,8 +235,8 @@ def _sorting(layer: LevelsLayer, memory: Memory, turns: int, segments: int) -> i
 def kernel(
     weight_planes: int, vectors: int, together: int, low: float, high: float, tanh: int
 ) -> jit.Kernel:
-    """The kernel for blocks of ``vectors`` times 16 outputs, ``together`` vectors at a time; the
-    last three as in ``layer.ending``.
+    """Make the kernel for blocks of ``vectors`` times 16 outputs, ``together`` vectors at a time;
+    the last three as in ``layer.ending``.
     """
 
     @jit.kernel
@@ -261,7 +261,7 @@ def kernel(
 
 @jit.merged
 def _count(r: LevelSumsRecord, s: SortingRecord, block: int) -> None:
-    """The counts of every segment of a row for one block."""
+    """Count the bits of every segment of a row for one block."""
     size = bitsliced.ROW_BYTES * (r.inputs + 1)
     base = r.weights + block * size
     ahead = base + size
@@ -305,8 +305,8 @@ def _finish(
     shape: tuple[int, int, int],
     ending: Ending,
 ) -> None:
-    """Results of a block: every segment's counts times its factor, then every plane's sum times its
-    scale.
+    """Compute the results of a block: every segment's counts times its factor, then every plane's
+    sum times its scale.
     """
     vectors, weight_planes, together = shape
     low, high, tanh = ending

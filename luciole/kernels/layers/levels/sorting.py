@@ -64,7 +64,7 @@ class Segment(Record):
 
 
 class Summary(Record):
-    """What is known of a row besides its segments."""
+    """Numbers of a row besides its segments."""
 
     segments: int
     start: float
@@ -83,7 +83,7 @@ segment_at, summary_at = reader(Segment), reader(Summary)
 
 @cache
 def kernel(levels: int) -> jit.Kernel:
-    """The kernel for this number of levels."""
+    """Make the kernel for this number of levels."""
     thresholds = levels - 1
 
     @jit.kernel
@@ -143,8 +143,8 @@ def _plan(r: SortingRecord, levels: int) -> None:
 
 @jit.inline
 def _pair(r: SortingRecord, half: int, total: float) -> None:
-    """Segments of levels L and -L: sum = sum_L 2 L (added - subtracted) - all levels' sum, and a
-    counter holds added - subtracted - 1.
+    """Plan segments of levels L and -L: sum = sum_L 2 L (added - subtracted) - all levels' sum, and
+    a counter holds added - subtracted - 1.
     """
     counts, values, summary = longs(r.counts), floats(r.levels), summary_at(r.summary, 0)
     start, made = -total, 0
@@ -164,8 +164,8 @@ def _pair(r: SortingRecord, half: int, total: float) -> None:
 
 @jit.inline
 def _leave_out(r: SortingRecord, levels: int, most: int, total: float) -> None:
-    """Segments of every level but the most frequent, m: sum = 2 m all + sum_L 2 (L - m) added - all
-    levels' sum, ``all`` being the number of all bits that are set.
+    """Plan segments of every level but the most frequent, m: sum = 2 m all + sum_L 2 (L - m) added
+    - all levels' sum, ``all`` being the number of all bits that are set.
     """
     counts, values, summary = longs(r.counts), floats(r.levels), summary_at(r.summary, 0)
     start, made = -total, 0
@@ -185,7 +185,7 @@ def _leave_out(r: SortingRecord, levels: int, most: int, total: float) -> None:
 
 @jit.inline
 def _part(r: SortingRecord, level: int, place: int, units: int) -> int:
-    """The address of a list from one of its units on, of the list itself behind its end."""
+    """Return the address of a list from one of its units on, of the list itself behind its end."""
     start: int = r.lists + level * r.stride
     return start + 2 * UNIT * (place if place < units else 0)
 
@@ -207,7 +207,7 @@ def _write(
 
 
 def most_segments(inputs: int, levels: int) -> int:
-    """Segments that a row may need: a full one for every MOST_ROWS inputs, and one not full for
-    each level.
+    """Count the segments that a row may need: a full one for every MOST_ROWS inputs, and one not
+    full for each level.
     """
     return inputs // MOST_ROWS + levels

@@ -104,7 +104,7 @@ def kernel(
     high: float,
     tanh: int,
 ) -> jit.Kernel:
-    """The kernel for tiles of this shape; the last three as in ``layer.ending``."""
+    """Make the kernel for tiles of this shape; the last three as in ``layer.ending``."""
 
     @jit.kernel
     def lq_conv_2d(r: ConvRecord) -> None:
@@ -128,7 +128,7 @@ def kernel(
 
 @jit.inline
 def _sum_windows(s: SumsRecord, planes: int) -> None:
-    """For each window sum_i ax_i (2 popcount(x_i) - n), x_i and n over the taps inside."""
+    """Compute for each window sum_i ax_i (2 popcount(x_i) - n), x_i and n over the taps inside."""
     ax, totals, sums = floats(s.basis), floats(s.totals), floats(s.sums)
     for pixel in range(s.pixels):
         total = 0.0
@@ -161,7 +161,7 @@ def _spans(
     shape: tuple[int, int, int, int],
     ending: Ending,
 ) -> None:
-    """One group of outputs of every span in a table, see ``spans.Spans``."""
+    """Compute one group of outputs of every span in a table, see ``spans.Spans``."""
     step = 4 * c.outputs
     y += 4 * group * shape[3]
     for k in range(count):
@@ -187,8 +187,8 @@ def _tile(
     shape: tuple[int, int, int, int],
     ending: Ending,
 ) -> None:
-    """Results of one tile: n - 2 differing = -2 (differing - n div 2) + n mod 2, so that counters
-    begin at -(n div 2) and stay small.
+    """Compute the results of one tile: n - 2 differing = -2 (differing - n div 2) + n mod 2, so
+    that counters begin at -(n div 2) and stay small.
     """
     planes, passes, weight_planes, lanes = shape
     low, high, tanh = ending

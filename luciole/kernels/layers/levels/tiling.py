@@ -1,4 +1,4 @@
-"""How a layer of learned levels is cut into tiles whose counters stay in registers."""
+"""Cut a layer of learned levels into tiles whose counters stay in registers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_PIXELS = 8
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a layer is cut: ``passes`` over ``planes`` input planes each (together at least kx), and
+    """A layer's cut: ``passes`` over ``planes`` input planes each (together at least kx), and
     ``groups`` of ``vectors`` times 16 outputs. A pixel is a position of an image, or a row of a
     matrix.
     """
@@ -33,7 +33,7 @@ class Tiling:
 
     @classmethod
     def of(cls, kx: int, kw: int, outputs: int, pixels: int | None = None) -> Tiling:
-        """Tiles that read as few words as possible for what they count.
+        """Choose tiles that read as few words as possible for what they count.
 
         For a layer with at most ``pixels`` of them; where that is left open tiles are wide.
         """
@@ -68,27 +68,27 @@ class Tiling:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """What a kernel is compiled for besides its pixels: planes, weight planes, vectors and
-        passes.
+        """The planes, weight planes, vectors and passes that a kernel is compiled for besides its
+        pixels.
         """
         return self.planes, self.weight_planes, self.vectors, self.passes
 
     def filled(self, basis: Array) -> NDArray[np.float32]:
-        """An input's basis [kx], and 0 for planes that nothing is written to."""
+        """Fill an input's basis [kx] up with 0 for planes that nothing is written to."""
         padded = np.zeros(self.all_planes, np.float32)
         padded[: len(basis)] = basis
         return padded
 
     def by_group(self, array: Array) -> Array:
-        """[o, ...] as [groups, ..., lanes], filled up with zeros."""
+        """Lay [o, ...] out as [groups, ..., lanes], filled up with zeros."""
         padded = np.zeros((self.groups * self.lanes, *array.shape[1:]), array.dtype)
         padded[: len(array)] = array
         grouped = padded.reshape(self.groups, self.lanes, *array.shape[1:])
         return np.moveaxis(grouped, 1, -1)
 
     def factors(self, basis: Array, scales: Array) -> NDArray[np.float32]:
-        """What a differing bit of input plane i and weight plane j takes away: [groups, i, j,
-        lanes], for an input's basis [kx] and the weights' scales [o, kw].
+        """Compute what a differing bit of input plane i and weight plane j takes away: [groups, i,
+        j, lanes], for an input's basis [kx] and the weights' scales [o, kw].
         """
         products = -2 * scales[:, None, :].astype(np.float64) * self.filled(basis)[:, None]
         return self.by_group(products.astype(np.float32))
