@@ -23,8 +23,10 @@ def lq_counting(r: Record) -> None:
     tile = jit.counters(1, 4, 4, 1)
     for k in range(r[2]):
         at = r[0] + ((k & 63) << 8)
-        tile = jit.count(tile, at, 0, at)
-    jit.write(jit.weigh(tile, r[0], r[0], 0), np.float32(0), np.float32(0), r[1], 0, LANES)
+        tile = jit.xor_popcount(tile, at, 0, at)
+    jit.write(
+        jit.scale_accumulate(tile, r[0], r[0], 0), np.float32(0), np.float32(0), r[1], 0, LANES
+    )
 
 
 @jit.kernel
@@ -34,8 +36,8 @@ def lq_reading(r: Record) -> None:
     for k in range(r[2]):
         at = r[0] + 256 * k
         jit.prefetch_words(tile, at)
-        tile = jit.count(tile, r[0], 0, at)
-    sums = jit.weigh(tile, r[0], r[0], 0)
+        tile = jit.xor_popcount(tile, r[0], 0, at)
+    sums = jit.scale_accumulate(tile, r[0], r[0], 0)
     jit.write(sums, np.float32(0), np.float32(0), r[1], 0, 4 * LANES)
 
 

@@ -1,4 +1,8 @@
-"""BCQ_FULLY_CONNECTED kernels: a reference on signs, and one that looks up sums of inputs."""
+"""BCQ_FULLY_CONNECTED kernels: a reference on signs, and one that looks up sums of inputs.
+
+Every byte of signs is looked up in a table of the 256 sums of 8 inputs, as in Jeon et al., BiQGEMM:
+Matrix Multiplication with Lookup Table For Binary-Coding-based Quantized DNNs, 2020.
+"""
 
 from __future__ import annotations
 

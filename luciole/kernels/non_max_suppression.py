@@ -1,4 +1,8 @@
-"""Kernels that take the best of boxes that overlap."""
+"""Kernels that take the best of boxes that overlap.
+
+With a sigma, scores fall with the share in common: Soft-NMS (Bodla, Singh, Chellappa and Davis,
+Soft-NMS -- Improving Object Detection With One Line of Code, 2017).
+"""
 
 from __future__ import annotations
 

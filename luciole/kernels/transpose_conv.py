@@ -69,8 +69,9 @@ def _scatter(x: Array, filter: Array, stride: tuple[int, int], least: tuple[int,
 
 @native(TransposeConv, TensorType.FLOAT32)
 def build(op: TransposeConv, context: Context) -> NativeStep | None:
-    """Run phases as convolutions: results whose positions leave the same rest when divided by the
-    strides (a phase) are a convolution with every stride-th tap, backwards.
+    """Run phases as convolutions (polyphase decomposition): results whose positions leave the same
+    rest when divided by the strides (a phase) are a convolution with every stride-th tap,
+    backwards.
     """
     _, filter, x, bias = (*context.operands, None)[:4]
     (y,) = context.results

@@ -1,4 +1,4 @@
-"""The generator of TensorFlow's random numbers: Philox with 4 numbers of 32 bits in 10 rounds.
+"""The generator of TensorFlow's random numbers: Philox4x32-10, 4 numbers of 32 bits in 10 rounds.
 
 Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", 2011.
 """

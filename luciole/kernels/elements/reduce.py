@@ -1,7 +1,8 @@
 """Sums and maxima of many vectors, as kernels compute them.
 
-Four vectors are combined side by side, and in chunks: so additions need not wait for each other,
-and rounding errors stay small. ``start`` changes nothing that it is combined with.
+Four vectors are combined side by side, and in chunks (blocked summation): so additions need not
+wait for each other, and rounding errors stay small. ``start`` changes nothing that it is combined
+with.
 """
 
 from __future__ import annotations

@@ -102,15 +102,17 @@ class Parameters:
 
 @jit.merged
 def halved(x: Whole, half: Whole, negative: Whole, bits: int) -> np.int32:
-    """Compute x / 2^bits of int32, halves away from zero; ``half`` is 0 and ``negative`` 0 where
-    bits is, else half of 2^bits and -1.
+    """Compute x / 2^bits of int32, halves away from zero (RoundingDivideByPOT); ``half`` is 0 and
+    ``negative`` 0 where bits is, else half of 2^bits and -1.
     """
     return np.int32(np.int32(x + half + (np.int32(x >> 31) & negative)) >> bits)
 
 
 @jit.merged
 def scaled(x: Whole, multiplier: Whole, half: Whole, negative: Whole, bits: int) -> np.int32:
-    """Multiply int32 x by a factor below 1, as the reference rounds it."""
+    """Multiply int32 x by a factor below 1: gemmlowp's SaturatingRoundingDoublingHighMul, then its
+    RoundingDivideByPOT.
+    """
     upper = (np.int64(x) * np.int64(multiplier) + (1 << 30)) >> 31
     return halved(np.int32(upper), half, negative, bits)
 

@@ -12,7 +12,14 @@ from luciole.kernels.jit.compiling import Kernel, inline, kernel, merged, run_ti
 from luciole.kernels.jit.emits import Single
 from luciole.kernels.jit.objects import of_single
 from luciole.kernels.jit.scalars import Pointer, Record, call, floats, longs, popcount, words
-from luciole.kernels.jit.vector.bits import count, counters, fill, float_tile, prefetch_words, weigh
+from luciole.kernels.jit.vector.bits import (
+    counters,
+    fill,
+    float_tile,
+    prefetch_words,
+    scale_accumulate,
+    xor_popcount,
+)
 from luciole.kernels.jit.vector.products import add_products
 from luciole.kernels.jit.vector.quantizing import (
     encode_word,
@@ -39,7 +46,6 @@ __all__ = [
     "add_products",
     "call",
     "caller",
-    "count",
     "counters",
     "encode_word",
     "fill",
@@ -62,11 +68,12 @@ __all__ = [
     "prefetch_words",
     "raise_levels",
     "run_timed",
+    "scale_accumulate",
     "sort_word",
     "tanh",
-    "weigh",
     "word_floats",
     "word_splats",
     "words",
     "write",
+    "xor_popcount",
 ]

@@ -1,4 +1,8 @@
-"""Words in vector registers that differ, counted by output."""
+"""Xnor-popcount in vector registers: the bits in which words differ, counted by output.
+
+With signs as bits, a product of two rows is n - 2 popcount(a xor b) (Rastegari, Ordonez, Redmon and
+Farhadi, XNOR-Net, 2016).
+"""
 
 from __future__ import annotations
 
@@ -47,11 +51,11 @@ takes longer than reading (Zen 5: 0.75 cycles for each 64 bytes, against 2).
 """
 
 
-def _weighed(counters: Tile, *_: Kind) -> Tile:
+def _scaled(counters: Tile, *_: Kind) -> Tile:
     return Tile(types.float32, counters.shape[0], counters.shape[3])
 
 
-Weighed: TypeAlias = Annotated[Vectors, _weighed]
+Scaled: TypeAlias = Annotated[Vectors, _scaled]
 """Results [pixels, vectors of outputs]."""
 
 
@@ -79,9 +83,12 @@ def fill(builder: Builder, tile: Vectors, start: Int64) -> Same:
 
 
 @emits
-def count(builder: Builder, tile: Vectors, x: Address, step: Int64, weights: Address) -> Same:
-    """Add the bits in which words differ: pixel p's word of plane i at ``x + p step + 4 i``
-    against the words [weight planes, outputs] at ``weights``.
+def xor_popcount(
+    builder: Builder, tile: Vectors, x: Address, step: Int64, weights: Address
+) -> Same:
+    """Count the bits in which words differ, and add them to the counters: pixel p's word of plane i
+    at ``x + p step + 4 i`` against the words [weight planes, outputs] at ``weights``. One
+    ``vpopcntd`` each, where the machine has it.
     """
     pixels, planes, weight_planes, vectors = tile.kind.shape
     size = weight_planes * vectors
@@ -109,10 +116,11 @@ def prefetch_words(builder: Builder, tile: Vectors, weights: Address) -> None:
 
 
 @emits
-def weigh(
+def scale_accumulate(
     builder: Builder, tile: Vectors, factors: Address, start: Address, step: Int64
-) -> Weighed:
-    """Counters as results [pixels, vectors of outputs]: start + sum_ij factor_ij counter_ij.
+) -> Scaled:
+    """Scale and add up counters: results [pixels, vectors of outputs] are start + sum_ij factor_ij
+    counter_ij.
 
     ``factors`` is the address of [input planes, weight planes, outputs]; pixel p's start stands at
     ``start + p step``.

@@ -1,9 +1,11 @@
-"""Counting bits that lie one above the other: 512 counters whose bits are spread over 8 vectors.
+"""Positional popcount: 512 counters of set bits, bit-sliced over 8 vectors.
 
 A counter is a number in two's complement of 8 bits, and bit k of all 512 of them is one vector.
-Adding a row of 512 bits costs two operations, whatever the counters' number: a tree of full adders
-adds 8 rows or 32 at once, as Harley and Seal count bits (Mula, Kurz and Lemire, Faster Population
-Counts Using AVX2 Instructions, 2018). Needs AVX-512 and GFNI, see ``AVAILABLE``.
+Adding a row of 512 bits costs two operations, whatever the counters' number: a tree of carry-save
+adders adds 8 rows or 32 at once. That is the circuit of Harley and Seal (Mula, Kurz and Lemire,
+Faster Population Counts Using AVX2 Instructions, 2018), for the count at each position as in
+Klarqvist, Mula and Lemire, Efficient Computation of Positional Population Counts Using SIMD
+Instructions, 2021. Needs AVX-512 and GFNI, see ``AVAILABLE``.
 """
 
 from __future__ import annotations
@@ -72,8 +74,8 @@ _SUM, _CARRY = 0x96, 0xE8
 """Truth tables of a full adder for ``vpternlogd``."""
 
 
-def _full_adder(builder: Builder, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
-    """Sum and carry of three bits, 512 times: two ``vpternlogd``."""
+def _carry_save_adder(builder: Builder, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
+    """Add three bits, 512 times: sum and carry, by two ``vpternlogd``."""
     name = "llvm.x86.avx512.pternlog.d.512"
     tables = (ir.Constant(I32, _SUM), ir.Constant(I32, _CARRY))
     sum_, carry = (_call(builder, name, INTS, a, b, c, table) for table in tables)
@@ -94,11 +96,11 @@ def _add_bits(builder: Builder, bits: list[Value], place: int, rows: Sequence[Va
     """
     left, carries = deque(rows), []
     while len(left) > 2:
-        sum_, carry = _full_adder(builder, left.popleft(), left.popleft(), left.popleft())
+        sum_, carry = _carry_save_adder(builder, left.popleft(), left.popleft(), left.popleft())
         left.append(sum_)
         carries.append(carry)
     first, second = left
-    bits[place], carry = _full_adder(builder, first, second, bits[place])
+    bits[place], carry = _carry_save_adder(builder, first, second, bits[place])
     carries.append(carry)
     return carry if len(carries) == 1 else _add_bits(builder, bits, place + 1, carries)
 
@@ -198,12 +200,12 @@ def lane(vector: int, element: int) -> int:
 
 def _interleaved(builder: Builder, vectors: Sequence[Value]) -> list[Value]:
     """8 vectors as 8 others: every 8 bytes of theirs are the bytes of one place, in order."""
-    pairs = _woven(builder, vectors, 1)
-    fours = _woven(builder, [pairs[i] for i in (0, 2, 1, 3, 4, 6, 5, 7)], 2)
-    return _woven(builder, [fours[i] for i in (0, 4, 1, 5, 2, 6, 3, 7)], 4)
+    pairs = _interleaved_pairs(builder, vectors, 1)
+    fours = _interleaved_pairs(builder, [pairs[i] for i in (0, 2, 1, 3, 4, 6, 5, 7)], 2)
+    return _interleaved_pairs(builder, [fours[i] for i in (0, 4, 1, 5, 2, 6, 3, 7)], 4)
 
 
-def _woven(builder: Builder, vectors: Sequence[Value], size: int) -> list[Value]:
+def _interleaved_pairs(builder: Builder, vectors: Sequence[Value], size: int) -> list[Value]:
     """Neighbours interleaved in elements of ``size`` bytes, within every 16 bytes: the lower half
     of both, then the upper half.
     """

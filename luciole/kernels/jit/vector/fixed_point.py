@@ -51,9 +51,10 @@ def rescaled(builder: Builder, tile: Vectors, constants: Address) -> Same:
     """Scale sums, raised so that they have no sign, to steps of the result.
 
     As a sum is without a sign, the upper half of its product with twice the multiplier, plus an
-    addend, is what SaturatingRoundingDoublingHighMul gives. Halves are then rounded away from zero,
-    down for negative sums: half of a step less 1 is part of the addend, and sums whose upper bit is
-    set, which are those that are not negative where they are raised by 2^31, have the 1 more.
+    addend, is what gemmlowp's SaturatingRoundingDoublingHighMul gives. Halves are then rounded away
+    from zero, as its RoundingDivideByPOT does, down for negative sums: half of a step less 1 is
+    part of the addend, and sums whose upper bit is set, which are those that are not negative where
+    they are raised by 2^31, have the 1 more.
     """
     vectors = tile.kind.shape[1]
     results = []

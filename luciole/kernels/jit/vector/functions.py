@@ -1,4 +1,4 @@
-"""Elementary functions of 16 floats: polynomials and fractions fitted to the least largest error.
+"""Elementary functions of 16 floats: minimax polynomials and fractions (of least largest error).
 
 Errors are stated in units of the last place (ulp) against double precision, for machines with a
 fused multiply-add. NaN gives NaN; infinities and denormals give what they should.

@@ -1,5 +1,9 @@
 """Floats in vector registers as bytes on an affine grid, 64 at a time: exactly the quotients that
 are asked for, seldom divided.
+
+A product with the reciprocal is taken where its distance from the next tie tells that it is rounded
+as the quotient would be: the rounding test of Ziv (Fast Evaluation of Elementary Mathematical
+Functions with Correctly Rounded Last Bit, 1991).
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 Near a border some kernel positions (taps) lie outside the image. The pixels of a tile have the same
 taps inside, which make a rectangle, and need not be neighbours. A tile that is not full is filled
 up with a pixel that it has already: computed twice, the same result is written twice.
+
+Nothing is copied as by im2col. A table is less than an indirection buffer (Dukhan, The Indirect
+Convolution Algorithm, 2019): it has an address for each pixel, not for each of its taps, because
+taps inside of an image lie at the same distances from each other.
 """
 
 from __future__ import annotations

@@ -295,12 +295,12 @@ def _group(
         for k in range(count):
             against = weights + k * weights_word
             jit.prefetch_words(tile, against)
-            counted = jit.count(counted, x + k * word, count * word, against)
+            counted = jit.xor_popcount(counted, x + k * word, count * word, against)
         if turn == 0:
-            part = jit.weigh(counted, factors, r.starts + 4 * group * lanes, 0)
+            part = jit.scale_accumulate(counted, factors, r.starts + 4 * group * lanes, 0)
         else:
             more = factors + 4 * planes * weight_planes * lanes * turn
-            part = jit.weigh(counted, more, r.partial, 4 * lanes)
+            part = jit.scale_accumulate(counted, more, r.partial, 4 * lanes)
         if turn == 0 and r.offsets:
             part = jit.add_products(part, r.sums + 4 * row, 4, r.offsets + 4 * group * lanes)
         if turn < passes - 1:

@@ -200,10 +200,10 @@ def _tile(
         filled = jit.fill(tile, -(n >> 1))
         counted = _counted(filled, c, group, span, x + 4 * planes * turn, shape)
         if turn == 0:
-            part = jit.weigh(counted, factors, start, 0)
+            part = jit.scale_accumulate(counted, factors, start, 0)
         else:
             more = factors + 4 * planes * weight_planes * lanes * turn
-            part = jit.weigh(counted, more, partial, 4 * lanes)
+            part = jit.scale_accumulate(counted, more, partial, 4 * lanes)
         if turn == 0 and c.offsets:
             part = jit.add_products(part, sums, 4 * span.y_pixel, c.offsets + 4 * group * lanes)
         if turn < passes - 1:
@@ -237,5 +237,5 @@ def _counted(
             at = x + ky * c.down + kx * c.across
             against = weights + (ky * c.columns + kx) * tap
             for k in range(length):
-                tile = jit.count(tile, at + k * word, step, against + k * weights_word)
+                tile = jit.xor_popcount(tile, at + k * word, step, against + k * weights_word)
     return tile
