@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, Record
+from luciole.kernels.jit import LANES, Pointer
 
 NEAR = 16 << 10
 """Bytes that surely are in the nearest cache."""
@@ -18,7 +18,7 @@ WORDS = 4
 
 
 @jit.kernel
-def lq_counting(r: Record) -> None:
+def lq_counting(r: Pointer) -> None:
     """Exclusive or, count and add WORDS x WORDS x 16 words ``r[2]`` times, from NEAR bytes."""
     tile = jit.counters(1, 4, 4, 1)
     for k in range(r[2]):
@@ -30,7 +30,7 @@ def lq_counting(r: Record) -> None:
 
 
 @jit.kernel
-def lq_reading(r: Record) -> None:
+def lq_reading(r: Pointer) -> None:
     """Read ``r[2]`` times 256 bytes, in order. All sums are written: what is not is not read."""
     tile = jit.counters(1, 1, 1, 4)
     for k in range(r[2]):

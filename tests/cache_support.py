@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from luciole.kernels import jit
-from luciole.kernels.jit import Kernel, Record, objects
+from luciole.kernels.jit import Kernel, Pointer, objects
 from luciole.kernels.jit.cache import cache_version
 
 SOMEBODY, SOMEBODY_ELSE = 12345, 54321
@@ -34,7 +34,7 @@ needs_root = pytest.mark.skipif(
 
 def adding(number: int) -> Kernel:
     @jit.kernel
-    def add(r: Record) -> None:
+    def add(r: Pointer) -> None:
         r[0] += number
 
     return add

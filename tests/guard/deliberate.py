@@ -12,7 +12,7 @@ import numpy as np
 from luciole.kernels import jit
 from luciole.kernels.core.allocation import chosen
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.jit import Record
+from luciole.kernels.jit import Pointer
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from tests.guard.memory import Guard
 
@@ -24,13 +24,13 @@ BYTE = int(Kind.UINT8)
 
 
 @jit.kernel
-def read_byte(r: Record) -> None:
+def read_byte(r: Pointer) -> None:
     """Record: an array and a place in it, where to write what is found."""
     integers_at(r[2], BYTE)[0] = integers_at(r[0], BYTE)[r[1]]
 
 
 @jit.kernel
-def write_byte(r: Record) -> None:
+def write_byte(r: Pointer) -> None:
     """Record: an array and a place in it."""
     integers_at(r[0], BYTE)[r[1]] = 1
 

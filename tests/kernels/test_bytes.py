@@ -7,7 +7,7 @@ import pytest
 
 from luciole.ir import Array
 from luciole.kernels import jit
-from luciole.kernels.jit import Kernel, Record
+from luciole.kernels.jit import Kernel, Pointer
 from luciole.kernels.jit.vector.byte_functions import rescaled_lanes
 from luciole.kernels.jit.vector.bytes import load_all_bytes, load_bytes, store_bytes
 from luciole.kernels.jit.vector.dots import turn_first_bytes
@@ -20,7 +20,7 @@ def storing(count: int) -> Kernel:
     """Bytes times 1/2, cut off: as many as the record says, or ``count`` where it is not -1."""
 
     @jit.kernel
-    def stores(r: Record) -> None:
+    def stores(r: Pointer) -> None:
         halves = rescaled_lanes(load_all_bytes(r[1], 0), 1 << 30, 0, 0, 0)
         store_bytes(halves, -3, 127, r[0], r[2] if count < 0 else count)
 
@@ -29,7 +29,7 @@ def storing(count: int) -> Kernel:
 
 def turning(count: int) -> Kernel:
     @jit.kernel
-    def turns(r: Record) -> None:
+    def turns(r: Pointer) -> None:
         turn_first_bytes(r[1], r[0], 128, r[2] if count < 0 else count)
 
     return turns
@@ -37,7 +37,7 @@ def turning(count: int) -> Kernel:
 
 def loading(count: int) -> Kernel:
     @jit.kernel
-    def loads(r: Record) -> None:
+    def loads(r: Pointer) -> None:
         given = load_bytes(r[1], r[2] if count < 0 else count, 7, 0)
         store_bytes(given, -128, 127, r[0], 16)
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from luciole.kernels import jit
-from luciole.kernels.jit import Record, cache, compiling
+from luciole.kernels.jit import Pointer, cache, compiling
 from luciole.kernels.jit.cache import kernel_cache
 from tests.cache_support import CLEAN, adding, files, outcome, run
 
@@ -284,13 +284,13 @@ def test_a_kernel_refuses_to_close_over_what_has_no_name_in_the_cache() -> None:
     with pytest.raises(TypeError, match=r"a kernel closes over array.*only numbers and helpers"):
 
         @jit.kernel
-        def look(r: Record) -> None:
+        def look(r: Pointer) -> None:
             r[0] = table[0]
 
 
 def test_a_kernel_that_calls_what_the_c_library_lacks_is_refused() -> None:
     @jit.kernel
-    def allocate(r: Record) -> None:
+    def allocate(r: Pointer) -> None:
         r[0] = np.zeros(r[0])[0]
 
     with pytest.raises(RuntimeError, match=r"allocate.* calls NRT_\w+, which the C library lacks"):

@@ -10,11 +10,11 @@ import time
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.jit import Record
+from luciole.kernels.jit import Pointer
 
 
 @jit.kernel
-def count_up(r: Record) -> None:
+def count_up(r: Pointer) -> None:
     """Add 1 to the first number, as often as the second says."""
     for i in range(r[1]):
         r[0] += 1 + (i & r[2])

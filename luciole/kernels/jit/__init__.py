@@ -1,8 +1,8 @@
 """Compile and call kernels, and the instructions that they are made of; only here is numba
 imported.
 
-Every kernel is a function of one argument, a pointer to a record of int64 numbers (addresses,
-sizes, parameters). It is compiled when its address is first asked for and kept on disk; nothing is
+Every kernel is a function of one argument, a record of numbers (addresses, sizes, parameters), see
+``record``. It is compiled when its address is first asked for and kept on disk; nothing is
 compiled by importing.
 """
 
@@ -11,7 +11,7 @@ from luciole.kernels.jit.calls import caller
 from luciole.kernels.jit.compiling import Kernel, inline, kernel, merged, run_timed
 from luciole.kernels.jit.emits import Single
 from luciole.kernels.jit.objects import of_single
-from luciole.kernels.jit.scalars import Pointer, Record, call, floats, longs, popcount, words
+from luciole.kernels.jit.scalars import Pointer, call, floats, longs, popcount, words
 from luciole.kernels.jit.vector.bits import (
     counters,
     fill,
@@ -41,7 +41,6 @@ __all__ = [
     "LANES",
     "Kernel",
     "Pointer",
-    "Record",
     "Single",
     "add_products",
     "call",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import struct
 from collections.abc import Callable
 
 import numpy as np
@@ -17,13 +16,36 @@ from numpy.typing import NDArray
 
 from luciole.kernels.jit.compiling import Function, Steps
 from luciole.kernels.jit.emits import Builder, Int64, emits, types
-from luciole.kernels.jit.scalars import I64, call, number
+from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.jit.scalars import I64, call
 
 _CONTENTS = bytes.__basicsize__ - 1
 """Where the contents of a ``bytes`` object begin."""
 
 _NO_ARGUMENTS = 0x0004
 """METH_NOARGS of CPython's ``PyMethodDef``."""
+
+
+class Step(Record):
+    """A kernel and its record, both 0 behind the last step."""
+
+    kernel: int
+    record: int
+
+
+class Known(Record):
+    """The contents of a function's own ``bytes``: a table of ``Step``, functions of Python's C
+    interface, and the address of None.
+    """
+
+    steps: int
+    save_thread: int
+    restore_thread: int
+    count_reference: int
+    none: int
+
+
+_step_at, _known_at = reader(Step), reader(Known)
 
 
 @emits
@@ -34,17 +56,17 @@ def _call_python(builder: Builder, function: Int64, argument: Int64) -> Int64:
 
 
 def _invoke(own: int, nothing: int) -> int:
-    """Run the rows at the first number of ``own``, up to one of zeros; gives None."""
-    own += _CONTENTS
-    row = number(own)
-    thread = _call_python(number(own + 8), 0)
-    while number(row):
-        call(number(row), number(row + 8))
-        row += 16
-    _call_python(number(own + 16), thread)
-    none = number(own + 32)
-    _call_python(number(own + 24), none)
-    return none
+    """Run the steps that ``own`` knows of, up to one of zeros; gives None."""
+    known = _known_at(own + _CONTENTS, 0)
+    thread = _call_python(known.save_thread, 0)
+    steps, row = known.steps, 0
+    while _step_at(steps, row).kernel:
+        step = _step_at(steps, row)
+        call(step.kernel, step.record)
+        row += 1
+    _call_python(known.restore_thread, thread)
+    _call_python(known.count_reference, known.none)
+    return known.none
 
 
 class _Method(ctypes.Structure):
@@ -65,16 +87,21 @@ def _method() -> _Method:
 
 
 @functools.cache
-def _numbers() -> tuple[int, ...]:
-    names = ("PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef")
-    functions = [ctypes.cast(ctypes.pythonapi[n], ctypes.c_void_p).value or 0 for n in names]
-    return (*functions, id(None))
+def _functions() -> dict[str, int]:
+    """Return the addresses of functions of Python's C interface, by their fields of ``Known``."""
+    names = {
+        "save_thread": "PyEval_SaveThread",
+        "restore_thread": "PyEval_RestoreThread",
+        "count_reference": "Py_IncRef",
+    }
+    found = {k: ctypes.cast(ctypes.pythonapi[n], ctypes.c_void_p).value for k, n in names.items()}
+    return {name: address or 0 for name, address in found.items()}
 
 
 def caller(steps: Steps) -> Callable[[], None]:
     """Make a function that runs kernels one after the other; their records must outlive it."""
     ended: NDArray[np.int64] = np.vstack([steps, np.zeros((1, 2), np.int64)])
-    own = struct.pack("5q", ended.ctypes.data, *_numbers())
+    own = Known(steps=ended.ctypes.data, none=id(None), **_functions()).words().tobytes()
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from luciole.kernels.jit.emits import Kind, types
 from luciole.kernels.jit.machine_code import machine_code
 from luciole.kernels.jit.objects import address_of, in_c_library, python_call
-from luciole.kernels.jit.record import Record as NamedRecord
-from luciole.kernels.jit.record import numba_type
+from luciole.kernels.jit.record import Record, numba_type
 from luciole.kernels.jit.scalars import call, nanoseconds, number, set_number
 
 P = ParamSpec("P")
@@ -43,11 +42,11 @@ class Function:
 
 
 class Kernel(Function):
-    """A ``void(int64*)`` function of a record."""
+    """A ``void(int64*)`` function of a record: of a class, or plain numbers behind a pointer."""
 
     def __init__(self, function: Callable[[R], None]) -> None:
         (given,) = (kind for name, kind in get_type_hints(function).items() if name != "return")
-        is_named = isinstance(given, type) and issubclass(given, NamedRecord)
+        is_named = isinstance(given, type) and issubclass(given, Record)
         argument = numba_type(given) if is_named else types.CPointer(types.int64)
         super().__init__(function, types.void(argument))
 

@@ -58,8 +58,11 @@ class Counts(ctypes.Structure):
     )
 
 
-TAKEN, MOST, HIGHEST, REFUSED, BASE, *_BASES = range(0, ctypes.sizeof(Counts), 8)
-MALLOC, CALLOC, REALLOC, FREE = _BASES
+TAKEN, MOST, HIGHEST, REFUSED, BASE = (
+    getattr(Counts, name).offset for name in ("taken", "most", "highest", "refused", "base")
+)
+MALLOC, CALLOC, REALLOC, FREE = (BASE + getattr(Allocator, name).offset for name in _FUNCTIONS)
+"""Where the compiled functions find the fields of ``Counts``, in bytes; ``BASE`` is its context."""
 
 
 # ------------------------------------------------------------------------------------- compiled

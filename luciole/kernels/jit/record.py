@@ -32,12 +32,13 @@ class Record:
     """The fields of a kernel's argument, in the order in which they lie in memory.
 
     A subclass lists them as annotations, ``int`` (int64) or ``float`` (float32). Raises TypeError
-    for another annotation, and when it is made with other names than the declared ones.
+    for another annotation, and when it is made with other names than the declared ones. Fields
+    stand ``spacing`` bytes apart.
     """
 
     layout: ClassVar[np.dtype[np.void]]
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, spacing: int = WORD) -> None:
         """Lay the fields out, those of a base class first."""
         inherited = getattr(cls, "layout", None)
         names = [] if inherited is None else list(inherited.names or ())
@@ -47,8 +48,8 @@ class Record:
                 raise TypeError(f"{cls.__name__}.{name} is {kind}: int and float are possible")
             names.append(name)
             formats.append(np.dtype(_FORMATS[kind]))
-        offsets = [WORD * place for place in range(len(names))]
-        size = WORD * len(names)
+        offsets = [spacing * place for place in range(len(names))]
+        size = spacing * len(names)
         cls.layout = np.dtype(
             {"names": names, "formats": formats, "offsets": offsets, "itemsize": size}
         )
@@ -69,6 +70,13 @@ class Record:
     def place(cls, name: str) -> int:
         """Return the number of a field."""
         return (cls.layout.names or ()).index(name)
+
+    @classmethod
+    def offset(cls, name: str) -> int:
+        """Return how many bytes a record has in front of a field."""
+        fields = cls.layout.fields
+        assert fields is not None
+        return int(fields[name][1])
 
     def fields(self) -> dict[str, Any]:
         """Return the contents by name, for a record of a class that adds to them."""
@@ -97,7 +105,7 @@ def table(records: Sequence[Record], kind: type[Record] | None = None) -> NDArra
     for row, record in zip(rows, records, strict=True):
         for name in names:
             row[name] = getattr(record, name)
-    return rows.view(np.int64).reshape(len(records), len(names))
+    return rows.view(np.int64).reshape(len(records), kind.layout.itemsize // WORD)
 
 
 def numba_type(kind: type[Record]) -> Kind:

@@ -11,9 +11,6 @@ from luciole.kernels.jit.emits import Address, Builder, Int64, Value, emits, sam
 Pointer: TypeAlias = Value
 """A C pointer while a kernel is compiled: what ``floats`` and ``words`` make of an address."""
 
-Record = Pointer
-"""A kernel's argument while it is compiled: a C pointer to int64."""
-
 I64 = ir.IntType(64)
 
 FloatPointer: TypeAlias = Annotated[Value, types.CPointer(types.float32)]

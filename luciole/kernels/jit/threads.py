@@ -1,9 +1,8 @@
-"""Steps shared by several threads: compiled loops that wait for each other by spinning.
+"""Steps shared by a thread pool: compiled loops that wait for each other at barriers, by spinning.
 
 A table has one row per step: whether all threads meet after it, then (kernel, record) for every
-thread, 0 where a thread has nothing to do. ``state`` is a block of int64 numbers, each alone in its
-cache line: the number of the present round, arrivals at meetings so far, threads asleep, and what
-the round is about.
+thread, 0 where a thread has nothing to do. ``state`` is the address of a ``State``, with a
+``Library`` and room for a mutex and a condition variable behind it.
 
 A round is one call, and what a thread does in its life is one too: Python is not needed to wake
 others, and no interrupt comes between the beginning of a round and its end.
@@ -23,27 +22,56 @@ from numpy.typing import NDArray
 from luciole.kernels.jit.compiling import compiled, inline, merged
 from luciole.kernels.jit.emits import Address, Builder, Int64, emits
 from luciole.kernels.jit.objects import in_c_library
-from luciole.kernels.jit.scalars import I64, call, number, set_number
+from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.jit.scalars import I64, call, number
 
 Integers = NDArray[np.int64]
 
-LINE = 8
-"""Numbers in a cache line of 64 bytes."""
+LINE = 64
+"""Bytes of a cache line."""
 
-ROUND, ARRIVED, ASLEEP, BEFORE, TABLE, MET, THREADS, STOP = range(0, 8 * LINE, LINE)
-"""Where the state's numbers stand: ``BEFORE`` is what ``ARRIVED`` was when the round began, ``MET``
-how many rows there are up to the last meeting. Behind it only the first thread is at work, and the
-table may go when it has come to the end.
-"""
 
-FUNCTIONS = 8 * LINE
-"""Where the addresses of the C library's functions begin."""
+class State(Record, spacing=LINE):
+    """The numbers by which threads meet, each alone in its cache line."""
 
-YIELD, LOCK, UNLOCK, WAIT, WAKE = range(FUNCTIONS, FUNCTIONS + 5)
-MUTEX, CONDITION = 10 * LINE, 12 * LINE
+    round: int
+    """The number of the present round, and arrivals at meetings so far."""
+    arrived: int
+    asleep: int
+    """Threads asleep."""
+    before: int
+    """What ``arrived`` was when the round began."""
+    table: int
+    met: int
+    """How many rows the table has up to the last meeting. Behind it only the first thread is at
+    work, and the table may go when it has come to the end.
+    """
+    threads: int
+    stop: int
+
+
+class Library(Record):
+    """The addresses of the C library's functions."""
+
+    leave_core: int
+    lock: int
+    unlock: int
+    wait: int
+    wake: int
+
+
+_state_at, _library_at = reader(State), reader(Library)
+
+ROUND, ARRIVED, ASLEEP = (State.offset(name) for name in ("round", "arrived", "asleep"))
+"""Where the atomic numbers stand, in bytes."""
+
+LIBRARY = State.layout.itemsize
+"""Where the library stands behind the state, in bytes."""
+
+MUTEX, CONDITION = LIBRARY + 2 * LINE, LIBRARY + 4 * LINE
 """Where threads sleep: 128 bytes for each object, more than any system's takes."""
 
-SIZE = 14 * LINE
+SIZE = LIBRARY + 6 * LINE
 
 POLITE = 1_000
 """Looks, while waiting for others, after which each leaves the core to whom it may concern."""
@@ -51,14 +79,14 @@ POLITE = 1_000
 PATIENCE = 100_000
 """Looks at the round's number, about a nanosecond each, before a thread goes to sleep."""
 
-_C_FUNCTIONS = (
-    "sched_yield",
-    "pthread_mutex_lock",
-    "pthread_mutex_unlock",
-    "pthread_cond_wait",
-    "pthread_cond_broadcast",
-)
-"""In the order of their addresses."""
+_C_FUNCTIONS = {
+    "leave_core": "sched_yield",
+    "lock": "pthread_mutex_lock",
+    "unlock": "pthread_mutex_unlock",
+    "wait": "pthread_cond_wait",
+    "wake": "pthread_cond_broadcast",
+}
+"""By their fields of ``Library``."""
 
 
 @emits
@@ -94,79 +122,82 @@ def _wait(place: int, wanted: int, leave_core: int) -> None:
 
 @merged
 def _take_part(state: int, thread: int, rows: int) -> None:
-    row, threads = number(state + 8 * TABLE), number(state + 8 * THREADS)
-    arrived = number(state + 8 * BEFORE)
+    known, library = _state_at(state, 0), _library_at(state + LIBRARY, 0)
+    row, threads, arrived = known.table, known.threads, known.before
     for _ in range(rows):
         share = row + 8 + 16 * thread
         if number(share):
             call(number(share), number(share + 8))
         if number(row):
             arrived += threads
-            atomic_add(state + 8 * ARRIVED, 1)
-            _wait(state + 8 * ARRIVED, arrived, number(state + 8 * YIELD))
+            atomic_add(state + ARRIVED, 1)
+            _wait(state + ARRIVED, arrived, library.leave_core)
         row += 8 + 16 * threads
 
 
 @inline
 def _begin(state: int) -> None:
     """Begin a round, and wake who sleeps."""
-    atomic_add(state + 8 * ROUND, 1)
-    if atomic_load(state + 8 * ASLEEP):
-        _call_c(number(state + 8 * LOCK), state + 8 * MUTEX, 0)
-        _call_c(number(state + 8 * WAKE), state + 8 * CONDITION, 0)
-        _call_c(number(state + 8 * UNLOCK), state + 8 * MUTEX, 0)
+    library = _library_at(state + LIBRARY, 0)
+    atomic_add(state + ROUND, 1)
+    if atomic_load(state + ASLEEP):
+        _call_c(library.lock, state + MUTEX, 0)
+        _call_c(library.wake, state + CONDITION, 0)
+        _call_c(library.unlock, state + MUTEX, 0)
 
 
 @inline
 def _sleep(state: int, seen: int) -> None:
     """Wait for a round after the one ``seen`` without taking a core."""
-    atomic_add(state + 8 * ASLEEP, 1)
-    _call_c(number(state + 8 * LOCK), state + 8 * MUTEX, 0)
-    while atomic_load(state + 8 * ROUND) == seen:
-        _call_c(number(state + 8 * WAIT), state + 8 * CONDITION, state + 8 * MUTEX)
-    _call_c(number(state + 8 * UNLOCK), state + 8 * MUTEX, 0)
-    atomic_add(state + 8 * ASLEEP, -1)
+    library = _library_at(state + LIBRARY, 0)
+    atomic_add(state + ASLEEP, 1)
+    _call_c(library.lock, state + MUTEX, 0)
+    while atomic_load(state + ROUND) == seen:
+        _call_c(library.wait, state + CONDITION, state + MUTEX)
+    _call_c(library.unlock, state + MUTEX, 0)
+    atomic_add(state + ASLEEP, -1)
 
 
 def _lead(state: int, table: int, rows: int, met: int) -> int:
-    set_number(state + 8 * TABLE, table)
-    set_number(state + 8 * MET, met)
-    set_number(state + 8 * BEFORE, atomic_load(state + 8 * ARRIVED))
+    known = _state_at(state, 0)
+    known.table, known.met, known.before = table, met, atomic_load(state + ARRIVED)
     _begin(state)
     _take_part(state, 0, rows)
     return 0
 
 
 def _follow(state: int, thread: int) -> int:
-    seen = 0
+    known, seen = _state_at(state, 0), 0
     while True:
         looks = 0
-        while atomic_load(state + 8 * ROUND) == seen and looks < PATIENCE:
+        while atomic_load(state + ROUND) == seen and looks < PATIENCE:
             looks += 1
         if looks == PATIENCE:
             _sleep(state, seen)
         seen += 1  # none is left out: all rounds have a meeting, and the next one begins behind it
-        if number(state + 8 * STOP):
+        if known.stop:
             return 0
-        _take_part(state, thread, number(state + 8 * MET))
+        _take_part(state, thread, known.met)
 
 
 def _end(state: int) -> int:
-    set_number(state + 8 * STOP, 1)
+    _state_at(state, 0).stop = 1
     _begin(state)
     return 0
 
 
 def new_state(threads: int) -> Integers:
     """Make the state of a thread pool."""
-    block = np.zeros(SIZE + LINE, np.int64)
-    start = -block.ctypes.data % 64 // 8
-    state = block[start : start + SIZE]
-    state[THREADS] = threads
-    state[YIELD : WAKE + 1] = [in_c_library(name) for name in _C_FUNCTIONS]
+    block = np.zeros(SIZE + LINE, np.uint8)
+    start = -block.ctypes.data % LINE
+    state = block[start : start + SIZE].view(np.int64)
+    begun = dict.fromkeys(State.layout.names or (), 0) | {"threads": threads}
+    library = Library(**{name: in_c_library(c) for name, c in _C_FUNCTIONS.items()})
+    numbers = np.concatenate([State(**begun).words(), library.words()])
+    state[: len(numbers)] = numbers
     for name, place in (("pthread_mutex_init", MUTEX), ("pthread_cond_init", CONDITION)):
         init = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-        init(in_c_library(name))(state[place:].ctypes.data, None)
+        init(in_c_library(name))(state.ctypes.data + place, None)
     return state
 
 

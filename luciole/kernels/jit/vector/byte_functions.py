@@ -7,7 +7,7 @@ from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Int64, Truth, Value, emits
 from luciole.kernels.jit.processor import features
-from luciole.kernels.jit.record import WORD, Record
+from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.bytes import LONGS, MANY, Vector, in_all
 from luciole.kernels.jit.vector.dots import together
@@ -129,7 +129,7 @@ class _Constants:
 
     def number(self, name: str) -> Value:
         """Load a field."""
-        place = pointer(self._builder, self._address, I64, WORD * self._kind.place(name))
+        place = pointer(self._builder, self._address, I64, self._kind.offset(name))
         number = self._builder.load(place)
         number.set_metadata("invariant.load", self._builder.module.add_metadata([]))
         return number

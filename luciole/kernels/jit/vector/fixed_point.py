@@ -11,7 +11,7 @@ from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Value, emits
 from luciole.kernels.jit.processor import features
-from luciole.kernels.jit.record import WORD, Record
+from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.masked import store_first_bytes
 from luciole.kernels.jit.vector.pixels import Places
@@ -163,8 +163,8 @@ class Limits:
 
     def __init__(self, builder: Builder, address: Value) -> None:
         def number(name: str, kind: Form, count: int) -> Value:
-            place = WORD * ByteLimits.place(name)
-            given = builder.trunc(load(builder, I64, address, place), kind)
+            given = load(builder, I64, address, ByteLimits.offset(name))
+            given = builder.trunc(given, kind)
             return wide_splat(builder, given, count)
 
         self.plus = number("zero_point", I16, 2 * LANES)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from llvmlite import ir
 
 from luciole.kernels.jit.emits import Address, Builder, Value, emits
-from luciole.kernels.jit.record import WORD
 from luciole.kernels.jit.vector.fixed_point import ByteLimits, Limits, in_order, packed
 from luciole.kernels.jit.vector.results import between
 from luciole.kernels.jit.vector.vectors import (
@@ -51,7 +50,7 @@ def quantize_64(builder: Builder, to: Address, x: Address, constants: Address) -
     for NaN. ``constants`` is the address of a ``Grid64``.
     """
     scale, inverse, trusted = (
-        splat(builder, load(builder, F32, constants, WORD * Grid64.place(name)))
+        splat(builder, load(builder, F32, constants, Grid64.offset(name)))
         for name in ("scale", "inverse", "trusted")
     )
     given = [load(builder, FLOATS, x, 4 * LANES * k) for k in range(4)]

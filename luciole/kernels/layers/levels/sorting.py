@@ -15,7 +15,7 @@ import numpy as np
 
 from luciole.kernels import jit
 from luciole.kernels.jit import floats, longs
-from luciole.kernels.jit.record import WORD, Record, reader
+from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector.bitsliced import MOST_ROWS
 
 UNIT = 8
@@ -75,7 +75,7 @@ class Summary(Record):
     """The sum of the row's levels."""
 
 
-TOTAL = WORD * Summary.place("total")
+TOTAL = Summary.offset("total")
 """The bytes in front of a summary's sum of levels."""
 
 segment_at, summary_at = reader(Segment), reader(Summary)
