@@ -4,6 +4,7 @@ shape.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -16,7 +17,8 @@ from luciole.kernels.core.registry import Context, NativeStep, native
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.vector import elementwise
-from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
+from luciole.kernels.jit.vector.elementwise import Chosen, Unary
+from luciole.kernels.jit.vector.lanes import Lanes
 from luciole.schema.enums import ActivationFunctionType
 
 VECTOR = 4 * LANES
@@ -90,7 +92,7 @@ def _line(
 
 
 def step(
-    function: Binary,
+    function: int,
     x: Array | None,
     y: Array | None,
     z: Array,
@@ -113,8 +115,15 @@ def step(
     return strided.step(found, BinaryRecord(**walk.fields(), a=a, b=b), z.size, memory)
 
 
-def register(cls: type[Op], function: Binary) -> None:
-    """Let an operator of two float tensors run compiled."""
+def define(cls: type[Op], formula: Callable[[Lanes, Lanes], Lanes]) -> None:
+    """Let an operator of two float tensors run compiled: by a formula in 16 numbers of each at
+    once, ``lambda x, y: (x - y) * (x - y)``.
+    """
+    register(cls, elementwise.define_binary(cls.__name__, formula))
+
+
+def register(cls: type[Op], function: int) -> None:
+    """Let an operator of two float tensors run compiled by a function of ``Binary``."""
 
     @native(cls, TensorType.FLOAT32)
     def build(op: Op, context: Context) -> NativeStep | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -14,7 +15,8 @@ from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
-from luciole.kernels.jit.vector.elementwise import Chosen, Unary
+from luciole.kernels.jit.vector.elementwise import Chosen
+from luciole.kernels.jit.vector.lanes import Lanes
 
 
 class UnaryRecord(Shared):
@@ -52,7 +54,7 @@ def apply(function: Chosen, y: int, x: int, count: int, a: Single, b: Single) ->
         elementwise.store_first(elementwise.mapped(function, vector, a, b), y, rest)
 
 
-def step(function: Unary, x: Array | None, y: Array, a: float = 0, b: float = 0) -> NativeStep:
+def step(function: int, x: Array | None, y: Array, a: float = 0, b: float = 0) -> NativeStep:
     """Make the step of a function with parameters a and b, applied to the elements of x."""
     assert x is not None
     to, given = (reach(t, 4 * y.size) for t in (y, x))
@@ -60,8 +62,15 @@ def step(function: Unary, x: Array | None, y: Array, a: float = 0, b: float = 0)
     return strided.step(kernel(int(function)), record, x.size)
 
 
-def register(cls: type[Op], function: Unary, a: float = 0, b: float = 0) -> None:
-    """Let an operator of one float tensor, without attributes, run compiled."""
+def define(cls: type[Op], formula: Callable[[Lanes], Lanes]) -> None:
+    """Let an operator of one float tensor, without attributes, run compiled: by a formula in 16
+    numbers at once, ``lambda x: x / (abs(x) + 1.0)``.
+    """
+    register(cls, elementwise.define_unary(cls.__name__, formula))
+
+
+def register(cls: type[Op], function: int, a: float = 0, b: float = 0) -> None:
+    """Let an operator of one float tensor run compiled by a function of ``Unary``."""
 
     @native(cls, TensorType.FLOAT32)
     def build(op: Op, context: Context) -> NativeStep:

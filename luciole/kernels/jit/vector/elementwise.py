@@ -1,12 +1,14 @@
 """Vectors of 16 floats in kernels: load, compute element by element, store.
 
 A vector is a ``Tile`` of one. The functions that kernels apply are numbered, so that a kernel's
-factory can hold one in a closure, see ``function``.
+factory can hold one in a closure, see ``function``: those that several operators share here, those
+of one operator in its kernel file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Container
 from enum import IntEnum
 from typing import Annotated, TypeAlias
 
@@ -78,7 +80,6 @@ class Binary(IntEnum):
     MINIMUM = 105
     PRELU = 106
     LARGER_OR_NAN = 107
-    SQUARED_DIFFERENCE = 108
 
 
 _UNARY: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
@@ -110,9 +111,32 @@ _BINARY: dict[int, Callable[[Lanes, Lanes], Lanes]] = {
     Binary.MAXIMUM: lambda x, y: x.where(x.compared(">", y), y),
     Binary.MINIMUM: lambda x, y: x.where(x.compared("<", y), y),
     Binary.PRELU: lambda x, y: x.where(x.compared(">=", 0.0), x * y),
-    Binary.SQUARED_DIFFERENCE: lambda x, y: (x - y) * (x - y),
     Binary.LARGER_OR_NAN: lambda x, y: x.where(x.is_nan(), x.where(x.compared(">", y), y)),
 }
+
+
+def define_unary(name: str, formula: Callable[[Lanes], Lanes]) -> int:
+    """Number a function of one vector that has no parameters, see ``_number``."""
+    number = _number(name, _UNARY)
+    _UNARY[number] = lambda x, a, b: formula(x)
+    return number
+
+
+def define_binary(name: str, formula: Callable[[Lanes, Lanes], Lanes]) -> int:
+    """Number a function of two vectors, see ``_number``."""
+    number = _number(name, _BINARY)
+    _BINARY[number] = formula
+    return number
+
+
+def _number(name: str, taken: Container[int]) -> int:
+    """Find a number above those of ``Unary`` and ``Binary`` that a name has in every process, for
+    machine code is kept under it. Raises TypeError for a name that has a function.
+    """
+    number = 0x100 + zlib.crc32(name.encode())
+    if number in taken:
+        raise TypeError(f"{name} names two functions")
+    return number
 
 
 class Function(types.Type):  # type: ignore[misc]  # numba is not typed
