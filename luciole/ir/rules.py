@@ -144,10 +144,17 @@ def known_ints(value: Value | None, name: str, length: int | None = None) -> tup
     return None if array is None else integers(array, name, length)
 
 
+MOST_PARTS = 1 << 16
+"""Results that an operator may have where one of its attributes says how many, and numbers that
+an operand may have which says something about axes or results.
+"""
+
+
 def integers(array: Array, name: str, length: int | None = None) -> tuple[int, ...]:
     """Read the contents of an index operand: axes, extents, positions.
 
-    Raises ShapeError when it is no vector (or scalar) of integers of the wanted length.
+    Raises ShapeError when it is no vector (or scalar) of integers of the wanted length, or longer
+    than any of these is.
     """
     if array.dtype.kind not in "iu" or array.ndim > 1:
         raise ShapeError(
@@ -155,11 +162,9 @@ def integers(array: Array, name: str, length: int | None = None) -> tuple[int, .
         )
     if length is not None and array.size != length:
         raise ShapeError(f"{name} has {array.size} entries, {length} are needed")
+    if array.size > MOST_PARTS:
+        raise ShapeError(f"{name} has {array.size} entries, at most {MOST_PARTS} are possible")
     return tuple(int(n) for n in np.atleast_1d(array))
-
-
-MOST_PARTS = 1 << 16
-"""Results that an operator may have where one of its attributes says how many."""
 
 
 def unknown(rank: int) -> Shape:

@@ -319,6 +319,7 @@ def pairs(*clusters: tuple[int, int]) -> Array:
         (4, np.ones((2, 3), np.int32), "numbers per cluster: one has 3, a pair has 2"),
         (4, np.ones(2, np.int32), r"weights_clusters has shape \[2\], rank 2"),
         (4, np.ones((2, 2), np.float32), r"weights_clusters is float32 \[2,2\], integers \[n,2\]"),
+        (4, np.ones((65537, 2), np.int32), "there are 65537 clusters, at most 65536 are possible"),
     ],
 )
 def test_bcq_fully_connected_refuses_operands_that_do_not_fit(

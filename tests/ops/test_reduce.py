@@ -216,6 +216,13 @@ def test_reduction_refuses_an_axis_that_is_not_there(axis: int, constant: tuple[
         run_reference(Mean, pair, constant, keep_dims=True)
 
 
+@pytest.mark.parametrize("constant", [(), (1,)])
+def test_reduction_refuses_more_axes_than_any_operand_names(constant: tuple[int, ...]) -> None:
+    pair = [np.ones((2, 3), np.float32), np.zeros(65537, np.int32)]
+    with pytest.raises(ShapeError, match="reduction_indices has 65537 entries, at most 65536 are"):
+        run_reference(Mean, pair, constant, keep_dims=True)
+
+
 def test_reduction_refuses_floats_as_axes() -> None:
     pair = [np.ones((2, 3), np.float32), np.array([0], np.float32)]
     with pytest.raises(ShapeError, match="reduction_indices is float32 of rank 1"):

@@ -11,7 +11,7 @@ from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
 from luciole.ir.learned_levels import WORD
 from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
-from luciole.ir.rules import agree, known, rank
+from luciole.ir.rules import MOST_PARTS, agree, known, rank
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
 
@@ -92,12 +92,14 @@ def known_rows(clusters: Value, planes: int | None) -> int | None:
 def clusters_of(array: Array, planes: int | None) -> list[Cluster]:
     """Read the contents of ``weights_clusters``.
 
-    Raises ShapeError for what can be no cluster, and when all of them together do not take exactly
-    ``planes`` rows of ``weights_binary`` (None: not known yet).
+    Raises ShapeError for what can be no cluster or too many, and when all of them together do not
+    take exactly ``planes`` rows of ``weights_binary`` (None: not known yet).
     """
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
         found = f"{array.dtype} {shape_text(array.shape)}"
         raise ShapeError(f"weights_clusters is {found}, integers [n,2] are needed")
+    if len(array) > MOST_PARTS:
+        raise ShapeError(f"there are {len(array)} clusters, at most {MOST_PARTS} are possible")
     clusters = [Cluster(int(bits), int(size)) for bits, size in array]
     for i, (bits, size) in enumerate(clusters):
         if bits < 1 or size < 0:
