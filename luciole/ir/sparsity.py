@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,7 +148,7 @@ def _level(table: DimensionMetadata, axis: int, step: int, extent: int) -> Level
     segments, indices = _vector(table.array_segments), _vector(table.array_indices)
     if not len(segments) or segments[0] != 0 or segments[-1] != len(indices):
         raise _FaultError(f"the segments of axis {axis} do not cover its {len(indices)} indices")
-    if any(begin > end for begin, end in pairwise(segments.tolist())):
+    if (segments[1:] < segments[:-1]).any():
         raise _FaultError(f"the segments of axis {axis} go back")
     if len(indices) and not 0 <= indices.min() <= indices.max() < extent:
         raise _FaultError(f"an index of axis {axis} is none of 0 to {extent - 1}")

@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, ShapeError
 from luciole.ir.ops.reverse_sequence import ReverseSequence
-from luciole.ir.rules import integers
+from luciole.ir.rules import agree
 from luciole.kernels.core.registry import ANY, reference
 
 
@@ -19,9 +19,8 @@ def reverse_sequence(op: ReverseSequence, x: Array, seq_lengths: Array) -> Array
     most = x.shape[op.seq_dim]
     y = x.copy()
     turned = np.moveaxis(y, (op.batch_dim, op.seq_dim), (0, 1))
-    for batch, length in zip(
-        turned, integers(seq_lengths, "seq_lengths", len(turned)), strict=True
-    ):
+    agree("elements", len(seq_lengths), len(turned), "seq_lengths", "the batch axis")
+    for batch, length in zip(turned, seq_lengths, strict=True):
         if length > most:
             raise ShapeError(f"seq_lengths has {length}, axis {op.seq_dim} has {most} elements")
         if length > 1:

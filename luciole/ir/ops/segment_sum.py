@@ -1,8 +1,11 @@
 """SEGMENT_SUM."""
 
+import numpy as np
+
+from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, dtype_of, operand
-from luciole.ir.rules import agree, known_ints, rank
+from luciole.ir.rules import agree, known, rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
@@ -23,16 +26,16 @@ class SegmentSum(Op, code=BuiltinOperator.SEGMENT_SUM, options="SegmentSumOption
         if not self.input.shape:
             raise ShapeError("input is a scalar, rows are needed")
         agree("elements", count, self.input.shape[0], "segment_ids", "the first axis")
-        ids = known_ints(self.segment_ids, "segment_ids")
+        ids = known(self.segment_ids)
         return (None if ids is None else segments(ids), *self.input.shape[1:])
 
 
-def segments(ids: tuple[int, ...]) -> int:
+def segments(ids: Array) -> int:
     """Count the segments. Raises ShapeError for ids that do not follow each other."""
-    last = -1
-    for number in ids:
-        if number not in (last, last + 1) or number < 0:
-            found = f"{number} after {last}" if last >= 0 else f"{number} first"
-            raise ShapeError(f"segment_ids has {found}: they start at 0 and grow by 0 or 1")
-        last = number
-    return last + 1
+    if not ids.size:
+        return 0
+    wrong = np.flatnonzero((ids[1:] < ids[:-1]) | (ids[1:] > ids[:-1] + 1))
+    if ids[0] != 0 or wrong.size:
+        found = f"{ids[wrong[0] + 1]} after {ids[wrong[0]]}" if ids[0] == 0 else f"{ids[0]} first"
+        raise ShapeError(f"segment_ids has {found}: they start at 0 and grow by 0 or 1")
+    return int(ids[-1]) + 1
