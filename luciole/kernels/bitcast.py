@@ -17,7 +17,7 @@ def bitcast(op: Bitcast, x: Array) -> Array:
     """Copy the bytes; a BOOL is true unless its byte is 0."""
     after = op.output.dtype
     shape = settled(recast(x.shape, tensor_type(x.dtype), after))
-    octets = np.frombuffer(x.tobytes(), np.uint8)
+    octets = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
     made = octets != 0 if after == TensorType.BOOL else octets.view(NUMPY[after])
     return made.reshape(shape).copy()
 

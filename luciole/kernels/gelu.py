@@ -15,7 +15,7 @@ from luciole.kernels.jit.vector.elementwise import Unary
 
 def erfc(x: Array) -> Array:
     """Compute 1 - erf(x) in double precision, element by element: NumPy has no error function."""
-    return np.fromiter(map(math.erfc, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
+    return np.fromiter(map(math.erfc, x.flat), np.float64, x.size).reshape(x.shape)
 
 
 @reference(Gelu, TensorType.FLOAT32, TensorType.FLOAT16)
