@@ -88,6 +88,7 @@ def test_compiled_layers_of_any_extents_equal_the_reference(seed: int) -> None:
         (40, (9, 3, 5, 4), 2),
         (30, (16, 2, 8, 4), 3),
         (26, (7, 3, 3, 12), 1),
+        (3, (15, 1, 2, 4), 7),  # fewer than share any
     ],
 )
 def test_neighbours_that_share_inputs_equal_the_reference(

@@ -181,7 +181,7 @@ class IntegerLayer(ByteLayer):
         sizes = range(min(MOST_LINE, columns.outputs), LEAST_LINE - 1, -1)
         count = min(sizes, key=lambda n: -(-columns.outputs // n) * n, default=0)
         reads = (count - 1) * columns.stride + 2 * width
-        if reads >= count * width:
+        if not count or reads >= count * width:
             return None
         taps = (width, columns.stride, depth)
         return Line(count, dot_tiles.integer_lines(count, taps, int(exact)))
