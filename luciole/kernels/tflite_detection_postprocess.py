@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess, background
 from luciole.ir.quantization import Affine
+from luciole.kernels.core.limits import SORT_BYTES, set_aside
 from luciole.kernels.core.registry import reference
 
 F32, U8 = TensorType.FLOAT32, TensorType.UINT8
@@ -104,19 +105,20 @@ def _taken(op: TFLiteDetectionPostProcess, boxes: Array, scores: Array, most: in
     good = np.flatnonzero(scores >= np.float32(op.nms_score_threshold))
     left = good[_falling(scores[good])]
     area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
-    taken: list[int] = []
-    while len(taken) < most and left.size:
+    taken, count = np.zeros(min(most, left.size), np.intp), 0
+    while count < len(taken) and left.size:
         first, left = int(left[0]), left[1:]
-        taken.append(first)
+        taken[count], count = first, count + 1
         inside = np.minimum(boxes[first, 2:], boxes[left, 2:])
         inside = np.maximum(inside - np.maximum(boxes[first, :2], boxes[left, :2]), 0)
         common = inside.prod(axis=1)
         share = common / (area[first] + area[left] - common)
         real = (area[first] > 0) & (area[left] > 0)
         left = left[~(real & (share > np.float32(op.nms_iou_threshold)))]
-    return np.array(taken, np.intp)
+    return taken[:count]
 
 
 def _falling(scores: Array) -> Places:
     """Sort places along the last axis from the largest score to the smallest."""
-    return np.asarray(np.argsort(-scores, axis=-1, kind="stable"))
+    with set_aside(SORT_BYTES * scores.shape[-1]):
+        return np.asarray(np.argsort(-scores, axis=-1, kind="stable"))

@@ -8,6 +8,7 @@ from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.op import INDEX
 from luciole.ir.ops.unique import Unique
+from luciole.kernels.core.limits import SORT_BYTES, set_aside
 from luciole.kernels.core.registry import reference
 
 
@@ -22,7 +23,8 @@ def unique(op: Unique, x: Array) -> tuple[Array, Array]:
     """
     if op.idx_out_type not in INDEX:
         raise UnsupportedError(f"idx_out_type is {op.idx_out_type.name}, not INT32 or INT64")
-    _, first, which = np.unique(x, return_index=True, return_inverse=True)
+    with set_aside(SORT_BYTES * x.size):
+        _, first, which = np.unique(x, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

@@ -16,7 +16,7 @@ from luciole.ir.ops.pool_2d import L2Pool2D, MaxPool2D
 from luciole.ir.ops.reduce import ReduceMax
 from luciole.ir.ops.reshape import Reshape
 from luciole.kernels.core import limits, registry
-from luciole.kernels.core.meter import Meter
+from luciole.kernels.core.meter import SLACK, Meter
 from luciole.schema.enums import Padding
 from luciole.schema.tables import QuantizationParameters, SparsityParameters
 from tests.samples import floats, octets
@@ -80,6 +80,18 @@ def test_the_limit_of_a_kernel_ends_with_it() -> None:
             limits.room(6, "something")
         limits.room(10, "something")
     limits.room(1 << 20, "something")
+
+
+@pytest.mark.parametrize(("size", "fits"), [(SLACK, True), (SLACK + LIMIT, False)])
+def test_what_a_library_takes_is_counted_while_it_does(size: int, fits: bool) -> None:
+    with Meter(LIMIT) as meter:
+        if not fits:
+            with pytest.raises(MemoryError), limits.set_aside(size):
+                pass
+            return
+        with limits.set_aside(size):
+            assert meter.taken >= size
+        assert meter.taken == 0
 
 
 def test_a_plan_refuses_an_extent_that_an_empty_tensor_hides() -> None:

@@ -4,6 +4,11 @@ and for intermediate arrays.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
 from luciole.ir import Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.rules import settled
@@ -13,6 +18,11 @@ from luciole.kernels.core.meter import present
 
 MOST_BYTES = 4 << 30
 """A file can ask for any shape by computing it: what is known before is the plan's business."""
+
+SORT_BYTES = 4
+"""What a stable sort of places takes beside arrays, for each element of the axis: NumPy merges half
+of 8 bytes at a time.
+"""
 
 _WIDEST = 16
 """Bytes of the widest element."""
@@ -24,6 +34,16 @@ def room(size: int, what: str, where: str = "for one kernel") -> None:
     most = MOST_BYTES if meter is None else meter.limit
     if size > most:
         raise MemoryLimitError(f"{what} would take {size} bytes, {most} are allowed {where}")
+
+
+@contextmanager
+def set_aside(size: int) -> Iterator[None]:
+    """Count bytes that a library takes without telling while the context lasts: an array of which
+    nothing is touched stands for them.
+    """
+    place = np.empty(size, np.uint8)
+    yield
+    del place
 
 
 def affordable(op: Op, shape: Shape) -> tuple[int, ...]:
