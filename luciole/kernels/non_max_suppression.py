@@ -7,7 +7,7 @@ Soft-NMS -- Improving Object Detection With One Line of Code, 2017).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,10 @@ def _padded(
     return places, values, np.array(len(taken), np.int32)
 
 
+NOTHING = np.float32(-np.inf)
+"""The score of what is no candidate any more: no rule lets it pass."""
+
+
 class _Boxes:
     """Boxes with their lesser corner first, and their areas.
 
@@ -98,6 +102,30 @@ class _Boxes:
         return np.asarray(np.where(none, np.float32(0), common / union))
 
 
+class _Queue:
+    """Scores by place, the largest first. They lie in rows, so that few are looked at, and in an
+    array, which a memory limit counts.
+    """
+
+    def __init__(self, scores: NDArray[np.float32]) -> None:
+        width = isqrt(len(scores)) + 1
+        self._rows = np.full((width, width), NOTHING)
+        self._rows.reshape(-1)[: len(scores)] = scores
+        self._best = self._rows.max(axis=1)
+
+    def first(self) -> tuple[int, np.float32]:
+        """Where the largest score is, of equal ones the first, and that score."""
+        row = int(self._best.argmax())
+        column = int(self._rows[row].argmax())
+        return row * len(self._best) + column, self._rows[row, column]
+
+    def put(self, place: int, score: np.float32) -> None:
+        """Change a score."""
+        row, column = divmod(place, len(self._best))
+        self._rows[row, column] = score
+        self._best[row] = self._rows[row].max()
+
+
 def _taken(
     rule: Rule, boxes: _Boxes, scores: Array, most: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
@@ -107,18 +135,18 @@ def _taken(
     one without an area, which has nothing in common with itself. Unlike there, of equal scores the
     first comes first.
     """
-    good = np.flatnonzero(scores > rule.score)
-    queue = [(-scores[place], int(place), 0) for place in good]
-    heapify(queue)
-    count, most = 0, min(most, len(queue))
+    queue = _Queue(np.where(scores > rule.score, scores, NOTHING))
+    most = min(most, int(np.count_nonzero(scores > rule.score)))
     places, values = np.zeros(most, np.intp), np.zeros(most, np.float32)
-    while count < most and queue:
-        negative, place, seen = heappop(queue)
-        shares = boxes.shares(place, places[seen:count])[::-1]
-        left = _left(rule, -negative, shares)
-        if left is not None and left > rule.score:
-            heappush(queue, (-left, place, count))
-        if left == -negative:
+    count, seen = 0, np.zeros(len(scores), np.intp)
+    while count < most:
+        place, score = queue.first()
+        if score == NOTHING:
+            break
+        left = _left(rule, score, boxes.shares(place, places[seen[place] : count])[::-1])
+        queue.put(place, NOTHING if left is None or not left > rule.score else left)
+        seen[place] = count
+        if left == score:
             places[count], values[count] = place, left
             count += 1
     return places[:count], values[:count]
