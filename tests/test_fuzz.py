@@ -66,6 +66,15 @@ def test_a_data_case_is_the_same_every_time() -> None:
         assert first[1] == made.make(SEED, 8)
 
 
+def test_a_library_that_does_not_survive_a_file_that_it_makes_leaves_a_case_without_one() -> None:
+    def crash() -> tuple[bytes, str]:
+        signal.raise_signal(signal.SIGKILL)
+        return b"never", "made"
+
+    assert common.made_apart(crash) == (b"", "not made")
+    assert common.made_apart(lambda: (b"a\nb", "lines")) == (b"a\nb", "lines")
+
+
 def test_a_case_refuses_memory_beyond_what_is_asked_for() -> None:
     with common.promised(0):
         pass
