@@ -10,8 +10,10 @@ import numpy as np
 from luciole.exporters import to_bytes
 from luciole.interpreter import compile_graph
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir.ops.svdf import SVDF
 from luciole.kernels.core import registry
-from tests.support import Affine
+from luciole.schema.enums import ActivationFunctionType
+from tests.support import Affine, one_op
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -123,3 +125,30 @@ def check_runs(model: Model, rtol: float = 1e-5, atol: float = 1e-5) -> None:
             for a, b in zip(mine, other, strict=True):
                 assert a.shape == b.shape
                 np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
+
+
+def integer_svdf(
+    activation: ActivationFunctionType = ActivationFunctionType.RELU, bias: bool = True
+) -> Model:
+    """A model in INT8 with a state in INT16."""
+    random = np.random.default_rng(3)
+    arrays: list[Array | None] = [
+        np.zeros((3, 5), np.int8),
+        random.integers(-127, 128, (8, 5)).astype(np.int8),
+        random.integers(-9000, 9000, (8, 6)).astype(np.int16),
+        random.integers(-900, 900, 4).astype(np.int32) if bias else None,
+        np.zeros((3, 48), np.int16),
+    ]
+    affine = [Affine(0.02, 3), Affine(0.01), Affine(1e-4), Affine(1e-8), Affine(1e-4)]
+    model = one_op(
+        SVDF,
+        arrays,
+        (1, 2, 3),
+        affine=affine,
+        results=[Affine(0.03, -20)],
+        rank_=2,
+        activation=activation,
+    )
+    state = model.graph.inputs.pop()
+    state.is_variable = True
+    return model

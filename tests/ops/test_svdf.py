@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole.ir import Array, LucioleError, Model, ShapeError
+from luciole.ir import LucioleError, Model, ShapeError
 from luciole.ir.ops.svdf import SVDF
 from luciole.schema.enums import ActivationFunctionType
-from tests.recurrent_support import check_runs, layer, outputs_in_litert, outputs_of_plan
-from tests.support import Affine, one_op
+from tests.recurrent_support import (
+    check_runs,
+    integer_svdf,
+    layer,
+    outputs_in_litert,
+    outputs_of_plan,
+)
 
 RELU = ActivationFunctionType.RELU
 
@@ -89,34 +94,9 @@ def test_svdf_refuses_a_state_that_is_no_variable() -> None:
     assert list(op.verify()) == ["state 'state' is not a variable tensor: it must be one"]
 
 
-def integers(activation: ActivationFunctionType = RELU, bias: bool = True) -> Model:
-    """A model in INT8 with a state in INT16."""
-    random = np.random.default_rng(3)
-    arrays: list[Array | None] = [
-        np.zeros((3, 5), np.int8),
-        random.integers(-127, 128, (8, 5)).astype(np.int8),
-        random.integers(-9000, 9000, (8, 6)).astype(np.int16),
-        random.integers(-900, 900, 4).astype(np.int32) if bias else None,
-        np.zeros((3, 48), np.int16),
-    ]
-    affine = [Affine(0.02, 3), Affine(0.01), Affine(1e-4), Affine(1e-8), Affine(1e-4)]
-    model = one_op(
-        SVDF,
-        arrays,
-        (1, 2, 3),
-        affine=affine,
-        results=[Affine(0.03, -20)],
-        rank_=2,
-        activation=activation,
-    )
-    state = model.graph.inputs.pop()
-    state.is_variable = True
-    return model
-
-
 @pytest.mark.parametrize("bias", [True, False])
 def test_integer_runs_are_those_of_litert(bias: bool) -> None:
-    model, random = integers(bias=bias), np.random.default_rng(4)
+    model, random = integer_svdf(bias=bias), np.random.default_rng(4)
     runs = [[random.integers(-128, 128, (3, 5)).astype(np.int8)] for _ in range(8)]
     ours, theirs = outputs_of_plan(model, runs), outputs_in_litert(model, runs)
     for (a,), (b,) in zip(ours, theirs, strict=True):
@@ -125,20 +105,20 @@ def test_integer_runs_are_those_of_litert(bias: bool) -> None:
 
 
 def test_svdf_refuses_integers_with_another_activation() -> None:
-    model = integers(ActivationFunctionType.NONE)
+    model = integer_svdf(ActivationFunctionType.NONE)
     with pytest.raises(LucioleError, match="fused activation NONE is not RELU"):
         outputs_of_plan(model, [[np.zeros((3, 5), np.int8)]])
 
 
 def test_svdf_refuses_integers_without_scales() -> None:
-    model = integers()
+    model = integer_svdf()
     model.graph.outputs[0].quantization = None
     with pytest.raises(LucioleError, match="the result"):
         outputs_of_plan(model, [[np.zeros((3, 5), np.int8)]])
 
 
 def test_svdf_refuses_other_integer_weights() -> None:
-    model = integers()
+    model = integer_svdf()
     value = dict(model.graph.ops[0].named_operands())["weights_time"]
     assert value is not None
     value.set_data(np.zeros((8, 6), np.int8))
