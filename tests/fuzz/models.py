@@ -112,11 +112,22 @@ class _Attempt:
         pairs = zip(shapes, types, strict=True)
         name = f"y{self.place or ''}"
         results = [self._value(f"{name}{i}", t, s) for i, (s, t) in enumerate(pairs)]
+        if self.rng.random() < 0.8:
+            self._fix(results)
         self.graph.append(op, results=[self.graph.add_value(v) for v in results])
         for value, shape in zip(op.results, op.result_shapes(), strict=True):
             value.shape = shape
         kept = [v for v in self.graph.outputs if self.rng.random() < 0.3]
         self.graph.outputs = [*op.results, *kept]
+
+    def _fix(self, results: Sequence[Value]) -> None:
+        """Give results the scale and zero point that the operator's range calls for."""
+        quant = self.cls.quant
+        for value in results:
+            grid = quant.fixed(value.dtype) if quant and value.quantization else None
+            if grid is not None:
+                scale, point = np.array(grid[:1], np.float32), np.array(grid[1:], np.int64)
+                value.quantization = QuantizationParameters(scale=scale, zero_point=point)
 
     def _slots(self) -> list[Value | None]:
         fields = [f for f in self.cls.operand_fields() for _ in range(self._times(f))]
