@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Op
-from luciole.schema.enums import ActivationFunctionType, Padding
+from luciole.schema.enums import (
+    ActivationFunctionType,
+    FullyConnectedOptionsWeightsFormat,
+    Padding,
+)
 
 Hints = dict[str, Any]
 """By operand its shape, or an array that it holds; by attribute its value. Where ``ALONE`` is among
@@ -101,7 +105,9 @@ def _transpose_conv(s: Sizes) -> Hints:
 
 def _fully_connected(s: Sizes) -> Hints:
     n, o = s.extent(40), s.extent(20)
-    return {"input": (s.batch(3), n), "weights": (o, n), "bias": (o,)}
+    hints: Hints = {"input": (s.batch(3), n), "weights": (o, n), "bias": (o,)}
+    plain = s.rng.random() < 0.8
+    return hints | ({"weights_format": FullyConnectedOptionsWeightsFormat.DEFAULT} if plain else {})
 
 
 def _batch_matmul(s: Sizes) -> Hints:

@@ -15,6 +15,11 @@ SLACK = 16 << 20
 kernels compute on the way for a few elements at a time.
 """
 
+UNCOUNTED = 1 << 19
+"""Bytes that a kernel takes at most beside arrays, where its tensors have 2^18 elements: objects of
+Python's, and what a library keeps to itself. tests/interpreter/test_peak_memory.py measures all.
+"""
+
 _MOST = 1 << 62
 """Bytes that nobody has."""
 

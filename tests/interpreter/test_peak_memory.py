@@ -1,0 +1,65 @@
+"""How much a process grows while a kernel runs, beside the arrays that ``memory_limit`` counts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from luciole.kernels.core.meter import UNCOUNTED
+from tests.fuzz.peaks import HUNGRY, Peak
+
+pytestmark = pytest.mark.skipif(
+    not os.access("/proc/self/clear_refs", os.W_OK), reason="Linux tells the highest memory"
+)
+
+UNMEASURED = {
+    "BroadcastArgs": "its operands have a number for each axis",
+    "CallOnce": "it has neither operands nor results",
+    "Rank": "a plan knows the result from the operand's shape",
+    "ReadVariable": "it gives what ASSIGN_VARIABLE took, which is measured",
+    "Shape": "a plan knows the result from the operand's shape",
+    "VarHandle": "its result is a number",
+}
+"""Operators whose kernels never run with large tensors."""
+
+
+class Kernel(NamedTuple):
+    """What a line of the program says."""
+
+    name: str
+    is_native: bool
+    peaks: list[Peak]
+
+
+def measured(*names: str) -> list[Kernel]:
+    """What ``tests.fuzz.peaks`` says, in a process that gives back at once what it frees."""
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.peaks", *names],
+        env={**os.environ, "MALLOC_MMAP_THRESHOLD_": str(1 << 16), "OPENBLAS_NUM_THREADS": "1"},
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return [Kernel(*json.loads(line)) for line in told.stdout.splitlines()]
+
+
+def test_every_kernel_takes_little_beside_arrays() -> None:
+    kernels = measured()
+    assert {k.name.split()[0] for k in kernels if not k.peaks} <= UNMEASURED.keys()
+    assert [k for k in kernels for peak in k.peaks if peak["beside"] > UNCOUNTED] == []
+    assert sum(k.is_native for k in kernels) > 100
+    assert len(kernels) > 300
+
+
+def test_a_kernel_that_takes_much_beside_arrays_is_found() -> None:
+    kernels = measured(HUNGRY, "Neg")
+    assert {k.is_native for k in kernels} == {True, False}
+    assert all(peak["beside"] > 10 * UNCOUNTED for k in kernels for peak in k.peaks)
+    assert all(k.peaks for k in kernels)
