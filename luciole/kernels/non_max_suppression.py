@@ -114,7 +114,7 @@ class _Queue:
         self._best = self._rows.max(axis=1)
 
     def first(self) -> tuple[int, np.float32]:
-        """Where the largest score is, of equal ones the first, and that score."""
+        """Find the largest score, of equal ones the first: its place, and itself."""
         row = int(self._best.argmax())
         column = int(self._rows[row].argmax())
         return row * len(self._best) + column, self._rows[row, column]

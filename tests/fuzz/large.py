@@ -19,9 +19,9 @@ Change = Callable[[Graph, Value], None]
 
 
 def enlarged(rng: Rng, model: Model, elements: int) -> Iterator[Model]:
-    """Sound models in which some tensor has about so many elements: one axis of what the operator
-    is given is longer, alone or with everything that has its extent, or one of the numbers that
-    say something about extents is larger.
+    """Make sound models in which some tensor has about so many elements: one axis of what an
+    operator is given is longer, alone or with everything that has its extent, or one of the numbers
+    that say something about extents is larger.
     """
     for number, value in enumerate(model.graph.values):
         if value.producer is None and value.dtype in NUMPY:

@@ -105,7 +105,7 @@ class Kernel:
 
 
 def kernels() -> list[Kernel]:
-    """All that are registered, compiled or not."""
+    """List all that are registered, compiled or not."""
     registry.load_kernels()
     found: dict[Any, Kernel] = {}
     for table in (registry._REFERENCE, registry._NATIVE, registry._STATEFUL):
@@ -117,7 +117,7 @@ def kernels() -> list[Kernel]:
 
 
 def measured(kernel: Kernel) -> Iterator[Peak]:
-    """The peaks of large models."""
+    """Measure the peaks of large models."""
     known: list[list[list[int]]] = []
     for rng, model in _large(kernel):
         shapes = [list(v.dims) for v in model.graph.values]
@@ -186,7 +186,7 @@ class _Touched(Allocator):
     """Memory that the process has from when it is counted."""
 
     def zeros(self, size: int) -> Bytes:
-        """Zeroed bytes, all of them written."""
+        """Take zeroed bytes, all of them written."""
         place = super().zeros(size)
         place[...] = 0
         return place

@@ -33,7 +33,7 @@ GRU_SHAPES |= {"hidden_input_bias": (12,), "state": (3, 4)}
 
 
 def examples(cls: type[Op], first: TensorType) -> list[Model]:
-    """Those of an operator whose first operand has an element type: 3 batches, 6 steps."""
+    """List those of an operator whose first operand has an element type: 3 batches, 6 steps."""
     if first == TensorType.INT8:
         return _integers(cls)
     step, sequence = {"input": (3, 5)}, {"input": (3, 6, 5)}
