@@ -172,6 +172,17 @@ def test_levels_refuses_more_bits_than_can_be_listed() -> None:
         weights_of(op)
 
 
+@pytest.mark.parametrize("slot", [1, 2, 4])
+def test_levels_refuses_constants_of_another_type(slot: int) -> None:
+    op = bcq([[2, 3], [1, 2]], 8)
+    value = op.operands[slot]
+    assert value is not None
+    assert value.data is not None
+    value.set_data(value.data.astype(np.complex64))
+    with pytest.raises(ShapeError, match=f"operand '{value.name}' is COMPLEX64, not "):
+        weights_of(op)
+
+
 def test_levels_refuses_planes_that_do_not_fit() -> None:
     operands = levels_operands((3, 40), 2)
     op = op_of(LQFullyConnected, [random(0, 1, 40), *operands], range(1, 6), hidden_size=40)

@@ -70,11 +70,12 @@ def weights_of(op: Op) -> Weights[NumberFormat] | None:
 def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
     """Read the weights of a layer with learned levels; None for another one, and for computed ones.
 
-    Raises ShapeError for constants that do not fit each other.
+    Raises ShapeError for constants that do not fit each other or the operator.
     """
-    if isinstance(op, LQFullyConnected | LQConv2D):
-        return _of_levels(op)
-    return _of_planes(op) if isinstance(op, BCQFullyConnected) else None
+    if not isinstance(op, LQFullyConnected | LQConv2D | BCQFullyConnected):
+        return None
+    _check_types(op)
+    return _of_planes(op) if isinstance(op, BCQFullyConnected) else _of_levels(op)
 
 
 def has_weights(op: Op) -> bool:
@@ -168,6 +169,17 @@ def _of_planes(op: BCQFullyConnected) -> Weights[LearnedLevels] | None:
     signs = np.zeros((len(widths), most, hidden), np.bool_)
     signs[rows[order], plane] = unpack(words, hidden)[order]
     return Weights(numbers(signs), LearnedLevels(basis, np.zeros(len(widths)), widths), (hidden,))
+
+
+def _check_types(op: Op) -> None:
+    """Raise ShapeError for a constant of another element type: bits and clusters are of the types
+    that the operator says, all else is FLOAT32.
+    """
+    for slot, value in enumerate(op.operands):
+        wanted = op.operand_field(slot).dtypes or (TensorType.FLOAT32,)
+        if value is not None and value.is_constant and value.dtype not in wanted:
+            names = " or ".join(t.name for t in wanted)
+            raise ShapeError(f"{op}: operand {value.name!r} is {value.dtype.name}, not {names}")
 
 
 def _check_bits(op: Op, bits: int) -> None:
