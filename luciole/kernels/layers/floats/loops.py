@@ -11,6 +11,7 @@ from functools import cache
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, words
 from luciole.kernels.jit.vector.pixels import (
+    Places,
     add_scaled,
     add_weighted,
     add_weighted_first,
@@ -18,6 +19,7 @@ from luciole.kernels.jit.vector.pixels import (
     rows_of,
     write_at,
 )
+from luciole.kernels.jit.vector.vectors import Floats
 from luciole.kernels.layers.geometry.pixel_tiles import ACROSS, DOWN, FIRST, TAP_FIELDS, clamp_at
 from luciole.kernels.layers.geometry.sequence import Tiled
 
@@ -50,6 +52,30 @@ class FloatRecord(Tiled):
     """Outputs of the block, or blocks, or channels that are left."""
 
 
+@jit.merged
+def _add_channels(
+    tile: Floats, at: Places, offset: int, weights: int, channels: int, step: int
+) -> Floats:
+    """Add the products of one tap: weights of its channels lie ``step`` bytes apart."""
+    for k in range(channels):
+        tile = add_scaled(tile, at, offset + 4 * k, weights + step * k)
+    return tile
+
+
+@jit.merged
+def _add_taps(
+    tile: Floats, at: Places, offset: int, weights: int, taps: int, across: int, step: int
+) -> Floats:
+    """Add the products of taps in a row, each channel's with its own weights."""
+    if taps == 3:
+        tile = add_weighted(tile, at, offset, weights)
+        tile = add_weighted(tile, at, offset + across, weights + step)
+        return add_weighted(tile, at, offset + 2 * across, weights + 2 * step)
+    for kx in range(taps):
+        tile = add_weighted(tile, at, offset + kx * across, weights + kx * step)
+    return tile
+
+
 @cache
 def windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
     """Make the kernel of one block of outputs, each with weights for every channel: tiles of
@@ -75,8 +101,7 @@ def windows(count: int, vectors: int, tanh: int) -> jit.Kernel:
                         weights = (
                             r.weights + (taps[FIRST] + kx) * r.weights_across + ky * r.weights_down
                         )
-                        for k in range(length):
-                            tile = add_scaled(tile, at, offset + 4 * k, weights + 4 * lanes * k)
+                        tile = _add_channels(tile, at, offset, weights, length, 4 * lanes)
                 tile = jit.tanh(tile) if tanh else tile
                 to = pixels(count, y, table + 4 * count, 4)
                 write_at(tile, limits.low, limits.high, to, r.outputs)
@@ -103,15 +128,7 @@ def channels(count: int, vectors: int, tanh: int) -> jit.Kernel:
                     offset = 4 * lanes * block
                     weights = r.weights + block * r.block + taps[FIRST] * tap
                     for _ in range(taps[DOWN]):
-                        if taps[ACROSS] == 3:
-                            tile = add_weighted(tile, at, offset, weights)
-                            tile = add_weighted(tile, at, offset + across, weights + tap)
-                            tile = add_weighted(tile, at, offset + 2 * across, weights + 2 * tap)
-                        else:
-                            for kx in range(taps[ACROSS]):
-                                tile = add_weighted(
-                                    tile, at, offset + kx * across, weights + kx * tap
-                                )
+                        tile = _add_taps(tile, at, offset, weights, taps[ACROSS], across, tap)
                         offset += r.down
                         weights += r.weights_down
                     tile = jit.tanh(tile) if tanh else tile

@@ -25,7 +25,8 @@ from luciole.kernels.jit.vector.fixed_point import (
     write_channels,
 )
 from luciole.kernels.jit.vector.grids import integer_multiples, scaled_in_turn
-from luciole.kernels.jit.vector.pixels import pixels, side_by_side, write_at
+from luciole.kernels.jit.vector.pixels import Places, pixels, side_by_side, write_at
+from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.geometry.pixel_tiles import TAP_FIELDS, clamp_at
 from luciole.kernels.layers.int8.byte_records import (
     ChannelsRecord,
@@ -71,6 +72,18 @@ def copy_pixels(r: CopyRecord) -> None:
                 _turn(x + pixel * r.pixel, to + pixel * r.to_pixel, r.turned, r.pixel)
 
 
+@jit.merged
+def _add_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) -> Ints:
+    """Add the products of pixels' windows and weights, which lie ``step`` bytes apart."""
+    for ky in range(r.rows):
+        for run in range(r.runs):
+            offset = ky * r.down + run * r.across
+            weights = r.weights + ky * r.weights_down + run * r.weights_run
+            for k in range(r.steps):
+                tile = add_dots(tile, at, offset + 4 * k, weights + step * k)
+    return tile
+
+
 @cache
 def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kernel:
     """Make the kernel of one block of float outputs: tiles of ``count`` pixels and ``vectors``
@@ -88,12 +101,7 @@ def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kern
             for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
                 tile = integer_multiples(count, vectors, r.zero_sums, grid.zero)
-                for ky in range(r.rows):
-                    for run in range(r.runs):
-                        offset = ky * r.down + run * r.across
-                        weights = r.weights + ky * r.weights_down + run * r.weights_run
-                        for k in range(r.steps):
-                            tile = add_dots(tile, at, offset + 4 * k, weights + 4 * lanes * k)
+                tile = _add_windows(tile, at, r, 4 * lanes)
                 to = pixels(count, y, table + 4 * count, 4)
                 if in_turn:
                     results = scaled_in_turn(tile, grid.scale, r.scales, r.starts)
@@ -119,12 +127,7 @@ def integer_windows(count: int, vectors: int, exact: int) -> jit.Kernel:
             for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
                 tile = integer_rows(count, vectors, r.starts)
-                for ky in range(r.rows):
-                    for run in range(r.runs):
-                        offset = ky * r.down + run * r.across
-                        weights = r.weights + ky * r.weights_down + run * r.weights_run
-                        for k in range(r.steps):
-                            tile = add_dots(tile, at, offset + 4 * k, weights + 4 * lanes * k)
+                tile = _add_windows(tile, at, r, 4 * lanes)
                 tile = scaled_exactly(tile, r.constants) if exact else rescaled(tile, r.constants)
                 to = pixels(count, y, table + 4 * count, 1)
                 write_bytes(tile, r.limits, to, r.outputs)
