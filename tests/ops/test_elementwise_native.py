@@ -15,9 +15,12 @@ from luciole.ir.ops import activations, elementwise_binary, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.prelu import PRelu
+from luciole.kernels.elements import binary, unary
 from luciole.kernels.gelu import erfc
+from luciole.kernels.jit.vector.elementwise import define_unary
 from luciole.schema.enums import ActivationFunctionType
-from tests.native_support import check_compiled, declines, run_compiled
+from tests.native_support import check_compiled, declines, run_compiled, run_steps
+from tests.networks import random
 from tests.support import litert, one_op
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -227,3 +230,26 @@ def test_pairs_are_those_that_users_of_litert_get(cls: type[Op]) -> None:
     pair = [floats(2, 9, 21), floats(9, 21) + 30]
     theirs = litert(to_bytes(one_op(cls, pair), "tflite"), pair, "AUTO")[0]
     np.testing.assert_allclose(run_compiled(cls, pair)[0], theirs, rtol=2e-7)
+
+
+def test_a_formula_of_an_operator_with_attributes_is_refused() -> None:
+    with pytest.raises(TypeError, match="Gelu has approximate: a formula knows nothing of"):
+        unary.define(Gelu, lambda x: x)
+    with pytest.raises(TypeError, match="Add has activation, pot_scale_int16: a f"):
+        binary.define(elementwise_binary.Add, lambda x, y: x + y)
+
+
+def test_a_second_formula_of_an_operator_is_refused() -> None:
+    with pytest.raises(TypeError, match="SquaredDifference names two functions"):
+        binary.define(elementwise_binary.SquaredDifference, lambda x, y: x - y)
+
+
+@pytest.mark.parametrize("count", [1, 16, 37])
+def test_a_formula_has_numbers_on_either_side(count: int) -> None:
+    x, y = random(1, count), np.empty(count, np.float32)
+    number = define_unary(
+        f"of a test with {count}", lambda x: (2.0 - 1.0 / (1.0 + abs(x))) * (0.5 * x)
+    )
+    step = unary.step(number, x, y)
+    run_steps(step, [step.record])
+    np.testing.assert_allclose(y, (2 - 1 / (1 + np.abs(x))) * (0.5 * x), rtol=1e-6)

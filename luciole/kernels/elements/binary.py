@@ -117,8 +117,10 @@ def step(
 
 def define(cls: type[Op], formula: Callable[[Lanes, Lanes], Lanes]) -> None:
     """Let an operator of two float tensors run compiled: by a formula in 16 numbers of each at
-    once, ``lambda x, y: (x - y) * (x - y)``.
+    once, ``lambda x, y: (x - y) * (x - y)``. Raises TypeError for one with attributes, of which
+    the formula would know nothing.
     """
+    elementwise.refuse_attributes(cls.__name__, [field.name for field in cls.attr_fields()])
     register(cls, elementwise.define_binary(cls.__name__, formula))
 
 

@@ -64,8 +64,10 @@ def step(function: int, x: Array | None, y: Array, a: float = 0, b: float = 0) -
 
 def define(cls: type[Op], formula: Callable[[Lanes], Lanes]) -> None:
     """Let an operator of one float tensor, without attributes, run compiled: by a formula in 16
-    numbers at once, ``lambda x: x / (abs(x) + 1.0)``.
+    numbers at once, ``lambda x: x / (1.0 + abs(x))``. Raises TypeError for one with attributes,
+    of which the formula would know nothing.
     """
+    elementwise.refuse_attributes(cls.__name__, [field.name for field in cls.attr_fields()])
     register(cls, elementwise.define_unary(cls.__name__, formula))
 
 

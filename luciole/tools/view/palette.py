@@ -51,7 +51,7 @@ _BY_FILE = {
     "unidirectional_sequence_lstm": "layer",
 }
 """Categories by file of ``ir/ops``; an operator with weights to quantize is a layer wherever it is,
-and what remains moves values about.
+and what remains moves values about, unless it is behind CUSTOM.
 """
 
 
@@ -61,7 +61,8 @@ def category(op: Op) -> str:
         return "control" if op.kind in ("IF", "WHILE", "CALL", "CALL_ONCE") else "other"
     if has_weights(op):
         return "layer"
-    return _BY_FILE.get(type(op).__module__.rpartition(".")[2], "shape")
+    remaining = "other" if op.custom_code else "shape"
+    return _BY_FILE.get(type(op).__module__.rpartition(".")[2], remaining)
 
 
 def bits_colour(bits: int | None) -> str:

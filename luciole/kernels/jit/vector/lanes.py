@@ -51,6 +51,18 @@ class Lanes:
     def __truediv__(self, other: Lanes | float) -> Lanes:
         return self.of(self.builder.fdiv(self.value, self._vector(other)))
 
+    def __radd__(self, other: float) -> Lanes:
+        return self.number(other) + self
+
+    def __rsub__(self, other: float) -> Lanes:
+        return self.number(other) - self
+
+    def __rmul__(self, other: float) -> Lanes:
+        return self.number(other) * self
+
+    def __rtruediv__(self, other: float) -> Lanes:
+        return self.number(other) / self
+
     def __neg__(self) -> Lanes:
         return self.of(self.builder.fneg(self.value))
 
