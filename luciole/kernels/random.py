@@ -84,8 +84,10 @@ def multinomial(op: Multinomial, state: State, logits: Array, num_samples: Array
     words = generator.draw(blocks).reshape(-1, 2)[: batch * count]
     generator.skip(batch * -(-count // 4) * 4 * SKIPPED - blocks)
     numbers = doubles(words[:, 0], words[:, 1]).reshape(batch, count)
-    drawn = [_drawn(row, places) for row, places in zip(logits, numbers, strict=True)]
-    return np.array(drawn, NUMPY[op.output.dtype]).reshape(batch, count)
+    drawn = np.empty((batch, count), NUMPY[op.output.dtype])
+    for row, places, found in zip(logits, numbers, drawn, strict=True):
+        found[...] = _drawn(row, places)
+    return drawn
 
 
 def _drawn(logits: Array, numbers: NDArray[np.float64]) -> NDArray[np.intp]:
