@@ -15,6 +15,7 @@ from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, native
 from luciole.kernels.elements import strided
+from luciole.kernels.elements.formulas import name_of
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Chosen, Unary
@@ -120,8 +121,7 @@ def define(cls: type[Op], formula: Callable[[Lanes, Lanes], Lanes]) -> None:
     once, ``lambda x, y: (x - y) * (x - y)``. Raises TypeError for one with attributes, of which
     the formula would know nothing.
     """
-    elementwise.refuse_attributes(cls.__name__, [field.name for field in cls.attr_fields()])
-    register(cls, elementwise.define_binary(cls.__name__, formula))
+    register(cls, elementwise.define_binary(name_of(cls), formula))
 
 
 def register(cls: type[Op], function: int) -> None:

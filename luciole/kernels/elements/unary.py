@@ -12,6 +12,7 @@ from luciole.kernels import jit
 from luciole.kernels.core.memory import reach
 from luciole.kernels.core.registry import Context, NativeStep, native
 from luciole.kernels.elements import strided
+from luciole.kernels.elements.formulas import name_of
 from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
@@ -67,8 +68,7 @@ def define(cls: type[Op], formula: Callable[[Lanes], Lanes]) -> None:
     numbers at once, ``lambda x: x / (1.0 + abs(x))``. Raises TypeError for one with attributes,
     of which the formula would know nothing.
     """
-    elementwise.refuse_attributes(cls.__name__, [field.name for field in cls.attr_fields()])
-    register(cls, elementwise.define_unary(cls.__name__, formula))
+    register(cls, elementwise.define_unary(name_of(cls), formula))
 
 
 def register(cls: type[Op], function: int, a: float = 0, b: float = 0) -> None:

@@ -8,7 +8,7 @@ of one operator in its kernel file.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from enum import IntEnum
 from typing import Annotated, TypeAlias
 
@@ -127,13 +127,6 @@ def define_binary(name: str, formula: Callable[[Lanes, Lanes], Lanes]) -> int:
     number = _number(name, _BINARY)
     _BINARY[number] = formula
     return number
-
-
-def refuse_attributes(name: str, attributes: Sequence[str]) -> None:
-    """Raise TypeError where an operator has attributes, which a formula does not."""
-    found = ", ".join(attributes)
-    if found:
-        raise TypeError(f"{name} has {found}: a formula knows nothing of attributes")
 
 
 def _number(name: str, taken: Container[int]) -> int:
