@@ -74,21 +74,13 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load
     from luciole.interpreter.compare import compare
     from luciole.tools import diff_report
-    from luciole.tools.data import Bounds, load_data
+    from luciole.tools.data import asked_data
 
     targets = {m: vars(arguments)[f"visq_{m}"] for m in VISQ if vars(arguments)[f"visq_{m}"]}
     for path in targets.values():
         check_writable(path)
     first, second = load(arguments.first), load(arguments.second)
-    data = load_data(
-        arguments.data,
-        first.graph,
-        limit=arguments.limit,
-        preprocess=arguments.preprocess,
-        bounds=Bounds.of(arguments),
-    )
-    for line in data.summary():
-        console.say(f"data: {line}")
+    data = asked_data(arguments, first.graph, arguments.data, limit=arguments.limit)
     with console.tracked(arguments.json) as track:
         found = compare(first, second, data.records, track("records", data.count))
     _write(targets, found, arguments.first)

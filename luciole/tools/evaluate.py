@@ -103,18 +103,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _data(arguments: argparse.Namespace, model: Model) -> Data:
     """Read the records and say what they are. Raises UsageError where --per-class has no labels."""
-    from luciole.tools.data import Bounds, load_data
+    from luciole.tools.data import asked_data
 
-    data = load_data(
-        arguments.data,
-        model.graph,
-        limit=arguments.limit,
-        preprocess=arguments.preprocess,
-        labels=arguments.labels,
-        bounds=Bounds.of(arguments),
-    )
-    for line in data.summary():
-        console.say(f"data: {line}")
+    given = {"limit": arguments.limit, "labels": arguments.labels}
+    data = asked_data(arguments, model.graph, arguments.data, **given)
     if arguments.per_class and data.labels is None:
         raise UsageError("--per-class needs labels: the data has none, --labels gives them")
     return data

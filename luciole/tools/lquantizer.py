@@ -142,10 +142,11 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from luciole import api, exporters
     from luciole.files import write_file
+    from luciole.tools.data import asked_data
 
     _check(arguments)
     model = api.load(arguments.input_model)
-    data = _calibration_data(arguments, model)
+    data = asked_data(arguments, model.graph, arguments.input_data, limit=arguments.calibration)
     with console.tracked(arguments.json) as track:
         result = _quantized(model, data, arguments, track)
         if arguments.finetune:
@@ -157,22 +158,6 @@ def _run(arguments: argparse.Namespace) -> int:
     exporters.save(result.model, arguments.output_model)
     _tell(result, arguments)
     return FINE
-
-
-def _calibration_data(arguments: argparse.Namespace, model: Model) -> Data:
-    """Read what levels are learned from, and say what it is."""
-    from luciole.tools.data import Bounds, load_data
-
-    data = load_data(
-        arguments.input_data,
-        model.graph,
-        limit=arguments.calibration,
-        preprocess=arguments.preprocess,
-        bounds=Bounds.of(arguments),
-    )
-    for line in data.summary():
-        console.say(f"data: {line}")
-    return data
 
 
 def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: Track) -> Result:
@@ -203,20 +188,14 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
 
 def _training_data(arguments: argparse.Namespace, model: Model, data: Data) -> Data:
     """Read all records to fine-tune on, where these are others than levels were learned from."""
-    from luciole.tools.data import Bounds, load_data
+    from luciole.tools.data import asked_data
 
     if not (arguments.finetune_data or arguments.labels or arguments.calibration):
         return data
-    data = load_data(
-        arguments.finetune_data or arguments.input_data,
-        model.graph,
-        preprocess=arguments.preprocess,
-        labels=arguments.labels,
-        bounds=Bounds.of(arguments),
+    source = arguments.finetune_data or arguments.input_data
+    return asked_data(
+        arguments, model.graph, source, labels=arguments.labels, note=" (fine-tuning)"
     )
-    for line in data.summary():
-        console.say(f"data: {line} (fine-tuning)")
-    return data
 
 
 def _tuned(

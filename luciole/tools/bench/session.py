@@ -18,10 +18,9 @@ from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.peers import open_peer
 from luciole.tools.bench.report import Report
 from luciole.tools.bench.runtime import Phase
-from luciole.tools.common.console import say
 from luciole.tools.common.machine import PACKAGES, machine_facts
 from luciole.tools.common.timing import Limits
-from luciole.tools.data import Bounds, Data, load_data
+from luciole.tools.data import Data, asked_data
 
 
 def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report:
@@ -71,17 +70,9 @@ def _opened(arguments: argparse.Namespace) -> Luciole:
 def _data(arguments: argparse.Namespace, ours: Luciole) -> Data | None:
     if arguments.data is None:
         return None
-    data = load_data(
-        arguments.data,
-        ours.graph,
-        limit=arguments.limit,
-        preprocess=arguments.preprocess,
-        labels=arguments.labels,
-        bounds=Bounds.of(arguments),
+    return asked_data(
+        arguments, ours.graph, arguments.data, limit=arguments.limit, labels=arguments.labels
     )
-    for line in data.summary():
-        say(f"data: {line}")
-    return data
 
 
 def _judge(found: Sequence[Contender], ours: Luciole, data: Data, track: Track) -> None:

@@ -225,20 +225,12 @@ def _measured(
     layer.
     """
     from luciole.interpreter.compare import compare, second_inputs
-    from luciole.tools.data import Bounds, load_data
+    from luciole.tools.data import asked_data
     from luciole.tools.diff_report import as_json
     from luciole.tools.view import measures
     from luciole.tools.view.calibration import input_histograms
 
-    data = load_data(
-        arguments.data,
-        models[0].graph,
-        limit=arguments.limit,
-        preprocess=arguments.preprocess,
-        bounds=Bounds.of(arguments),
-    )
-    for line in data.summary():
-        console.say(f"data: {line}")
+    data = asked_data(arguments, models[0].graph, arguments.data, limit=arguments.limit)
     records = data.records
     if len(models) == 2:
         found = as_json(compare(models[0], models[1], records), arguments.model, arguments.other)
