@@ -19,6 +19,7 @@ from luciole.ir.infer import infer_op, shapes_given
 from luciole.ir.value import compatible, shape_text
 from luciole.kernels import jit
 from luciole.kernels.core import registry
+from luciole.kernels.core.allocation import side_by_side
 from luciole.kernels.core.limits import afford
 from luciole.kernels.core.meter import Meter
 from luciole.kernels.core.registry import Context, ExecutionError, NativeStep, Reference
@@ -71,7 +72,7 @@ def build(
     Raises ShapeError and ExecutionError as ``registry.build_native`` does.
     """
     steps = [Step(op, settled.sources[op], find(op)) for op in settled.ops]
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), side_by_side():
         for step in steps:
             if contents.placed.issuperset(step.op.results):
                 step.nothing_to_do = not layout.shared.keys().isdisjoint(step.op.results)

@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from luciole.kernels.core.allocation import ALIGNMENT
+from luciole.kernels.core.allocation import ALIGNMENT, SHELF, SMALL, side_by_side
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.meter import Meter
 from luciole.kernels.core.registry import ExecutionError
@@ -21,6 +21,18 @@ def test_copies_are_aligned_and_hold_what_they_copy() -> None:
     assert list((ctypes.c_int16 * 7).from_address(address)) == list(range(7))
     array[0] = 9
     assert ctypes.c_int16.from_address(address).value == 0
+
+
+@pytest.mark.usefixtures("without_guard")
+def test_small_copies_of_a_plan_stand_one_behind_the_other() -> None:
+    memory = Memory()
+    with side_by_side():
+        first, large, second = (memory.keep(np.zeros(n, np.uint8), n) for n in (65, SMALL + 1, 64))
+        others = [memory.keep(np.full(SMALL, 7, np.uint8), SMALL) for _ in range(SHELF // SMALL)]
+    assert second - first == 2 * ALIGNMENT
+    assert not first <= large < first + SHELF
+    assert {(ctypes.c_uint8 * SMALL).from_address(place)[SMALL - 1] for place in others} == {7}
+    assert (ctypes.c_uint8 * 65).from_address(first)[64] == 0
 
 
 def test_scratch_is_zero_at_first() -> None:
