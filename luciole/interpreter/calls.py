@@ -27,12 +27,14 @@ class Caller:
     """State that the plans of an interpreter share: variables, plans of the graphs that are called,
     and the meter of their memory.
 
-    ``make_plan`` makes the plan of a graph for the shapes of its inputs.
+    ``make_plan`` makes the plan of a graph for the shapes of its inputs. ``bodies`` are the plans
+    of compiled loops.
     """
 
     def __init__(self, loop_limit: int, memory_limit: int) -> None:
         self.state = State(loop_limit)
         self.meter = Meter(memory_limit)
+        self.bodies: list[Plan] = []
         self._called: dict[Graph, dict[Shapes, _Called]] = {}
 
     def bound(self, kernel: Stateful, make_plan: MakePlan) -> Reference:
@@ -47,7 +49,8 @@ class Caller:
     @property
     def taken_bytes(self) -> int:
         """Bytes that the plans of called graphs have taken."""
-        return sum(called.plan.taken_bytes for called in self._all())
+        plans = [called.plan for called in self._all()]
+        return sum(plan.taken_bytes for plan in (*plans, *self.bodies))
 
     def reset_variables(self) -> None:
         """Set the variable tensors of all called graphs to their initial contents."""

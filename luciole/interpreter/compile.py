@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
 from luciole.interpreter.contents import hold
 from luciole.interpreter.crew import Crew
+from luciole.interpreter.loops import compiled_loop
 from luciole.interpreter.memory import arena_layout
 from luciole.interpreter.plan import Plan
 from luciole.interpreter.settle import settle
 from luciole.interpreter.steps import build
-from luciole.ir import Graph, Op, UnsupportedError, Value
+from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable
+from luciole.ir.ops.control_flow import While
 from luciole.kernels.core import registry
-from luciole.kernels.core.registry import ExecutionError, Reference
+from luciole.kernels.core.registry import ExecutionError, NativeStep, Reference, accepted
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
 """Bytes of tensors that a model may ask for unless the caller raises it."""
@@ -46,7 +48,7 @@ def compile_graph(
         held = hold(settled, layout)
         left = memory_limit - settled.made_bytes - layout.size
         called = _CalledGraphs(caller, crew, left)
-        steps = build(settled, layout, held, called.reference)
+        steps = build(settled, layout, held, called.reference, called.loop)
         return Plan(settled, layout, held, steps, crew, caller.meter)
 
 
@@ -65,6 +67,24 @@ class _CalledGraphs:
             return registry.find_reference(op)
         return self.caller.bound(kernel, self._plan)
 
+    def loop(self, op: While, arrays: Mapping[Value, Array]) -> NativeStep | None:
+        """Compile a loop whose tensors have these places, None where that cannot be done."""
+        most = self.caller.state.loop_limit
+        return accepted(compiled_loop, op, arrays, self._plan_body, most)
+
+    def _plan_body(self, body: Graph) -> Plan | None:
+        """Plan what a loop repeats; None where threads share its work."""
+        shapes = {value: value.dims for value in body.inputs}
+        plan = compile_graph(body, shapes, self._left_now(), keep=True, caller=self.caller)
+        steps, crew = plan.compiled_steps() or (), self.crew
+        if crew is not None and any(step.split and step.split(crew.threads) for step in steps):
+            return None
+        self.caller.bodies.append(plan)
+        return plan
+
+    def _left_now(self) -> int:
+        return self.left - self.caller.taken_bytes
+
     def _plan(self, graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Plan:
         """Make the plan of a graph that an operator calls, within what is left of the memory."""
         if len(shapes) != len(graph.inputs):
@@ -72,8 +92,7 @@ class _CalledGraphs:
                 f"graph {graph.name!r} takes {len(graph.inputs)} arguments, not {len(shapes)}"
             )
         given = dict(zip(graph.inputs, shapes, strict=True))
-        left = self.left - self.caller.taken_bytes
-        return compile_graph(graph, given, left, crew=self.crew, caller=self.caller)
+        return compile_graph(graph, given, self._left_now(), crew=self.crew, caller=self.caller)
 
 
 def _refuse_unsupported(ops: Sequence[Op]) -> None:

@@ -21,6 +21,7 @@ from luciole.ir.quantization import zero_code
 from luciole.ir.value import shape_text
 from luciole.kernels import jit
 from luciole.kernels.core.meter import Meter
+from luciole.kernels.core.registry import NativeStep
 
 
 class Plan(Uncopied):
@@ -88,6 +89,12 @@ class Plan(Uncopied):
         for value in self._settled.graph.values:
             if value.is_variable and value in self._contents.arrays:
                 _reset(value, self._contents.arrays[value])
+
+    def compiled_steps(self) -> list[NativeStep] | None:
+        """List the steps that there is something to do for, None where some are not compiled."""
+        working = [step.native for step in self.steps if not step.nothing_to_do]
+        found = [native for native in working if native is not None]
+        return found if len(found) == len(working) else None
 
     def run(self) -> None:
         """Run every step."""

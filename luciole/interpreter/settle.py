@@ -9,7 +9,9 @@ from luciole.ir import Array, Buffer, Graph, GraphError, Op, Value
 from luciole.ir.calls import remembered
 from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.infer import infer_op
+from luciole.ir.ops.control_flow import While
 from luciole.ir.passes.fold_constants import folded
+from luciole.ir.passes.scans import scan_of
 from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text
 from luciole.kernels.core import allocation, registry
@@ -104,6 +106,8 @@ def _unfolded(ops: Sequence[Op], constants: _Constants) -> list[Op]:
     for op in ops:
         _refuse_given(op)
         infer_op(op, declared=False)
+        if isinstance(op, While):
+            _settle_lists(op)
         for value, dtype in zip(op.results, op.result_dtypes(), strict=True):
             value.dtype = dtype  # what kernels write, whatever the file says
         modest = constants.may_make(_result_bytes(op))
@@ -114,6 +118,15 @@ def _unfolded(ops: Sequence[Op], constants: _Constants) -> list[Op]:
         for value, array in zip(op.results, results, strict=True):
             constants.make(value, array)
     return left
+
+
+def _settle_lists(op: While) -> None:
+    """Settle the shapes of lists that a loop writes element by element: they stay as long as they
+    were, which shape rules for the operators that do it cannot know.
+    """
+    scan = scan_of(op)
+    for place in () if scan is None else scan.written:
+        op.results[place].shape = op.inputs[place].shape
 
 
 def _result_bytes(op: Op) -> int:

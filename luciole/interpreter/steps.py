@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from luciole.interpreter.contents import Contents
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.settle import Settled
-from luciole.ir import Array, LucioleError, Op
+from luciole.ir import Array, LucioleError, Op, Value
 from luciole.ir.analysis.layout import Layout
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.infer import infer_op, shapes_given
+from luciole.ir.ops.control_flow import While
 from luciole.ir.value import compatible, shape_text
 from luciole.kernels import jit
 from luciole.kernels.core import registry
@@ -63,11 +64,19 @@ class Run:
         return table
 
 
+BuildLoop = Callable[[While, Mapping[Value, Array]], "NativeStep | None"]
+"""Compile a loop whose tensors have these places, None where that cannot be done."""
+
+
 def build(
-    settled: Settled, layout: Layout, contents: Contents, find: Callable[[Op], Reference]
+    settled: Settled,
+    layout: Layout,
+    contents: Contents,
+    find: Callable[[Op], Reference],
+    loop: BuildLoop,
 ) -> list[Step]:
     """Build a step for each operator that is left: compiled where all its tensors have places and
-    there is a kernel for them, else what ``find`` gives.
+    there is a kernel for them, or ``loop`` makes one, else what ``find`` gives.
 
     Raises ShapeError and ExecutionError as ``registry.build_native`` does.
     """
@@ -76,15 +85,17 @@ def build(
         for step in steps:
             if contents.placed.issuperset(step.op.results):
                 step.nothing_to_do = not layout.shared.keys().isdisjoint(step.op.results)
-                step.native = None if step.nothing_to_do else _native(step.op, contents)
+                step.native = None if step.nothing_to_do else _native(step.op, contents, loop)
     return steps
 
 
-def _native(op: Op, contents: Contents) -> NativeStep | None:
+def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | None:
     given = {v for v in op.operands if v is not None}
     if not contents.placed.issuperset(given):
         return None
     arrays = contents.arrays
+    if isinstance(op, While):
+        return loop(op, arrays)
     operands = tuple(None if v is None else arrays[v] for v in op.operands)
     return registry.build_native(op, Context(operands, tuple(arrays[v] for v in op.results)))
 

@@ -49,7 +49,7 @@ def built(graph: Graph, **kernels: Reference) -> tuple[list[Step], Contents]:
     settled = settle(graph, {v: v.dims for v in graph.inputs}, LIMIT)
     layout = arena_layout(settled, LIMIT, keep=True)
     held = hold(settled, layout)
-    return build(settled, layout, held, find), held
+    return build(settled, layout, held, find, lambda op, arrays: None), held
 
 
 def by_name(held: Contents) -> dict[str, Any]:

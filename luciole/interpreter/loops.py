@@ -1,0 +1,120 @@
+"""Compile loops: a WHILE over the elements of lists becomes one step of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from luciole.interpreter.plan import Plan
+from luciole.ir import Array, Graph, Value
+from luciole.ir.ops.control_flow import While
+from luciole.ir.passes.scans import Scan, scan_of
+from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.loops import Loop, Part
+from luciole.kernels.core.registry import NativeStep
+
+PlanBody = Callable[[Graph], "Plan | None"]
+"""Plan a body, each of whose tensors has memory of its own; None where that cannot be done."""
+
+
+def compiled_loop(
+    op: While, arrays: Mapping[Value, Array], plan_body: PlanBody, most_steps: int
+) -> NativeStep | None:
+    """Make the step of a loop whose operands and results have places; None where its body is not
+    compiled throughout, and for loops that are no ``Scan`` or longer than ``most_steps``.
+    """
+    scan = scan_of(op)
+    if scan is None or scan.steps > most_steps or any(v.is_variable for v in scan.body.values):
+        return None
+    operands, results = ([arrays[v] for v in values] for values in (op.inputs, op.results))
+    if not all(map(_alike, operands, results)):
+        return None
+    plan = plan_body(scan.body)
+    steps = None if plan is None else plan.compiled_steps()
+    if plan is None or steps is None:
+        return None
+    inputs, outputs = (_arrays(plan, v) for v in (scan.body.inputs, scan.body.outputs))
+    if inputs is None or outputs is None:
+        return None
+    loop = _Arrays(scan, operands, results, inputs, outputs).loop()
+    return None if loop is None else loop.step(steps, scan.steps)
+
+
+def _arrays(plan: Plan, values: Sequence[Value]) -> list[Array] | None:
+    found = [array for array in map(plan.array, values) if array is not None]
+    return found if len(found) == len(values) else None
+
+
+def _alike(a: Array, b: Array) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape
+
+
+class _Arrays:
+    """The operands and results of a loop beside the inputs and outputs of its body."""
+
+    def __init__(
+        self,
+        scan: Scan,
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+    ) -> None:
+        self._scan, self._operands, self._results = scan, operands, results
+        self._inputs, self._outputs = inputs, outputs
+
+    def loop(self) -> Loop | None:
+        """Say what is copied when. None where arrays are not as long as they should be, and where
+        the next state stands where another one is still read.
+        """
+        scan, operands, results = self._scan, self._operands, self._results
+        count = len(scan.held) + len(scan.states)
+        given, elements = self._inputs[:count], self._inputs[count:]
+        states, items = given[len(scan.held) :], self._outputs[: len(scan.states)]
+        first = list(self._paired(operands, (*scan.held, *scan.states), given))
+        reads = [Part(operands[n], to) for n, to in zip(scan.read, elements, strict=True)]
+        made = self._outputs[len(scan.states) :]
+        writes = [Part(item, results[n]) for n, item in zip(scan.written, made, strict=True)]
+        whole = [(a.source, a.to) for a in first]
+        if not all(_alike(*pair) for pair in (*whole, *zip(items, states, strict=True))):
+            return None
+        lists = [(part.to, part.source) for part in reads]
+        lists += [(part.source, part.to) for part in writes]
+        if not all(self._is_element(*pair) for pair in lists) or _entangled(states, items):
+            return None
+        changed = [(item, to) for item, to in zip(items, states, strict=True) if item is not to]
+        first += [Part(operands[n], results[n]) for n in self._kept()]
+        last = [Part(at, results[n]) for n, at in zip(scan.states, states, strict=True)]
+        last += [Part(self._count(n), results[n]) for n in scan.counts]
+        return Loop(first, reads, [*writes, *(Part(*pair) for pair in changed)], last)
+
+    def _paired(
+        self, arrays: Sequence[Array], places: Sequence[int], to: Sequence[Array]
+    ) -> Iterator[Part]:
+        return (Part(arrays[n], array) for n, array in zip(places, to, strict=True))
+
+    def _kept(self) -> list[int]:
+        """Places of what is neither made anew by each step nor a counter."""
+        made = {*self._scan.states, *self._scan.counts}
+        return [n for n in range(len(self._operands)) if n not in made]
+
+    def _count(self, place: int) -> Array:
+        result = self._results[place]
+        return placed(np.full(result.shape, self._scan.counts[place], result.dtype))
+
+    def _is_element(self, element: Array, items: Array) -> bool:
+        """Tell whether a list has an element of this size for each step."""
+        length = len(items) if items.ndim else 0
+        fits = element.size * length == items.size and element.dtype == items.dtype
+        return fits and self._scan.steps <= length
+
+
+def _entangled(states: Sequence[Array], items: Sequence[Array]) -> bool:
+    """Tell whether writing a state would overwrite what is to become another one."""
+    return any(
+        np.shares_memory(item, state)
+        for n, item in enumerate(items)
+        for m, state in enumerate(states)
+        if n != m
+    )
