@@ -13,14 +13,15 @@ from luciole.ir.findings import Finding
 Path_ = str | os.PathLike[str]
 
 
-def load(path: Path_) -> Model:
+def load(path: Path_, batch: int | None = None) -> Model:
     """Load a model from a file or folder of any kind that ``luciole.importers`` reads.
 
-    The content decides. Constants of circle and TFLite files stay in the mapped file until used.
-    Raises FormatError when no reader recognises it or it is damaged, LucioleError when it cannot be
-    read or an extra is missing.
+    The content decides. Inputs whose first extent is open get that of ``batch``. Constants of
+    circle and TFLite files stay in the mapped file until used. Raises FormatError when no reader
+    recognises it or it is damaged, LucioleError when it cannot be read or an extra is missing, and
+    ShapeError where operators do not take the batch size.
     """
-    found = read(path)
+    found = read(path, batch)
     with named(Path(path)):
         return found.sound()
 
@@ -31,8 +32,9 @@ def load_with_findings(path: Path_) -> tuple[Model, list[Finding]]:
     return found.model, found.findings
 
 
-def read(path: Path_) -> Imported:
+def read(path: Path_, batch: int | None = None) -> Imported:
     """Read a file or folder, with everything that is wrong with it. Raises what ``load`` does but
     for a model that has errors.
     """
-    return reader_of(Path(path)).read(Path(path))
+    reader = reader_of(Path(path))
+    return reader.read(Path(path)) if batch is None else reader.read_for(Path(path), batch)

@@ -69,9 +69,25 @@ class ModelReader(ABC):
         FormatError, with the file's name, where there is no model in it at all.
         """
 
+    def read_for(self, path: Path, batch: int) -> Imported:
+        """Read a file as ``read`` does, for batches of one size. Raises what ``fixed`` does."""
+        return fixed(self.read(path), batch)
+
     def read_bytes(self, data: bytes) -> Imported:
         """Read a file's bytes. Raises FormatError for kinds that are only read from files."""
         raise FormatError(f"{STANDARD_INPUT}: {listed(self.forms)} is read from a file, not from -")
+
+
+def fixed(found: Imported, batch: int) -> Imported:
+    """Give the inputs of a model that was read a batch size where theirs is open.
+
+    Raises ShapeError where operators do not take it.
+    """
+    from luciole.ir.passes.fix_batch import fix_batch
+
+    if found.model.graphs:
+        fix_batch(found.model.graph, batch)
+    return found
 
 
 @cache

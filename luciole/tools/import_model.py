@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from luciole.exporters.writer import writable
 from luciole.tools.common import console
-from luciole.tools.common.command import FINE, a_model, add_common, parser_for, run_program
+from luciole.tools.common.command import (
+    FINE,
+    UsageError,
+    a_model,
+    add_common,
+    parser_for,
+    run_program,
+)
+
+_TOLD = "BATCH"
+"""The finding that is told here: what the file had open is fixed in the result."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> int:
@@ -27,17 +39,32 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         metavar="FILE",
         help=f"the {writable()} file to write",
     )
+    parser.add_argument(
+        "--batch",
+        type=int,
+        metavar="N",
+        help="the batch size of inputs that leave it open",
+    )
     add_common(parser)
     return run_program(argv, parser, _run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.exporters import save
-    from luciole.importers import load
+    from luciole.importers.files import read
+    from luciole.importers.reader import named
     from luciole.tools.common.writing import check_output
 
+    if arguments.batch is not None and arguments.batch < 1:
+        raise UsageError(f"--batch is {arguments.batch}: it is 1 or more")
     check_output(arguments.output)
-    model = load(arguments.source)
+    _announce(arguments)
+    found = read(arguments.source, arguments.batch)
+    with named(Path(arguments.source)):
+        model = found.sound()
+    for finding in found.findings:
+        if finding.code == _TOLD:
+            console.say(f"{arguments.source}: {finding.sentence}")
     size = save(model, arguments.output)
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
     if arguments.json:
@@ -48,3 +75,12 @@ def _run(arguments: argparse.Namespace) -> int:
     listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     console.show(f"{arguments.output}: {console.size_text(size)}, {listed}")
     return FINE
+
+
+def _announce(arguments: argparse.Namespace) -> None:
+    """Say what takes long, where somebody waits for it."""
+    from luciole.importers.reader import reader_of
+
+    reader = reader_of(Path(arguments.source))
+    if reader.extra and not arguments.json and sys.stderr.isatty():
+        console.say(f"{arguments.source}: converted by {reader.name}, which takes a while ...")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from luciole.importers.reader import ModelReader
+from luciole.importers.reader import ModelReader, fixed
 
 if TYPE_CHECKING:
     from luciole.importers.imported import Imported
@@ -32,7 +32,12 @@ class KerasReader(ModelReader):
 
     def read(self, path: Path) -> Imported:
         """Convert a file or folder. Raises what ``convert.load`` does."""
-        from luciole.importers.imported import Imported
         from luciole.importers.keras import convert
 
-        return Imported(convert.load(path), [])
+        return convert.load(path)
+
+    def read_for(self, path: Path, batch: int) -> Imported:
+        """Convert a file for batches of one size: some layers can only be converted so."""
+        from luciole.importers.keras import convert
+
+        return fixed(convert.load(path, batch), batch)

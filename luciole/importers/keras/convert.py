@@ -17,20 +17,24 @@ from types import ModuleType
 from typing import Any
 
 from luciole.importers.circle.model import from_bytes
+from luciole.importers.imported import Imported
 from luciole.importers.keras.programs import refuse_programs
 from luciole.importers.reader import file_bytes
 from luciole.ir import LucioleError, Model
 from luciole.ir.errors import FormatError
+from luciole.ir.findings import Finding, Severity
 
 OLDEST_KERAS = (3, 15, 1)
 """The first without published ways past ``safe_mode`` or bounds: setup.cfg asks for it, too."""
 
 
-def load(path: Path) -> Model:
-    """Import a .keras or .h5 file or a SavedModel folder.
+def load(path: Path, batch: int | None = None) -> Imported:
+    """Import a .keras or .h5 file or a SavedModel folder, for a ``batch`` of one size or any.
 
-    Raises LucioleError when TensorFlow is not installed or its Keras is too old to be trusted with
-    a file, FormatError when it cannot read or convert it, and for Keras files that hold programs.
+    Where TensorFlow converts a Keras model for no open batch, as with recurrent layers, it is
+    imported for a batch of 1, and a finding says so. Raises LucioleError when TensorFlow is not
+    installed or its Keras is too old to be trusted with a file, FormatError when it cannot read or
+    convert it, and for Keras files that hold programs.
     """
     if path.is_dir() and not (path / "saved_model.pb").exists():
         raise FormatError(f"{path.name}: this folder is no SavedModel (it has no saved_model.pb)")
@@ -41,29 +45,82 @@ def load(path: Path) -> Model:
     try:
         with _silent():
             if path.is_dir():
-                return _from_saved_model(framework, path)
-            return from_keras(_read(framework, path))
+                return Imported(_from_saved_model(framework, path), [])
+            return _converted(framework, _read(framework, path), batch)
     except LucioleError:
         raise
     except (
         Exception
     ) as error:  # Keras raises whatever its layers do; all of it means: not convertible
-        raise FormatError(
-            f"{path.name}: TensorFlow cannot convert it: {_first_line(error)}"
-        ) from None
+        raise FormatError(f"{path.name}: TensorFlow cannot convert it: {_reason(error)}") from None
 
 
-def from_keras(keras_model: Any) -> Model:
-    """Import a live ``keras.Model``; the batch size stays open."""
+def from_keras(keras_model: Any, batch: int | None = None) -> Model:
+    """Import a live ``keras.Model``; the batch size stays open where TensorFlow can convert that,
+    else it is 1, unless ``batch`` says another.
+    """
     framework = tensorflow("a live model")
     with _silent():
+        return _converted(framework, keras_model, batch).model
+
+
+def _converted(framework: ModuleType, keras_model: Any, batch: int | None) -> Imported:
+    if batch is not None:
+        return Imported(_with_batch(framework, keras_model, batch), [])
+    try:
         converter = framework.lite.TFLiteConverter.from_keras_model(keras_model)
+        return Imported(from_bytes(converter.convert()), [])
+    except Exception as error:
+        if all(value.shape[0] is not None for value in keras_model.inputs):
+            raise
+        try:
+            return Imported(_with_batch(framework, keras_model, 1), [_FIXED])
+        except Exception:
+            raise error from None
+
+
+_FIXED = Finding(
+    Severity.WARNING,
+    "BATCH",
+    "the inputs",
+    "TensorFlow converts it for no open batch size, so it takes 1: --batch N (or batch=N) for N",
+)
+
+
+def _with_batch(framework: ModuleType, keras_model: Any, batch: int) -> Model:
+    """Convert a model that takes batches of one size."""
+    keras, name = framework.keras, "serving_default"
+
+    def spec(value: Any) -> Any:
+        return framework.TensorSpec((batch, *value.shape[1:]), value.dtype, name=value.name)
+
+    inputs = getattr(keras_model, "input", None)  # a Sequential model that was loaded has none
+    inputs = keras_model.inputs[0] if inputs is None else inputs
+    wanted = keras.tree.map_structure(spec, inputs)
+    archive = keras.export.ExportArchive()
+    archive.track(keras_model)
+    archive.add_endpoint(
+        name, framework.function(lambda given: keras_model(given), input_signature=[wanted])
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        archive.write_out(folder, verbose=False)
+        converter = framework.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[name])
         return from_bytes(converter.convert())
 
 
 def _from_saved_model(framework: ModuleType, path: Path) -> Model:
     converter = framework.lite.TFLiteConverter.from_saved_model(str(path))
     return from_bytes(converter.convert())
+
+
+def _reason(error: Exception) -> str:
+    """Say what failed in the user's words where these are known, else in TensorFlow's first."""
+    if "TensorListReserve" in str(error):
+        return (
+            "its recurrent layers have an open batch size: import the Keras file instead, or "
+            "export it with a fixed one (keras.Input(..., batch_size=1))"
+        )
+    return _first_line(error)
 
 
 def _read(framework: ModuleType, path: Path) -> Any:

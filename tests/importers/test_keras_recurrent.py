@@ -1,0 +1,150 @@
+"""Recurrent Keras layers, attention and several inputs are imported by themselves, give what Keras
+computes, and run compiled.
+
+Tolerance: 1e-5, with outputs of about 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.importers.files import read
+from luciole.importers.keras.convert import from_keras
+from luciole.ir import Array
+from luciole.ir.errors import FormatError
+from luciole.ir.findings import Severity
+from tests.tools.running import spawn
+
+RNG = np.random.default_rng(3)
+TIME, INPUTS = 6, 5
+Layers = Callable[[Any], list[Any]]
+
+RECURRENT: dict[str, Layers] = {
+    "LSTM": lambda layers: [layers.LSTM(16), layers.Dense(3)],
+    "GRU": lambda layers: [layers.GRU(8)],
+    "GRU, reset before": lambda layers: [layers.GRU(8, reset_after=False)],
+    "SimpleRNN": lambda layers: [layers.SimpleRNN(4)],
+    "Bidirectional LSTM": lambda layers: [layers.Bidirectional(layers.LSTM(4))],
+    "sequences": lambda layers: [
+        layers.Bidirectional(layers.GRU(4, return_sequences=True)),
+        layers.LSTM(4),
+    ],
+}
+
+
+def sequential(keras: Any, layers: list[Any]) -> Any:
+    return keras.Sequential([keras.Input((TIME, INPUTS)), *layers])
+
+
+def with_two_of_each(keras: Any) -> Any:
+    layers = keras.layers
+    alpha, beta = keras.Input((4,), name="alpha"), keras.Input((TIME, INPUTS), name="beta")
+    joined = layers.Concatenate()([layers.Dense(3)(alpha), layers.LSTM(4)(beta)])
+    outputs = {"one": layers.Dense(2)(joined), "two": layers.Dense(3)(joined)}
+    return keras.Model({"alpha": alpha, "beta": beta}, outputs)
+
+
+def normal(*shape: int) -> Array:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def not_compiled(model: luciole.Model) -> list[str]:
+    interpreter = luciole.Interpreter(model)
+    interpreter.allocate_tensors()
+    steps = interpreter.plan.steps
+    return [s.op.kind for s in steps if s.native is None and not s.nothing_to_do]
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_recurrent_layers_give_what_keras_computes(keras: Any, name: str, batch: int) -> None:
+    model = sequential(keras, RECURRENT[name](keras.layers))
+    imported = from_keras(model, None if batch == 1 else batch)
+    assert imported.graph.inputs[0].shape == (batch, TIME, INPUTS)
+    interpreter = luciole.Interpreter(imported)
+    for _ in range(2):  # nothing is left over from the run before
+        x = normal(batch, TIME, INPUTS)
+        (found,) = interpreter.run(x).values()
+        np.testing.assert_allclose(found, model(x).numpy(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_recurrent_layers_run_compiled(keras: Any, name: str) -> None:
+    assert not_compiled(from_keras(sequential(keras, RECURRENT[name](keras.layers)))) == []
+
+
+def test_two_inputs_and_two_outputs_keep_their_names(keras: Any) -> None:
+    model = with_two_of_each(keras)
+    given = {"alpha": normal(1, 4), "beta": normal(1, TIME, INPUTS)}
+    interpreter = luciole.Interpreter(from_keras(model))
+    found = interpreter.get_signature_runner()(**given)
+    for name, wanted in model(given).items():
+        np.testing.assert_allclose(found[name], wanted.numpy(), rtol=0, atol=1e-5)
+
+
+def test_attention_gives_what_keras_computes_and_keeps_its_batch_open(keras: Any) -> None:
+    given = keras.Input((TIME, 8))
+    model = keras.Model(given, keras.layers.MultiHeadAttention(2, 4)(given, given))
+    imported = from_keras(model)
+    assert imported.graph.inputs[0].shape == (None, TIME, 8)
+    assert not_compiled(imported) == []
+    x = normal(4, TIME, 8)
+    (found,) = luciole.Interpreter(imported).run(x).values()
+    np.testing.assert_allclose(found, model(x).numpy(), rtol=0, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def lstm_file(keras: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("keras") / "lstm.keras"
+    sequential(keras, RECURRENT["LSTM"](keras.layers)).save(path)
+    return path
+
+
+def test_import_says_that_the_batch_is_fixed(lstm_file: Path, tmp_path: Path) -> None:
+    outcome = spawn("import", lstm_file, "-o", tmp_path / "m.circle")
+    assert outcome.code == 0
+    assert outcome.err == (
+        f"{lstm_file}: TensorFlow converts it for no open batch size, so it takes 1: "
+        "--batch N (or batch=N) for N\n"
+    )
+    assert luciole.load(tmp_path / "m.circle").graph.inputs[0].shape == (1, TIME, INPUTS)
+
+
+def test_import_takes_a_batch(lstm_file: Path, tmp_path: Path) -> None:
+    outcome = spawn("import", lstm_file, "-o", tmp_path / "m.circle", "--batch", "4")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert luciole.load(tmp_path / "m.circle").graph.inputs[0].shape == (4, TIME, INPUTS)
+
+
+def test_import_refuses_a_batch_of_nothing(lstm_file: Path, tmp_path: Path) -> None:
+    outcome = spawn("import", lstm_file, "-o", tmp_path / "m.circle", "--batch", "0")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "luciole: error: --batch is 0: it is 1 or more\n"
+
+
+def test_a_batch_is_given_to_files_of_any_kind(keras: Any, tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+    luciole.save(from_keras(model), tmp_path / "m.tflite")
+    found = read(tmp_path / "m.tflite", batch=7)
+    assert [v.shape for v in (found.model.graph.inputs[0], found.model.graph.outputs[0])] == [
+        (7, 4),
+        (7, 3),
+    ]
+
+
+def test_a_saved_model_with_an_open_batch_says_what_to_do(keras: Any, tmp_path: Path) -> None:
+    model = sequential(keras, RECURRENT["LSTM"](keras.layers))
+    model.export(tmp_path / "saved", verbose=False)
+    with pytest.raises(FormatError, match="an open batch size: import the Keras file instead"):
+        luciole.load(tmp_path / "saved")
+
+
+def test_the_finding_is_a_warning(lstm_file: Path) -> None:
+    (finding,) = read(lstm_file).findings
+    assert (finding.severity, finding.code) == (Severity.WARNING, "BATCH")
