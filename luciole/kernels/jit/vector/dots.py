@@ -67,6 +67,16 @@ def add_dots(builder: Builder, tile: Vectors, at: Places, offset: Int64, weights
 
 
 @emits
+def less_last(builder: Builder, tile: Vectors, pixels: Literal, vectors: Literal) -> Ints:
+    """Subtract the last vector of each row [vectors + 1] from the others, and leave it out."""
+    sums: list[Value] = []
+    for first in range(0, tile.kind.count, vectors + 1):
+        *row, last = (builder.extract_value(tile.value, first + v) for v in range(vectors + 1))
+        sums += [builder.sub(own, last) for own in row]
+    return gather(builder, sums)
+
+
+@emits
 def add_line_dots(
     builder: Builder,
     tile: Vectors,

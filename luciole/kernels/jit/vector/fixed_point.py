@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 from numba.core import cgutils
 
-from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Value, emits
+from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Literal, Value, emits
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.scalars import I64
@@ -42,13 +42,17 @@ FIXED_BYTES = 20 * LANES
 odd ones, then int32 shifts of all.
 """
 
+LIFTED_BYTES = FIXED_BYTES + 8 * LANES
+"""The same where sums are lifted: then there are int32 shifts up of all, and what is added next."""
+
 EXACT_BYTES = 8 * LANES
 """What ``scaled_exactly`` reads for 16 outputs: factors in double precision."""
 
 
 @emits
-def rescaled(builder: Builder, tile: Vectors, constants: Address) -> Same:
-    """Scale sums, raised so that they have no sign, to steps of the result.
+def rescaled(builder: Builder, tile: Vectors, constants: Address, lifted: Literal) -> Same:
+    """Scale sums, raised so that they have no sign, to steps of the result. Where ``lifted`` is 1
+    some count a whole step or more: sums are shifted up and then raised.
 
     As a sum is without a sign, the upper half of its product with twice the multiplier, plus an
     addend, is what gemmlowp's SaturatingRoundingDoublingHighMul gives. Halves are then rounded away
@@ -59,12 +63,21 @@ def rescaled(builder: Builder, tile: Vectors, constants: Address) -> Same:
     vectors = tile.kind.shape[1]
     results = []
     for i in range(tile.kind.count):
-        sums, offset = builder.extract_value(tile.value, i), FIXED_BYTES * (i % vectors)
+        size = LIFTED_BYTES if lifted else FIXED_BYTES
+        sums, offset = builder.extract_value(tile.value, i), size * (i % vectors)
+        if lifted:
+            sums = _lifted(builder, sums, constants, offset + FIXED_BYTES)
         upper = _upper(builder, sums, constants, offset)
         shift = load(builder, INTS, constants, offset + 16 * LANES)
         more = builder.lshr(sums, ir.Constant(INTS, [31] * LANES))
         results.append(builder.ashr(builder.add(upper, more), shift))
     return gather(builder, results)
+
+
+def _lifted(builder: Builder, sums: Value, base: Value, offset: int) -> Value:
+    """Shift sums up, and raise them so that they have no sign."""
+    up, raised = (load(builder, INTS, base, offset + 4 * LANES * n) for n in (0, 1))
+    return builder.add(builder.shl(sums, up), raised)
 
 
 def _upper(builder: Builder, sums: Value, base: Value, offset: int) -> Value:

@@ -60,6 +60,11 @@ class Tiling:
         candidates = _fitting(product(range(DEPTHWISE_PIXELS, 0, -1), each))
         return min(candidates, key=lambda t: t.depthwise_cycles(found, vectors))
 
+    def with_more(self) -> Tiling:
+        """Choose as many pixels as leave room for one more vector of each."""
+        most = vector_registers() * 3 // 4 // (self.vectors + 1)
+        return Tiling(max(1, min(self.pixels, most)), self.vectors)
+
     @property
     def lanes(self) -> int:
         """Outputs in one block."""

@@ -153,6 +153,7 @@ class ByteLayer:
         limits: int,
         grids: int = 0,
         line: Line | None = None,
+        common: int = 0,
     ) -> NativeStep:
         """Make the step that runs ``first``, then windows over groups of channels by the kernel for
         tiles of so many pixels and vectors.
@@ -160,18 +161,25 @@ class ByteLayer:
         ``weights`` are [groups, o, kernel height, kernel width, depth]. ``blocks`` gives, for the
         outputs in a block, arrays [groups, blocks, ...] of what the kernel reads for each;
         ``limits`` and ``grids`` are addresses that it reads for all. Where there is a ``line``,
-        its kernel does all pixels.
+        its kernel does all pixels. Where a number is ``common`` to all weights, kernels subtract
+        its products, for which each block has 16 more outputs.
         """
         groups, outputs, _, _, depth = weights.shape
         found = cases(self.rows.padded, self.columns.padded)
         tiling, runs = _tiling(found, outputs, depth), self._runs(weights, line)
         if line is not None:
             tiling = Tiling(line.pixels, 1)
+        more = LANES if common else 0
+        if more:
+            tiling = tiling.with_more()
         kinds = self._tiles(found, tiling, groups * outputs, kernel, line)
-        walk, lanes, parts = self._walk(runs, tiling.lanes), tiling.lanes, []
+        walk, lanes, parts = self._walk(runs, tiling.lanes + more), tiling.lanes, []
         packed = np.moveaxis(by_lanes(runs, lanes), -2, -1)
         shape = (groups, -(-outputs // lanes))
         read = {"weights": packed, **blocks(lanes)}
+        if more:
+            read["weights"] = self._with_common(packed, weights, common)
+            read["starts"] = np.pad(read["starts"], [(0, 0), (0, 0), (0, more)])
         places = {name: self._by_block(array, *shape) for name, array in read.items()}
         for number, (group, output) in enumerate(product(range(groups), range(0, outputs, lanes))):
             moves = (group * depth, self.y.itemsize * (group * outputs + output))
@@ -185,6 +193,13 @@ class ByteLayer:
             ]
         cycles = len(self.x) * groups * tiling.cycles(found, outputs, -(-depth // FOUR))
         return in_sequence(parts, self.memory, cycles, first)
+
+    def _with_common(self, packed: Array, weights: Array, common: int) -> Array:
+        """Add 16 outputs with a common number wherever a weight stands."""
+        groups, _, *rest = weights.shape
+        ones = self._runs(np.full((groups, 1, *rest), common, np.int8), None)
+        shape = (*packed.shape[:-2], LANES, FOUR)
+        return np.concatenate([packed, np.broadcast_to(ones[..., None, :], shape)], -2)
 
     def _tiles(
         self,

@@ -32,6 +32,8 @@ TAP_CYCLES, ROW_CYCLES = 2, 15
 
 Longs = NDArray[np.int64]
 
+NO_TAPS: Longs = np.zeros(0, np.int64)
+
 ChannelBlocks = Callable[[Longs], dict[str, Array]]
 """What a kernel reads for some channels, by the names of its record's fields."""
 
@@ -69,12 +71,14 @@ class ChannelRows(ByteLayer):
         blocks: ChannelBlocks,
         limits: int,
         grids: int = 0,
+        again: Longs = NO_TAPS,
     ) -> NativeStep:
         """Make the step that runs ``first``, then windows over each channel by the kernel for so
         many rows of so many pieces, and the number of taps in its last step.
 
         ``weights`` are [channels, taps]. ``blocks`` gives what the kernel reads for 64 channels;
-        ``limits`` and ``grids`` are addresses that it reads for all.
+        ``limits`` and ``grids`` are addresses that it reads for all. The last taps stand where
+        those numbered in ``again`` do.
         """
         rows, columns = self.rows.padded, self.columns.padded
         found = [whole for whole, _ in joined(rows, columns, self.neighbours)]
@@ -85,7 +89,7 @@ class ChannelRows(ByteLayer):
         compiled = kernel(count, self.pieces, taps - full * FOUR)
         tiles = self.tiles(compiled, count * self.pieces, table)
         walk = {"limits": limits, "grids": grids, "full": full}
-        walk["offsets"] = self._offsets(full + 1)
+        walk["offsets"] = self._offsets(full + 1, again)
         parts = []
         for channel, block in self._blocks(weights, blocks, full + 1):
             moves = (channel, self.y.itemsize * channel)
@@ -115,13 +119,14 @@ class ChannelRows(ByteLayer):
             places.append((first, read))
         return places
 
-    def _offsets(self, steps: int) -> int:
+    def _offsets(self, steps: int, again: Longs) -> int:
         """Keep the distances of taps from the first one, and return their address."""
         rows, columns = self.rows.padded, self.columns.padded
         down = np.arange(rows.kernel)[:, None] * rows.dilation * self.row
         across = np.arange(columns.kernel) * columns.dilation * self.pixel
         offsets = np.zeros(steps * FOUR, np.int32)
-        offsets[: down.size * across.size] = (down + across).reshape(-1)
+        taps = (down + across).reshape(-1)
+        offsets[: len(taps) + len(again)] = np.concatenate([taps, taps[again]])
         return self.memory.keep(offsets, steps * FOUR)
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from luciole.ir import Array
 from luciole.kernels.core.registry import NativeStep
+from luciole.kernels.jit import Kernel
 from luciole.kernels.layers.int8 import dot_tiles
+from luciole.kernels.layers.int8.byte_layer import ZERO
 from luciole.kernels.layers.int8.channel_rows import ROW, ChannelRows, Longs
 from luciole.kernels.layers.int8.layer import IntegerLayer
 
@@ -17,14 +21,33 @@ class DepthwiseLayer(IntegerLayer, ChannelRows):
 
     def depthwise(self, weights: Array, bias: Array | None) -> NativeStep | None:
         """Compute windows over each channel. ``weights`` are [channels, taps]."""
-        outputs, centred = self.outputs(weights[None], bias, exact=False)
+        outputs = self.outputs(weights[None], bias, exact=False)
         if outputs is None:
             return None
-        found = outputs
+        found, lifted = outputs, int(outputs.lifted)
+        taps, again = _in_bytes(weights.astype(np.int64) - self.to.weights_zero)
+
+        def kernel(count: int, pieces: int, last: int) -> Kernel:
+            return dot_tiles.channels(count, pieces, last, lifted)
 
         def blocks(channels: Longs) -> dict[str, Array]:
             return found.of_channels(channels).fixed(ROW)
 
         return self.rows_of_channels(
-            self.copying(), centred[0], dot_tiles.channels, blocks, self.limits()
+            self.copying(), taps, kernel, blocks, self.limits(), again=again
         )
+
+
+def _in_bytes(weights: Longs) -> tuple[Array, Longs]:
+    """Split weights [channels, taps] into int8: what does not fit is a tap of its own, behind all.
+    Returns the taps, and the numbers of those that come again.
+    """
+    found: list[Array] = []
+    numbers, again = np.arange(weights.shape[1]), []
+    while weights.shape[1]:
+        found.append(np.clip(weights, -ZERO, ZERO - 1))
+        weights = weights - found[-1]
+        left = np.flatnonzero(weights.any(0))
+        weights, numbers = weights[:, left], numbers[left]
+        again.append(numbers)
+    return np.concatenate(found, 1).astype(np.int8), np.concatenate(again)

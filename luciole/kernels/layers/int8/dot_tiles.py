@@ -6,6 +6,7 @@ Inputs are written as unsigned bytes into a padded copy first, so that every win
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES
@@ -14,6 +15,7 @@ from luciole.kernels.jit.vector.dots import (
     add_line_dots,
     add_taps,
     integer_rows,
+    less_last,
     scaled,
     turn_bytes,
     turn_first_bytes,
@@ -113,12 +115,25 @@ def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kern
     return byte_windows_to_floats
 
 
-@cache
-def integer_windows(count: int, vectors: int, exact: int) -> jit.Kernel:
-    """Make the kernel of one block of 8 bit outputs, scaled in double precision where ``exact`` is
-    1; tiles as for ``float_windows``.
+class Sums(NamedTuple):
+    """How sums become results, each 0 or 1 (see ``layer.Outputs``): scaled in double precision;
+    shifted up first; and less what weights that do not fit into bytes have in common.
     """
-    lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
+
+    exact: int = 0
+    lifted: int = 0
+    wide: int = 0
+
+
+@cache
+def integer_windows(count: int, vectors: int, sums: Sums) -> jit.Kernel:
+    """Make the kernel of one block of 8 bit outputs; tiles as for ``float_windows``.
+
+    Where sums are ``wide``, there are 16 more outputs, which are all subtracted from the others.
+    """
+    exact, lifted, wide = sums
+    read = vectors + wide
+    step, size = 4 * LANES * read, 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
     def byte_windows(r: WindowsRecord) -> None:
@@ -126,9 +141,12 @@ def integer_windows(count: int, vectors: int, exact: int) -> jit.Kernel:
             x, y = r.x + image * r.x_image, r.y + image * r.y_image
             for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
-                tile = integer_rows(count, vectors, r.starts)
-                tile = _add_windows(tile, at, r, 4 * lanes)
-                tile = scaled_exactly(tile, r.constants) if exact else rescaled(tile, r.constants)
+                found = _add_windows(integer_rows(count, read, r.starts), at, r, step)
+                tile = less_last(found, count, vectors) if wide else found
+                if exact:
+                    tile = scaled_exactly(tile, r.constants)
+                else:
+                    tile = rescaled(tile, r.constants, lifted)
                 to = pixels(count, y, table + 4 * count, 1)
                 write_bytes(tile, r.limits, to, r.outputs)
 
@@ -136,12 +154,13 @@ def integer_windows(count: int, vectors: int, exact: int) -> jit.Kernel:
 
 
 @cache
-def integer_lines(count: int, taps: tuple[int, int, int], exact: int) -> jit.Kernel:
+def integer_lines(count: int, taps: tuple[int, int, int], sums: Sums) -> jit.Kernel:
     """Make the kernel of at most 16 outputs of ``count`` pixels side by side: taps in a line,
     pixels' stride in taps, and the bytes of a tap, whose weights are filled up to a multiple of
     four with zeros.
     """
     width, stride, depth = taps
+    exact, lifted, _ = sums
     size, weights_step = 4 * (2 + TAP_FIELDS), 4 * LANES
 
     @jit.kernel
@@ -157,7 +176,10 @@ def integer_lines(count: int, taps: tuple[int, int, int], exact: int) -> jit.Ker
                         tile = add_line_dots(tile, at, offset, weights, width, stride, depth)
                         offset += 4
                         weights += weights_step
-                tile = scaled_exactly(tile, r.constants) if exact else rescaled(tile, r.constants)
+                if exact:
+                    tile = scaled_exactly(tile, r.constants)
+                else:
+                    tile = rescaled(tile, r.constants, lifted)
                 to = side_by_side(count, pixels(1, y, table + 4, 1), r.outputs)
                 write_bytes(tile, r.limits, to, r.outputs)
 
@@ -165,7 +187,7 @@ def integer_lines(count: int, taps: tuple[int, int, int], exact: int) -> jit.Ker
 
 
 @cache
-def channels(count: int, pieces: int, rest: int) -> jit.Kernel:
+def channels(count: int, pieces: int, rest: int, lifted: int) -> jit.Kernel:
     """Make the kernel of 64 channels with weights for themselves: tiles of ``count`` pixels, or
     ``count`` times four of 16 channels where ``pieces`` is 4; taps four by four, and ``rest`` (1 to
     4) at last.
@@ -187,6 +209,6 @@ def channels(count: int, pieces: int, rest: int) -> jit.Kernel:
                     weights += 16 * LANES
                 tile = add_taps(tile, at, offsets, rest, weights)
                 to = pixels(number, y, table + 4 * number, 1)
-                write_channels(rescaled(tile, r.constants), r.limits, to, r.piece)
+                write_channels(rescaled(tile, r.constants, lifted), r.limits, to, r.piece)
 
     return byte_channels

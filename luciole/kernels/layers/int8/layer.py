@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -35,12 +36,14 @@ MOST_TAPS = 8
 Longs = NDArray[np.int64]
 
 
-def signed_weights(weights: Array, to: Rescaling) -> Array | None:
-    """Return weights less their zero point as int8, None where that is not enough."""
-    centred = weights.astype(np.int64) - to.weights_zero
-    limits = np.iinfo(np.int8)
-    fits = limits.min <= centred.min(initial=0) and centred.max(initial=0) <= limits.max
-    return centred.astype(np.int8) if fits else None
+def signed_weights(weights: Array, zero: int) -> tuple[Array, int]:
+    """Return weights less their zero point as int8, and what that leaves of each: 0 where they all
+    fit, and the zero point of what is read as signed bytes where they do not (UINT8).
+    """
+    centred, limits = weights.astype(np.int64) - zero, np.iinfo(np.int8)
+    if limits.min <= centred.min(initial=0) and centred.max(initial=0) <= limits.max:
+        return centred.astype(np.int8), 0
+    return (weights.astype(np.int64) - ZERO).astype(np.int8), zero - ZERO
 
 
 def unsigned(dtype: TensorType) -> int:
@@ -91,10 +94,15 @@ class Outputs:
         if found is None:
             return False
         multiplier, shift = found
-        upper = most * (multiplier / 2.0**31) + 1 + 2.0 ** (-shift - 1)
+        lifted = most * 2.0 ** np.maximum(shift, 0)
+        upper = lifted * (multiplier / 2.0**31) + 1 + 2.0 ** (-shift - 1)
         largest = np.where((shift < 0) | (multiplier == 0), 2**31, 2**30)
-        within = np.all(most < largest) and upper.max(initial=0) < 2**31
-        return bool(within and shift.max(initial=0) <= 0)
+        return bool(np.all(lifted < largest) and upper.max(initial=0) < 2**31)
+
+    @property
+    def lifted(self) -> bool:
+        """Whether some sums count a step of the result or more."""
+        return bool((quantize_multiplier(self.factors)[1] > 0).any())
 
     def exact(self, lanes: int) -> dict[str, Array]:
         """Return what ``jit.fixed_point.scaled_exactly`` reads: what sums begin with, and
@@ -106,23 +114,34 @@ class Outputs:
     def fixed(self, lanes: int) -> dict[str, Array]:
         """Return what ``jit.fixed_point.rescaled`` reads: what sums begin with, and its constants.
 
-        Where nothing is shifted, sums are raised by 2^30 only: their upper bit is never set.
+        Where nothing is shifted down, sums are raised by 2^30 only: their upper bit is never set.
         """
         multiplier, shift = quantize_multiplier(self.factors)
         wide = multiplier.astype(np.int64)
-        down = np.where(wide == 0, 1, -shift).astype(np.int64)
+        down = np.where(wide == 0, 1, -np.minimum(shift, 0)).astype(np.int64)
         raised = np.where(down == 0, 2**30, 2**31)
         half = np.where(down == 0, 0, (1 << np.maximum(down - 1, 0)) - 1)
         addend = 2**31 + (half << 32) - 2 * raised * wide
-        begin = (self.begin + raised).astype(np.int32)
-        halves = [
-            by_lanes(array, lanes).reshape(len(wide), -1, 16) for array in (2 * wide, addend, down)
-        ]
-        longs = [half[..., first::2] for half in halves[:2] for first in (0, 1)]
-        packed = np.concatenate([*longs, halves[2].astype(np.int32).view(np.int64)], -1)
-        blocks = packed.shape[1] * 16 // lanes
-        constants = packed.reshape(len(wide), blocks, -1)
-        return {"starts": by_lanes(begin, lanes), "constants": constants}
+        longs, shorts, begin = [2 * wide, addend], [down], self.begin + raised
+        if self.lifted:
+            shorts, begin = [down, np.maximum(shift, 0).astype(np.int64), raised], self.begin
+        packed = _by_sixteen(longs, shorts, lanes)
+        return {"starts": by_lanes(begin.astype(np.int32), lanes), "constants": packed}
+
+
+def _by_sixteen(longs: Sequence[Longs], shorts: Sequence[Longs], lanes: int) -> Longs:
+    """Lay out numbers [groups, o] for each 16 outputs of a block: of each int64 the even ones, and
+    of each the odd ones, then the lower halves of the others.
+    """
+    groups = len(longs[0])
+    wide, narrow = (
+        [by_lanes(array, lanes).reshape(groups, -1, LANES) for array in arrays]
+        for arrays in (longs, shorts)
+    )
+    halves = [array[..., first::2] for array in wide for first in (0, 1)]
+    halves += [array.astype(np.int32).view(np.int64) for array in narrow]
+    packed = np.concatenate(halves, -1)
+    return packed.reshape(groups, packed.shape[1] * LANES // lanes, -1)
 
 
 @dataclass(kw_only=True)
@@ -138,36 +157,38 @@ class IntegerLayer(ByteLayer):
         self.zero = self.to.input_zero + self.turned
         super().__post_init__()
 
-    def outputs(
-        self, weights: Array, bias: Array | None, *, exact: bool
-    ) -> tuple[Outputs | None, Array]:
-        """Return how sums become results, None where no compiled kernel can do it, and signed
-        weights. ``weights`` are [groups, o, ...].
+    def outputs(self, weights: Array, bias: Array | None, *, exact: bool) -> Outputs | None:
+        """Return how sums become results, None where no compiled kernel can do it. ``weights`` are
+        [groups, o, ...].
         """
-        centred = signed_weights(weights, self.to)
-        if centred is None or not 0 <= self.zero < 256:
-            return None, weights
-        return Outputs.of(centred, bias, self.to, self.zero, exact=exact), centred
+        if not 0 <= self.zero < 256:
+            return None
+        centred = weights.astype(np.int64) - self.to.weights_zero
+        return Outputs.of(centred, bias, self.to, self.zero, exact=exact)
 
     def convolution(self, weights: Array, bias: Array | None, *, exact: bool) -> NativeStep | None:
         """Compute windows over groups of channels. ``weights`` are [groups, o, kernel height,
         kernel width, depth].
         """
-        outputs, centred = self.outputs(weights, bias, exact=exact)
+        outputs = self.outputs(weights, bias, exact=exact)
         if outputs is None:
             return None
-        together = self._together(centred)
+        centred, common = signed_weights(weights, self.to.weights_zero)
+        together = 1 if common else self._together(centred)
         if together > 1:
             centred, outputs = self._joined(centred, together), outputs.repeated(together)
+        lifted = not exact and outputs.lifted
+        sums = dot_tiles.Sums(int(exact), int(lifted), int(common != 0))
 
         def kernel(pixels: int, vectors: int) -> Kernel:
-            return dot_tiles.integer_windows(pixels, vectors, int(exact))
+            return dot_tiles.integer_windows(pixels, vectors, sums)
 
         blocks: Blocks = outputs.exact if exact else outputs.fixed
-        line = self._line(centred, exact=exact)
-        return self.windows(self.copying(), centred, kernel, blocks, self.limits(), line=line)
+        line = None if common else self._line(centred, sums)
+        first, limits = self.copying(), self.limits()
+        return self.windows(first, centred, kernel, blocks, limits, line=line, common=common)
 
-    def _line(self, weights: Array, *, exact: bool) -> Line | None:
+    def _line(self, weights: Array, sums: dot_tiles.Sums) -> Line | None:
         """Choose tiles of neighbours that share inputs, where outputs alone are too few to hide
         that they are read.
         """
@@ -184,7 +205,7 @@ class IntegerLayer(ByteLayer):
         if not count or reads >= count * width:
             return None
         taps = (width, columns.stride, depth)
-        return Line(count, dot_tiles.integer_lines(count, taps, int(exact)))
+        return Line(count, dot_tiles.integer_lines(count, taps, sums))
 
     def _together(self, weights: Array) -> int:
         """Choose how many neighbours of few outputs are quickest as one pixel of many."""
