@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole.ir import Op, TensorType
+from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -51,6 +51,45 @@ def test_threads_share_large_layers(cls: type[Op]) -> None:
     assert step.split is not None
     assert len(step.split(3)) == 3
     check(made)
+
+
+@pytest.mark.parametrize("zero", [0, 1, 127, 151, 255])
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_unsigned_weights_that_no_signed_byte_holds_equal_the_reference(
+    sample: tuple[type[Op], Any, Any, Any], zero: int
+) -> None:
+    """Weights of the first converters less their zero point are from -255 to 255."""
+    cls, shape, weights, options = sample
+    options = options | {"activation": ACTIVATIONS[zero % 4]}
+    made = layer(cls, shape, weights, 2, UINT8, weights_zero=zero, **options)
+    stored = made.operands[1]
+    assert stored is not None
+    stored.reshape(-1)[:1], stored.reshape(-1)[-1:] = 255, 0
+    check(made)
+
+
+@pytest.mark.parametrize("share", ["one", "all"])
+@pytest.mark.parametrize("dtype", [INT8, UINT8])
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_sums_that_count_a_step_or_more_equal_the_reference(
+    sample: tuple[type[Op], Any, Any, Any], dtype: TensorType, share: str
+) -> None:
+    """Factors from 1 to 100: of one channel, or of all, so that most results saturate."""
+    cls, shape, weights, options = sample
+    made = layer(cls, shape, weights, 5, dtype, channels=True, weights_zero=None, **options)
+    of_x, of_weights, of_bias = made.options["affine"]
+    scales = np.array(of_weights.scale)
+    step = made.options["results"][0].scale / of_x.scale
+    large = np.geomspace(1.0, 100.0, len(scales)) * step
+    scales = large if share == "all" else np.where(np.arange(len(scales)) == 0, large, scales)
+    made.options["affine"] = (of_x, of_weights._replace(scale=scales.tolist()), of_bias)
+    made.operands[0] = quiet(made.x, of_x.zero_point)
+    check(made)
+
+
+def quiet(x: Array, zero: int) -> Array:
+    """Inputs most of which stand for 0, so that results are seen between those that saturate."""
+    return np.where(np.random.default_rng(4).random(x.shape) < 0.05, x, x.dtype.type(zero))
 
 
 def random_layer(seed: int) -> Layer:
@@ -126,13 +165,13 @@ def test_compiled_layers_take_weights_of_4_bits() -> None:
 @pytest.mark.parametrize(
     "affine",
     [
-        {"affine": (Affine(0.5), Affine(0.5)), "results": [Affine(0.2)]},
+        {"affine": (Affine(0.5), Affine(0.5)), "results": [Affine(2.0**-24)]},
         {"affine": (Affine(0.5, 300), Affine(0.5)), "results": [Affine(0.9)]},
         {"affine": (Affine(0.5), Affine(0.5)), "results": [Affine(0.9, 300)]},
         {"affine": (None, Affine(0.5)), "results": [Affine(0.9)]},
     ],
 )
 def test_layers_beyond_the_compiled_kernels_are_left_to_the_reference(affine: Any) -> None:
-    """Factors of 1 and more, zero points that no byte holds, and what is refused at last."""
+    """Scaled sums that leave 32 bits, zero points that no byte holds, what is refused at last."""
     arrays = [np.ones((1, 3, 3, 4), np.int8), np.ones((2, 2, 2, 4), np.int8)]
     assert declines(Conv2D, arrays, (1,), **convolution(), **affine)
