@@ -186,9 +186,9 @@ class ByteLayer:
             block = {name: start + number * size for name, (start, size) in places.items()}
             count = min(lanes, outputs - output)
             written = count if line is None else line.pixels * count
-            common = {"limits": limits, "grids": grids, "outputs": count}
+            fixed = {"limits": limits, "grids": grids, "outputs": count}
             parts += [
-                self.part(WindowsRecord, tiles, moves, walk | common | block, written)
+                self.part(WindowsRecord, tiles, moves, walk | fixed | block, written)
                 for tiles in kinds
             ]
         cycles = len(self.x) * groups * tiling.cycles(found, outputs, -(-depth // FOUR))

@@ -119,10 +119,11 @@ class Outputs:
         multiplier, shift = quantize_multiplier(self.factors)
         wide = multiplier.astype(np.int64)
         down = np.where(wide == 0, 1, -np.minimum(shift, 0)).astype(np.int64)
-        raised = np.where(down == 0, 2**30, 2**31)
-        half = np.where(down == 0, 0, (1 << np.maximum(down - 1, 0)) - 1)
+        raised = np.where(down == 0, 2**30, 2**31).astype(np.int64)
+        half = np.where(down == 0, 0, (1 << np.maximum(down - 1, 0)) - 1).astype(np.int64)
         addend = 2**31 + (half << 32) - 2 * raised * wide
-        longs, shorts, begin = [2 * wide, addend], [down], self.begin + raised
+        longs: list[Longs] = [2 * wide, addend]
+        shorts, begin = [down], self.begin + raised
         if self.lifted:
             shorts, begin = [down, np.maximum(shift, 0).astype(np.int64), raised], self.begin
         packed = _by_sixteen(longs, shorts, lanes)
