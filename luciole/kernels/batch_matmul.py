@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.batch_matmul import BatchMatMul
-from luciole.ir.quantization import per_tensor
 from luciole.kernels import jit
 from luciole.kernels.core.memory import reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
@@ -19,7 +19,6 @@ from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, fits
 from luciole.kernels.layers.floats.loops import FloatRecord
 from luciole.kernels.layers.geometry import sequence
 from luciole.kernels.layers.int8.hybrid import of_rows, weight_scale
-from luciole.kernels.layers.int8.rescale import Rescaling, centred
 from luciole.schema.enums import ActivationFunctionType
 
 NONE = ActivationFunctionType.NONE
@@ -32,15 +31,6 @@ def batch_matmul(op: BatchMatMul, x: Array, y: Array) -> Array:
     right = y.swapaxes(-1, -2) if op.adjoint_rhs else y
     with np.errstate(all="ignore"):
         return np.asarray(np.matmul(left, right))
-
-
-@reference(BatchMatMul, TensorType.INT8, TensorType.INT16)
-def batch_matmul_integer(op: BatchMatMul, x: Array, y: Array) -> Array:
-    """Multiply quantized matrices of one scale each; sums are integers."""
-    per_tensor(op.y, "the second matrix")  # which may not have a scale for each column
-    to = Rescaling.of(op.x, op.y, op.output, 0, NONE, single=True, any_zero=True)
-    sums = batch_matmul(op, centred(x, to.input_zero), centred(y, to.weights_zero))
-    return to.convolved(sums, None, None)
 
 
 @reference(BatchMatMul, (TensorType.FLOAT32, TensorType.INT8))
@@ -93,7 +83,7 @@ def _with_any_right(
         for p in layer.parts
     ]
     sizes = (rows * depth, depth * columns, rows * columns)
-    places = [_places(a, 4 * n, batches) for a, n in zip((left, right, y), sizes, strict=True)]
+    places = [matrices(a, 4 * n, batches) for a, n in zip((left, right, y), sizes, strict=True)]
     count = math.prod(batches)
     record = Batches(
         batches=memory.keep(np.stack(places, 1), count, 3),
@@ -167,7 +157,7 @@ def _steps(rows: int, columns: int, *, turned: bool) -> tuple[int, int]:
     return (4, 4 * rows) if turned else (4 * columns, 4)
 
 
-def _places(array: Array, size: int, batches: list[int]) -> NDArray[np.int64]:
+def matrices(array: Array, size: int, batches: Sequence[int]) -> NDArray[np.int64]:
     """Return the address of every batch's matrix of ``size`` bytes, broadcast to all batches."""
     own = array.shape[:-2]
     count = int(np.prod(own))

@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from luciole.importers import from_bytes
 from luciole.interpreter import compile_graph
 from luciole.ir import Graph, ShapeError, UnsupportedError
 from luciole.ir.ops.batch_matmul import BatchMatMul
-from tests.support import one_op, run_litert, run_reference
+from tests.native_support import run_compiled
+from tests.ops.int8_support import integers
+from tests.support import Affine, data_path, litert, one_op, run_litert, run_reference
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -70,6 +73,53 @@ def test_native_equals_the_reference(
         result = plan.array(model.graph.outputs[0])
         assert result is not None
         np.testing.assert_allclose(result, turn * want, rtol=1e-5, atol=1e-5)
+
+
+INTEGERS = ((np.int8, np.int8), (np.int16, np.int16), (np.int16, np.int8))
+
+
+@pytest.mark.parametrize(("x", "y", "lhs", "rhs"), NATIVE)
+@pytest.mark.parametrize(("left", "right"), INTEGERS)
+@pytest.mark.parametrize("constant", [(), (1,)])
+def test_integers_are_those_of_litert_compiled_and_not(
+    x: tuple[int, ...],
+    y: tuple[int, ...],
+    lhs: bool,
+    rhs: bool,
+    left: Any,
+    right: Any,
+    constant: tuple[int, ...],
+) -> None:
+    rng = np.random.default_rng(7)
+    pair = [integers(rng, dtype, shape) for dtype, shape in ((left, x), (right, y))]
+    depth = x[-2 if lhs else -1]
+    points = (3, -5, 7) if left == np.int8 else (0, 0, 0)
+    spread = float(np.sqrt(depth) * np.iinfo(left).max * np.iinfo(right).max)
+    step = spread / np.iinfo(left).max * 0.01 * 0.02
+    given: dict[str, Any] = {
+        "adjoint_lhs": lhs,
+        "adjoint_rhs": rhs,
+        "affine": [Affine(0.01, points[0]), Affine(0.02, points[1])],
+        "results": [Affine(step, points[2])],
+    }
+    (wanted,) = run_litert(BatchMatMul, pair, constant, **given)
+    assert len(np.unique(wanted)) > min(wanted.size, 64) // 4
+    np.testing.assert_array_equal(run_reference(BatchMatMul, pair, constant, **given)[0], wanted)
+    np.testing.assert_array_equal(run_compiled(BatchMatMul, pair, constant, **given)[0], wanted)
+
+
+def test_a_file_from_elsewhere_is_computed_as_in_litert() -> None:
+    content = data_path("foreign/bmm_i16_i8.tflite").read_bytes()
+    x = np.array([[[1000, -2000, 3000, 32767], [-1, 2, 3, -32768]]], np.int16)
+    graph = from_bytes(content).graph
+    plan = compile_graph(graph, {graph.inputs[0]: x.shape})
+    assert [step.native is not None for step in plan.steps] == [True]
+    place, result = (plan.array(values[0]) for values in (graph.inputs, graph.outputs))
+    assert place is not None
+    assert result is not None
+    place[...] = x
+    plan.run()
+    np.testing.assert_array_equal(result, litert(content, [x])[0])
 
 
 def test_not_a_number_spreads_along_its_row_only() -> None:

@@ -68,6 +68,15 @@ def test_unsigned_weights_that_no_signed_byte_holds_equal_the_reference(
     check(made)
 
 
+@pytest.mark.parametrize("zero", [-128, -5, 3, 127])
+def test_signed_weights_with_a_zero_point_equal_the_reference(zero: int) -> None:
+    made = layer(FullyConnected, (5, 20), (7, 20), 2, INT8, channels=False, weights_zero=zero)
+    stored = made.operands[1]
+    assert stored is not None
+    stored.reshape(-1)[:1], stored.reshape(-1)[-1:] = 127, -128
+    check(made)
+
+
 @pytest.mark.parametrize("share", ["one", "all"])
 @pytest.mark.parametrize("dtype", [INT8, UINT8])
 @pytest.mark.parametrize("sample", SAMPLES)

@@ -1,4 +1,4 @@
-"""Addresses as pointers to integers of several sizes."""
+"""Addresses as pointers to integers of several sizes, and to doubles."""
 
 from __future__ import annotations
 
@@ -40,3 +40,12 @@ Integers: TypeAlias = Annotated[Value, lambda address, kind: types.CPointer(_TYP
 def integers_at(builder: Builder, address: Address, kind: Literal) -> Integers:
     """Cast an address to a pointer to integers of a kind, a constant when a kernel is compiled."""
     return builder.inttoptr(address, ir.IntType(8 * Kind(kind).size).as_pointer())
+
+
+DoublePointer: TypeAlias = Annotated[Value, types.CPointer(types.float64)]
+
+
+@emits
+def doubles_at(builder: Builder, address: Address) -> DoublePointer:
+    """Cast an address to a pointer to float64."""
+    return builder.inttoptr(address, ir.DoubleType().as_pointer())

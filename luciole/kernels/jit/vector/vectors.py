@@ -18,8 +18,9 @@ from luciole.kernels.jit.scalars import I64
 LANES = 16
 """Elements of one vector."""
 
-I32, F32 = ir.IntType(32), ir.FloatType()
+I32, F32, F64 = ir.IntType(32), ir.FloatType(), ir.DoubleType()
 INTS, FLOATS = ir.VectorType(I32, LANES), ir.VectorType(F32, LANES)
+DOUBLES = ir.VectorType(F64, LANES)
 BYTES = ir.VectorType(ir.IntType(8), LANES)
 
 
@@ -31,11 +32,13 @@ class Tile(types.Type):  # type: ignore[misc]  # numba is not typed
         super().__init__(name=f"Tile({element}, {shape})")
 
 
+_VECTORS = {types.int32: INTS, types.float32: FLOATS, types.float64: DOUBLES}
+
+
 @register_model(Tile)
 class _TileModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is not typed
     def __init__(self, manager: Kind, tile: Tile) -> None:
-        vector = FLOATS if tile.element is types.float32 else INTS
-        super().__init__(manager, tile, ir.ArrayType(vector, tile.count))
+        super().__init__(manager, tile, ir.ArrayType(_VECTORS[tile.element], tile.count))
 
 
 Vectors: TypeAlias = Operand[Tile]
@@ -50,6 +53,7 @@ def shaped(element: Kind) -> Callable[..., Tile]:
 
 Ints: TypeAlias = Annotated[Vectors, shaped(types.int32)]
 Floats: TypeAlias = Annotated[Vectors, shaped(types.float32)]
+Doubles: TypeAlias = Annotated[Vectors, shaped(types.float64)]
 FloatsLike: TypeAlias = Annotated[Vectors, lambda tile, *_: Tile(types.float32, *tile.shape)]
 """Floats in the shape of the first operand."""
 

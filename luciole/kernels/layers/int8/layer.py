@@ -38,12 +38,13 @@ Longs = NDArray[np.int64]
 
 def signed_weights(weights: Array, zero: int) -> tuple[Array, int]:
     """Return weights less their zero point as int8, and what that leaves of each: 0 where they all
-    fit, and the zero point of what is read as signed bytes where they do not (UINT8).
+    fit, and the zero point of what is read as signed bytes where they do not.
     """
     centred, limits = weights.astype(np.int64) - zero, np.iinfo(np.int8)
     if limits.min <= centred.min(initial=0) and centred.max(initial=0) <= limits.max:
         return centred.astype(np.int8), 0
-    return (weights.astype(np.int64) - ZERO).astype(np.int8), zero - ZERO
+    raised = ZERO + int(np.iinfo(weights.dtype).min)  # 0 where bytes are signed
+    return (weights.astype(np.int64) - raised).astype(np.int8), zero - raised
 
 
 def unsigned(dtype: TensorType) -> int:
@@ -162,7 +163,8 @@ class IntegerLayer(ByteLayer):
         """Return how sums become results, None where no compiled kernel can do it. ``weights`` are
         [groups, o, ...].
         """
-        if not 0 <= self.zero < 256:
+        limits = np.iinfo(weights.dtype)
+        if not (0 <= self.zero < 256 and limits.min <= self.to.weights_zero <= limits.max):
             return None
         centred = weights.astype(np.int64) - self.to.weights_zero
         return Outputs.of(centred, bias, self.to, self.zero, exact=exact)
