@@ -12,7 +12,7 @@ from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.int8 import hybrid
 from luciole.kernels.layers.int8.byte_layer import sides
-from luciole.kernels.layers.int8.hybrid import of_rows, one_scale, weight_scales
+from luciole.kernels.layers.int8.hybrid import of_rows, one_scale, weight_scale, weight_scales
 from luciole.kernels.layers.int8.hybrid_layer import HybridLayer, may_overflow
 from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SIGNATURES, Rescaling, centred
@@ -33,15 +33,22 @@ def conv_2d_hybrid(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> A
     filter_scales = weight_scales(op.filter, 0)
     alone = _alone(op, x, filter)
     quantized, scales = of_rows(x, asymmetric=alone is None)
-    sums = _sums(op, quantized, filter.astype(np.float64)).astype(np.float32)  # exact below 2^53
+    weights = hybrid.signed(filter).astype(np.float64)
+    sums = _sums(op, quantized, weights).astype(np.float32)  # exact below 2^53
     images = scales.reshape(-1, 1, 1, 1)
     y = sums * filter_scales * images if alone is None else sums * (images * alone)
     return activate(y if bias is None else y + bias.reshape(-1), op.activation)
 
 
 def _alone(op: Conv2D, x: Array, filter: Array) -> np.float32 | None:
-    """Return the one scale of all filters, None where there are several, or groups."""
-    return one_scale(op.filter, alike=x.shape[3] == filter.shape[3])
+    """Return the one scale of all filters, None where there are several, or groups.
+
+    Raises UnsupportedError where filters that are called UINT8 have several: TFLite reads one.
+    """
+    alike = x.shape[3] == filter.shape[3]
+    if op.filter.dtype == TensorType.UINT8:
+        return weight_scale(op.filter, alike=True)
+    return one_scale(op.filter, alike=alike)
 
 
 @reference(Conv2D, *SIGNATURES)
@@ -97,7 +104,10 @@ def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
     if given is None or scales is None:
         return None
     x, filter, bias, y = given
-    several = _alone(op, x, filter) is None
+    alone = accepted(_alone, op, x, filter)
+    several = alone is None
+    if several and op.filter.dtype == TensorType.UINT8:
+        return None
     if may_overflow(filter[0].size, asymmetric=several):
         return None
     layer = HybridLayer(
@@ -109,7 +119,7 @@ def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
         asymmetric=several,
         in_turn=several,
     )
-    return layer.convolution(_grouped(x, filter), bias)
+    return layer.convolution(_grouped(x, hybrid.signed(filter)), bias)
 
 
 @native(Conv2D, *BYTES)

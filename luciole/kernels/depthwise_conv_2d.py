@@ -45,7 +45,7 @@ def depthwise_conv_2d_hybrid(
     integers.
     """
     quantized, scales = hybrid.of_rows(x, asymmetric=True)
-    sums = _sums(op, quantized, filter.astype(np.float64)).astype(np.float32)
+    sums = _sums(op, quantized, hybrid.signed(filter).astype(np.float64)).astype(np.float32)
     y = sums * hybrid.weight_scales(op.filter, 3) * scales.reshape(-1, 1, 1, 1)
     return activate(y if bias is None else y + bias.reshape(-1), op.activation)
 
@@ -98,7 +98,7 @@ def build_hybrid(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
     if may_overflow(kh * kw, asymmetric=True):
         return None
-    both, weights = sides(op, x, filter), filter.reshape(kh * kw, outputs).T
+    both, weights = sides(op, x, filter), hybrid.signed(filter).reshape(kh * kw, outputs).T
     if outputs == channels > 1:
         alone = HybridDepthwise(*both, x, y, activation=op.activation, scales=scales)
         return alone.depthwise(weights, bias)

@@ -34,14 +34,14 @@ def fully_connected_integer(
     return _shaped(op, x, to.exact(sums, bias))
 
 
-@reference(FullyConnected, *hybrid.SIGNATURES, *hybrid.MISNAMED)
+@reference(FullyConnected, *hybrid.SIGNATURES)
 def fully_connected_hybrid(
     op: FullyConnected, x: Array, weights: Array, bias: Array | None
 ) -> Array:
     """Multiply float rows, quantized one by one, and integer weights, as TFLite does; sums are
     integers.
     """
-    weights = weights.view(np.int8)
+    weights = hybrid.signed(weights)
     rows = x.reshape(-1, weights.shape[1])
     quantized, scales = hybrid.of_rows(rows, asymmetric=op.asymmetric_quantize_inputs)
     sums = _sums(op, quantized, weights.astype(np.float64)).astype(np.float32)
@@ -97,7 +97,7 @@ def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
     layer = HybridLayer(
         one, one, rows, y, activation=op.activation, scales=scales, asymmetric=asymmetric
     )
-    return layer.convolution(weights[None, :, None, None], bias)
+    return layer.convolution(hybrid.signed(weights)[None, :, None, None], bias)
 
 
 @native(FullyConnected, *BYTES)

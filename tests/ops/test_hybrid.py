@@ -66,6 +66,33 @@ def test_hybrid_layers_give_what_litert_gives(
     check(cls, arrays, given, (1, 2), **options | {"activation": relu})
 
 
+@pytest.mark.parametrize("sample", SHAPES)
+def test_weights_that_files_call_unsigned_are_signed_ones(
+    sample: tuple[type[Op], Any, Any, Any],
+) -> None:
+    """As in LiteRT, whose DEPTHWISE_CONV_2D has left them and wants a scale for each channel."""
+    cls, shape, weights, options = sample
+    (x, known, bias), axis = operands(cls, shape, weights, 8)
+    is_alone = cls is Conv2D and shape[-1] == weights[-1]
+    scales = [0.02] * (1 if cls is not DepthwiseConv2D else weights[axis])
+    given = Affine(scales, [0] * len(scales), axis)
+    arrays, options = [x, known.view(np.uint8), bias], options | {"affine": (None, given)}
+    check_compiled(cls, arrays, (1, 2), **options)
+    (ours,) = run_reference(cls, arrays, (1, 2), **options)
+    (wanted,) = run_reference(cls, [x, known, bias], (1, 2), **options)
+    np.testing.assert_array_equal(ours, wanted)
+    if is_alone or cls is FullyConnected:
+        check(cls, arrays, given, (1, 2), **options)
+
+
+def test_conv_2d_refuses_several_scales_of_weights_called_unsigned() -> None:
+    x, weights = np.ones((1, 3, 3, 2), np.float32), np.ones((2, 1, 1, 2), np.uint8)
+    options = convolution() | {"affine": (None, Affine([0.1, 0.2], [0, 0]))}
+    assert declines(Conv2D, [x, weights], (1,), **options)
+    with pytest.raises(LucioleError, match="need one scale and zero point 0"):
+        run_reference(Conv2D, [x, weights], (1,), **options)
+
+
 @pytest.mark.parametrize("channels", [True, False])
 @pytest.mark.parametrize("shape", [(3, 17), (1, 40), (4, 64)])
 def test_hybrid_rows_on_a_grid_with_a_zero_point_give_what_litert_gives(

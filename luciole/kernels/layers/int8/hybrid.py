@@ -21,15 +21,18 @@ Floats = NDArray[np.float32]
 _LARGEST = np.float32(127)
 _LEAST, _MOST = -128.0, 127.0
 
-FLOAT32 = TensorType.FLOAT32
+FLOAT32, UINT8 = TensorType.FLOAT32, TensorType.UINT8
+_WEIGHTS = (TensorType.INT8, TensorType.INT4, UINT8)
 SIGNATURES = (
-    *((FLOAT32, weights) for weights in (TensorType.INT8, TensorType.INT4)),
-    *((FLOAT32, weights, FLOAT32) for weights in (TensorType.INT8, TensorType.INT4)),
+    *((FLOAT32, weights) for weights in _WEIGHTS),
+    *((FLOAT32, weights, FLOAT32) for weights in _WEIGHTS),
 )
 """Element types of activations, weights and bias (or none)."""
 
-MISNAMED = ((FLOAT32, TensorType.UINT8), (FLOAT32, TensorType.UINT8, FLOAT32))
-"""Files from before TFLite had INT8 call weights UINT8 whose bytes are signed."""
+
+def signed(weights: Array) -> Array:
+    """Return weights as signed integers: files from before TFLite had INT8 call them UINT8."""
+    return weights.view(np.int8)
 
 
 def quantize_rows(x: Array) -> tuple[Array, Floats]:
@@ -118,11 +121,11 @@ def one_scale(weights: Value, *, alike: bool = False) -> np.float32 | None:
     return np.float32(scales[0]) if one else None
 
 
-def weight_scale(weights: Value) -> np.float32:
-    """Return the one scale of symmetric weights. Raises LucioleError where they are quantized in
-    another way.
+def weight_scale(weights: Value, *, alike: bool = False) -> np.float32:
+    """Return the one scale of symmetric weights, see ``one_scale``. Raises LucioleError where they
+    are quantized in another way.
     """
-    scale = one_scale(weights)
+    scale = one_scale(weights, alike=alike)
     if scale is None:
         raise UnsupportedError("integer weights under float inputs need one scale and zero point 0")
     return scale
