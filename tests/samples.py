@@ -146,9 +146,10 @@ def _tensors() -> list[t.Tensor]:
         _tensor("inner", ints(3), TensorType.INT32),
         _tensor("variant", ints(1), TensorType.VARIANT, is_variable=True),
         _tensor("transposed", ints(2, 1, 4, 4)),
+        _tensor("scales", ints(2), TensorType.FLOAT16, buffer=8),
     ]
     tensors[3].quantization = t.QuantizationParameters(
-        details=t.BlockwiseQuantization(scales=5, zero_points=-1, block_size=32)
+        details=t.BlockwiseQuantization(scales=11, zero_points=-1, block_size=2)
     )
     tensors[9].variant_tensors = [t.VariantSubType(shape=ints(2), type=TensorType.INT8)]
     tensors[5].quantization = t.QuantizationParameters(
@@ -195,8 +196,9 @@ def _buffers() -> list[t.Buffer]:
         5: octets(0, 0, 128, 63, 0, 0, 0, 64),
         6: octets(*b"1.5.0"),
         7: octets(7),
+        8: octets(0, 60, 0, 64),
     }
-    return [t.Buffer(data=contents[i]) if i in contents else t.Buffer() for i in range(8)]
+    return [t.Buffer(data=contents[i]) if i in contents else t.Buffer() for i in range(9)]
 
 
 def plain(value: Any) -> Any:

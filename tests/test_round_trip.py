@@ -144,7 +144,7 @@ def test_tensors_keep_what_is_around_their_shape() -> None:
     assert blocks.data.tolist() == [[1, 2], [3, 4]]
     assert blocks.quantization is not None
     assert isinstance(blocks.quantization.details, tables.BlockwiseQuantization)
-    assert blocks.quantization.details.block_size == 32
+    assert blocks.quantization.details.block_size == 2
     assert sparse.data is None
     assert sparse.sparsity is not None
     assert isinstance(sparse.quantization, tables.QuantizationParameters)
@@ -250,7 +250,7 @@ def test_a_buffer_that_is_new_is_written_once() -> None:
         if value.dtype is TensorType.INT4:
             value.buffer = shared
     buffers = tables_of(to_bytes(model)).buffers or []
-    assert [b.data.tolist() for b in buffers[8:] if b.data is not None] == [[5, 6]]
+    assert [b.data.tolist() for b in buffers[9:] if b.data is not None] == [[5, 6]]
 
 
 def test_loading_refuses_a_constant_of_the_wrong_size() -> None:

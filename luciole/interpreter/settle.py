@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from luciole.ir import Array, Buffer, Graph, GraphError, Op, Value
+from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.calls import remembered
 from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.infer import infer_op
@@ -64,6 +67,7 @@ class _Constants:
         self._limit = limit
         for value in values:
             self._spell_out(value)
+            self._decode(value)
             self._hold(value)
 
     def may_make(self, size: int) -> bool:
@@ -85,12 +89,30 @@ class _Constants:
         if value.sparsity is None or not value.is_constant:
             return
         size = array_bytes(value.dtype, element_count(value.dims)) or 0
+        self._take(value, size, "with all its elements")
+        value.buffer, value.sparsity = Buffer(pack(dense(value), value.dtype)), None
+
+    def _decode(self, value: Value) -> None:
+        """Turn a constant whose blocks have scales of their own into real numbers, with which
+        operators compute as with any.
+
+        Raises LucioleError where the scales do not fit, and MemoryLimitError as for sparse ones.
+        """
+        codes = value.data if blocks_of(value) is not None else None
+        found = None if codes is None else Blockwise.given(value)
+        if codes is None or found is None:
+            return
+        self._take(value, 4 * codes.size, "as real numbers")
+        value.quantization = None
+        value.set_data(found.decode(codes).astype(np.float32))
+
+    def _take(self, value: Value, size: int, how: str) -> None:
+        """Count the bytes of a constant. Raises MemoryLimitError beyond the limit."""
         if not self.may_make(size):
             raise MemoryLimitError(
-                f"sparse tensor {value.name!r} {shape_text(value.shape)} takes {size} bytes with "
-                f"all its elements, {self._limit - self.made_bytes} are allowed"
+                f"tensor {value.name!r} {shape_text(value.shape)} takes {size} bytes {how}, "
+                f"{self._limit - self.made_bytes} are allowed"
             )
-        value.buffer, value.sparsity = Buffer(pack(dense(value), value.dtype)), None
         self.made_bytes += size
 
     def _hold(self, value: Value) -> None:

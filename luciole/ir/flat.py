@@ -24,11 +24,12 @@ Place = tuple[int, int]
 
 @dataclass
 class FlatValue:
-    """A tensor: its own attributes, who makes it and who uses it."""
+    """A tensor: its own attributes, who makes it, who uses it, and what its blocks speak of."""
 
     attributes: dict[str, Any]
     producer: Place | None
     users: list[Place]
+    block_tensors: tuple[int | None, int | None]
 
 
 @dataclass
@@ -66,7 +67,7 @@ def flat_graph(graph: Graph, graphs: Mapping[Graph, int]) -> FlatGraph:
     try:
         return FlatGraph(
             graph.own_attributes(),
-            [_flat_value(value, ops) for value in graph.values],
+            [_flat_value(value, values, ops) for value in graph.values],
             [_flat_op(op, values, graphs) for op in graph.ops],
             [values[value] for value in graph.inputs],
             [values[value] for value in graph.outputs],
@@ -75,11 +76,12 @@ def flat_graph(graph: Graph, graphs: Mapping[Graph, int]) -> FlatGraph:
         raise GraphError(f"graph {graph.name!r}: {error.args[0]} is not of this graph") from None
 
 
-def _flat_value(value: Value, ops: Mapping[Op, int]) -> FlatValue:
+def _flat_value(value: Value, values: Mapping[Value, int], ops: Mapping[Op, int]) -> FlatValue:
     made = value.producer
     producer = None if made is None or made.op not in ops else (ops[made.op], made.slot)
     users = [(ops[use.op], use.slot) for use in value.users if use.op in ops]
-    return FlatValue(value.own_attributes(), producer, users)
+    scales, points = (None if v is None else values.get(v) for v in value.block_tensors)
+    return FlatValue(value.own_attributes(), producer, users, (scales, points))
 
 
 def _flat_op(op: Op, values: Mapping[Value, int], graphs: Mapping[Graph, int]) -> FlatOp:
@@ -108,6 +110,8 @@ def restore_graph(graph: Graph, flat: FlatGraph, graphs: Sequence[Graph]) -> Non
     for value, found in zip(graph.values, flat.values, strict=True):
         value.graph = graph
         value.users = [Use(graph.ops[number], slot) for number, slot in found.users]
+        scales, points = (None if n is None else graph.values[n] for n in found.block_tensors)
+        value.block_tensors = scales, points
         if found.producer is not None:
             value.producer = Producer(graph.ops[found.producer[0]], found.producer[1])
 

@@ -258,6 +258,9 @@ class Graph:
         copy = Graph(self.name)
         copy.debug_metadata_index = self.debug_metadata_index
         values = {value: copy.add_value(value.clone()) for value in self.values}
+        for value, twin in values.items():
+            scales, points = (None if v is None else values.get(v) for v in value.block_tensors)
+            twin.block_tensors = scales, points
         copy.inputs = [values[v] for v in self.inputs]
         copy.outputs = [values[v] for v in self.outputs]
         for op in self.ops:

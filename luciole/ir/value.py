@@ -37,6 +37,10 @@ class Producer(NamedTuple):
     slot: int
 
 
+BlockTensors = tuple["Value | None", "Value | None"]
+"""Other tensors of a graph: scales and zero points of a tensor's blocks."""
+
+
 class Buffer:
     """Raw bytes of a constant. Values may share one; identity is what is shared."""
 
@@ -63,7 +67,7 @@ class Buffer:
         return True
 
 
-_LINKS = frozenset({"graph", "producer", "users"})
+_LINKS = frozenset({"graph", "producer", "users", "block_tensors"})
 """Attributes that tie a tensor to what is around it."""
 
 
@@ -73,6 +77,7 @@ class Value:
     ``dims`` are the extents to allocate when nothing else is known (1 for an unknown axis, as files
     have it) and ``shape_signature``, kept as it was read, marks the unknown ones with -1; ``shape``
     shows both as one. What has contents has the extents that they have, whatever a signature says.
+    ``block_tensors`` are the scales and zero points that a blockwise quantization speaks of.
     """
 
     def __init__(
@@ -85,6 +90,7 @@ class Value:
         self.shape = shape
         self.buffer = buffer
         self.quantization: QuantizationParameters | None = None
+        self.block_tensors: BlockTensors = (None, None)
         self.sparsity: SparsityParameters | None = None
         self.is_variable = False
         self.has_rank = False
@@ -122,6 +128,7 @@ class Value:
         value = cls.__new__(cls)
         vars(value).update(attributes)
         value.graph, value.producer, value.users = None, None, []
+        value.block_tensors = (None, None)
         return value
 
     @property

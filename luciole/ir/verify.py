@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from luciole.ir.blockwise import misfit_blocks
 from luciole.ir.calls import Extent, check_calls, remembered
 from luciole.ir.dtypes import byte_count
 from luciole.ir.errors import GraphError, LucioleError
@@ -108,6 +109,8 @@ def _sparsity(value: Value, path: str) -> Iterator[Finding]:
 
 def _quantization(value: Value, path: str) -> Iterator[Finding]:
     """Scales and zero points that do not fit, or that kernels do not take."""
+    for sentence in misfit_blocks(value):
+        yield Finding(Severity.ERROR, "QUANTIZATION", path, sentence)
     for sentence in misfits(value):
         yield Finding(Severity.ERROR, "QUANTIZATION", path, sentence)
     for sentence in impossible_scales(value):

@@ -59,9 +59,9 @@ def dequantize(op: Dequantize, x: Array) -> Array:
     return Affine.of(op.input, "the input").decode(x).astype(np.float32)
 
 
-@reference(Dequantize, TensorType.FLOAT16)
+@reference(Dequantize, TensorType.FLOAT16, TensorType.FLOAT32)
 def widen(op: Dequantize, x: Array) -> Array:
-    """Convert to single precision; numbers stay the same."""
+    """Convert to single precision; numbers stay the same, also where constants were decoded."""
     return x.astype(np.float32)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from enum import IntEnum
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
+from luciole.ir.blockwise import blocks_of
 from luciole.ir.errors import FormatError, UnsupportedError
 from luciole.ir.op import Field
 from luciole.ir.text.flexbuffer import read_map
@@ -92,7 +94,7 @@ class _Exporter:
     def _graph(self, graph: Graph) -> tables.SubGraph:
         index = {value: i for i, value in enumerate(graph.values)}
         return tables.SubGraph(
-            tensors=[self._tensor(value) for value in graph.values],
+            tensors=[self._tensor(value, index) for value in graph.values],
             inputs=_ints(index[v] for v in graph.inputs),
             outputs=_ints(index[v] for v in graph.outputs),
             operators=[self._operator(op, index) for op in graph.ops],
@@ -100,14 +102,14 @@ class _Exporter:
             debug_metadata_index=graph.debug_metadata_index,
         )
 
-    def _tensor(self, value: Value) -> tables.Tensor:
+    def _tensor(self, value: Value, index: dict[Value, int]) -> tables.Tensor:
         signature = value.shape_signature
         return tables.Tensor(
             shape=_ints(value.dims),
             type=value.dtype,
             buffer=self._place(value.buffer),
             name=value.name,
-            quantization=value.quantization,
+            quantization=_quantization(value, index),
             is_variable=value.is_variable,
             sparsity=value.sparsity,
             shape_signature=None if signature is None else _ints(signature),
@@ -212,6 +214,20 @@ def _plain(value: Any) -> Any:
         return value
     whole = all(isinstance(n, int) for n in value)
     return _ints(value) if whole else np.array(value, np.float32)
+
+
+def _quantization(value: Value, index: dict[Value, int]) -> tables.QuantizationParameters | None:
+    """Return a tensor's quantization, with the numbers that tensors have now which it speaks of."""
+    table, details = value.quantization, blocks_of(value)
+    if table is None or details is None:
+        return table
+    scales, points = (None if v is None else index.get(v) for v in value.block_tensors)
+    blocks = copy(details)
+    blocks.scales = details.scales if scales is None else scales
+    blocks.zero_points = details.zero_points if points is None else points
+    found = copy(table)
+    found.details = blocks
+    return found
 
 
 def _ints(numbers: Any) -> np.ndarray[Any, np.dtype[np.int32]]:

@@ -12,6 +12,7 @@ import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.importers.circle.operators import import_operator
 from luciole.importers.imported import Imported
 from luciole.ir import Buffer, Graph, Model, Signature, Value
+from luciole.ir.blockwise import blocks_of
 from luciole.ir.findings import Finding, Severity
 from luciole.ir.verify import verify
 from luciole.schema import opcodes, tables
@@ -152,6 +153,8 @@ class _Importer:
     def _graph(self, graph: Graph, table: tables.SubGraph, path: str) -> None:
         for index, tensor in enumerate(table.tensors or []):
             graph.add_value(self._value(tensor, f"{path}.tensors[{index}] {tensor.name or ''!r}"))
+        for value in graph.values:
+            self._name_blocks(graph, value)
         graph.debug_metadata_index = table.debug_metadata_index
         graph.inputs = self._picked(graph.values, table.inputs, f"{path}.inputs", "tensor")
         graph.outputs = self._picked(graph.values, table.outputs, f"{path}.outputs", "tensor")
@@ -175,6 +178,16 @@ class _Importer:
             tensor.compression_type,
         )
         return value
+
+    def _name_blocks(self, graph: Graph, value: Value) -> None:
+        """Find the tensors that a blockwise quantization speaks of; ``verify`` says which are not
+        there.
+        """
+        details, values = blocks_of(value), graph.values
+        if details is not None:
+            numbers = (details.scales, details.zero_points)
+            scales, points = (values[n] if 0 <= n < len(values) else None for n in numbers)
+            value.block_tensors = scales, points
 
     def _operator(self, graph: Graph, operator: tables.Operator, path: str) -> None:
         code = self._pick(self.codes, operator.opcode_index, path, "operator code")

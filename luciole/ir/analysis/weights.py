@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import sparsity
+from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import LucioleError, ShapeError
 from luciole.ir.learned_levels import WORD, numbers, unpack
@@ -109,6 +110,8 @@ def _format(value: Value, axis: int) -> NumberFormat | None:
     """Read what the elements of a constant are, their ``axis`` moved to the front."""
     if value.dtype in (TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64):
         return Float(value.dtype)
+    if blocks_of(value) is not None:
+        return Blockwise.given(value) if axis == 0 else None
     if Affine.given(value) is None:
         return None
     found = Affine.of(value, "the weights tensor")

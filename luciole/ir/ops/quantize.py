@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from luciole.ir.blockwise import blocks_of
 from luciole.ir.op import Op, like, operand
 from luciole.ir.quant import Quant
 from luciole.ir.quantization import faults
@@ -39,5 +40,5 @@ class Dequantize(Op, code=BuiltinOperator.DEQUANTIZE, options="DequantizeOptions
         return TensorType.FLOAT32
 
     def verify(self, /) -> Iterator[str]:
-        if self.input.dtype != TensorType.FLOAT16:
+        if self.input.dtype != TensorType.FLOAT16 and blocks_of(self.input) is None:
             yield from faults(self.input, "the input")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from luciole.ir.blockwise import blocks_of
 from luciole.ir.findings import Finding, refusal
 from luciole.ir.graph import Graph, Model, Signature
 from luciole.ir.op import Op
@@ -167,11 +168,24 @@ def _operand(value: Value, graph: int, numbers: Numbering) -> Iterator[str]:
     kind = f"{value.dtype.name} ({listed(value.dims)}) {signature}{where}"
     yield f"T({graph}:{numbers.tensor(value)}) {kind}{one_line(value.name) or '(noname)'}"
     if value.quantization is not None:
+        yield from _blocks(value, graph, numbers)
         yield from _quantization(value.quantization)
     if value.sparsity is not None:
         yield from _sparsity(value.sparsity)
     else:
         yield ""
+
+
+def _blocks(value: Value, graph: int, numbers: Numbering) -> Iterator[str]:
+    """Write blocks, which ONE does not have: their extent, and the tensors with their scales and
+    zero points.
+    """
+    details = blocks_of(value)
+    if details is not None:
+        tensors = zip(("scales", "zero_points"), value.block_tensors, strict=True)
+        named = [f"{name}({_reference(v, graph, numbers)})" for name, v in tensors if v is not None]
+        size = f"block_size({details.block_size})"
+        yield f"{INDENT}Block Quantization: {' '.join([size, *named])}"
 
 
 def _quantization(table: QuantizationParameters) -> Iterator[str]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array, GraphError, Value
+from luciole.ir import Array, GraphError, LucioleError, Value
+from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.dtypes import element_bits, integer_range
 from luciole.ir.quantization import Affine
 from luciole.ir.value import element_count
@@ -113,6 +114,8 @@ def quantization_json(value: Value, clipped: float | None) -> Json | None:
     """Scales and zero points in words, as a formula and as numbers; ``clipped`` is the share of a
     constant's elements that are at the end codes.
     """
+    if blocks_of(value) is not None:
+        return _blocks_json(value)
     q, affine = value.quantization, Affine.given(value)
     if q is None or affine is None:
         return None
@@ -128,6 +131,19 @@ def quantization_json(value: Value, clipped: float | None) -> Json | None:
             facts["clipped"] = rounded(clipped)
     facts |= _observed(q)
     return facts
+
+
+def _blocks_json(value: Value) -> Json | None:
+    """Blocks in words and as a formula; None where ``verify`` finds them wrong."""
+    try:
+        found = Blockwise.given(value)
+    except LucioleError:
+        return None
+    if found is None or not len(found.scale):
+        return None
+    words = f"{found.bits} bit, evenly spaced, a scale for each {found.size} along the last axis"
+    shown = formula(found.scale, found.points)
+    return {"words": words, "formula": shown, "scale": [], "zero": []}
 
 
 def _clipped(value: Value, data: Array) -> float | None:

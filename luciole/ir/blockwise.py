@@ -1,0 +1,112 @@
+"""Blockwise quantization: integers of a constant with a scale for each block of neighbours along
+the last axis. The scales are another tensor of the graph, as in TFLite's BlockwiseQuantization.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir.dtypes import Array, byte_count, element_bits, integer_range
+from luciole.ir.errors import LucioleError
+from luciole.ir.quantization import rounded
+from luciole.ir.value import Value, element_count, shape_text
+from luciole.schema.enums import TensorType
+from luciole.schema.tables import BlockwiseQuantization
+
+SCALES = (TensorType.FLOAT16, TensorType.FLOAT32)
+
+
+def blocks_of(value: Value) -> BlockwiseQuantization | None:
+    """Return a tensor's table of blocks, None where it is quantized in another way."""
+    table = value.quantization
+    details = None if table is None else table.details
+    return details if isinstance(details, BlockwiseQuantization) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Blockwise:
+    """Real numbers are scale (q - zero point), one of each for every ``size`` integers in a row;
+    ``scale`` [blocks] float32 and ``points`` [blocks] int64 are those of all rows.
+    """
+
+    scale: NDArray[np.float32]
+    points: NDArray[np.int64]
+    size: int
+    dtype: TensorType
+
+    @classmethod
+    def given(cls, value: Value) -> Blockwise | None:
+        """Read a tensor's blocks, None where it is quantized in another way.
+
+        Raises LucioleError where scales are not there, or do not fit the tensor.
+        """
+        details = blocks_of(value)
+        if details is None:
+            return None
+        last = value.dims[-1] if value.dims else 0
+        if details.block_size < 1 or last % details.block_size:
+            raise LucioleError(
+                f"tensor {value.name!r} {shape_text(value.shape)} does not have whole blocks of "
+                f"{details.block_size}"
+            )
+        count = element_count(value.dims) // details.block_size
+        scale = _contents(value.block_tensors[0], count, f"scales of tensor {value.name!r}", SCALES)
+        return cls(scale.astype(np.float32), _points(value, count), details.block_size, value.dtype)
+
+    @property
+    def bits(self) -> int:
+        """Bits of one code."""
+        return element_bits(self.dtype) or 0
+
+    def decode(self, codes: Array) -> NDArray[np.float64]:
+        """Compute the real numbers that codes stand for."""
+        rows = codes.reshape(-1, self.size).astype(np.float64) - self.points[:, None]
+        real: NDArray[np.float64] = (rows * self.scale[:, None]).reshape(codes.shape)
+        return real
+
+    def encode(self, x: Array) -> Array:
+        """Find the nearest codes of real numbers, halves away from zero, saturated."""
+        limits = integer_range(self.dtype)
+        assert limits is not None  # codes are integers
+        steps = rounded(x.reshape(-1, self.size) / self.scale[:, None].astype(np.float64))
+        codes = np.clip(steps + self.points[:, None], *limits)
+        return np.asarray(codes.reshape(x.shape), np.int64)
+
+    def bytes(self, shape: tuple[int, ...]) -> int:
+        """Count the bytes that a tensor of this shape takes in a file, with two for a scale."""
+        return (byte_count(self.dtype, element_count(shape)) or 0) + 2 * len(self.scale)
+
+
+def misfit_blocks(value: Value) -> Iterator[str]:
+    """Say what in a constant's blocks does not fit."""
+    try:
+        if value.is_constant:
+            Blockwise.given(value)
+    except LucioleError as error:
+        yield str(error)
+
+
+def _points(value: Value, count: int) -> NDArray[np.int64]:
+    """Read zero points: 0 where a file has none, or says so by naming something else."""
+    _, named = value.block_tensors
+    if named is None or integer_range(named.dtype) is None or not named.is_constant:
+        return np.zeros(count, np.int64)
+    kinds = (named.dtype,)
+    found = _contents(named, count, f"zero points of tensor {value.name!r}", kinds)
+    return found.astype(np.int64)
+
+
+def _contents(value: Value | None, count: int, what: str, kinds: tuple[TensorType, ...]) -> Array:
+    """Return a constant of ``count`` numbers, flat."""
+    data = None if value is None else value.data
+    if value is None or data is None:
+        raise LucioleError(f"{what} are not constant")
+    if value.dtype not in kinds:
+        raise LucioleError(f"{what} are {value.dtype.name}, {kinds[0].name} is needed")
+    if data.size != count:
+        raise LucioleError(f"there are {data.size} {what}, {count} blocks need one each")
+    return data.reshape(-1)
