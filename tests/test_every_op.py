@@ -48,7 +48,7 @@ def columns(cls: type[Op]) -> dict[str, Column]:
 def another(default: Any) -> Any:
     """A value of an attribute's type that is not its default."""
     if isinstance(default, IntEnum):
-        return next(member for member in type(default) if member != default)
+        return next((member for member in type(default) if member != default), default)
     if isinstance(default, bool):
         return not default
     if isinstance(default, tuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,17 +105,19 @@ class Plan(Uncopied):
     def run_observed(self, observers: Sequence[Observer]) -> None:
         """Run the same steps one at a time, and tell observers."""
         self._contents.forget()
-        for value in self._settled.graph.inputs:
-            self._report(observers, value)
-        for step in self.steps:
+        self._report(observers, self._settled.graph.inputs)
+        for source, steps in groupby(self.steps, lambda step: step.source):
             for observer in observers:
-                observer.before_operator(step.source)
-            for group in grouped([step], self._crew):
-                self._call(group)()
+                observer.before_operator(source)
+            written: Sequence[Value] = ()
+            for step in steps:  # several stand for a call
+                self._report(observers, written)
+                for group in grouped([step], self._crew):
+                    self._call(group)()
+                written = step.op.results
             for observer in observers:
-                observer.after_operator(step.source)
-            for value in step.op.results:
-                self._report(observers, value)
+                observer.after_operator(source)
+            self._report(observers, written)
 
     def run_timed(self) -> NDArray[np.int64]:
         """Run every step and return the nanoseconds that each took.
@@ -134,9 +137,12 @@ class Plan(Uncopied):
         found[[not step.nothing_to_do for step in self.steps]] = np.concatenate([*times, []])
         return found
 
-    def _report(self, observers: Sequence[Observer], value: Value) -> None:
-        for observer in observers:
-            observer.after_tensor_write(self._originals[value], self._contents.arrays[value])
+    def _report(self, observers: Sequence[Observer], values: Sequence[Value]) -> None:
+        """Tell observers of tensors, but for those of a called graph."""
+        known = (value for value in values if value in self._originals)
+        for value in known:
+            for observer in observers:
+                observer.after_tensor_write(self._originals[value], self._contents.arrays[value])
 
     def _call(self, group: Run | Step) -> Callable[[], object]:
         if isinstance(group, Run):

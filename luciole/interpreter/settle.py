@@ -14,6 +14,7 @@ from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.infer import infer_op
 from luciole.ir.ops.control_flow import While
 from luciole.ir.passes.fold_constants import folded
+from luciole.ir.passes.inline_calls import inline_calls
 from luciole.ir.passes.scans import scan_of
 from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text
@@ -28,7 +29,7 @@ class Settled:
     ``ops`` are left to run, in order; ``constants`` hold the contents of all others' results and of
     the graph's own constants; ``made_bytes`` is what those take that the file does not hold as they
     are. ``values`` and ``sources`` lead from the graph's tensors to the copy's, and from the copy's
-    operators to the graph's.
+    operators to the graph's: from all of a graph that is called to the call.
     """
 
     graph: Graph
@@ -49,10 +50,11 @@ def settle(graph: Graph, shapes: Mapping[Value, tuple[int, ...]], memory_limit: 
     copy, values = graph.clone()
     for value, shape in shapes.items():
         values[value].shape = shape
+    sources = dict(zip(copy.ops, graph.ops, strict=True))
+    inline_calls(copy, sources)
     constants = _Constants(copy.values, memory_limit)
     with remembered():
         ops = _unfolded(copy.ops, constants)
-    sources = dict(zip(copy.ops, graph.ops, strict=True))
     return Settled(copy, ops, constants.arrays, constants.made_bytes, values, sources)
 
 

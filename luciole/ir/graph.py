@@ -182,13 +182,15 @@ class Graph:
         """Add an operator at the end. See ``insert_before``."""
         return self._insert(len(self.ops), op, names, results)
 
-    def insert_before(self, anchor: Op, op: Op, *names: str) -> Op:
+    def insert_before(
+        self, anchor: Op, op: Op, *names: str, results: Sequence[Value] | None = None
+    ) -> Op:
         """Add an operator right before another; its results get the given names, inferred shapes
-        and dtypes.
+        and dtypes, or are ``results``, tensors of the graph that nothing computes.
 
         Raises GraphError when the operator is in a graph already or an operand is of another graph.
         """
-        return self._insert(self.ops.index(anchor), op, names, None)
+        return self._insert(self.ops.index(anchor), op, names, results)
 
     def insert_after(self, anchor: Op, op: Op, *names: str) -> Op:
         """Add an operator right after another. See ``insert_before``."""

@@ -1,4 +1,4 @@
-"""IF, WHILE, CALL and CALL_ONCE: which graphs run, on what, as often as what they return says."""
+"""Operators that call other graphs: which of them run, on what, and how often."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def while_(op: ops.While, state: State, inputs: tuple[Array, ...]) -> Calls:
 
 
 @stateful(ops.Call)
-def call(op: ops.Call, state: State, inputs: tuple[Array, ...]) -> Calls:
+@stateful(ops.StablehloComposite)
+def call(op: ops.Delegating, state: State, inputs: tuple[Array, ...]) -> Calls:
     """Call the graph."""
-    return (yield Call(op.graph_, inputs))
+    return (yield Call(op.whole, inputs))
 
 
 @stateful(ops.CallOnce)

@@ -1,13 +1,13 @@
-"""Operators that call other graphs of the model: IF, WHILE, CALL, CALL_ONCE."""
+"""Operators that call other graphs: IF, WHILE, CALL, CALL_ONCE, STABLEHLO_COMPOSITE."""
 
 from collections.abc import Iterator
 
 from luciole.ir.calls import merged, mismatches, result_shapes
 from luciole.ir.errors import ShapeError
 from luciole.ir.graph import Graph
-from luciole.ir.op import Op, operand, operands, subgraph
+from luciole.ir.op import Op, attr, operand, operands, subgraph
 from luciole.ir.value import Shape, Value
-from luciole.schema.enums import BuiltinOperator, TensorType
+from luciole.schema.enums import BuiltinOperator, CustomOptionsFormat, TensorType
 
 MOST_ROUNDS = 8
 """How often a loop's body is inferred: each round that changes anything makes an extent unknown,
@@ -96,23 +96,52 @@ class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
             yield f"graph {condition.name!r} must return one BOOL that says whether to go on"
 
 
-class Call(_Calling, code=BuiltinOperator.CALL, options="CallOptions"):
+class Delegating(_Calling):
+    """An operator whose results are what one graph returns for its operands."""
+
+    @property
+    def whole(self) -> Graph:
+        """The graph. Raises ShapeError where it is not given."""
+        (name,) = (field.name for field in self.attr_fields() if field.is_graph)
+        return self._graph(name)
+
+    def infer_shape(self, /) -> tuple[Shape, ...]:
+        return result_shapes(self.whole, [value.shape for value in self.given_operands().values()])
+
+    def infer_dtype(self, /) -> tuple[TensorType, ...]:
+        return tuple(value.dtype for value in self.whole.outputs)
+
+    def verify(self, /) -> Iterator[str]:
+        for graph in self.called_graphs():
+            yield from mismatches(self.operands, graph.inputs, "inputs", graph)
+            yield from mismatches(self.results, graph.outputs, "results", graph)
+
+
+class Call(Delegating, code=BuiltinOperator.CALL, options="CallOptions"):
     """What another graph returns for the inputs."""
 
     inputs: tuple[Value, ...] = operands()
 
     graph_: Graph = subgraph(field="subgraph")
 
-    def infer_shape(self, /) -> tuple[Shape, ...]:
-        return result_shapes(self._graph("graph_"), [value.shape for value in self.inputs])
 
-    def infer_dtype(self, /) -> tuple[TensorType, ...]:
-        return tuple(value.dtype for value in self._graph("graph_").outputs)
+class StablehloComposite(
+    Delegating, code=BuiltinOperator.STABLEHLO_COMPOSITE, options="StableHLOCompositeOptions"
+):
+    """An operator with a name that a runtime may know, computed by its decomposition.
 
-    def verify(self, /) -> Iterator[str]:
-        for graph in self.called_graphs():
-            yield from mismatches(self.inputs, graph.inputs, "inputs", graph)
-            yield from mismatches(self.results, graph.outputs, "results", graph)
+    The decomposition is another graph; ``composite_attributes`` are the bytes of a FlexBuffer.
+    """
+
+    inputs: tuple[Value, ...] = operands()
+
+    decomposition: Graph = subgraph(
+        field="decomposition_subgraph_index", dump="decomposition_subgraph_index"
+    )
+    composite: str | None = attr(default=None, field="name", dump="name")
+    composite_attributes: tuple[int, ...] = attr(default=())
+    composite_attributes_format: CustomOptionsFormat = attr(default=CustomOptionsFormat.FLEXBUFFERS)
+    composite_version: int = attr(default=0, field="version", dump="version")
 
 
 class CallOnce(_Calling, code=BuiltinOperator.CALL_ONCE, options="CallOnceOptions"):
