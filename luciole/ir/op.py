@@ -149,6 +149,7 @@ class Op:
     operator is never computed beforehand and never removed. ``reshapes`` says that the result is
     the first operand's elements in their order, so that both may share one place.
     ``oldest_version`` is the first that TFLite's runtimes know: what a new operator is written as.
+    ``packed`` says that custom options are a C struct of the attributes, an int32 each.
     """
 
     code: ClassVar[BuiltinOperator]
@@ -159,6 +160,7 @@ class Op:
     stateful: ClassVar[bool] = False
     reshapes: ClassVar[bool] = False
     oldest_version: ClassVar[int] = 1
+    packed: ClassVar[bool] = False
     quant: ClassVar[Quant | None] = None
     fields: ClassVar[tuple[Field, ...]] = ()
 

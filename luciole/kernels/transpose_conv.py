@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,9 +14,10 @@ from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
-from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, fits
+from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, fits
 from luciole.kernels.layers.geometry.spans import Axis
 from luciole.kernels.layers.int8.rescale import SIGNATURES, Rescaling, centred
+from luciole.schema.enums import ActivationFunctionType, Padding
 
 INTEGERS = tuple(s if len(s) == 1 else (s[1], s[0], *s[2:]) for s in SIGNATURES)
 """Element types of filter, data and bias (or none): filters come first here."""
@@ -30,13 +33,21 @@ def transpose_conv(
 
 
 def _sums(op: TransposeConv, input_sizes: Array, filter: Array, x: Array) -> Array:
-    """Add up the filter's taps on a canvas large enough for all, and cut the result out of it."""
+    """Add up all windows, for a result of the given extents."""
     sizes = check_sizes(integers(input_sizes, "input_sizes", 4), x.shape[0], filter.shape[0])
-    agree("input channels", filter.shape[3], x.shape[3], "filter", "out_backprop")
-    stride, kernel = (op.stride_h, op.stride_w), filter.shape[1:3]
+    return window_sums(x, filter, sizes, (op.stride_h, op.stride_w), op.padding)
+
+
+def window_sums(
+    x: Array, filter: Array, sizes: Sequence[int], stride: tuple[int, int], padding: Padding
+) -> Array:
+    """Add up the filter's taps on a canvas large enough for all, and cut the result of these
+    ``sizes`` out of it.
+    """
+    agree("input channels", filter.shape[3], x.shape[3], "filter", "the data")
     top, left = (
-        padding_before(size, k, s, 1, op.padding)
-        for size, k, s in zip(sizes[1:3], kernel, stride, strict=True)
+        padding_before(size, k, s, 1, padding)
+        for size, k, s in zip(sizes[1:3], filter.shape[1:3], stride, strict=True)
     )
     canvas = _scatter(x, filter, stride, (top + sizes[1], left + sizes[2]))
     return canvas[:, top : top + sizes[1], left : left + sizes[2]].copy()
@@ -69,30 +80,38 @@ def _scatter(x: Array, filter: Array, stride: tuple[int, int], least: tuple[int,
 
 @native(TransposeConv, TensorType.FLOAT32)
 def build(op: TransposeConv, context: Context) -> NativeStep | None:
-    """Run phases as convolutions (polyphase decomposition): results whose positions leave the same
-    rest when divided by the strides (a phase) are a convolution with every stride-th tap,
-    backwards.
-    """
+    """Run phases as convolutions, see ``phases``."""
     _, filter, x, bias = (*context.operands, None)[:4]
     (y,) = context.results
     constants = (op.input_sizes, op.filter, op.bias)
     if filter is None or x is None or not fits(op.activation, x, y, *constants):
         return None
-    sizes = zip(
-        x.shape[1:3], y.shape[1:3], filter.shape[1:3], (op.stride_h, op.stride_w), strict=True
-    )
+    arrays = Arrays(x, filter, bias, y)
+    return phases(arrays, (op.stride_h, op.stride_w), op.padding, op.activation)
+
+
+def phases(
+    arrays: Arrays,
+    stride: tuple[int, int],
+    padding: Padding,
+    activation: ActivationFunctionType,
+) -> NativeStep:
+    """Run phases as convolutions (polyphase decomposition): results whose positions leave the same
+    rest when divided by the strides (a phase) are a convolution with every stride-th tap,
+    backwards.
+    """
+    x, filter, bias, y = arrays
+    kernel = filter.shape[1:3]
     rows, columns = (
-        _phases(size, outputs, k, s, padding_before(outputs, k, s, 1, op.padding))
-        for size, outputs, k, s in sizes
+        _phases(size, outputs, k, s, padding_before(outputs, k, s, 1, padding))
+        for size, outputs, k, s in zip(x.shape[1:3], y.shape[1:3], kernel, stride, strict=True)
     )
     weights = np.zeros((len(filter), rows.kernel, columns.kernel, x.shape[3]), np.float32)
-    down, across = (
-        _taps(k, s) for k, s in zip(filter.shape[1:3], (op.stride_h, op.stride_w), strict=True)
-    )
+    down, across = (_taps(k, s) for k, s in zip(kernel, stride, strict=True))
     weights[:, down[0][:, None], across[0]] = filter[:, down[1][:, None], across[1]]
     geometry = Geometry(len(x), x.shape[3], rows, columns)
     flat = weights.reshape(1, len(filter), -1, x.shape[3])
-    return FloatLayer(geometry, op.activation, x, y).convolution(flat, bias)
+    return FloatLayer(geometry, activation, x, y).convolution(flat, bias)
 
 
 def _taps(kernel: int, stride: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from flatbuffers import flexbuffers
+from numpy.typing import NDArray
 
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
 from luciole.ir.blockwise import blocks_of
@@ -189,9 +190,17 @@ def _custom_options(op: Op) -> dict[str, Any]:
     plain = all(getattr(op, f.name) == f.default for f in op.attr_fields())
     if given is None and plain and not op.has_options:
         return {}
+    if op.packed:
+        return {"custom_options": _struct(op, b"" if given is None else given.raw)}
     others = (read_map(given.raw) if given is not None else None) or {}
     own = {f.schema_name: getattr(op, f.name) for f in op.attr_fields()}
     return {"custom_options": _map(others | own)}
+
+
+def _struct(op: Op, raw: bytes) -> NDArray[np.uint8]:
+    """Write options as a C struct, with what a file has behind them."""
+    own = np.array(list(op.attributes().values()), "<i4").tobytes()
+    return np.frombuffer(own + raw[len(own) :], np.uint8)
 
 
 def _map(fields: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -64,7 +64,8 @@ def _attributes(cls: type[Op], operator: tables.Operator) -> dict[str, Any]:
         raise _NotUnderstoodError("two options tables")
     options = operator.builtin_options or operator.builtin_options_2
     if options is None and cls.custom_code and operator.custom_options is not None:
-        return _from_map(cls, operator.custom_options.tobytes())
+        read = _from_struct if cls.packed else _from_map
+        return read(cls, operator.custom_options.tobytes())
     if operator.custom_options is not None and not cls.custom_code:
         raise _NotUnderstoodError("custom options on a builtin operator")
     if options is None:
@@ -104,6 +105,17 @@ def _value(field: Field, stored: Any) -> Any:
     if kind is tuple:
         return () if stored is None else tuple(stored.tolist())
     return stored
+
+
+def _from_struct(cls: type[Op], raw: bytes) -> dict[str, Any]:
+    """Read attributes from a C struct, which may go on behind them."""
+    fields = cls.attr_fields()
+    if len(raw) < 4 * len(fields):
+        raise _NotUnderstoodError(
+            f"custom options have {len(raw)} bytes, {4 * len(fields)} are needed"
+        )
+    numbers = np.frombuffer(raw, "<i4", len(fields)).tolist()
+    return {f.name: _number(cls, f, n) for f, n in zip(fields, numbers, strict=True)}
 
 
 def _from_map(cls: type[Op], raw: bytes) -> dict[str, Any]:
