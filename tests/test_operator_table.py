@@ -10,12 +10,15 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
-from luciole.ir import CUSTOM_OPS, OPS, Op, TensorType
+from luciole.exporters import to_bytes
+from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, TensorType, UnknownOp, Value
 from luciole.kernels.core import registry
 from luciole.schema import opcodes
 from luciole.schema.dialect import TFLITE
@@ -43,6 +46,11 @@ TAIL = """\
 
 ## Less than LiteRT runs
 
+What LiteRT's builtin resolver knows and luciole does not run, each with its reason (a test asks
+LiteRT about every operator that is kept as it is):
+
+{unlike}
+
 The results of IF and the inputs of WHILE keep their rank: graphs of an IF whose results differ in
 rank, and a body of a WHILE that changes one, are refused with a sentence. LiteRT runs them. Extents
 may change.
@@ -58,6 +66,16 @@ These are read, shown and written again with everything they hold, but cannot ru
 CUSTOM operators run where a function is registered for them: see
 [operators of your own](../how-to/custom-operators.md).
 """
+
+REASONS = {
+    "HASHTABLE": "its keys or its values are strings, which no other operator here computes with",
+    "SKIP_GRAM": "it computes with strings",
+    "LSH_PROJECTION": "its results are bits of a hash of floats' bytes; no model met has it",
+    "REDUCE_WINDOW": "it is what StableHLO's operator of that name becomes",
+    "STABLEHLO": "converters write them only where they are told to leave StableHLO as it is; "
+    "STABLEHLO_COMPOSITE, which has a decomposition, runs",
+}
+"""Why operators do not run, by the beginnings of their names: all that LiteRT runs have one."""
 
 LUCI = """
 ABS ADD ADD_N ARG_MAX ARG_MIN AVERAGE_POOL_2D BATCH_TO_SPACE_ND BATCH_MATMUL
@@ -90,9 +108,36 @@ def page() -> str:
         reference = _types(found.get("reference", anything))
         lines.append(f"| {_name(cls)} | {reference} | {_types(found.get('native', set()))} |")
     missing = sorted(set(BuiltinOperator) - set(OPS), key=lambda code: code.name)
+    only = _only_in_litert(missing)
+    unlike = "\n".join(f"- {', '.join(found)}: {REASONS[start]}." for start, found in only.items())
     names = ", ".join(code.name for code in missing if code != BuiltinOperator.CUSTOM)
     circle = ", ".join(sorted(code.name for code in OPS if TFLITE.number(code) is None))
-    return "\n".join(lines) + "\n" + TAIL.format(names=names, circle=circle)
+    return "\n".join(lines) + "\n" + TAIL.format(names=names, circle=circle, unlike=unlike)
+
+
+def _only_in_litert(missing: Iterable[BuiltinOperator]) -> dict[str, list[str]]:
+    """By the beginnings of their names, the operators that LiteRT knows and luciole only keeps."""
+    known = [code.name for code in missing if in_litert(code)]
+    return {start: [name for name in known if name.startswith(start)] for start in REASONS}
+
+
+@cache
+def in_litert(code: BuiltinOperator) -> bool:
+    """Whether LiteRT's resolver has an operator: it says so when it reads a file with one."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    if TFLITE.number(code) is None or code == BuiltinOperator.CUSTOM:
+        return False
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    op = UnknownOp(int(code), [graph.add_input("x", (2,))])
+    graph.append(op, results=[graph.add_value(Value("y", TensorType.FLOAT32, (2,)))])
+    graph.outputs = list(op.results)
+    try:
+        Interpreter(model_content=to_bytes(model, "tflite"))
+    except ValueError as error:
+        return "Didn't find op" not in str(error)
+    return True
 
 
 def _kernels() -> dict[type[Op], dict[str, set[tuple[str, ...]]]]:
@@ -127,6 +172,15 @@ def _types(signatures: Iterable[tuple[str, ...]]) -> str:
 def test_the_page_is_what_the_registry_says() -> None:
     """A line that is missing or new here: see the head of this file."""
     assert PAGE.read_text() == page()
+
+
+def test_all_that_only_litert_runs_has_one_reason_and_all_reasons_are_needed() -> None:
+    assert in_litert(BuiltinOperator.ADD)
+    assert not in_litert(BuiltinOperator.CONCAT_EMBEDDINGS)
+    missing = set(BuiltinOperator) - set(OPS)
+    listed = _only_in_litert(missing)
+    assert all(listed.values())
+    assert sorted(chain(*listed.values())) == sorted(c.name for c in missing if in_litert(c))
 
 
 def test_the_page_names_what_tflite_files_cannot_have() -> None:
