@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from luciole.interpreter.microscaling import decode_blocks
 from luciole.ir import Array, Buffer, Graph, GraphError, Op, Value
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.calls import remembered
@@ -52,6 +53,7 @@ def settle(graph: Graph, shapes: Mapping[Value, tuple[int, ...]], memory_limit: 
         values[value].shape = shape
     sources = dict(zip(copy.ops, graph.ops, strict=True))
     inline_calls(copy, sources)
+    decode_blocks(copy, sources)
     constants = _Constants(copy.values, memory_limit)
     with remembered():
         ops = _unfolded(copy.ops, constants)

@@ -39,6 +39,11 @@ PACKED: dict[TensorType, tuple[int, np.dtype[Any]]] = {
 unpacked type.
 """
 
+MICROSCALED = (TensorType.MXFP4, TensorType.MXINT8)
+"""Types whose blocks share scales, see ``microscaling``: only operators compute such tensors, as
+float32.
+"""
+
 _OF_NUMPY = {dtype: t for t, dtype in NUMPY.items() if t != TensorType.RESOURCE}
 
 

@@ -192,9 +192,11 @@ class Graph:
         """
         return self._insert(self.ops.index(anchor), op, names, results)
 
-    def insert_after(self, anchor: Op, op: Op, *names: str) -> Op:
+    def insert_after(
+        self, anchor: Op, op: Op, *names: str, results: Sequence[Value] | None = None
+    ) -> Op:
         """Add an operator right after another. See ``insert_before``."""
-        return self._insert(self.ops.index(anchor) + 1, op, names, None)
+        return self._insert(self.ops.index(anchor) + 1, op, names, results)
 
     def _insert(
         self, place: int, op: Op, names: Sequence[str], results: Sequence[Value] | None

@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 
 from luciole.ir.blockwise import blocks_of
+from luciole.ir.dtypes import MICROSCALED
 from luciole.ir.op import Op, like, operand
 from luciole.ir.quant import Quant
 from luciole.ir.quantization import faults
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator, TensorType
+
+_WITHOUT_SCALES = (TensorType.FLOAT16, *MICROSCALED)
 
 
 class Quantize(Op, code=BuiltinOperator.QUANTIZE, options="QuantizeOptions"):
@@ -25,7 +28,7 @@ class Quantize(Op, code=BuiltinOperator.QUANTIZE, options="QuantizeOptions"):
         return self.output.dtype if self.results else TensorType.INT8
 
     def verify(self, /) -> Iterator[str]:
-        if self.results:
+        if self.results and self.output.dtype not in MICROSCALED:
             yield from faults(self.output, "the result")
 
 
@@ -40,5 +43,5 @@ class Dequantize(Op, code=BuiltinOperator.DEQUANTIZE, options="DequantizeOptions
         return TensorType.FLOAT32
 
     def verify(self, /) -> Iterator[str]:
-        if self.input.dtype != TensorType.FLOAT16 and blocks_of(self.input) is None:
+        if self.input.dtype not in _WITHOUT_SCALES and blocks_of(self.input) is None:
             yield from faults(self.input, "the input")

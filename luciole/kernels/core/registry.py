@@ -15,7 +15,7 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, Op, TensorType, UnknownOp, UnsupportedError, Value
 from luciole.ir.calls import Call
-from luciole.ir.dtypes import NUMPY
+from luciole.ir.dtypes import MICROSCALED, NUMPY
 from luciole.kernels.core import custom, extents
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.errors import ExecutionError as ExecutionError
@@ -148,10 +148,10 @@ def _register(
 
 def data_types(op: Op) -> Signature:
     """Return the element types of the operands that carry data, one each; a single one where they
-    all agree.
+    all agree. Types of blocks that share scales are computed as float32.
     """
     types = [
-        value.dtype
+        TensorType.FLOAT32 if value.dtype in MICROSCALED else value.dtype
         for slot, value in enumerate(op.operands)
         if value is not None and not op.operand_field(slot).dtypes
     ]

@@ -10,6 +10,7 @@ import numpy as np
 from luciole.ir import Array, GraphError, LucioleError, Value
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.dtypes import element_bits, integer_range
+from luciole.ir.microscaling import BLOCK, axis_of
 from luciole.ir.quantization import Affine
 from luciole.ir.value import element_count
 from luciole.schema.tables import QuantizationParameters
@@ -116,6 +117,10 @@ def quantization_json(value: Value, clipped: float | None) -> Json | None:
     """
     if blocks_of(value) is not None:
         return _blocks_json(value)
+    axis = axis_of(value)
+    if axis is not None:
+        words = f"{value.dtype.name}: {BLOCK} numbers along axis {axis} share a power of two"
+        return {"words": words, "formula": f"real = 2^s {TIMES} q", "scale": [], "zero": []}
     q, affine = value.quantization, Affine.given(value)
     if q is None or affine is None:
         return None
