@@ -71,7 +71,6 @@ REASONS = {
     "HASHTABLE": "its keys or its values are strings, which no other operator here computes with",
     "SKIP_GRAM": "it computes with strings",
     "LSH_PROJECTION": "its results are bits of a hash of floats' bytes; no model met has it",
-    "REDUCE_WINDOW": "it is what StableHLO's operator of that name becomes",
     "STABLEHLO": "converters write them only where they are told to leave StableHLO as it is; "
     "STABLEHLO_COMPOSITE, which has a decomposition, runs",
 }
