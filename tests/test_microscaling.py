@@ -30,7 +30,7 @@ def by_ml_dtypes(x: Array) -> Array:
     """The same of whole rows of 32 by another library's element type."""
     scale = 2.0 ** (np.floor(np.log2(np.abs(x).max(-1, keepdims=True))) - 2)
     small: Array = (x / scale).astype(ml_dtypes.float4_e2m1fn).astype(np.float32)
-    return small * scale
+    return np.asarray(small * scale)
 
 
 def test_small_floats_are_those_of_another_library() -> None:

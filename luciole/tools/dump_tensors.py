@@ -12,6 +12,7 @@ import numpy as np
 from luciole.files import replacing
 from luciole.ir import Array, LucioleError, Model, Value
 from luciole.ir.quantization import vectors
+from luciole.ir.strings import strings_of
 from luciole.ir.text.common import one_line, utf8
 from luciole.ir.text.plain import jsonable
 from luciole.ir.value import shape_text
@@ -44,7 +45,8 @@ def contents(value: Value) -> Array:
     if not value.is_constant:
         made = "it is computed" if value.producer else "the caller gives it"
         raise LucioleError(f"tensor {value.name!r} has no contents in the file: {made}")
-    data = value.data
+    texts = strings_of(value)
+    data = value.data if texts is None else texts
     if data is None:
         why = "it is sparse" if value.sparsity is not None else f"it is {value.dtype.name}"
         raise LucioleError(f"tensor {value.name!r} cannot be shown as an array: {why}")
@@ -88,6 +90,8 @@ def write_tensor(value: Value, path: str) -> None:
     suffix = Path(path).suffix.lower()
     if suffix == ".npy":
         array = contents(value)
+        if array.dtype == object:
+            raise LucioleError(f"tensor {value.name!r} holds texts: no {suffix} is written of them")
         with replacing(path) as file:
             np.save(file, array)
     elif suffix in _HDF5:

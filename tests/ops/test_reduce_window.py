@@ -48,10 +48,10 @@ def test_truth_values_are_those_of_litert(function: ReduceWindowFunction) -> Non
 def test_unknown_extents() -> None:
     graph = Graph()
     x, init = graph.add_input("x", (None, 9)), graph.add_input("init", ())
-    known = [graph.add_constant(n, np.array([2, 3], np.int64)) for n in "abc"]
-    assert ReduceWindow(x, init, *known).result_shapes() == ((None, 1),)
+    size, stride, dilation = (graph.add_constant(n, np.array([2, 3], np.int64)) for n in "abc")
+    assert ReduceWindow(x, init, size, stride, dilation).result_shapes() == ((None, 1),)
     late = graph.add_input("late", (2,), TensorType.INT64)
-    assert ReduceWindow(x, init, late, *known[:2]).result_shapes() == ((None, None),)
+    assert ReduceWindow(x, init, late, stride, dilation).result_shapes() == ((None, None),)
 
 
 def test_reduce_window_refuses_windows_that_do_not_fit() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import struct
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from luciole.ir import strings
 from luciole.ir.dtypes import NUMPY, Array, byte_count, unpack
 from luciole.ir.value import element_count
 from luciole.schema.enums import TensorType
@@ -28,7 +27,7 @@ def filler_of(raw: NDArray[np.uint8], tensor: Tensor, most_values: int) -> Fille
     no filler or its length does not fit.
     """
     if tensor.type == TensorType.STRING:
-        texts = _strings(raw)
+        texts = strings.decode(raw)
         return None if texts is None else Filler("explicit", texts)
     values = _values(raw, tensor)
     if values is None:
@@ -64,17 +63,3 @@ def _text(value: np.generic) -> str:
     if isinstance(value, np.bool_):
         return "1" if value else "0"
     return str(value).strip("()")
-
-
-def _strings(raw: NDArray[np.uint8]) -> list[str] | None:
-    """Read the texts of a string tensor: how many, where each begins and the last ends, the
-    bytes.
-    """
-    content = raw.tobytes()
-    try:
-        (count,) = struct.unpack_from("<i", content)
-        ends = struct.unpack_from(f"<{count + 1}i", content, 4)
-    except struct.error:
-        return None
-    parts = (content[a:b] for a, b in pairwise(ends))
-    return [part.decode("utf-8", "surrogateescape") for part in parts]

@@ -14,6 +14,7 @@ from luciole.ir.findings import Finding
 from luciole.ir.graph import Graph, Model, Signature
 from luciole.ir.op import Op
 from luciole.ir.quantization import vectors
+from luciole.ir.strings import strings_of
 from luciole.ir.text.common import (
     Code,
     Numbering,
@@ -167,7 +168,8 @@ def _values(value: Value) -> Any:
     if element_count(value.dims) > MOST_VALUES:
         return None
     try:
-        return jsonable(value.data)
+        texts = strings_of(value)
+        return jsonable(value.data if texts is None else texts)
     except (GraphError, ValueError):  # the buffer does not fit the shape: ``verify`` says so
         return None
 
