@@ -61,16 +61,19 @@ def in_blocks(x: Array, dtype: TensorType, axis: int) -> NDArray[np.float32]:
         raise LucioleError(f"blocks are along axis {axis}, there are {x.ndim} axes")
     assert dtype in MICROSCALED
     element, rows = _ELEMENTS[dtype], np.moveaxis(x, axis, -1)
-    length = rows.shape[-1]
-    padded = np.zeros((*rows.shape[:-1], -(-length // BLOCK) * BLOCK))
-    padded[..., :length] = rows
-    blocks = padded.reshape(*rows.shape[:-1], padded.shape[-1] // BLOCK, BLOCK)
-    found = _rounded(blocks, element).reshape(padded.shape)[..., :length]
-    return np.ascontiguousarray(np.moveaxis(found, -1, axis), np.float32)
+    whole = rows.shape[-1] // BLOCK * BLOCK
+    blocks = rows[..., :whole].reshape(*rows.shape[:-1], whole // BLOCK, BLOCK)
+    found = np.empty(rows.shape, np.float32)
+    found[..., :whole] = _rounded(blocks, element).reshape(*rows.shape[:-1], whole)
+    found[..., whole:] = _rounded(rows[..., whole:], element)
+    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
 
 
-def _rounded(blocks: NDArray[np.float64], element: _Element) -> NDArray[np.float64]:
-    """Scale each block by a power of two, round its elements, and scale them back."""
+def _rounded(blocks: Array, element: _Element) -> NDArray[np.float64]:
+    """Scale each block, a row of the last axis, by a power of two, round its elements, and scale
+    them back.
+    """
+    blocks = blocks.astype(np.float64)
     largest = np.abs(blocks).max(-1, keepdims=True, initial=0)
     finite = np.isfinite(largest)
     _, exponent = np.frexp(np.where(finite & (largest > 0), largest, 1.0))
