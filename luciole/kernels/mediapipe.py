@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir import Array, TensorType
 from luciole.ir.ops.mediapipe import (
     Convolution2DTransposeBias,
     MaxPoolingWithArgmax2D,
@@ -13,8 +15,14 @@ from luciole.ir.ops.mediapipe import (
 )
 from luciole.ir.rules import padding_before, window
 from luciole.ir.value import element_count
+from luciole.kernels import jit
 from luciole.kernels.core.limits import room
+from luciole.kernels.core.memory import reach
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import strided
+from luciole.kernels.jit import Pointer, floats
+from luciole.kernels.jit.record import Shared
+from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.layers.floats.layer import Arrays, fits
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.transpose_conv import phases, window_sums
@@ -23,16 +31,21 @@ from luciole.schema.enums import ActivationFunctionType, Padding
 FLOAT32 = TensorType.FLOAT32
 NONE = ActivationFunctionType.NONE
 
+INT32 = int(Kind.INT32)
+
 
 @reference(MaxPoolingWithArgmax2D, FLOAT32)
 def max_pooling_with_argmax_2d(op: MaxPoolingWithArgmax2D, x: Array) -> tuple[Array, Array]:
     """Find the largest element of each window and its place, of equal ones the first, column by
     column.
     """
-    found = _windows(op, x).swapaxes(-1, -2)
-    columns = found.reshape(*found.shape[:4], op.filter_width * op.filter_height)
-    places = columns.argmax(-1)
-    largest = np.take_along_axis(columns, places[..., None], -1)[..., 0]
+    taps = _windows(op, x)
+    largest = taps[..., 0, 0].copy()
+    places = np.zeros(largest.shape, np.uint32)
+    for place in range(1, op.filter_width * op.filter_height):
+        tap = taps[..., place % op.filter_height, place // op.filter_height]
+        better = tap > largest
+        largest, places = np.where(better, tap, largest), np.where(better, place, places)
     return largest, places.astype(np.uint32).view(np.float32)
 
 
@@ -52,18 +65,156 @@ def _windows(op: MaxPoolingWithArgmax2D, x: Array) -> Array:
 
 @reference(MaxUnpooling2D, FLOAT32)
 def max_unpooling_2d(op: MaxUnpooling2D, x: Array, places: Array) -> Array:
-    """Write each element at its place. Raises LucioleError for a place outside of the window."""
+    """Write each element at its place; one outside of the window is nowhere."""
     height, width = op.filter_height, op.filter_width
     numbers = np.ascontiguousarray(places).view(np.uint32)
-    most = int(numbers.max(initial=0))
-    if most >= height * width:
-        raise LucioleError(f"a place is {most}, windows have {height * width} elements")
     n, h, w, c = x.shape
     room(element_count((n, h * height, w * width, c)) * x.itemsize, "the result")
     result = np.zeros((n, h, height, w, width, c), np.float32)
-    image, row, column, channel = np.ix_(*map(np.arange, x.shape))
-    result[image, row, numbers % height, column, numbers // height, channel] = x
+    for place in range(height * width):
+        taken = np.where(numbers == place, x, np.float32(0))
+        result[:, :, place % height, :, place // height] = taken
     return result.reshape(n, h * height, w * width, c)
+
+
+class PoolRecord(Shared):
+    """Windows in lines of images: addresses, how many lines an image has and windows a line, and
+    the extents of inputs, of windows and of the padding in front.
+    """
+
+    x: int
+    places: int
+    y: int
+    rows: int
+    columns: int
+    channels: int
+    height: int
+    width: int
+    down: int
+    across: int
+    top: int
+    left: int
+
+
+@native(MaxPoolingWithArgmax2D, FLOAT32)
+def build_pool(op: MaxPoolingWithArgmax2D, context: Context) -> NativeStep | None:
+    """Compare all channels of a window tap by tap."""
+    x, (y, places) = context.operands[0], context.results
+    return None if x is None else _pool_step(op, _kernel(1), x, places, y, y.shape)
+
+
+@native(MaxUnpooling2D, FLOAT32)
+def build_unpool(op: MaxUnpooling2D, context: Context) -> NativeStep | None:
+    """Write all channels of a window tap by tap."""
+    (x, places), (y,) = context.operands, context.results
+    if x is None or places is None:
+        return None
+    return _pool_step(op, _kernel(0), y, places, x, x.shape)
+
+
+def _pool_step(
+    op: MaxPoolingWithArgmax2D | MaxUnpooling2D,
+    kernel: jit.Kernel,
+    image: Array,
+    places: Array,
+    windows: Array,
+    shape: tuple[int, ...],
+) -> NativeStep | None:
+    """Make the step of a kernel from or to an image, with as many windows as ``shape`` says."""
+    n, rows, columns, channels = shape
+    _, height, width, _ = image.shape
+    if not windows.size or not image.size:
+        return None
+    sizes = (op.filter_height, op.filter_width)
+    top, left = (
+        padding_before(extent, k, k, 1, op.padding.kind)
+        for extent, k in zip((height, width), sizes, strict=True)
+    )
+    size = 4 * n * rows * columns * channels
+    record = PoolRecord(
+        begin=0,
+        end=n * rows,
+        x=reach(image, 4 * n * height * width * channels),
+        places=reach(places, size),
+        y=reach(windows, size),
+        rows=rows,
+        columns=columns,
+        channels=channels,
+        height=height,
+        width=width,
+        down=op.filter_height,
+        across=op.filter_width,
+        top=top,
+        left=left,
+    )
+    return strided.step(kernel, record, image.size)
+
+
+@jit.merged
+def _inside(place: int, size: int) -> int:
+    """Return the nearest row or column of an image."""
+    return min(max(place, 0), size - 1)
+
+
+@jit.merged
+def _compare(tap: Pointer, place: int, y: Pointer, places: Pointer, channels: int) -> None:
+    """Take what is larger than before, and its place."""
+    for c in range(channels):
+        better = tap[c] > y[c]
+        y[c] = tap[c] if better else y[c]
+        places[c] = np.int32(place) if better else places[c]
+
+
+@jit.merged
+def _pool_window(r: PoolRecord, image: int, row: int, column: int, offset: int) -> None:
+    """Compare the taps of a window, column by column."""
+    channels, place = r.channels, 0
+    y, places = floats(r.y + offset), integers_at(r.places + offset, INT32)
+    for across in range(r.across):
+        x = _inside(column + across, r.width)
+        for down in range(r.down):
+            number = np.int32(place)
+            tap = floats(image + 4 * channels * (_inside(row + down, r.height) * r.width + x))
+            if place:
+                _compare(tap, place, y, places, channels)
+            else:
+                for c in range(channels):
+                    y[c], places[c] = tap[c], number
+            place += 1
+
+
+@jit.merged
+def _unpool_window(r: PoolRecord, image: int, row: int, column: int, offset: int) -> None:
+    """Write the taps of a window."""
+    channels, place = r.channels, 0
+    y, places = floats(r.y + offset), integers_at(r.places + offset, INT32)
+    for across in range(r.across):
+        for down in range(r.down):
+            number = np.int32(place)
+            tap = floats(image + 4 * channels * ((row + down) * r.width + column + across))
+            for c in range(channels):
+                tap[c] = y[c] if places[c] == number else np.float32(0)
+            place += 1
+
+
+@cache
+def _kernel(forward: int) -> jit.Kernel:
+    """Make the kernel of pools, or of pools backwards."""
+
+    @jit.kernel
+    def pool(r: PoolRecord) -> None:
+        size = 4 * r.channels
+        for line in range(r.begin, r.end):
+            image = r.x + size * (line // r.rows * r.height * r.width)
+            row, offset = line % r.rows * r.down - r.top, size * line * r.columns
+            for column in range(-r.left, r.columns * r.across - r.left, r.across):
+                if forward:
+                    _pool_window(r, image, row, column, offset)
+                else:
+                    _unpool_window(r, image, row, column, offset)
+                offset += size
+
+    return pool
 
 
 @reference(Convolution2DTransposeBias, FLOAT32)

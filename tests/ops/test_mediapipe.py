@@ -10,7 +10,7 @@ import pytest
 
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
-from luciole.ir import Array, LucioleError, Op, ShapeError, UnknownOp, UnsupportedError
+from luciole.ir import Array, Op, ShapeError, UnknownOp, UnsupportedError
 from luciole.ir.op import FileOptions
 from luciole.ir.ops.mediapipe import (
     Convolution2DTransposeBias,
@@ -61,6 +61,15 @@ def test_pools_and_places_are_those_of_litert(
     options = pool(*size)
     (back,) = run_reference(MaxUnpooling2D, list(ours), **options)
     np.testing.assert_array_equal(back, theirs(MaxUnpooling2D, list(ours), **options)[0])
+    check_compiled(MaxUnpooling2D, list(ours), **options)
+
+
+@pytest.mark.parametrize("padding", [SAME, VALID])
+@pytest.mark.parametrize("channels", [1, 19])
+def test_compiled_pools_equal_the_reference(channels: int, padding: StructPadding) -> None:
+    x = image(2, 9, 11, channels).round(1)  # some are equal
+    x[0, 0, :2], x[1, :3, 4] = np.nan, np.inf
+    check_compiled(MaxPoolingWithArgmax2D, [x], **pool(3, 2, padding))
 
 
 def test_of_equal_elements_the_first_counts() -> None:
@@ -106,10 +115,12 @@ def test_loading_keeps_options_that_mean_nothing(raw: bytes) -> None:
     assert isinstance(from_bytes(to_bytes(model)).graph.ops[0], UnknownOp)
 
 
-def test_max_unpooling_refuses_places_outside_of_the_window() -> None:
-    places = np.full((1, 2, 2, 1), 4, np.uint32).view(np.float32)
-    with pytest.raises(LucioleError, match="a place is 4, windows have 4 elements"):
-        run_reference(MaxUnpooling2D, [image(1, 2, 2, 1), places], **pool(2, 2))
+def test_a_place_outside_of_the_window_is_nowhere() -> None:
+    places = np.array([4, 2, 2**32 - 1, 0], np.uint32).view(np.float32).reshape(1, 2, 2, 1)
+    x = np.array([5, 6, 7, 8], np.float32).reshape(1, 2, 2, 1)
+    (result,) = run_reference(MaxUnpooling2D, [x, places], **pool(2, 2))
+    assert result.sum() == 6 + 8
+    check_compiled(MaxUnpooling2D, [x, places], **pool(2, 2))
 
 
 def test_max_unpooling_refuses_padding() -> None:
