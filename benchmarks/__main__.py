@@ -80,6 +80,7 @@ PARTS = (
     Part("lq_conv_2d", quick=("--rounds", "30")),
     Part("networks", quick=("--rounds", "30"), needs=MODELS),
     Part("elementwise", quick=("--rounds", "30")),
+    Part("kinds", quick=("--rounds", "3")),
     Part("cold_start", quick=("--quick",), writes=True),
     Part("large_file", quick=("--gigabytes", "0.1")),
     Part(
