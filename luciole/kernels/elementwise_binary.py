@@ -10,7 +10,7 @@ from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
-from luciole.kernels.elements import binary
+from luciole.kernels.elements import binary, extremes
 from luciole.kernels.jit.vector.elementwise import Binary
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
@@ -152,4 +152,6 @@ _native(ops.Mul, Binary.MUL)
 _native(ops.Div, Binary.DIV)
 binary.register(ops.Maximum, Binary.MAXIMUM)
 binary.register(ops.Minimum, Binary.MINIMUM)
+extremes.register(ops.Maximum, larger=True)
+extremes.register(ops.Minimum, larger=False)
 binary.define(ops.SquaredDifference, lambda x, y: (x - y) * (x - y))

@@ -9,8 +9,9 @@ from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, per_tensor
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
-from luciole.kernels.elements import conversions, lookups
-from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, requantized
+from luciole.kernels.elements import conversions, lookups, scaling
+from luciole.kernels.elements.scaling import Scaling
+from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -42,15 +43,28 @@ def requantize(op: Quantize, x: Array) -> Array:
     if to not in WIDER:
         have = ", ".join(t.name for t in WIDER)
         raise UnsupportedError(f"no quantization of integers to {to.name}; there is {have}")
+    return between_grids(op).scaled(x, to)
+
+
+def between_grids(op: Quantize) -> Scaling:
+    """Read the grids of the operand and of the result."""
     scale, zero_point = per_tensor(op.input, "the input")
     to_scale, to_zero = per_tensor(op.output, "the result")
     factor = quantize_multiplier(float(scale) / float(to_scale))
-    limits = np.iinfo(NUMPY[to])
-    scaled = multiply(x.astype(np.int64) - zero_point, *factor)
-    return requantized(scaled, to_zero, (limits.min, limits.max), to)
+    limits = np.iinfo(NUMPY[op.output.dtype])
+    return Scaling(zero_point, to_zero, (limits.min, limits.max), factor, factor)
 
 
-lookups.register(Quantize, TensorType.INT8, TensorType.UINT8)
+@native(Quantize, *WIDER)
+def build_requantize(op: Quantize, context: Context) -> NativeStep | None:
+    """Look bytes up that become bytes, and scale all others."""
+    x, y = context.operands[0], context.results[0]
+    if x is None or op.output.dtype not in WIDER:
+        return None
+    if x.itemsize == y.itemsize == 1:
+        return lookups.step(op, x, y)
+    found = accepted(between_grids, op)
+    return None if found is None else scaling.step(found, x, y)
 
 
 @reference(Dequantize, *TYPES, *PACKED)

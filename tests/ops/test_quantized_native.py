@@ -20,7 +20,7 @@ from tests.support import Affine
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-INT8, UINT8 = TensorType.INT8, TensorType.UINT8
+INT8, UINT8, INT16 = TensorType.INT8, TensorType.UINT8, TensorType.INT16
 PAIRS = (elementwise_binary.Add, elementwise_binary.Sub, elementwise_binary.Mul)
 GRIDS = ((0.05, 3, 0.02, -7, 0.1, 11), (0.7, -128, 0.7, 127, 1.3, 0), (1e-3, 5, 0.4, 0, 0.03, -20))
 """Scale and zero point of both operands and of the result, for INT8."""
@@ -121,31 +121,125 @@ def test_functions_of_bytes_are_those_of_the_reference(
         check_compiled(cls, [numbers(dtype, *shape)], **attributes, **given)
 
 
-LOOKED_UP = (
+BY_FACTORS = (
     PRelu,
     *comparisons.COMPARISONS,
     elementwise_binary.SquaredDifference,
 )
 
 
-@pytest.mark.parametrize("cls", LOOKED_UP)
-def test_tables_of_pairs_give_what_the_reference_gives(cls: type[Op]) -> None:
+@pytest.mark.parametrize("cls", BY_FACTORS)
+def test_functions_of_pairs_give_what_the_reference_gives(cls: type[Op]) -> None:
     types = (INT8,) if cls is elementwise_binary.SquaredDifference else (INT8, UINT8)
     for dtype in types:
         given = affine(dtype, *GRIDS[0])
         if issubclass(cls, comparisons.Comparison):
             given.pop("results")
-        for x, y in (((256, 256), (256,)), ((64, 3, 30), (3, 1)), ((5000,), ())):
+        check_compiled(cls, every_pair(dtype), **given)
+        for x, y in (((64, 3, 30), (3, 1)), ((5000,), ()), ((5,), (5,)), ((0, 2), (2,))):
             check_compiled(cls, [numbers(dtype, *x), numbers(dtype, *y)], **given)
 
 
-def test_tables_of_pairs_are_not_made_for_few_elements() -> None:
-    pair, given = [numbers(INT8, 5)] * 2, affine(INT8, *GRIDS[0])
-    assert declines(PRelu, pair, **given)
-    assert declines(PRelu, [numbers(INT8, 5000)] * 2)
+@pytest.mark.parametrize("cls", BY_FACTORS)
+def test_functions_of_pairs_leave_what_is_wrong_to_the_reference(cls: type[Op]) -> None:
+    assert declines(cls, [numbers(INT8, 5000)] * 2)
 
 
 @pytest.mark.parametrize("cls", [elementwise_unary.Rsqrt, elementwise_unary.Sqrt])
 def test_roots_of_bytes_are_compiled_where_none_is_negative(cls: type[Op]) -> None:
     check_compiled(cls, [numbers(INT8, 300)], **affine(INT8, 0.05, -128, 0.02, -7))
     assert declines(cls, [numbers(INT8, 3)], **affine(INT8, 0.05, -127, 0.02, -7))
+
+
+# ---------------------------------------------------------------------------------------- 16 bits
+EVERY = np.arange(-(2**15), 2**15).astype(np.int16)
+SHORT_GRIDS = (
+    (2e-4, 0, 3e-4, 0, 5e-4, 0),
+    (1e-3, 0, 1e-6, 0, 2e-5, 0),
+    (2e-4, 7, 1e-4, -9, 3e-3, 5),
+)
+SHORT_PAIRS = (*PAIRS, elementwise_binary.Maximum, elementwise_binary.Minimum)
+
+
+@pytest.mark.parametrize("grid", SHORT_GRIDS)
+@pytest.mark.parametrize("cls", SHORT_PAIRS)
+def test_pairs_of_16_bits_are_those_of_the_reference(cls: type[Op], grid: Any) -> None:
+    extremes = np.array([-(2**15), 2**15 - 1, 0, -1, 1], np.int16)
+    mixed = np.random.default_rng(3).permutation(EVERY)
+    for pair in ([EVERY, mixed], [extremes.reshape(5, 1), extremes], [mixed[:7], mixed[9:10]]):
+        check_compiled(cls, pair, **affine(INT16, *grid))
+    for x, y in SHAPES:
+        check_compiled(cls, [numbers(INT16, *x), numbers(INT16, *y)], **affine(INT16, *grid))
+
+
+@pytest.mark.parametrize("cls", [elementwise_binary.Add, elementwise_binary.Sub])
+@pytest.mark.parametrize("exponents", [(-12, -14, -12), (-15, -11, -11), (-9, -9, -9)])
+def test_sums_of_powers_of_two_are_those_of_the_reference(cls: type[Op], exponents: Any) -> None:
+    scales = [2.0**n for n in exponents]
+    pair = [EVERY, np.random.default_rng(4).permutation(EVERY)]
+    given = affine(INT16, scales[0], 0, scales[1], 0, scales[2], 0)
+    for fused in ("NONE", "RELU"):
+        check_compiled(cls, pair, activation=ActivationFunctionType[fused], **given)
+
+
+@pytest.mark.parametrize("dtype", [INT8, UINT8])
+def test_products_of_16_bits_may_be_bytes(dtype: TensorType) -> None:
+    pair = [EVERY, EVERY[::-1].copy()]
+    given = affine(INT16, 1e-4, 0, 1e-4, 0)
+    result = Affine(0.01, 3, 0, dtype)
+    check_compiled(elementwise_binary.Mul, pair, affine=given["affine"], results=[result])
+
+
+@pytest.mark.parametrize("cls", comparisons.COMPARISONS)
+def test_comparisons_of_16_bits_are_those_of_the_reference(cls: type[Op]) -> None:
+    pair = [EVERY, np.roll(EVERY, 1)]
+    check_compiled(cls, pair)
+    check_compiled(cls, [EVERY, EVERY[:1]], affine=affine(INT16, *GRIDS[2])["affine"])
+
+
+def test_alpha_of_8_bits_beside_16_bits_is_that_of_the_reference() -> None:
+    alpha, given = numbers(INT8, 256), affine(INT16, 2e-4, 0, 3e-4, 0)
+    grids = {"affine": [given["affine"][0], Affine(0.01, 4)], "results": given["results"]}
+    check_compiled(PRelu, [EVERY.reshape(256, 256), alpha], **grids)
+
+
+SHORT_UNARY: tuple[tuple[type[Op], dict[str, Any], tuple[float, ...]], ...] = (
+    (LeakyRelu, {"alpha": 0.3}, (2e-4, 0, 3e-4, 0)),
+    (LeakyRelu, {"alpha": -1.7}, (2e-4, 5, 1e-4, -3)),
+    (activations.Relu, {}, (2e-4, 0, 3e-4, 0)),
+    (activations.Relu6, {}, (2e-3, 9, 3e-4, -4)),
+    (activations.Tanh, {}, (2e-4, 0, 2.0**-15, 0)),
+    (activations.Logistic, {}, (3e-4, 0, 2.0**-15, 0)),
+    (Gelu, {}, (3e-4, 0, 2e-4, 0)),
+    (elementwise_unary.Abs, {}, (2e-4, 0, 2e-4, 0)),
+    (elementwise_unary.Abs, {}, (2e-4, -7, 3e-4, 9)),
+    (elementwise_unary.Exp, {}, (2e-4, 0, 3e-2, 0)),
+    (elementwise_unary.Log, {}, (2e-4, 0, 3e-4, 0)),
+    (elementwise_unary.Neg, {}, (2e-4, 0, 2e-4, 0)),
+    (elementwise_unary.Sqrt, {}, (2e-4, -(2**15), 3e-4, 0)),
+    (elementwise_unary.Rsqrt, {}, (2e-4, -(2**15), 3e-3, 0)),
+)
+
+
+@pytest.mark.parametrize(("cls", "attributes", "grid"), SHORT_UNARY)
+def test_functions_of_16_bits_are_those_of_the_reference(
+    cls: type[Op], attributes: dict[str, Any], grid: Any
+) -> None:
+    for x in (EVERY, EVERY[:0], EVERY[30000:30007].reshape(7, 1)):
+        check_compiled(cls, [x], **attributes, **affine(INT16, *grid))
+
+
+def test_sizes_of_plain_16_bits_are_those_of_the_reference() -> None:
+    check_compiled(elementwise_unary.Abs, [EVERY])
+
+
+WIDE = (INT8, UINT8, INT16, TensorType.INT32)
+
+
+@pytest.mark.parametrize("given", WIDE)
+@pytest.mark.parametrize("to", WIDE)
+def test_changes_of_scale_are_those_of_the_reference(given: TensorType, to: TensorType) -> None:
+    for scale, new_scale in ((2e-4, 3e-4), (0.5, 0.01), (1e-3, 1e-3)):
+        results = [Affine(new_scale, 9, 0, to)]
+        x = numbers(given, 70_000)
+        check_compiled(Quantize, [x], affine=[Affine(scale, 3)], results=results)

@@ -108,7 +108,7 @@ def step(
     if activation not in LIMITS and not is_tanh:
         return None
     memory = Memory()
-    walk, cut = strided.walk(z, x, y, 4, memory)
+    walk, cut = strided.walk(z, x, y, memory)
     a, b = LIMITS.get(activation, (0.0, 0.0))
     then = Unary.TANH if is_tanh else Unary.CLAMP
     left, right = (VECTOR if move else 0 for move in cut.inner[2:])

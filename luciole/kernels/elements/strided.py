@@ -111,14 +111,14 @@ class Walk(Shared):
     axes: int
 
 
-def walk(z: Array, x: Array, y: Array, item: int, memory: Memory) -> tuple[Walk, Cut]:
-    """Plan how a kernel goes over x and y, elements of ``item`` bytes: its record, and the loops
-    that it is made of.
+def walk(z: Array, x: Array, y: Array, memory: Memory) -> tuple[Walk, Cut]:
+    """Plan how a kernel goes over x and y, whose elements may be of other sizes than those of z:
+    its record, and the loops that it is made of.
     """
-    steps = [stretched(t.shape, z.shape, item) for t in (x, y)]
-    table = collapsed(z.shape, contiguous(z.shape, item), *steps)
+    steps = [stretched(t.shape, z.shape, t.itemsize) for t in (x, y)]
+    table = collapsed(z.shape, contiguous(z.shape, z.itemsize), *steps)
     cut = Cut.of(table)
-    places = [reach(t, item, *moves(table, i)) for i, t in enumerate((z, x, y))]
+    places = [reach(t, t.itemsize, *moves(table, i)) for i, t in enumerate((z, x, y))]
     lines, z_step, x_step, y_step = cut.lines
     record = Walk(
         begin=0,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.ops import activations
 from luciole.kernels.core.registry import reference
+from luciole.kernels.elements import lookups
 from luciole.kernels.fixed_point.arithmetic import fixed_result
 from luciole.kernels.integers.elementwise_unary import parameters
 
@@ -93,3 +94,7 @@ def tanh(op: activations.Tanh, x: Array) -> Array:
     found = np.where(size >> 8 >= 255, 0xFFFF << 8, _between(size, 8))
     above = np.where(units >= 0, found - (1 << 23) + 128, -found + (1 << 23) + 127)
     return (above >> 8).astype(np.int16)
+
+
+lookups.register(activations.Logistic, INT16)
+lookups.register(activations.Tanh, INT16)

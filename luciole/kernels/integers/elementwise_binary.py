@@ -5,19 +5,28 @@ Those of 16 bits without scales and zero points are plain numbers, where TFLite 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from luciole.ir import Array, TensorType, Value
+from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.registry import reference
-from luciole.kernels.elements import pair_lookups
+from luciole.kernels.core.registry import (
+    Context,
+    NativeStep,
+    Signature,
+    accepted,
+    native,
+    reference,
+)
+from luciole.kernels.elements.integer_pairs import Function, Pairs, step
 from luciole.kernels.elementwise_binary import refuse_zeros
 from luciole.kernels.fixed_point.arithmetic import (
     Integers,
@@ -28,17 +37,24 @@ from luciole.kernels.fixed_point.arithmetic import (
     requantized,
     rounding_divide,
 )
+from luciole.kernels.fixed_point.compiled import ONE, Factor
 from luciole.kernels.fixed_point.functions import leading_zeros, reciprocal
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8)
-ALL = (*SMALL, TensorType.INT16)
+INT16 = TensorType.INT16
+ALL = (*SMALL, INT16)
+
+O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
 LEFT = 20
 """By how many bits sums of bytes are finer than the coarser operand, see ``finer``."""
 
-Factor = tuple[Integers, Integers]
-"""Multiplier and shift."""
+UPPER_BYTE: Factor = (1 << 16, -8)
+"""What brings a product of fractions of 15 bits to 15 bits, then to 7."""
+
+FINER = 8
+"""By how many bits compared numbers are finer than 1."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +109,12 @@ class Sum:
         steps = (x.astype(np.int64) - self.zeros[slot]) << self.left
         return multiply(steps, *self.factors[slot])
 
+    def pairs(self, function: Function) -> Pairs:
+        """Return a function of the common grid as the compiled kernel takes it."""
+        return Pairs(
+            function, self.zeros, self.factors, self.left, self.grid.zero, self.grid.limits
+        )
+
     def back(self, number: Array) -> Array:
         """Bring a number of the common grid, or a power of it, to the result's grid."""
         return self.grid.stored(multiply(number, *self.factors[2]))
@@ -108,30 +130,50 @@ def add(op: ops.Add, x: Array, y: Array) -> Array:
     """Add x and y on a common grid; 16 bits without scales are added as they are."""
     if x.dtype == np.int16 and not is_affine(op.x):
         return activate(np.add(x, y), op.activation)
-    shifts = power_of_two_shifts(op)
-    if shifts is not None:
-        total = rounding_divide(x, -shifts[0]) + rounding_divide(y, -shifts[1])
-        return np.asarray(np.clip(total, *Grid.of(op).limits), x.dtype)
-    found = Sum.of(op, finer(x))
+    found = common(op)
     return found.back(found.scaled(x, 0) + found.scaled(y, 1))
 
 
 @reference(ops.Sub, *ALL)
 def sub(op: ops.Sub, x: Array, y: Array) -> Array:
     """Subtract y from x on a common grid."""
-    shifts = power_of_two_shifts(op)
-    if shifts is not None:
-        total = rounding_divide(x, -shifts[0]) - rounding_divide(y, -shifts[1])
-        return np.asarray(np.clip(total, *Grid.of(op).limits), x.dtype)
-    found = Sum.of(op, finer(x))
+    found = common(op)
     return found.back(found.scaled(x, 0) - found.scaled(y, 1))
 
 
-def finer(x: Array) -> int:
+def common(op: ops.Add | ops.Sub) -> Sum:
+    """Return the grid on which x and y are added: that of the result where ``power_of_two_shifts``
+    are there.
+    """
+    shifts = power_of_two_shifts(op)
+    if shifts is None:
+        return Sum.of(op, finer(op.x.dtype))
+    first, second = ((ONE[0], shift) for shift in shifts)
+    return Sum(0, (0, 0), (first, second, ONE), Grid.of(op))
+
+
+def finer(dtype: TensorType) -> int:
     """Return by how many bits sums are finer than the coarser operand: as many as int32 has room
     for.
     """
-    return 15 if x.dtype == np.int16 else LEFT
+    return 15 if dtype == TensorType.INT16 else LEFT
+
+
+def _compiled(
+    cls: type[O], read: Callable[[O], Pairs], *signatures: TensorType | Signature
+) -> None:
+    """Let an operator run compiled, where ``read`` says how and is not refused."""
+
+    @native(cls, *signatures)
+    def build(op: O, context: Context) -> NativeStep | None:
+        (x, y), found = context.operands, accepted(read, op)
+        assert x is not None
+        assert y is not None
+        return None if found is None else step(found, x, y, context.results[0])
+
+
+_compiled(ops.Add, lambda op: common(op).pairs(Function.SUM), INT16)
+_compiled(ops.Sub, lambda op: common(op).pairs(Function.DIFFERENCE), INT16)
 
 
 def power_of_two_shifts(op: ops.Add | ops.Sub) -> tuple[int, int] | None:
@@ -155,19 +197,27 @@ def power_of_two_shifts(op: ops.Add | ops.Sub) -> tuple[int, int] | None:
 
 @reference(ops.Mul, *ALL)
 def mul(op: ops.Mul, x: Array, y: Array) -> Array:
-    """Multiply x by y; products of 16 bits without scales wrap.
-
-    Bytes as results of 16 bits are the upper ones of fractions' products.
-    """
-    if op.infer_dtype() != op.x.dtype:
-        fractions = np.minimum((x.astype(np.int64) * y + (1 << 14)) >> 15, 2**15 - 1)
-        return Grid.of(op).stored(rounding_divide(fractions, 8))
+    """Multiply x by y; products of 16 bits without scales wrap."""
     if x.dtype == np.int16 and not is_affine(op.output):
         return activate(np.multiply(x, y), op.activation)
-    (x_scale, x_zero), (y_scale, y_zero) = operands(op)
-    grid = Grid.of(op)
-    factor = quantize_multiplier(x_scale * y_scale / grid.scale)
-    return grid.stored(multiply(_steps(x, x_zero) * _steps(y, y_zero), *factor))
+    found = product(op)
+    steps = (_steps(array, zero) for array, zero in zip((x, y), found.zeros, strict=True))
+    return Grid.of(op).stored(multiply(math.prod(steps), *found.factors[2]))
+
+
+def product(op: ops.Mul) -> Pairs:
+    """Return the product of x and y: bytes as results of 16 bits are the upper ones of fractions'
+    products.
+    """
+    grid, zeros = Grid.of(op), (0, 0)
+    factor: Factor = UPPER_BYTE
+    if op.infer_dtype() == op.x.dtype:
+        (x_scale, x_zero), (y_scale, y_zero) = operands(op)
+        zeros, factor = (x_zero, y_zero), quantize_multiplier(x_scale * y_scale / grid.scale)
+    return Pairs(Function.PRODUCT, zeros, (ONE, ONE, factor), 0, grid.zero, grid.limits)
+
+
+_compiled(ops.Mul, product, INT16)
 
 
 @reference(ops.Div, *ALL)
@@ -198,11 +248,20 @@ def _steps(x: Array, zero_point: int) -> Array:
 @reference(ops.SquaredDifference, TensorType.INT8)
 def squared_difference(op: ops.SquaredDifference, x: Array, y: Array) -> Array:
     """Square the difference on a common grid."""
-    found = Sum.of(op, 7, 2)
+    found = between(op)
     return found.back(np.square(found.scaled(x, 0) - found.scaled(y, 1)))
 
 
-pair_lookups.register(ops.SquaredDifference, TensorType.INT8)
+def between(op: ops.SquaredDifference) -> Sum:
+    """Return the grid on which y is subtracted from x and the difference squared."""
+    return Sum.of(op, 7, 2)
+
+
+_compiled(
+    ops.SquaredDifference,
+    lambda op: between(op).pairs(Function.SQUARED_DIFFERENCE),
+    TensorType.INT8,
+)
 
 
 @reference(PRelu, *SMALL, (TensorType.INT16, TensorType.INT8))
@@ -211,41 +270,75 @@ def prelu(op: PRelu, x: Array, alpha: Array) -> Array:
 
     Beside 16 bits, alpha has 8.
     """
+    found = bent(op)
+    steps, slope = (_steps(a, z) for a, z in zip((x, alpha), found.zeros, strict=True))
+    kept, below = multiply(steps, *found.factors[0]), multiply(steps * slope, *found.factors[1])
+    return Grid.of(op).stored(np.where(steps >= 0, kept, below))
+
+
+def bent(op: PRelu) -> Pairs:
+    """Return the factors of x and of alpha x."""
     scale, zero_point = per_tensor(op.input, "the input")
     slope, alpha_zero = per_tensor(op.alpha, "alpha")
-    grid, steps = Grid.of(op), _steps(x, zero_point)
-    kept = multiply(steps, *quantize_multiplier(scale / grid.scale))
-    bent = steps * _steps(alpha, alpha_zero)
-    factor = quantize_multiplier(scale * slope / grid.scale)
-    return grid.stored(np.where(steps >= 0, kept, multiply(bent, *factor)))
+    grid, zeros = Grid.of(op), (zero_point, alpha_zero)
+    real = (scale / grid.scale, scale * slope / grid.scale)
+    factors = (*map(quantize_multiplier, real), ONE)
+    return Pairs(Function.BENT, zeros, factors, 0, grid.zero, grid.limits)
 
 
-pair_lookups.register(PRelu, *SMALL)
-
-
-def _compares(cls: type[comparisons.Comparison], function: Callable[[Array, Array], Array]) -> None:
-    """Compare 8 bit integers by the real numbers they stand for, rounded to 1/256 of 1."""
-
-    @reference(cls, *ALL)
-    def kernel(op: comparisons.Comparison, x: Array, y: Array) -> Array:
-        if x.dtype == np.int16 and not (is_affine(op.x) and cls in BY_SCALE):
-            return np.asarray(function(x, y))
-        return np.asarray(function(_rounded(op.x, "x", x), _rounded(op.y, "y", y)))
-
-    pair_lookups.register(cls, *SMALL)
-
-
-def _rounded(value: Value, name: str, x: Array) -> Integers:
-    scale, zero_point = per_tensor(value, name)
-    return multiply(_steps(x, zero_point) << 8, *quantize_multiplier(scale))
+_compiled(PRelu, bent, *SMALL, (INT16, TensorType.INT8))
 
 
 BY_SCALE = (comparisons.Equal, comparisons.NotEqual)
 """What compares quantized numbers of 16 bits by their scales; the others compare integers."""
 
-_compares(comparisons.Less, np.less)
-_compares(comparisons.LessEqual, np.less_equal)
-_compares(comparisons.Greater, np.greater)
-_compares(comparisons.GreaterEqual, np.greater_equal)
-_compares(comparisons.Equal, np.equal)
-_compares(comparisons.NotEqual, np.not_equal)
+
+def _compares(
+    cls: type[comparisons.Comparison],
+    compare: Callable[[Array, Array], Array],
+    function: Function,
+    swapped: bool = False,
+) -> None:
+    """Compare quantized integers by the real numbers they stand for, rounded to 1/256 of 1.
+
+    ``swapped`` says that the compiled function is that of y and x.
+    """
+
+    @reference(cls, *ALL)
+    def kernel(op: comparisons.Comparison, x: Array, y: Array) -> Array:
+        found = compared(op, function)
+        p, q = (_fine(array, found, slot) for slot, array in enumerate((x, y)))
+        return np.asarray(compare(p, q))
+
+    @native(cls, *ALL)
+    def build(op: comparisons.Comparison, context: Context) -> NativeStep | None:
+        (x, y), found = context.operands, accepted(compared, op, function)
+        assert x is not None
+        assert y is not None
+        if found is None:
+            return None
+        if swapped:
+            found, x, y = found.turned(), y, x
+        return step(found, x, y, context.results[0])
+
+
+def compared(op: comparisons.Comparison, function: Function) -> Pairs:
+    """Return how integers are compared: those of 16 bits as they are, but for ``BY_SCALE``."""
+    if op.x.dtype == INT16 and not (is_affine(op.x) and isinstance(op, BY_SCALE)):
+        return Pairs(function, (0, 0), (ONE, ONE, ONE))
+    grids = per_tensor(op.x, "x"), per_tensor(op.y, "y")
+    first, second = (quantize_multiplier(scale) for scale, _ in grids)
+    return Pairs(function, (grids[0][1], grids[1][1]), (first, second, ONE), FINER)
+
+
+def _fine(x: Array, pairs: Pairs, slot: int) -> Integers:
+    """Bring an operand to the numbers that are compared."""
+    return multiply(_steps(x, pairs.zeros[slot]) << pairs.left, *pairs.factors[slot])
+
+
+_compares(comparisons.Less, np.less, Function.LESS)
+_compares(comparisons.LessEqual, np.less_equal, Function.LESS_EQUAL)
+_compares(comparisons.Greater, np.greater, Function.LESS, swapped=True)
+_compares(comparisons.GreaterEqual, np.greater_equal, Function.LESS_EQUAL, swapped=True)
+_compares(comparisons.Equal, np.equal, Function.EQUAL)
+_compares(comparisons.NotEqual, np.not_equal, Function.NOT_EQUAL)

@@ -1,4 +1,4 @@
-"""Compiled kernels of sums, products and extremes of quantized bytes, stretched to one shape. They
+"""Compiled kernels of sums and products of quantized bytes, stretched to one shape. They
 compute what the reference kernels compute.
 """
 
@@ -20,9 +20,9 @@ from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
-from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
-from luciole.kernels.integers.elementwise_binary import LEFT, SMALL, Factor, Grid, Sum, operands
-from luciole.kernels.jit import LANES, Pointer
+from luciole.kernels.fixed_point.compiled import Factor, FactorRecord
+from luciole.kernels.integers.elementwise_binary import LEFT, SMALL, Sum, product
+from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.byte_functions import (
     SumConstants,
     WideSum,
@@ -50,11 +50,9 @@ class Function(IntEnum):
 
     SUM = 0
     PRODUCT = 1
-    LARGER = 2
-    SMALLER = 3
 
 
-SUM, PRODUCT, LARGER = int(Function.SUM), int(Function.PRODUCT), int(Function.LARGER)
+SUM = int(Function.SUM)
 
 WIDE = 64
 """Bytes in one register of 512 bits."""
@@ -86,7 +84,7 @@ class PairRecord(strided.Walk):
 NOTHING = dict.fromkeys(
     set(PairRecord.layout.names or ()) - set(strided.Walk.layout.names or ()), 0
 )
-"""What extremes need."""
+"""Fields of which a function needs some."""
 
 
 @dataclass(frozen=True)
@@ -133,10 +131,8 @@ def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
             for _ in range(r.lines):
                 if function == SUM:
                     _sums(r, z, x, y, kind, left, right)
-                elif function == PRODUCT:
-                    _products(r, z, x, y, kind, left, right)
                 else:
-                    _extremes(r, z, x, y, kind, left, right, function)
+                    _products(r, z, x, y, kind, left, right)
                 z += r.z_step
                 x += r.x_step
                 y += r.y_step
@@ -196,27 +192,13 @@ def _products(r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right
         to[k] = min(max(found, low), high)
 
 
-@jit.merged
-def _extremes(
-    r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int, function: int
-) -> None:
-    to: Pointer = integers_at(z, kind)
-    a, b = integers_at(x, kind), integers_at(y, kind)
-    for k in range(r.count):
-        p, q = a[k * left], b[k * right]
-        if function == LARGER:
-            to[k] = max(p, q)
-        else:
-            to[k] = min(p, q)
-
-
 def step(function: Function, context: Context, kind: int, parameters: Parameters) -> NativeStep:
     """Make the step of a function of both operands, its parameters behind the loops of a record."""
     x, y = reversed(context.operands) if parameters.swapped else context.operands
     assert x is not None
     assert y is not None
     z = context.results[0]
-    walk, cut = strided.walk(z, x, y, 1, parameters.memory)
+    walk, cut = strided.walk(z, x, y, parameters.memory)
     found = kernel(int(function), kind, *cut.inner[2:])
     record = PairRecord(**walk.fields(), **NOTHING | parameters.fields)
     return strided.step(found, record, z.size, parameters.memory)
@@ -309,16 +291,11 @@ def product_parameters(op: ops.Mul) -> Parameters | None:
     """Find what the kernel of a product needs: zero points of x, y and the result, its limits and
     its factor.
     """
-    (x_scale, x_zero), (y_scale, y_zero) = operands(op)
-    grid = Grid.of(op)
-    factor = quantize_multiplier(x_scale * y_scale / grid.scale)
-    points = (x_zero, y_zero, grid.zero)
-    multiplier, half, negative, bits = rounding(factor)
-    low, high = grid.limits
-    fields = {"x_zero": x_zero, "y_zero": y_zero, "zero": grid.zero, "low": low}
-    fields |= {"high": high, "multiplier": multiplier, "half": half, "negative": negative}
-    fields |= {"bits": bits, "up": max(int(factor[1]), 0)}
-    return Parameters(fields) if _in_range(points) else None
+    found = product(op)
+    (x_zero, y_zero), (low, high), factor = found.zeros, found.limits, found.factors[2]
+    fields = {"x_zero": x_zero, "y_zero": y_zero, "zero": found.zero, "low": low, "high": high}
+    fields |= FactorRecord.of(factor).fields()
+    return Parameters(fields) if _in_range((x_zero, y_zero, found.zero)) else None
 
 
 def _in_range(points: Sequence[int]) -> bool:
@@ -340,5 +317,3 @@ def _register(
 _register(ops.Add, Function.SUM, lambda op: sum_parameters(op, 1))
 _register(ops.Sub, Function.SUM, lambda op: sum_parameters(op, -1))
 _register(ops.Mul, Function.PRODUCT, product_parameters)
-_register(ops.Maximum, Function.LARGER, lambda op: Parameters())
-_register(ops.Minimum, Function.SMALLER, lambda op: Parameters())

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir.dtypes import NUMPY, tensor_type
 from luciole.ir.ops import activations, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.quantization import is_affine, per_tensor, rounded
-from luciole.kernels.core.registry import reference
-from luciole.kernels.elements import lookups
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.elements import lookups, scaling
+from luciole.kernels.elements.scaling import Scaling
 from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, rounding_divide
+from luciole.kernels.fixed_point.compiled import ONE
 from luciole.kernels.fixed_point.functions import inverse_root, saturated
 from luciole.kernels.fixed_point.tables import Function, in_c, interpolated, looked_up, pieces
 
 INT8, UINT8, INT16 = TensorType.INT8, TensorType.UINT8, TensorType.INT16
+
+O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
 _erfc, _exp, _expm1, _log, _tanh = map(in_c, ("erfcf", "expf", "expm1f", "logf", "tanhf"))
 
@@ -39,12 +45,7 @@ def _by_table(cls: type[Op], function: Function, *types: TensorType) -> None:
         assert given is not None
         return looked_up(function, x, given, op.output)
 
-    lookups.register(cls, *_bytes(types))
-
-
-def _bytes(types: Sequence[TensorType]) -> list[TensorType]:
-    """Leave out 16 bits."""
-    return [given for given in types if given != INT16]
+    lookups.register(cls, *types)
 
 
 def _logarithm(op: elementwise_unary.Log, least: int) -> Function:
@@ -60,7 +61,7 @@ def log(op: elementwise_unary.Log, x: Array) -> Array:
     return looked_up(_logarithm(op, int(np.iinfo(x.dtype).min)), x, op.x, op.output)
 
 
-lookups.register(elementwise_unary.Log, INT8)
+lookups.register(elementwise_unary.Log, INT8, INT16)
 
 
 @reference(Gelu, INT8, UINT8, INT16)
@@ -69,7 +70,7 @@ def gelu(op: Gelu, x: Array) -> Array:
     return looked_up(_gelu_by_tanh if op.approximate else _gelu, x, op.features, op.output)
 
 
-lookups.register(Gelu, INT8, UINT8)
+lookups.register(Gelu, INT8, UINT8, INT16)
 
 
 def _gelu(x: Array) -> Array:
@@ -87,55 +88,72 @@ _by_table(activations.Elu, lambda x: np.where(x < 0, _expm1(x), x), INT8)
 _by_table(elementwise_unary.Exp, _exp, INT8, INT16)
 
 
-def _rectifier(cls: type[activations.Clamp], *types: TensorType) -> None:
-    """Register an operator that cuts x off at two real numbers on the result's grid."""
-    low, high = cls.limits
+def _scales(
+    cls: type[O], read: Callable[[O], Scaling], bytes_: Sequence[TensorType], *wider: TensorType
+) -> None:
+    """Register an operator that brings numbers from one grid to another. Bytes are looked up."""
 
-    @reference(cls, *types)
-    def kernel(op: activations.Clamp, x: Array) -> Array:
-        scale, zero_point, to, to_zero = parameters(op)
-        limits = np.iinfo(x.dtype)
-        edges = rounded(np.array([low, min(high, 2.0**30 * float(to))], np.float32) / to) + to_zero
-        scaled = multiply(x.astype(np.int64) - zero_point, *quantize_multiplier(scale / to))
-        cut = np.clip(scaled.astype(np.int64) + to_zero, *edges.astype(np.int64))
-        return np.clip(cut, limits.min, limits.max).astype(x.dtype)
+    @reference(cls, *bytes_, *wider)
+    def kernel(op: O, x: Array) -> Array:
+        return read(op).scaled(x, tensor_type(x.dtype))
 
-    lookups.register(cls, *_bytes(types))
+    @native(cls, *wider)
+    def build(op: O, context: Context) -> NativeStep | None:
+        x, found = context.operands[0], accepted(read, op)
+        if x is None or found is None:
+            return None
+        return scaling.step(found, x, context.results[0])
 
-
-_rectifier(activations.Relu, INT8, UINT8, INT16)
-_rectifier(activations.Relu6, INT8, UINT8, INT16)
-_rectifier(activations.ReluN1To1, INT8, UINT8)
-_rectifier(activations.Relu0To1, INT8, UINT8)
+    lookups.register(cls, *bytes_)
 
 
-@reference(LeakyRelu, INT8, UINT8, INT16)
-def leaky_relu(op: LeakyRelu, x: Array) -> Array:
+def _limits(op: Op) -> tuple[int, int]:
+    limits = np.iinfo(NUMPY[op.result_dtypes()[0]])
+    return limits.min, limits.max
+
+
+def _rectifier(op: activations.Clamp) -> Scaling:
+    """Cut x off at two real numbers on the result's grid."""
+    scale, zero_point, to, to_zero = parameters(op)
+    low, high = op.limits
+    edges = rounded(np.array([low, min(high, 2.0**30 * float(to))], np.float32) / to) + to_zero
+    cut = np.clip(edges.astype(np.int64), *_limits(op)).tolist()
+    factor = quantize_multiplier(scale / to)
+    return Scaling(zero_point, to_zero, tuple(cut), factor, factor)
+
+
+for _clamp, _wider in (
+    (activations.Relu, (INT16,)),
+    (activations.Relu6, (INT16,)),
+    (activations.ReluN1To1, ()),
+    (activations.Relu0To1, ()),
+):
+    _scales(_clamp, _rectifier, (INT8, UINT8), *_wider)
+
+
+def _leaky(op: LeakyRelu) -> Scaling:
     """Scale x where it is not negative, else alpha x; each has a factor of its own."""
     scale, zero_point, to, to_zero = parameters(op)
-    steps = x.astype(np.int64) - zero_point
-    kept = multiply(steps, *quantize_multiplier(scale / to))
+    above = quantize_multiplier(scale / to)
     slope, shift = quantize_multiplier(scale * np.float32(op.alpha) / to)
-    bent = np.sign(slope) * multiply(steps, np.abs(slope), shift)
-    return saturated(np.where(steps >= 0, kept, bent), to_zero, x)
+    below, sign = (np.abs(slope), shift), int(np.sign(slope))
+    return Scaling(zero_point, to_zero, _limits(op), above, below, after=sign)
 
 
-lookups.register(LeakyRelu, INT8, UINT8)
+_scales(LeakyRelu, _leaky, (INT8, UINT8), INT16)
 
 
-@reference(elementwise_unary.Abs, INT8, INT16)
-def abs_(op: elementwise_unary.Abs, x: Array) -> Array:
+def _size(op: elementwise_unary.Abs) -> Scaling:
     """Compute |x| on the result's grid; 16 bits without scales stay as they are."""
-    if x.dtype == np.int16 and not is_affine(op.x):
-        return np.abs(x)
+    if op.x.dtype == INT16 and not is_affine(op.x):
+        wrapping = (-(2**15), 2**15)
+        return Scaling(0, 0, wrapping, ONE, ONE, before=-1)
     scale, zero_point, to, to_zero = parameters(op)
-    size = np.abs(x.astype(np.int64) - zero_point)
-    return saturated(
-        size if scale == to else multiply(size, *quantize_multiplier(scale / to)), to_zero, x
-    )
+    factor = ONE if scale == to else quantize_multiplier(scale / to)
+    return Scaling(zero_point, to_zero, _limits(op), factor, factor, before=-1)
 
 
-lookups.register(elementwise_unary.Abs, INT8)
+_scales(elementwise_unary.Abs, _size, (INT8,), INT16)
 
 
 ROOT_BITS = 20
@@ -175,7 +193,7 @@ def sqrt(op: elementwise_unary.Sqrt, x: Array) -> Array:
     return saturated(np.minimum(np.sqrt(numbers) / to, 2.0**30), to_zero, x)
 
 
-lookups.register(elementwise_unary.Sqrt, INT8)
+lookups.register(elementwise_unary.Sqrt, INT8, INT16)
 
 
 @reference(elementwise_unary.Rsqrt, INT16)
@@ -192,6 +210,9 @@ def rsqrt_16(op: elementwise_unary.Rsqrt, x: Array) -> Array:
         (to, to_zero),
     )
     return interpolated(table, x)
+
+
+lookups.register(elementwise_unary.Rsqrt, INT16)
 
 
 @reference(activations.HardSwish, INT8, UINT8)

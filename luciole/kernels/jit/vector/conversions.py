@@ -17,6 +17,7 @@ class Kind(IntEnum):
     UINT8 = 1
     INT16 = 2
     INT32 = 3
+    UINT16 = 4
 
     @property
     def size(self) -> int:
@@ -29,6 +30,7 @@ _TYPES = {
     Kind.UINT8: (types.uint8, 8),
     Kind.INT16: (types.int16, 16),
     Kind.INT32: (types.int32, 32),
+    Kind.UINT16: (types.uint16, 16),
 }
 
 
