@@ -86,7 +86,7 @@ def pairs_of_bytes() -> Iterator[tuple[str, Model]]:
 
 
 def resized_images() -> Iterator[tuple[str, Model]]:
-    """Give images of bytes in another size."""
+    """Give images in another size."""
     for grid in (BYTE, Grid(UINT8, 0.05, 120)):
         for what in ("", "half_pixel_centers", "align_corners"):
             for cls in (ResizeBilinear, ResizeNearestNeighbor):

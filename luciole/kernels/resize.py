@@ -9,16 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir.dtypes import tensor_type
 from luciole.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor, resized
 from luciole.ir.rules import integers
 from luciole.kernels.core.limits import affordable, room
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
-from luciole.kernels.elements import copy
+from luciole.kernels.elements import mixing, picking
+from luciole.kernels.elements.mixing import FRACTION_BITS
 
 Resize = ResizeBilinear | ResizeNearestNeighbor
 
-FRACTION_BITS = 10
-"""Of places between elements, when integers are mixed."""
+NUMBERS = {
+    TensorType.FLOAT32: mixing.Number.FLOAT32,
+    TensorType.UINT8: mixing.Number.UINT8,
+    TensorType.INT8: mixing.Number.INT8,
+    TensorType.INT16: mixing.Number.INT16,
+}
+"""What is mixed by compiled code."""
 
 PART = 1 << 18
 """Elements of a result that are computed together, where rows are not longer."""
@@ -53,19 +60,14 @@ def resize_nearest_neighbor(op: ResizeNearestNeighbor, x: Array, size: Array) ->
 
 @native(ResizeNearestNeighbor, *ANY)
 def build_nearest(op: ResizeNearestNeighbor, context: Context) -> NativeStep | None:
-    """Copy elements, where each is repeated as often as the others."""
+    """Copy pixels, where the size is known before."""
     x, size = context.operands
     if x is None or size is None or not op.size.is_constant:
         return None
-    (n, height, width, c), (y,) = x.shape, context.results
     _wanted(op, x, size)
-    down, across = y.shape[1] // height, y.shape[2] // width
-    for to, given, times in ((y.shape[1], height, down), (y.shape[2], width, across)):
-        if not np.array_equal(_nearest(op, given, to), np.arange(given).repeat(times)):
-            return None
-    shape = (n, height, down, width, across, c)
-    copies = np.broadcast_to(x[:, :, None, :, None], shape)
-    return copy.step([(y.reshape(shape), copies)])
+    (y,) = context.results
+    rows, columns = (_nearest(op, x.shape[axis], y.shape[axis]) for axis in (1, 2))
+    return picking.step(x, y, rows, columns)
 
 
 def _wanted(op: Resize, x: Array, size: Array) -> tuple[int, int]:
@@ -113,6 +115,29 @@ def resize_bilinear_integers(op: ResizeBilinear, x: Array, size: Array) -> Array
         return np.asarray(np.sign(sums) * rounded)
 
     return _interpolated(op, x, size, _steps, 1 << FRACTION_BITS, stored)
+
+
+@native(ResizeBilinear, *NUMBERS)
+def build_bilinear(op: ResizeBilinear, context: Context) -> NativeStep | None:
+    """Mix pixels by the shares that the reference takes, where the size is known before."""
+    x, size = context.operands
+    if x is None or size is None or not op.size.is_constant:
+        return None
+    _wanted(op, x, size)
+    (y,) = context.results
+    number = NUMBERS[tensor_type(x.dtype)]
+    kind: type[mixing.RealPlace | mixing.WholePlace]
+    places, kind, one = _between, mixing.RealPlace, 1
+    if number in (mixing.Number.INT8, mixing.Number.INT16):
+        places, kind, one = _steps, mixing.WholePlace, 1 << FRACTION_BITS
+    rows, columns = (
+        [
+            kind(lower=a * step, upper=b * step, near=one - part, far=part)
+            for a, b, part in zip(*places(op, x.shape[axis], y.shape[axis]), strict=True)
+        ]
+        for axis, step in ((1, x.strides[1]), (2, x.strides[2]))
+    )
+    return mixing.step(number, x, y, rows, columns)
 
 
 def _interpolated(

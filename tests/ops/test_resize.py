@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole import Interpreter
 from luciole.ir import Graph, LucioleError, ShapeError
 from luciole.ir.ops.resize import Resize, ResizeBilinear, ResizeNearestNeighbor
+from tests.native_support import check_compiled, declines_computed
 from tests.support import Affine, one_op, run_litert, run_native, run_reference
 
 BOTH = pytest.mark.parametrize("cls", [ResizeBilinear, ResizeNearestNeighbor])
@@ -55,18 +55,38 @@ def test_nearest_elements_are_of_any_type(dtype: Any) -> None:
     np.testing.assert_array_equal(y, x.repeat(2, 1).repeat(2, 2), strict=True)
 
 
+@BOTH
 @pytest.mark.parametrize("places", PLACES)
-@pytest.mark.parametrize("size", [(3, 4), (6, 8), (9, 4), (1, 1), (7, 8)])
-@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, np.bool_])
-def test_compiled_copies_are_those_of_the_reference(
-    places: tuple[bool, bool], size: tuple[int, int], dtype: Any
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.int16])
+def test_compiled_images_are_those_of_the_reference(
+    cls: type[Resize], places: tuple[bool, bool], dtype: Any
 ) -> None:
+    if cls is ResizeBilinear and all(places):
+        return  # refused, see below
+    given = {"align_corners": places[0], "half_pixel_centers": places[1]}
+    rng = np.random.default_rng(5)
+    for channels in (1, 3, 16, 17, 40):
+        x = rng.integers(-(2**15), 2**15, (2, 3, 4, channels)).astype(dtype)
+        for size in ((3, 4), (6, 8), (9, 4), (1, 1), (7, 9)):
+            check_compiled(cls, [x, np.array(size, np.int32)], (1,), **given)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.bool_, np.complex64])
+def test_compiled_copies_are_of_any_type(dtype: Any) -> None:
     x = np.random.default_rng(5).normal(size=(2, 3, 4, 5)).astype(dtype)
-    operands = [x, np.array(size, np.int32)]
-    given: dict[str, Any] = {"align_corners": places[0], "half_pixel_centers": places[1]}
-    model = one_op(ResizeNearestNeighbor, operands, (1,), **given)
-    (wanted,) = run_reference(ResizeNearestNeighbor, operands, (1,), **given)
-    np.testing.assert_array_equal(Interpreter(model).run(x)["y0"], wanted, strict=True)
+    check_compiled(ResizeNearestNeighbor, [x, np.array([7, 9], np.int32)], (1,))
+
+
+@BOTH
+def test_a_computed_size_is_left_to_the_reference(cls: type[Resize]) -> None:
+    x = np.ones((1, 3, 4, 2), np.float32)
+    assert declines_computed(cls, [x, np.array([6, 8], np.int32)], (1,), 1)
+
+
+@BOTH
+def test_no_images_are_resized_by_compiled_kernels(cls: type[Resize]) -> None:
+    for shape in ((0, 3, 4, 2), (1, 3, 4, 0)):
+        check_compiled(cls, [np.ones(shape, np.float32), np.array([6, 8], np.int32)], (1,))
 
 
 def test_whole_multiples_are_compiled() -> None:
