@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, Value
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess, background
 from luciole.ir.quantization import Affine
+from luciole.kernels.boxes import detections
+from luciole.kernels.boxes.detections import DetectionRecord
 from luciole.kernels.core.limits import SORT_BYTES, set_aside
-from luciole.kernels.core.registry import reference
+from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 
 F32, U8 = TensorType.FLOAT32, TensorType.UINT8
 
 Places = NDArray[np.intp]
 
 
-@reference(TFLiteDetectionPostProcess, F32, U8, (F32, U8, F32), (U8, F32, U8))
+SIGNATURES = (F32, U8, (F32, U8, F32), (U8, F32, U8))
+"""Of encodings, scores and anchors."""
+
+
+@reference(TFLiteDetectionPostProcess, *SIGNATURES)
 def tflite_detection_postprocess(
     op: TFLiteDetectionPostProcess, encodings: Array, predictions: Array, anchors: Array
 ) -> tuple[Array, ...]:
@@ -36,6 +45,101 @@ def tflite_detection_postprocess(
     if op.use_regular_nms:
         return _by_class(op, boxes, scores)
     return _by_box(op, boxes, scores)
+
+
+@native(TFLiteDetectionPostProcess, *SIGNATURES)
+def build(op: TFLiteDetectionPostProcess, context: Context) -> NativeStep | None:
+    """Select detections where anchors are known and of no negative size, so that no box is wrong.
+
+    Declines attributes that the reference refuses.
+    """
+    encodings, predictions, anchors = context.operands
+    assert encodings is not None
+    assert predictions is not None
+    if anchors is None or not op.anchors.is_constant or not 0 < op.nms_iou_threshold <= 1:
+        return None
+    known = accepted(_real, op.anchors, anchors, "anchors")
+    if known is None or (known[:, 2:] < 0).any():
+        return None
+    if op.use_regular_nms and op.detections_per_class < 1:
+        return None
+    memory = Memory()
+    tables = accepted(_tables, op, encodings, predictions, memory)
+    if tables is None:
+        return None
+    record = _record(op, context, memory.keep(known, len(known), 4), memory, tables)
+    kinds = (bool(given) for given, _ in tables)
+    found = detections.kernel(op.use_regular_nms, *kinds)
+    return memory.step(found.address, record)
+
+
+Tables = Sequence[tuple[int, int]]
+"""Of encodings and scores: where bytes become floats, and the table that says so; 0 for floats."""
+
+
+def _tables(
+    op: TFLiteDetectionPostProcess, encodings: Array, predictions: Array, memory: Memory
+) -> Tables:
+    """Take memory for what bytes stand for. Raises LucioleError where they have no scale."""
+    found = []
+    given = (
+        (op.box_encodings, encodings, "box_encodings"),
+        (op.class_predictions, predictions, "class_predictions"),
+    )
+    for value, array, name in given:
+        if array.dtype == np.float32:
+            found.append((0, 0))
+            continue
+        every = _real(value, np.arange(256, dtype=np.uint8), name)
+        found.append((memory.scratch(array.size), memory.keep(every, 256)))
+    return found
+
+
+def _record(
+    op: TFLiteDetectionPostProcess, context: Context, anchors: int, memory: Memory, tables: Tables
+) -> DetectionRecord:
+    """Lay out operands, results and what the kernel writes for itself."""
+    encodings, predictions, _ = context.operands
+    assert encodings is not None
+    assert predictions is not None
+    _, count, numbers = encodings.shape
+    width = predictions.shape[2]
+    given = [reach(array, array.nbytes) for array in (encodings, predictions)]
+    real = [address or at for (address, _), at in zip(tables, given, strict=True)]
+    corners, kinds, values, found = (reach(y, y.nbytes) for y in context.results)
+    return DetectionRecord(
+        corners=corners,
+        kinds=kinds,
+        values=values,
+        found=found,
+        rows=context.results[1].size,
+        encodings=real[0],
+        numbers=numbers,
+        anchors=anchors,
+        scores=real[1] + 4 * background(op, width),
+        width=width,
+        classes=op.num_classes,
+        count=count,
+        encoded=given[0],
+        encoding_table=tables[0][1],
+        scored=given[1],
+        score_table=tables[1][1],
+        all_scores=real[1],
+        boxes=memory.scratch(count, 4),
+        best=memory.scratch(count),
+        good=memory.scratch(count, 2),
+        left=memory.scratch(count, 2),
+        top=memory.scratch(op.max_detections, 2),
+        most=op.max_detections,
+        classes_each=op.max_classes_per_detection,
+        most_of_class=op.detections_per_class,
+        score_threshold=op.nms_score_threshold,
+        overlap=op.nms_iou_threshold,
+        y_scale=op.y_scale,
+        x_scale=op.x_scale,
+        h_scale=op.h_scale,
+        w_scale=op.w_scale,
+    )
 
 
 def _real(value: Value, array: Array, name: str) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ from luciole.ir import Array, Graph, LucioleError, Model, ShapeError, UnknownOp,
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess
 from luciole.schema.enums import BuiltinOperator
 from luciole.schema.reader import read
+from tests.native_support import declines, run_compiled
 from tests.support import Affine, one_op, run_litert, run_reference
 
 BASE: dict[str, Any] = {
@@ -51,6 +52,11 @@ def check(given: list[Array], affine: list[Affine | None] | None = None, **optio
     filled = min(step, attributes["num_classes"])
     if attributes.get("use_regular_nms"):
         step = filled = 1
+    compiled = run_compiled(
+        TFLiteDetectionPostProcess, given, (2,), affine=affine or [], **attributes
+    )
+    for a, b in zip(ours, compiled, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
     assert theirs[3].tolist() == [count]
     for a, b in zip(ours[:3], theirs[:3], strict=True):
         assert a.shape == b.shape
@@ -97,6 +103,32 @@ def test_a_box_may_have_more_numbers_and_no_score_be_enough() -> None:
     assert check(operands(numbers=7))
     assert check(operands(), nms_score_threshold=2.0) == 0
     assert check(operands(), max_detections=0) == 0
+
+
+def test_many_boxes_of_few_scores_are_those_of_litert() -> None:
+    """Equal scores are taken from the first on."""
+    given = operands(400, 8)
+    given[1] = np.round(given[1], 1)
+    for regular in (False, True):
+        assert check(given, use_regular_nms=regular, max_detections=30, num_classes=8) == 30
+
+
+def test_scores_that_are_no_numbers_are_not_taken() -> None:
+    given = operands()
+    given[1][0, :20, :] = np.nan
+    given[1][0, 20:30, 2] = np.nan
+    assert check(given)
+    assert check(given, use_regular_nms=True)
+
+
+def test_anchors_that_may_make_wrong_boxes_are_left_to_the_reference() -> None:
+    cls, given = TFLiteDetectionPostProcess, operands()
+    assert declines(cls, given, (), **BASE)
+    assert declines(cls, given, (2,), **BASE | {"nms_iou_threshold": 0.0})
+    no_class = {"use_regular_nms": True, "detections_per_class": 0}
+    assert declines(cls, given, (2,), **BASE | no_class)
+    given[2][7, 3] = -0.5
+    assert declines(cls, given, (2,), **BASE)
 
 
 # ------------------------------------------------------------------------------------------ options

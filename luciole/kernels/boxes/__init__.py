@@ -1,0 +1,1 @@
+"""Compiled kernels that select among boxes."""
