@@ -4,8 +4,8 @@
 
 The kinds are what the functions of the files ``benchmarks/kinds_*.py`` return: a name and a model,
 or several. Medians of interleaved calls of both interpreters' ``invoke`` on the same random input;
-LiteRT has its default kernels and delegate. NAME picks rows by a part of their name. "NumPy" names
-the operators that have no compiled kernel.
+LiteRT has its default kernels and delegate. NAME picks rows by a part of their name. The last
+column names the operators that NumPy runs, and why they are not compiled.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, LucioleError, Model
 from luciole.ir.dtypes import integer_range, tensor_type
+from luciole.tools.common.declined import declined
 from luciole.tools.common.timing import interleaved_medians
 
 PACKAGES = ("luciole", "numba", "llvmlite", "numpy", "ai-edge-litert")
@@ -41,7 +42,7 @@ Kind = tuple[str, "bytes | Graph | Model"]
 @dataclass(frozen=True)
 class Row:
     """One kind: medians of a run in microseconds, LiteRT's over ours, and which kinds of operators
-    NumPy runs.
+    NumPy runs, each with the reason.
     """
 
     kind: str
@@ -105,16 +106,15 @@ def measured(kind: Kind, rounds: int) -> Row:
 
 
 def not_compiled(interpreter: Interpreter) -> list[str]:
-    """Name the kinds of operators that NumPy runs, each once."""
-    steps = interpreter.plan.steps
-    left = (s.op.kind for s in steps if s.native is None and not s.nothing_to_do)
-    return list(dict.fromkeys(left))
+    """Name the kinds of operators that NumPy runs, and why, each once."""
+    rows = declined(interpreter.plan)
+    return list(dict.fromkeys(f"{kind}: {reason}" for _, kind, reason in rows))
 
 
 def line(row: Row) -> str:
     """One row of the table."""
     figures = f"{row.luciole_us:.2f} | {row.litert_us:.2f} | {row.ratio:.2f}x"
-    return f"{row.kind} | {figures} | {', '.join(row.numpy)} |"
+    return f"{row.kind} | {figures} | {'; '.join(row.numpy)} |"
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from luciole.ir.ops.control_flow import While
 from luciole.ir.passes.scans import Scan, scan_of
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.loops import Loop, Part
+from luciole.kernels.core.reasons import decline
 from luciole.kernels.core.registry import NativeStep
 
 PlanBody = Callable[[Graph], "Plan | None"]
@@ -33,12 +34,20 @@ def compiled_loop(
     plan = plan_body(scan.body)
     steps = None if plan is None else plan.compiled_steps()
     if plan is None or steps is None:
+        if plan is not None:
+            decline(_not_compiled(plan))
         return None
     inputs, outputs = (_arrays(plan, v) for v in (scan.body.inputs, scan.body.outputs))
     if inputs is None or outputs is None:
         return None
     loop = _Arrays(scan, operands, results, inputs, outputs).loop()
     return None if loop is None else loop.step(steps, scan.steps)
+
+
+def _not_compiled(plan: Plan) -> str:
+    """Say which operator of a body is not compiled, and why."""
+    step = next(step for step in plan.steps if step.reason)
+    return f"{step.op.kind} in its body is not compiled: {step.reason}"
 
 
 def _arrays(plan: Plan, values: Sequence[Value]) -> list[Array] | None:

@@ -23,6 +23,7 @@ from luciole.kernels.core import registry
 from luciole.kernels.core.allocation import side_by_side
 from luciole.kernels.core.limits import afford
 from luciole.kernels.core.meter import Meter
+from luciole.kernels.core.reasons import Declined, listening
 from luciole.kernels.core.registry import Context, ExecutionError, NativeStep, Reference
 
 
@@ -36,6 +37,8 @@ class Step:
     native: NativeStep | None = None
     nothing_to_do: bool = False
     """Whether the result stands in the operand's place already."""
+    reason: str = ""
+    """Why no kernel was built, where the reference runs."""
 
 
 class Run:
@@ -64,6 +67,8 @@ class Run:
         return table
 
 
+NO_SEQUENCE = "it is no loop over the elements of a sequence"
+
 BuildLoop = Callable[[While, Mapping[Value, Array]], "NativeStep | None"]
 """Compile a loop whose tensors have these places, None where that cannot be done."""
 
@@ -83,19 +88,23 @@ def build(
     steps = [Step(op, settled.sources[op], find(op)) for op in settled.ops]
     with np.errstate(all="ignore"), side_by_side():
         for step in steps:
-            if contents.placed.issuperset(step.op.results):
-                step.nothing_to_do = not layout.shared.keys().isdisjoint(step.op.results)
-                step.native = None if step.nothing_to_do else _native(step.op, contents, loop)
+            shares = not layout.shared.keys().isdisjoint(step.op.results)
+            step.nothing_to_do = shares and contents.placed.issuperset(step.op.results)
+            if not step.nothing_to_do:
+                found = _native(step.op, contents, loop)
+                step.native = found if isinstance(found, NativeStep) else None
+                step.reason = found.reason if isinstance(found, Declined) else ""
     return steps
 
 
-def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | None:
-    given = {v for v in op.operands if v is not None}
-    if not contents.placed.issuperset(given):
-        return None
+def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Declined:
+    for value in (*op.operands, *op.results):
+        if value is not None and value not in contents.placed:
+            return Declined(f"the extents of {value.name!r} are known only when it runs")
     arrays = contents.arrays
     if isinstance(op, While):
-        return loop(op, arrays)
+        with listening() as reasons:
+            return loop(op, arrays) or Declined(reasons[-1] if reasons else NO_SEQUENCE)
     operands = tuple(None if v is None else arrays[v] for v in op.operands)
     return registry.build_native(op, Context(operands, tuple(arrays[v] for v in op.results)))
 

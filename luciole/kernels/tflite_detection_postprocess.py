@@ -14,6 +14,7 @@ from luciole.kernels.boxes import detections
 from luciole.kernels.boxes.detections import DetectionRecord
 from luciole.kernels.core.limits import SORT_BYTES, set_aside
 from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.reasons import decline
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 
 F32, U8 = TensorType.FLOAT32, TensorType.UINT8
@@ -56,10 +57,16 @@ def build(op: TFLiteDetectionPostProcess, context: Context) -> NativeStep | None
     encodings, predictions, anchors = context.operands
     assert encodings is not None
     assert predictions is not None
-    if anchors is None or not op.anchors.is_constant or not 0 < op.nms_iou_threshold <= 1:
+    if anchors is None or not op.anchors.is_constant:
+        decline("anchors are no constants")
+        return None
+    if not 0 < op.nms_iou_threshold <= 1:
         return None
     known = accepted(_real, op.anchors, anchors, "anchors")
-    if known is None or (known[:, 2:] < 0).any():
+    if known is None:
+        return None
+    if (known[:, 2:] < 0).any():
+        decline("an anchor has a height or width below 0")
         return None
     if op.use_regular_nms and op.detections_per_class < 1:
         return None

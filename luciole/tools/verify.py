@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
 from luciole.tools.common.command import FAILED, FINE, a_model, add_common, parser_for, run_program
+
+if TYPE_CHECKING:
+    from luciole.ir import Model
+    from luciole.tools.common.declined import Row
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole verify") -> int:
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
     parser.add_argument("model", metavar="MODEL", help=a_model())
+    parser.add_argument(
+        "--performance", action="store_true", help="also list what has no compiled kernel, and why"
+    )
     add_common(parser)
     return run_program(argv, parser, _run)
 
@@ -23,9 +31,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
     model, findings = load_with_findings(arguments.model)
     failed = refusal(findings) is not None
+    rows = _declined(model) if arguments.performance and not failed else None
     if arguments.json:
         listed = [finding.as_json() for finding in findings]
-        console.print_json({"model": arguments.model, "valid": not failed, "findings": listed})
+        found = {"model": arguments.model, "valid": not failed, "findings": listed}
+        console.print_json(found if rows is None else found | {"performance": _as_json(rows)})
         return FAILED if failed else FINE
     for finding in findings:
         console.show(str(finding))
@@ -35,4 +45,29 @@ def _run(arguments: argparse.Namespace) -> int:
         f"{arguments.model} {verdict}: {len(model.graphs)} graphs, "
         f"{operators} operators, {len(findings)} findings"
     )
+    if rows is not None:
+        _print_performance(rows)
     return FAILED if failed else FINE
+
+
+def _declined(model: Model) -> list[Row]:
+    """List the operators of the main graph that are not compiled; unknown extents are 1."""
+    from luciole.interpreter import Interpreter
+    from luciole.tools.common.declined import declined
+
+    interpreter = Interpreter(model)
+    interpreter.allocate_tensors()
+    return declined(interpreter.plan)
+
+
+def _as_json(rows: Sequence[Row]) -> list[dict[str, str]]:
+    return [{"operator": name, "kind": kind, "reason": reason} for name, kind, reason in rows]
+
+
+def _print_performance(rows: Sequence[Row]) -> None:
+    from luciole.tools.common.declined import print_declined
+
+    if rows:
+        print_declined(rows)
+    else:
+        console.show("every operator is compiled")

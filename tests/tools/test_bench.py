@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.exporters import save
 from luciole.ir import Graph, Model
-from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.elementwise_binary import Add, Pow
 from luciole.tools import bench
 from luciole.tools.bench import tables
 from luciole.tools.common import console
 from tests.networks import network, random, two_inputs
+from tests.support import one_op
 from tests.tools.running import Outcome, call
 
 Capture = pytest.CaptureFixture[str]
@@ -127,6 +129,16 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal of 80 columns."""
     monkeypatch.setattr(console, "columns", lambda: 80)
     monkeypatch.setattr(tables, "columns", lambda: 80)
+
+
+def test_what_numpy_runs_is_listed_with_the_reason(capsys: Capture, folder: Path) -> None:
+    x = np.ones(3, np.float32)
+    save(one_op(Pow, [x, x]), "power.circle")
+    lines = [line.split(maxsplit=2) for line in run(capsys, "power.circle").out.splitlines()]
+    at = lines.index(["run", "by", "NumPy, not compiled"])
+    assert lines[at + 2] == ["y0", "POW", "no compiled form"]
+    (operator,) = report(capsys, "power.circle")["operators"]
+    assert (operator["native"], operator["reason"]) == (False, "no compiled form")
 
 
 @pytest.mark.usefixtures("narrow")

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.exporters import to_bytes
+from luciole.exporters import save, to_bytes
+from luciole.ir.ops.elementwise_binary import Pow
 from luciole.schema.reader import dialect_of
 from luciole.tools import dump
 from tests.networks import network, random
-from tests.support import data_path
+from tests.support import data_path, one_op
 from tests.tools.running import call, spawn
 
 Capture = pytest.CaptureFixture[str]
@@ -113,6 +114,31 @@ def test_verify_of_a_good_file(capsys: Capture, folder: Path) -> None:
     assert outcome.out == "model.circle is valid: 1 graphs, 3 operators, 0 findings\n"
     content = json.loads(call(capsys, "verify", "model.circle", "--json").out)
     assert content == {"model": "model.circle", "valid": True, "findings": []}
+
+
+def test_verify_lists_what_is_not_compiled(capsys: Capture, folder: Path) -> None:
+    outcome = call(capsys, "verify", "model.circle", "--performance")
+    assert (outcome.code, outcome.out.splitlines()[1:]) == (0, ["every operator is compiled"])
+    x = np.ones(3, np.float32)
+    save(one_op(Pow, [x, x]), "power.circle")
+    lines = call(capsys, "verify", "power.circle", "--performance").out.splitlines()[1:]
+    assert lines[0] == "run by NumPy, not compiled"
+    assert [line.split(maxsplit=2) for line in lines[1:]] == [
+        ["operator", "kind", "why"],
+        ["y0", "POW", "no compiled form"],
+    ]
+    found = json.loads(call(capsys, "verify", "power.circle", "--performance", "--json").out)
+    row = {"operator": "y0", "kind": "POW", "reason": "no compiled form"}
+    assert found["performance"] == [row]
+
+
+def test_verify_does_not_plan_a_model_that_has_errors(capsys: Capture, folder: Path) -> None:
+    model = network()
+    model.graph.ops.reverse()
+    Path("damaged.circle").write_bytes(to_bytes(model))
+    outcome = call(capsys, "verify", "damaged.circle", "--performance")
+    assert outcome.code == 1
+    assert outcome.out.splitlines()[-1].startswith("damaged.circle has errors: ")
 
 
 def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:

@@ -20,6 +20,7 @@ from luciole.kernels.core import custom, extents
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.errors import ExecutionError as ExecutionError
 from luciole.kernels.core.meter import present
+from luciole.kernels.core.reasons import Declined, apparent, decline, listening
 from luciole.kernels.jit.record import Shared
 
 Reference = Callable[..., Any]
@@ -88,7 +89,8 @@ class Context:
 
 
 Build = Callable[[Any, Context], "NativeStep | None"]
-"""``build(op, context)``: configure once per model. None declines: the reference runs instead.
+"""``build(op, context)``: configure once per model. None declines, for a reason that ``decline``
+says: the reference runs instead.
 
 It is called by ``build_native`` alone, so that extents were checked.
 """
@@ -182,8 +184,8 @@ def find_native(op: Op) -> Build | None:
     return _NATIVE.get((type(op), data_types(op)))
 
 
-def build_native(op: Op, context: Context) -> NativeStep | None:
-    """Build an operator's compiled step, None where there is none or its builder declines.
+def build_native(op: Op, context: Context) -> NativeStep | Declined:
+    """Build an operator's compiled step; where there is none, or its builder declines, say why.
 
     Whatever the graph says of extents, the operator's rules hold for the arrays: raises ShapeError
     where they do not, and ExecutionError where a kernel would touch more than these. Both name the
@@ -191,15 +193,25 @@ def build_native(op: Op, context: Context) -> NativeStep | None:
     """
     build = find_native(op)
     if build is None:
-        return None
+        return Declined(_not_registered(op))
     extents.check(op, context.operands, context.results)
     try:
-        return build(op, context)
+        with listening() as reasons:
+            step = build(op, context)
+        return step or Declined(reasons[-1] if reasons else apparent(op))
     except LucioleError as error:
         raise type(error)(f"{op}: {error}") from None
     except MemoryError as error:
         _explain(op, error)
         raise
+
+
+def _not_registered(op: Op) -> str:
+    """Explain why an operator has no builder."""
+    if find_stateful(op) is not None:
+        return "it calls other graphs, or has state"
+    has_others = any(cls is type(op) for cls, _ in _NATIVE)
+    return f"no compiled form for {_names(data_types(op))}" if has_others else "no compiled form"
 
 
 def missing(op: Op) -> str:
@@ -283,5 +295,6 @@ def accepted(read: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R 
     """
     try:
         return read(*args, **kwargs)
-    except LucioleError:
+    except LucioleError as error:
+        decline(str(error))
         return None

@@ -16,7 +16,8 @@ from luciole.tools.common.timing import Limits
 @dataclass(frozen=True)
 class OperatorTime:
     """One operator, in execution order. ``share`` is its part of all medians' sum, ``cumulative``
-    that of it and all before it, both from 0 to 1. ``native`` tells compiled kernels from NumPy.
+    that of it and all before it, both from 0 to 1. ``native`` tells compiled kernels from
+    NumPy, and ``reason`` says why NumPy runs.
     """
 
     index: int
@@ -27,6 +28,7 @@ class OperatorTime:
     share: float
     cumulative: float
     native: bool
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,17 @@ def profile(runtime: Luciole, limits: Limits) -> Profile:
             [step.source for step in plan.steps],
             times,
             [step.native is not None or step.nothing_to_do for step in plan.steps],
+            [step.reason for step in plan.steps],
         ),
         times,
     )
 
 
 def operator_times(
-    ops: Sequence[Op], times: NDArray[np.float64], native: Sequence[bool]
+    ops: Sequence[Op],
+    times: NDArray[np.float64],
+    native: Sequence[bool],
+    reasons: Sequence[str],
 ) -> list[OperatorTime]:
     """Medians, shares and sums from times [runs, operators] in microseconds."""
     medians, fastest = np.median(times, 0), times.min(0)
@@ -88,6 +94,7 @@ def operator_times(
             float(shares[i]),
             float(sums[i]),
             bool(native[i]),
+            reasons[i],
         )
         for i, op in enumerate(ops)
     ]

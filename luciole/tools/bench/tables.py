@@ -9,6 +9,7 @@ from luciole.tools.bench.compare import FIRST, Contender, largest_difference
 from luciole.tools.bench.operators import OperatorTime, by_kind
 from luciole.tools.bench.report import Report
 from luciole.tools.common.console import columns, fitted, print_table, show, size_text, time_text
+from luciole.tools.common.declined import print_declined
 from luciole.tools.common.machine import machine_text
 
 TOP = 10
@@ -70,6 +71,10 @@ def _print_operators(operators: Sequence[OperatorTime]) -> None:
         slowest = sorted(operators, key=lambda operator: -operator.median_us)[:TOP]
         show()
         print_table(_operator_rows(slowest, running=True), f"the {TOP} that take longest")
+    left = [(o.name, o.kind, o.reason) for o in operators if o.reason]
+    if left:
+        show()
+        print_declined(left)
     rows: Rows = [("kind", "count", "time", "%", "cdf %")]
     rows += [
         (k.kind, str(k.count), time_text(k.median_us), _percent(k.share), _percent(k.cumulative))

@@ -14,6 +14,7 @@ import numpy as np
 from luciole.ir import Array, Value
 from luciole.ir.ops.activations import LIMITS
 from luciole.kernels.core.memory import Memory, Moves, reach, turns
+from luciole.kernels.core.reasons import decline
 from luciole.kernels.core.registry import Context, NativeStep
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
@@ -44,9 +45,14 @@ def fits(activation: ActivationFunctionType, x: Array, y: Array, *constants: Val
     """Return whether a kernel can be built: constant weights, tensors that are not empty and whose
     places can be written in 32 bits, and an activation that clamps or is the hyperbolic tangent.
     """
-    constant = all(value is None or value.is_constant for value in constants)
-    sizes = (x.size, y.size)
-    return constant and activation in ACTIVATIONS and 0 < min(sizes) <= max(sizes) <= MAX_PLACE
+    for value in constants:
+        if value is not None and not value.is_constant:
+            decline(f"{value.name!r}, weights or a bias, is no constant")
+            return False
+    if activation not in ACTIVATIONS:
+        decline(f"no compiled form with a fused {activation.name}")
+        return False
+    return 0 < min(x.size, y.size) <= max(x.size, y.size) <= MAX_PLACE
 
 
 class Layered(Protocol):

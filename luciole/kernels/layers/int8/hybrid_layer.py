@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
+from luciole.kernels.core.reasons import decline
 from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit import Kernel
 from luciole.kernels.layers.floats.layer import ACTIVATIONS, TANH, by_lanes, starts
@@ -22,7 +23,10 @@ from luciole.schema.enums import ActivationFunctionType
 
 def may_overflow(products: int, *, asymmetric: bool) -> bool:
     """Return whether a sum of so many products may not fit into int32."""
-    return products * (255 if asymmetric else 127) * 128 >= 2**31
+    overflows = products * (255 if asymmetric else 127) * 128 >= 2**31
+    if overflows:
+        decline("sums of products may leave 32 bits")
+    return overflows
 
 
 @dataclass(kw_only=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
+from luciole.kernels.core.reasons import decline
 from luciole.kernels.core.registry import NativeStep, accepted
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.jit import LANES, Kernel
@@ -75,7 +76,10 @@ class Outputs:
             most = most + np.abs(bias.reshape(shape).astype(np.int64))
         factors = np.broadcast_to(to.factors, shape[0] * shape[1]).reshape(shape)
         made = cls(begin, factors, to)
-        return made if made._fits(most, exact=exact) else None
+        if not made._fits(most, exact=exact):
+            decline("sums of products, or what they are scaled to, may leave 32 bits")
+            return None
+        return made
 
     def of_channels(self, channels: Longs) -> Outputs:
         """Select some outputs of the only group, in some order."""
@@ -165,6 +169,7 @@ class IntegerLayer(ByteLayer):
         """
         limits = np.iinfo(weights.dtype)
         if not (0 <= self.zero < 256 and limits.min <= self.to.weights_zero <= limits.max):
+            decline("a zero point is none of its tensor's integers")
             return None
         centred = weights.astype(np.int64) - self.to.weights_zero
         return Outputs.of(centred, bias, self.to, self.zero, exact=exact)
