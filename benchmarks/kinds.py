@@ -2,17 +2,16 @@
 
     python3 -m benchmarks.kinds [--rounds N] [--json FILE] [NAME ...]
 
-The kinds are what the functions of the files ``benchmarks/kinds_*.py`` return: a name and a model,
-or several. Medians of interleaved calls of both interpreters' ``invoke`` on the same random input;
-LiteRT has its default kernels and delegate. NAME picks rows by a part of their name. The last
-column names the operators that NumPy runs, and why they are not compiled.
+The kinds are what ``kinds`` of the files ``benchmarks/kinds_*.py`` returns: names and models.
+Medians of interleaved calls of both interpreters' ``invoke`` on the same random input; LiteRT has
+its default kernels and delegate. NAME picks rows by a part of their name. The last column names the
+operators that NumPy runs, and why they are not compiled.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import inspect
 import json
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
@@ -56,16 +55,8 @@ def kinds() -> Iterator[Kind]:
     """Yield everything that the files return."""
     for module in pkgutil.iter_modules(benchmarks.__path__):
         if module.name.startswith(PREFIX):
-            yield from _kinds_of(f"{benchmarks.__name__}.{module.name}")
-
-
-def _kinds_of(module: str) -> Iterator[Kind]:
-    """Call the functions that a module defines for everybody."""
-    for name, function in vars(importlib.import_module(module)).items():
-        is_own = inspect.isfunction(function) and function.__module__ == module
-        if is_own and not name.startswith("_"):
-            found = function()
-            yield from [found] if isinstance(found, tuple) else found
+            found = importlib.import_module(f"{benchmarks.__name__}.{module.name}")
+            yield from found.kinds()
 
 
 def content_of(model: bytes | Graph | Model) -> bytes:

@@ -114,3 +114,13 @@ def layer_norm() -> tuple[str, Model]:
     shift = chain.add(elementwise_binary.Sub, [chain.floats(128), shift])
     chain.add(elementwise_binary.Add, [chain.add(elementwise_binary.Mul, [x, scale]), shift])
     return "LayerNorm, SQUARED_DIFFERENCE float", chain.done()
+
+
+def kinds() -> Iterator[tuple[str, Model]]:
+    """Give all of them."""
+    yield from pairs_of_16_bits()
+    yield from functions_of_16_bits()
+    yield from changes_of_scale()
+    yield from pairs_of_bytes()
+    yield from resized_images()
+    yield layer_norm()

@@ -112,3 +112,11 @@ def files_from_elsewhere() -> Iterator[tuple[str, bytes]]:
     folder = Path(os.environ.get("LUCIOLE_DATA", "data")) / "foreign"
     for path in sorted(folder.glob("*.tflite")):
         yield path.name, path.read_bytes()
+
+
+def kinds() -> Iterator[tuple[str, Model | bytes]]:
+    """Give all of them."""
+    yield unsigned_mobilenet()
+    yield layer_with_a_large_factor()
+    yield from detections()
+    yield from files_from_elsewhere()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import kinds
+from benchmarks import kinds, kinds_elements, kinds_keras, kinds_networks
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
+from luciole.ir import Model
 from tests.support import litert
 
-MODELS = {name: model for name, model in kinds.kinds() if not name.endswith(".tflite")}
+LISTED = [*kinds_elements.kinds(), *kinds_networks.kinds()]
+MODELS: dict[str, Model | bytes] = {n: m for n, m in LISTED if not n.endswith(".tflite")}
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -42,4 +44,10 @@ def test_a_row_names_what_numpy_runs() -> None:
 
 
 def test_names_are_told_apart() -> None:
-    assert len(MODELS) == sum(not name.endswith(".tflite") for name, _ in kinds.kinds())
+    assert len(dict(LISTED)) == len(LISTED)
+
+
+def test_every_file_of_kinds_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds_keras, "kinds", lambda: iter([("converted", b"")]))
+    found = [name for name, _ in kinds.kinds()]
+    assert {*dict(LISTED), "converted"} <= set(found)
