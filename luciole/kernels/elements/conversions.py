@@ -27,8 +27,9 @@ KINDS = {
 WIDE = 64
 """Floats that become bytes at a time."""
 
-STEPS = 2.0**20
-"""A size that lies far beyond 16 bits, and below which a float still has a half."""
+BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
+"""What is added before a fraction is cut off: with it sums below a half are not rounded up to one.
+"""
 
 
 class FloatsRecord(Shared):
@@ -144,7 +145,8 @@ def _to_nearest(kind: int, wide: int) -> jit.Kernel:
     def to_nearest_integer(r: IntegersRecord) -> None:
         y, x = integers_at(r.y, kind), floats(r.x)
         scale, zero_point = r.scale, np.int32(r.zero)
-        low, high, most = np.int32(r.low), np.int32(r.high), np.float32(STEPS)
+        least, most = np.float32(r.low - r.zero), np.float32(r.high - r.zero)
+        half = np.float32(BELOW_HALF)
         first = r.begin
         if wide:
             for _ in range((r.end - first) // WIDE):
@@ -152,13 +154,10 @@ def _to_nearest(kind: int, wide: int) -> jit.Kernel:
                 first += WIDE
         for k in range(first, r.end):
             steps = x[k] / scale
-            size = abs(steps)
-            size = size if size < most else most
-            whole = np.int32(size)
-            whole += np.int32(size - np.float32(whole) >= np.float32(0.5))
-            code = zero_point + (whole if steps > 0 else -whole)
-            code = low if code < low or steps != steps else code
-            y[k] = high if code > high else code
+            steps += half if steps > 0 else -half
+            steps = steps if steps > least else least  # and where it is NaN
+            steps = steps if steps < most else most
+            y[k] = zero_point + np.int32(steps)
 
     return to_nearest_integer
 
