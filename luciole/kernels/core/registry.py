@@ -192,8 +192,10 @@ def build_native(op: Op, context: Context) -> NativeStep | Declined:
     operator.
     """
     build = find_native(op)
-    if build is None:
-        return Declined(_not_registered(op))
+    return Declined(_not_registered(op)) if build is None else _built(build, op, context)
+
+
+def _built(build: Build, op: Op, context: Context) -> NativeStep | Declined:
     extents.check(op, context.operands, context.results)
     try:
         with listening() as reasons:

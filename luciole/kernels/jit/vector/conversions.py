@@ -17,7 +17,7 @@ class Kind(IntEnum):
     UINT8 = 1
     INT16 = 2
     INT32 = 3
-    UINT16 = 4
+    UINT16 = 6
 
     @property
     def size(self) -> int:
