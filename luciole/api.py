@@ -18,7 +18,15 @@ from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT
 from luciole.interpreter.records import Track
 from luciole.ir import Array, Graph, Model
 from luciole.ir.passes.unroll_lstm import unroll_lstm
-from luciole.lquantizer import OutputAware, Published, Result, Settings, quantize_records
+from luciole.lquantizer import (
+    OutputAware,
+    Published,
+    Result,
+    Settings,
+    UniformOptions,
+    quantize_records,
+    quantize_uniform,
+)
 from luciole.lquantizer.options import (
     Choices,
     FitOptions,
@@ -74,19 +82,21 @@ class Interpreter(interpreter.Interpreter):
 
 def quantize(
     model: Path_ | Model,
-    data: Mapping[str, Any] | Any,
-    options: QuantizeOptions | None = None,
+    data: Mapping[str, Any] | Any = None,
+    options: QuantizeOptions | UniformOptions | None = None,
     *,
     track: Track | None = None,
     **choices: Unpack[Choices],
 ) -> Result:
-    """Quantize a model's dense layers and convolutions to learned levels.
+    """Quantize a model's dense layers and convolutions to learned levels, or with a ``scheme``
+    ("int8", "w4a8", "int16x8", "dynamic", "weights", "float16") the whole network to uniform
+    integers; the last three need no data.
 
     ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one
     input) whose first axis counts them; uint8 and float64 will do for float32. What to do is said
-    by ``options``, a FitOptions or PublishedOptions, or by their fields as keywords; ``method``
-    then names the class: "fit" (keeps each layer's output close) unless it is "published" (the
-    baseline, for dense layers). Returns the new model and a report. Raises QuantizeError when
+    by ``options``, a FitOptions, PublishedOptions or UniformOptions, or by their fields as
+    keywords; ``method`` then names the class: "fit" (keeps each layer's output close) unless it is
+    "published" (the baseline, for dense layers). Returns the new model and a report. Raises QuantizeError when
     nothing qualifies, the data cannot be used or choices do not go together, InputError for data
     whose names, types or shapes the model does not take.
     """
@@ -94,12 +104,26 @@ def quantize(
         raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")
     options = options or options_of(choices)
     model = model if isinstance(model, Model) else load(model)
-    result = _quantized(model, _records(model, data), options, track)
+    records = None if data is None else _records(model, data)
+    result = _quantized(model, records, options, track)
     _weigh(result, model, isinstance(options, FitOptions) and options.unroll_lstms)
     return result
 
 
 def _quantized(
+    model: Model,
+    records: Mapping[str, Array] | None,
+    options: QuantizeOptions | UniformOptions,
+    track: Track | None,
+) -> Result:
+    if isinstance(options, UniformOptions):
+        return quantize_uniform(model, records, options, track)
+    if records is None:
+        raise lquantizer.QuantizeError("levels are learned from data: give some")
+    return _learned(model, records, options, track)
+
+
+def _learned(
     model: Model, records: Mapping[str, Array], options: QuantizeOptions, track: Track | None
 ) -> Result:
     config = options.per_layer()

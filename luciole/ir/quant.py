@@ -58,16 +58,44 @@ Result = Free | Like | Fixed
 
 
 @dataclass(frozen=True)
+class Versions:
+    """The first versions of an operator with integers that TFLite's runtimes know, by the element
+    type of its input; ``int4`` and ``hybrid`` of a layer, for weights of 4 bits, and for integer
+    weights under a float input.
+
+    They are those of TFLite's ``tools/versioning/op_version.cc``.
+    """
+
+    int8: int = 2
+    int16: int = 3
+    int4: int = 1
+    hybrid: int = 1
+
+    def of(self, input: TensorType, weights: TensorType | None) -> int:
+        """The first version with an input and, of a layer, weights of these types."""
+        if weights == TensorType.INT4:
+            return self.int4
+        by_type = {TensorType.INT8: self.int8, TensorType.INT16: self.int16}
+        plain = (TensorType.FLOAT32, None)
+        return by_type.get(input, self.hybrid if weights not in plain else 1)
+
+
+FIRST = Versions(1, 1)
+"""Of an operator whose versions are not about integers."""
+
+
+@dataclass(frozen=True)
 class Quant:
     """What a quantizer must know about an operator that may compute with integers: which operand is
     the weight (None: it has none), along which axis its output channels lie, which operand is the
-    bias, and what binds the scale and zero point of its result.
+    bias, what binds the scale and zero point of its result, and since which versions it does.
     """
 
     weight: str | None = None
     axis: int = 0
     bias: str | None = None
     result: Result = FREE
+    since: Versions = Versions()
 
     @property
     def spoken_of(self) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir.dtypes import (
-    NUMPY,
     Array,
     array_type,
     byte_count,
@@ -225,8 +224,7 @@ def affine_of(value: Value) -> Affine | None:
     """Say how a tensor's integers stand for real numbers, None where they are plain ones or
     floats.
     """
-    is_integer = value.dtype in NUMPY and NUMPY[value.dtype].kind in "iu"
-    return Affine.given(value) if is_integer else None
+    return None if integer_range(value.dtype) is None else Affine.given(value)
 
 
 def per_tensor(value: Value, name: str) -> tuple[np.float32, int]:

@@ -1,4 +1,4 @@
-"""Quantize trained models to learned levels, from unlabelled data."""
+"""Quantize trained models to learned levels or uniform integers, from unlabelled data."""
 
 from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
@@ -6,9 +6,11 @@ from luciole.lquantizer.formats.levels import Settings
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.methods.published import Published
 from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.network.uniform import quantize_uniform
 from luciole.lquantizer.network.walk import quantize_records
 from luciole.lquantizer.options import FitOptions, PublishedOptions, QuantizeOptions
 from luciole.lquantizer.report import LayerReport, Report
+from luciole.lquantizer.schemes import UniformOptions
 
 __all__ = [
     "Choice",
@@ -23,5 +25,7 @@ __all__ = [
     "Report",
     "Result",
     "Settings",
+    "UniformOptions",
     "quantize_records",
+    "quantize_uniform",
 ]

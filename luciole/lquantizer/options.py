@@ -11,6 +11,10 @@ from typing import Any, ClassVar, Literal, TypedDict
 from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.levels import Settings
+from luciole.lquantizer.schemes import Granularity, Rounding, UniformOptions
+
+LEARNED = "learned"
+"""The scheme that is not a uniform one."""
 
 MethodName = Literal["fit", "published"]
 Source = str | os.PathLike[str] | Mapping[str, Any]
@@ -18,8 +22,16 @@ Source = str | os.PathLike[str] | Mapping[str, Any]
 
 
 class Choices(TypedDict, total=False):
-    """Everything that ``luciole.quantize`` takes by keyword; each method takes a part of it."""
+    """Everything that ``luciole.quantize`` takes by keyword; each method and each scheme takes a
+    part of it.
+    """
 
+    scheme: str
+    granularity: Granularity
+    ranges: str
+    rounding: Rounding
+    input_type: str
+    output_type: str
     method: MethodName
     encode_bits: int
     input_bits: int | None
@@ -110,8 +122,9 @@ class FitOptions(QuantizeOptions):
 _METHODS: dict[str, type[QuantizeOptions]] = {c.method: c for c in (FitOptions, PublishedOptions)}
 
 
-def options_of(choices: Choices) -> QuantizeOptions:
-    """Turn keywords into the options of the method that they name ("fit" unless they do).
+def options_of(choices: Choices) -> QuantizeOptions | UniformOptions:
+    """Turn keywords into the options of the scheme that they name, or else of the method ("fit"
+    unless they do).
 
     Raises QuantizeError for choices that the method does not know, TypeError for names that no
     method knows.
@@ -119,16 +132,25 @@ def options_of(choices: Choices) -> QuantizeOptions:
     off = (None, False)  # 0 is a choice: it is refused where it means nothing
     given = {n: choice for n, choice in choices.items() if not any(choice is o for o in off)}
     _rename(given, "recipe", "config")
+    scheme = given.pop("scheme", LEARNED)
+    if scheme != LEARNED:
+        _refuse_others(given, UniformOptions, f"scheme {scheme!r}")
+        return UniformOptions(scheme=str(scheme), **given)  # type: ignore[arg-type]  # fields
     method = given.pop("method", FitOptions.method)
     if method not in _METHODS:
         names = " and ".join(map(repr, _METHODS))
         raise QuantizeError(f"method is {method!r}: {names} are possible")
     found = _METHODS[str(method)]
-    for name in sorted(given.keys() - {field.name for field in fields(found)}):
+    _refuse_others(given, found, f"method {method!r}")
+    return found(**given)  # type: ignore[arg-type]  # the names are fields, their types Choices'
+
+
+def _refuse_others(given: Mapping[str, object], options: type, what: str) -> None:
+    """Refuse choices that a class of options has no field for."""
+    for name in sorted(given.keys() - {field.name for field in fields(options)}):
         if name not in Choices.__annotations__:
             raise TypeError(f"quantize() got an unexpected keyword argument {name!r}")
-        raise QuantizeError(f"{name} does not go with the method {method!r}")
-    return found(**given)  # type: ignore[arg-type]  # the names are fields, their types Choices'
+        raise QuantizeError(f"{name} does not go with the {what}")
 
 
 def _rename(given: dict[str, object], old: str, new: str) -> None:

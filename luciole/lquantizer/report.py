@@ -74,6 +74,8 @@ class Report:
     """What automatic widths were chosen from: layer, bits, bytes, noise-to-signal ratio."""
     finetuning: list[dict[str, float | None]] = field(default_factory=list)
     """Every epoch of a fine-tuning: losses, agreement with the float model, seconds."""
+    floats: list[str] = field(default_factory=list)
+    """Operators that compute with floats between others that do with integers, with the reason."""
 
     def to_json(self) -> dict[str, Any]:
         """Turn the report into plain JSON values."""

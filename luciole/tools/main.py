@@ -22,7 +22,7 @@ PROGRAMS = {
         "demo", "quantize a bundled model to 3, 2 and 1 bits and compare size, accuracy and time"
     ),
     "quantize": Program(
-        "lquantizer", "learn levels for a model's dense layers from data (also: lquantizer)"
+        "quantize", "fewer bits for a model: learned levels (also: lquantizer), int8, int4, ..."
     ),
     "eval": Program(
         "evaluate", "accuracy of a model on labelled data, and agreement with another model"

@@ -2,7 +2,7 @@
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Quant
+from luciole.ir.quant import Quant, Versions
 from luciole.ir.rules import check_bias, rank, window
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding, TensorType
@@ -28,7 +28,7 @@ class Conv2D(Op, code=BuiltinOperator.CONV_2D, options="Conv2DOptions"):
     )
     quantized_bias_type: TensorType = attr(default=TensorType.FLOAT32)
 
-    quant = Quant(weight="filter", axis=0, bias="bias")
+    quant = Quant(weight="filter", axis=0, bias="bias", since=Versions(3, 4, int4=7, hybrid=5))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

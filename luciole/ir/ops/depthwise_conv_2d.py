@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Quant
+from luciole.ir.quant import Quant, Versions
 from luciole.ir.rules import agree, check_bias, product, rank, window
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
@@ -32,7 +32,7 @@ class DepthwiseConv2D(Op, code=BuiltinOperator.DEPTHWISE_CONV_2D, options="Depth
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
 
-    quant = Quant(weight="filter", axis=3, bias="bias")
+    quant = Quant(weight="filter", axis=3, bias="bias", since=Versions(3, 5, int4=7, hybrid=6))
     infer_dtype = dtype_of("input")
 
     def verify(self, /) -> Iterator[str]:

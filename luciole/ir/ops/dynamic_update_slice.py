@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, dtype_of, operand
-from luciole.ir.quant import Like, Quant
+from luciole.ir.quant import FIRST, Like, Quant
 from luciole.ir.rules import agree, rank
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator
@@ -22,7 +22,7 @@ class DynamicUpdateSlice(
     update: Value = operand()
     start_indices: Value = operand(dtype=INDEX)
 
-    quant = Quant(result=Like("input", "update"))
+    quant = Quant(result=Like("input", "update"), since=FIRST)
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from luciole.ir import rules
 from luciole.ir.op import INDEX, Op, dtype_of, operand
-from luciole.ir.quant import Like, Quant
+from luciole.ir.quant import FIRST, Like, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -15,7 +15,7 @@ class ExpandDims(Op, code=BuiltinOperator.EXPAND_DIMS, options="ExpandDimsOption
     input: Value = operand()
     axis: Value = operand(dtype=INDEX)
 
-    quant = Quant(result=Like("input"))
+    quant = Quant(result=Like("input"), since=FIRST)
     reshapes = True
     infer_dtype = dtype_of("input")
 

@@ -2,7 +2,7 @@
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Quant
+from luciole.ir.quant import Quant, Versions
 from luciole.ir.rules import agree, product, rank
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import (
@@ -47,7 +47,7 @@ class FullyConnected(Op, code=BuiltinOperator.FULLY_CONNECTED, options="FullyCon
     asymmetric_quantize_inputs: bool = attr(default=False)
     quantized_bias_type: TensorType = attr(default=TensorType.FLOAT32)
 
-    quant = Quant(weight="weights", axis=0, bias="bias")
+    quant = Quant(weight="weights", axis=0, bias="bias", since=Versions(4, 7, int4=10, hybrid=9))
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -2,7 +2,7 @@
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, dtype_of, operand
-from luciole.ir.quant import Like, Quant
+from luciole.ir.quant import FIRST, Like, Quant
 from luciole.ir.rules import rank_of_file
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
@@ -17,7 +17,7 @@ class GatherNd(Op, code=BuiltinOperator.GATHER_ND, options="GatherNdOptions"):
     params: Value = operand()
     indices: Value = operand(dtype=(*INDEX, TensorType.INT16))
 
-    quant = Quant(result=Like("params"))
+    quant = Quant(result=Like("params"), since=FIRST)
     infer_dtype = dtype_of("params")
 
     def infer_shape(self, /) -> Shape:

@@ -2,7 +2,7 @@
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, dtype_of, operand
-from luciole.ir.quant import Quant
+from luciole.ir.quant import FIRST, Quant
 from luciole.ir.rules import broadcast
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator
@@ -14,7 +14,7 @@ class PRelu(Op, code=BuiltinOperator.PRELU):
     input: Value = operand()
     alpha: Value = operand()
 
-    quant = Quant()
+    quant = Quant(since=FIRST)
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
-from luciole.ir.quant import Like, Quant
+from luciole.ir.quant import FIRST, Like, Quant
 from luciole.ir.rules import known_ints, product, rank_of_file, unknown
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator
@@ -22,7 +22,7 @@ class Reshape(Op, code=BuiltinOperator.RESHAPE, options="ReshapeOptions"):
 
     new_shape: tuple[int, ...] = attr(default=(), dump="NewShape")
 
-    quant = Quant(result=Like("tensor"))
+    quant = Quant(result=Like("tensor"), since=FIRST)
     reshapes = True
     infer_dtype = dtype_of("tensor")
 

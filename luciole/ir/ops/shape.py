@@ -5,7 +5,7 @@ import numpy as np
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, operand
-from luciole.ir.quant import Quant
+from luciole.ir.quant import FIRST, Quant
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
@@ -17,7 +17,7 @@ class Shape(Op, code=BuiltinOperator.SHAPE, options="ShapeOptions"):
 
     out_type: TensorType = attr(default=TensorType.FLOAT32, dump="out_type")
 
-    quant = Quant()
+    quant = Quant(since=FIRST)
 
     def infer_shape(self, /) -> tuple[int]:
         largest = max((n for n in self.input.shape if n is not None), default=0)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Like, Quant
+from luciole.ir.quant import FIRST, Like, Quant
 from luciole.ir.rules import axes, rank_of_file
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator
@@ -17,7 +17,7 @@ class Squeeze(Op, code=BuiltinOperator.SQUEEZE, options="SqueezeOptions"):
 
     squeeze_dims: tuple[int, ...] = attr(default=(), dump="SqueezeDims")
 
-    quant = Quant(result=Like("input"))
+    quant = Quant(result=Like("input"), since=FIRST)
     reshapes = True
     infer_dtype = dtype_of("input")
 

@@ -1,4 +1,4 @@
-"""Weights as codes of learned levels."""
+"""Weights as codes: of learned levels, and of integers with a scale."""
 
 from __future__ import annotations
 
@@ -27,3 +27,24 @@ class Coded:
         """Decode the weights that the codes stand for: [n, o]."""
         rows = LearnedLevels(self.basis, self.offset).decode(self.code.T)
         return np.ascontiguousarray(rows.T, np.float32)
+
+
+@dataclass
+class Stepped:
+    """Weights as integers from -most to most: codes [n, o], the scale of each output [o], and the
+    float weights that they stand for [n, o].
+    """
+
+    code: NDArray[np.intp]
+    scale: NDArray[np.float32]
+    most: int
+    target: Matrix
+
+    def values(self) -> Matrix:
+        """Compute the weights that the codes stand for: [n, o]."""
+        return np.asarray(self.code * self.scale, np.float32)
+
+    def nearest(self, wanted: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
+        """Find, for numbers of each output [..., o], the nearest value and its code."""
+        code = np.clip(np.rint(wanted / self.scale), -self.most, self.most)
+        return np.asarray(code * self.scale, np.float32), code.astype(np.intp)

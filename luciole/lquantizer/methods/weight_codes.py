@@ -9,7 +9,7 @@ bases have a closed form. Weights are kept input by output here, [n, o].
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import learned_levels
 from luciole.ir.number_format import LearnedLevels
-from luciole.lquantizer.formats.coded import Coded, Matrix
+from luciole.lquantizer.formats.coded import Coded, Matrix, Stepped
 from luciole.lquantizer.formats.levels import Samples, best_fit
 
 _BLOCK = 64
@@ -58,6 +58,26 @@ def fit_codes(
     makes it so).
     """
     coded = Coded(start.code.copy(), start.basis, start.offset, weights)
+    _alternate(h, weights, coded, rounds, lambda: move_bases(h, weights, coded, offset))
+    return coded
+
+
+def fit_steps(
+    h: Matrix, weights: Matrix, scale: NDArray[np.float32], most: int, rounds: int, moves: bool
+) -> Stepped:
+    """Integers from -most to most with a small output error for float weights [n, o] and second
+    moments h [n, n], positive definite; the scales [o] are where they begin, and move if they may.
+    """
+    coded = Stepped(np.zeros(weights.shape, np.intp), scale, most, weights)
+    move = (lambda: move_scales(h, weights, coded)) if moves else (lambda: None)
+    _alternate(h, weights, coded, rounds, move)
+    return coded
+
+
+def _alternate(
+    h: Matrix, weights: Matrix, coded: Coded | Stepped, rounds: int, move: Callable[[], None]
+) -> None:
+    """Improve codes, and in between what they stand for."""
     sequence = np.argsort(-np.diag(h))
     coded.code = rounded(h, weights, coded, sequence)
     for left in reversed(range(rounds)):
@@ -65,8 +85,7 @@ def fit_codes(
             if not descend(h, weights, coded, sequence):
                 break
         if left:
-            move_bases(h, weights, coded, offset)
-    return coded
+            move()
 
 
 def plain_codes(
@@ -90,13 +109,18 @@ def _blocks(sequence: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
         yield sequence[begin : begin + _BLOCK]
 
 
+def _book(coded: Coded | Stepped) -> _Levels | Stepped:
+    """What finds the nearest codes of numbers."""
+    return coded if isinstance(coded, Stepped) else _Levels.of(coded)
+
+
 def rounded(
-    h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]
+    h: Matrix, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """Round weights [n, o] to code numbers [n, o] of the levels of ``coded``, input by input in the
     order of ``sequence`` [n], each error spread over the inputs still to come.
     """
-    levels = _Levels.of(coded)
+    levels = _book(coded)
     ordered = h[np.ix_(sequence, sequence)].astype(np.float64)
     inverse = np.linalg.inv(ordered)
     upper = np.linalg.cholesky((inverse + inverse.T) / 2).T.astype(np.float32)
@@ -113,9 +137,9 @@ def rounded(
     return found
 
 
-def descend(h: Matrix, weights: Matrix, coded: Coded, sequence: NDArray[np.intp]) -> bool:
+def descend(h: Matrix, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[np.intp]) -> bool:
     """Give each weight in turn its best code, the others held; returns whether any changed."""
-    levels = _Levels.of(coded)
+    levels = _book(coded)
     values = coded.values()
     slope = h @ (values - weights)
     changed = False
@@ -150,3 +174,12 @@ def move_bases(h: Matrix, weights: Matrix, coded: Coded, offset: bool) -> None:
     coded.basis = solved[:, :bits]
     if offset:
         coded.offset = solved[:, bits]
+
+
+def move_scales(h: Matrix, weights: Matrix, coded: Stepped) -> None:
+    """Solve for the best scale of each output for the present codes: s = q^T H w / q^T H q."""
+    codes = coded.code.astype(np.float32)
+    seen = h @ codes
+    above, below = (seen * weights).sum(0), (seen * codes).sum(0)
+    solved = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    coded.scale = np.where(solved > 0, solved, coded.scale).astype(np.float32)

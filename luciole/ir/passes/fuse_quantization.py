@@ -1,0 +1,167 @@
+"""Let operators compute with integers: DEQUANTIZE, an operator on floats and QUANTIZE become the
+operator on integers.
+
+The form before is how quantization is written between operators (Jacob et al. 2018, "Quantization
+and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference", figure 1.1b); the
+form behind is what runs (figure 1.1a).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir.graph import Graph
+from luciole.ir.op import Op
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.quantization import Affine, affine_of
+from luciole.ir.value import Value
+from luciole.schema.enums import TensorType
+
+Runs = Callable[[Op], bool]
+"""Whether an operator has a kernel for its operands as they are."""
+
+
+def fuse_quantization(graph: Graph, runs: Runs) -> bool:
+    """Let every operator between DEQUANTIZE and QUANTIZE compute with integers where it ``runs`` on
+    them, then drop the pairs that are left and change nothing.
+    """
+    changes = [_fuse(graph, op, runs) for op in list(graph.ops) if op.quant is not None]
+    changes += [_meet(graph, op, runs) for op in list(graph.ops) if isinstance(op, Quantize)]
+    return any(changes)
+
+
+def fuse_weights(graph: Graph, runs: Runs) -> bool:
+    """Let layers read their constant integer weights without a DEQUANTIZE where they ``run`` on
+    them, their inputs staying float.
+    """
+    changes = [_fuse_weights(op, runs) for op in list(graph.ops)]
+    return any(changes)
+
+
+def _fuse_weights(op: Op, runs: Runs) -> bool:
+    weights = op.given_operands().get(op.quant.weight or "") if op.quant is not None else None
+    codes = None if weights is None else integers_behind(weights)
+    if codes is None or not codes.is_constant or codes.dtype == TensorType.FLOAT16:
+        return False
+    if not _reads(op, [codes if value is weights else value for value in op.operands], runs):
+        return False
+    raise_version(op)
+    return True
+
+
+def _fuse(graph: Graph, op: Op, runs: Runs) -> bool:
+    if isinstance(op, Quantize | Dequantize) or op.stateful:
+        return False
+    slots = [_integer_operand(value) for value in op.operands]
+    _encode_bias(graph, op, slots)
+    quantizes = [_only_quantize(result) for result in op.results if _is_float(result)]
+    if slots == list(op.operands) or any(_is_float(value) for value in slots):
+        return False
+    if None in quantizes or not _reads(op, slots, runs):
+        return False
+    floats = [result for result in op.results if _is_float(result)]
+    for result, quantize in zip(floats, quantizes, strict=True):
+        assert quantize is not None, "every float result has one"
+        _take_over(graph, result, quantize)
+    raise_version(op)
+    return True
+
+
+def raise_version(op: Op) -> None:
+    """Give an operator the first version that knows the element types that it reads."""
+    assert op.quant is not None, "only operators that say how they are quantized come here"
+    weights, first = op.given_operands().get(op.quant.weight or ""), op.operands[0]
+    types = [None if value is None else value.dtype for value in (first, weights)]
+    if types[0] is not None:
+        op.version = max(op.version, op.quant.since.of(types[0], types[1]))
+
+
+def _encode_bias(graph: Graph, op: Op, slots: list[Value | None]) -> None:
+    """Bring a layer's float bias to steps of its input's scale times its weights' (TFLite's 8-bit
+    quantization specification): INT32, or INT64 under inputs of 16 bits.
+    """
+    assert op.quant is not None, "only operators that say how they are quantized come here"
+    named = dict(zip((name for name, _ in op.named_operands()), slots, strict=True))
+    bias, weights = named.get(op.quant.bias or ""), named.get(op.quant.weight or "")
+    of_input, of_weights = _scales(slots[0]), _scales(weights)
+    if bias is None or bias.data is None or not _is_float(bias):
+        return
+    if of_input is None or of_weights is None:
+        return
+    steps = of_input * of_weights
+    wide = slots[0] is not None and slots[0].dtype == TensorType.INT16
+    affine = Affine.channels(
+        steps, np.zeros(len(steps)), 0, TensorType.INT64 if wide else TensorType.INT32
+    )
+    codes = affine.encode(bias.data.reshape(-1).astype(np.float64))
+    constant = graph.add_constant(graph.unique_name(f"{bias.name}/integers"), codes, affine.dtype)
+    constant.quantization = affine.table()
+    slots[slots.index(bias)] = constant
+
+
+def _scales(value: Value | None) -> NDArray[np.float32] | None:
+    found = None if value is None else affine_of(value)
+    return None if found is None else found.scale
+
+
+def _is_float(value: Value | None) -> bool:
+    return value is not None and value.dtype == TensorType.FLOAT32
+
+
+def _integer_operand(value: Value | None) -> Value | None:
+    """Return the integers that a float operand is made of, any other operand as it is."""
+    codes = integers_behind(value) if value is not None and _is_float(value) else None
+    return value if codes is None else codes
+
+
+def integers_behind(value: Value) -> Value | None:
+    """Find what a DEQUANTIZE makes a tensor from, None where none does."""
+    producer = value.producer
+    if producer is None or not isinstance(producer.op, Dequantize):
+        return None
+    return producer.op.input
+
+
+def _only_quantize(value: Value) -> Quantize | None:
+    """Find the QUANTIZE that alone reads a tensor, None where something else does."""
+    if value.is_output or len(value.users) != 1:
+        return None
+    op = value.users[0].op
+    return op if isinstance(op, Quantize) else None
+
+
+def _reads(op: Op, slots: Sequence[Value | None], runs: Runs) -> bool:
+    """Let an operator read other operands, unless it then has no kernel."""
+    before = op.operands
+    op.set_operands(slots)
+    if runs(op):
+        return True
+    op.set_operands(before)
+    return False
+
+
+def _take_over(graph: Graph, result: Value, quantize: Quantize) -> None:
+    """Let a float result hold the integers that a QUANTIZE makes of it, and drop the QUANTIZE."""
+    integers = quantize.output
+    result.dtype, result.quantization = integers.dtype, integers.quantization
+    integers.replace_with(result)
+    graph.remove(quantize)
+
+
+def _meet(graph: Graph, quantize: Quantize, runs: Runs) -> bool:
+    """Let a QUANTIZE behind a DEQUANTIZE read the integers themselves; drop it where both sides
+    have the same scale and zero point.
+    """
+    codes = integers_behind(quantize.input)
+    if codes is None or codes.dtype == TensorType.FLOAT16:
+        return False
+    before, behind = Affine.given(codes), Affine.given(quantize.output)
+    same = before is not None and behind is not None and before.same_numbers(behind)
+    if not same or codes.dtype != quantize.output.dtype or quantize.output.is_output:
+        return _reads(quantize, [codes], runs)
+    quantize.output.replace_with(codes)
+    graph.remove(quantize)
+    return True

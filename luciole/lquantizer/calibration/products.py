@@ -1,0 +1,125 @@
+"""Layers as matrix products of groups of channels, depthwise convolutions among them.
+
+Each group of a layer multiplies rows of its input with its weights; an ordinary convolution and a
+dense layer have one group, a depthwise convolution one for each channel of its input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from luciole.interpreter.records import Progress, Records
+from luciole.ir import Array, Model, Op, Value
+from luciole.ir.analysis.weights import weight_constant
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.kernels.layers.geometry.windows import patches
+from luciole.lquantizer.calibration.positions import output_rows, pick
+from luciole.lquantizer.calibration.watch import watched
+
+Product = FullyConnected | Conv2D | DepthwiseConv2D
+"""Layers whose rows can be taken."""
+
+_ROWS = 30_000
+"""Rows that a layer is learned from at the most."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Where rows are taken: at most so many ``positions`` of each record, drawn by ``seed``."""
+
+    positions: int
+    seed: int
+
+    @classmethod
+    def of(cls, count: int, seed: int) -> Sampling:
+        """Choose positions for so many records."""
+        return cls(max(1, _ROWS // count), seed)
+
+
+def weight_rows(op: Op) -> Array:
+    """Shape a layer's constant weights as [o, n]."""
+    value = weight_constant(op)
+    data = None if value is None else value.data
+    assert data is not None, "a layer that is learned has constant weights"
+    rows = np.moveaxis(data, 0 if op.quant is None else op.quant.axis, 0)
+    return np.ascontiguousarray(rows.reshape(len(rows), -1))
+
+
+def groups_of(op: Product) -> int:
+    """Count the groups of channels that a layer multiplies apart from each other."""
+    if isinstance(op, FullyConnected):
+        return 1
+    channels = op.input.shape[-1] or 1
+    return channels if isinstance(op, DepthwiseConv2D) else channels // op.filter.dims[-1]
+
+
+def input_rows(op: Product, x: Array, records: range, sampling: Sampling) -> Array:
+    """Take the rows of a batch of inputs that sampled positions meet: [groups, r, n]."""
+    n = weight_rows(op).shape[1]
+    if isinstance(op, FullyConnected):
+        by_record = x.reshape(len(x), -1, n)
+        picks = pick(by_record.shape[1], records, sampling.positions, sampling.seed)
+        return output_rows(by_record, n, picks)[None]
+    images = x.reshape(-1, *x.shape[-3:])
+    windows = _windows(op, images)
+    per_record = len(images) // len(records)
+    _, height, width, channels, *_ = windows.shape
+    picks = pick(per_record * height * width, records, sampling.positions, sampling.seed)
+    of_record, place = np.divmod(picks, height * width)
+    image = np.arange(len(records))[:, None] * per_record + of_record
+    row, column = np.divmod(place, width)
+    taken = windows[image, row, column]  # records, positions, c, kh, kw
+    groups = groups_of(op)
+    split = taken.reshape(-1, groups, channels // groups, *taken.shape[-2:])
+    return split.transpose(1, 0, 3, 4, 2).reshape(groups, len(split), n)
+
+
+def _windows(op: Conv2D | DepthwiseConv2D, x: Array) -> Array:
+    _, kh, kw, _ = op.filter.dims
+    stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
+    return patches(x, (kh, kw), stride, op.padding, dilation)
+
+
+def result_rows(op: Product, y: Array, records: range, sampling: Sampling) -> Array:
+    """Take a batch of results at the same positions: [r, o]."""
+    outputs = len(weight_rows(op))
+    picks = pick(y[0].size // outputs, records, sampling.positions, sampling.seed)
+    return output_rows(y, outputs, picks)
+
+
+def rows_of_results(
+    model: Model,
+    layers: Sequence[tuple[Product, Value]],
+    records: Records,
+    batch: int,
+    sampling: Sampling,
+    progress: Progress | None = None,
+) -> list[Array]:
+    """Run a network once and take rows of each layer's result, which is in the value beside it."""
+    kept: list[list[Array]] = [[] for _ in layers]
+    values = [value for _, value in layers]
+    for part, arrays in watched(model, values, records, batch, progress):
+        for (op, _), y, rows in zip(layers, arrays, kept, strict=True):
+            rows.append(result_rows(op, y, part, sampling))
+    return [np.concatenate(rows) for rows in kept]
+
+
+def rows_of_input(
+    model: Model, op: Product, records: Records, batch: int, sampling: Sampling
+) -> Array:
+    """Run a network up to a layer and take the rows that it meets: [groups, r, n]."""
+    found = [
+        input_rows(op, x, part, sampling)
+        for part, (x,) in watched(model, [op.operands[0] or op.output], records, batch)
+    ]
+    return np.concatenate(found, 1)
+
+
+def by_group(array: Array, groups: int) -> Iterator[Array]:
+    """Split the outputs of an array [..., o] into those of each group."""
+    yield from np.split(array, groups, -1)

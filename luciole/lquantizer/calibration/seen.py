@@ -1,0 +1,101 @@
+"""Watch how the elements of tensors are spread, batch by batch and with bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.interpreter.records import Progress, Records
+from luciole.ir import Array, Model, Value
+from luciole.lquantizer.calibration.watch import watched
+
+_BINS = 8192
+"""Bins of a histogram, half of them for each sign."""
+_COUNTED = 4096
+"""Elements of a tensor in one record that are counted at the most; extremes are of all."""
+_PRIME = 7919
+"""Elements taken this far apart fall on all channels alike."""
+
+
+@dataclass
+class Seen:
+    """What one tensor held: its extremes in each record, and a histogram.
+
+    Bins are a power of two wide and begin at 0, so that two make one of the next width; zeros are
+    counted by themselves, because a RELU makes many.
+    """
+
+    lows: list[float] = field(default_factory=list)
+    highs: list[float] = field(default_factory=list)
+    width: float = 0.0
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_BINS, np.int64))
+    zeros: int = 0
+
+    @property
+    def low(self) -> float:
+        """The smallest element of all."""
+        return min(self.lows)
+
+    @property
+    def high(self) -> float:
+        """The largest element of all."""
+        return max(self.highs)
+
+    def add(self, array: Array) -> None:
+        """Take in some records [records, ...] of finite numbers."""
+        flat = array.reshape(len(array), -1)
+        self.lows += flat.min(1).tolist()
+        self.highs += flat.max(1).tolist()
+        self._count(_some(flat))
+
+    def histogram(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the middles of the bins that hold something, 0 among them, and what they hold."""
+        places = np.flatnonzero(self.counts)
+        middles = (places - _BINS // 2 + 0.5) * self.width
+        counts = self.counts[places].astype(np.float64)
+        return np.append(middles, 0.0), np.append(counts, float(self.zeros))
+
+    def _count(self, elements: Array) -> None:
+        peak = float(np.abs(elements).max(initial=0.0))
+        if peak > 0 and self.width == 0:
+            self.width = 2.0 ** np.ceil(np.log2(peak / (_BINS // 2)))
+        while peak > self.width * (_BINS // 2 - 1):
+            self._widen()
+        self.zeros += int(elements.size - np.count_nonzero(elements))
+        places = np.floor(elements[elements != 0] / self.width).astype(np.int64) + _BINS // 2
+        self.counts += np.bincount(places, minlength=_BINS)
+
+    def _widen(self) -> None:
+        """Let each bin take in its neighbour."""
+        pairs, self.width = self.counts.reshape(-1, 2).sum(1), 2 * self.width
+        self.counts[:] = 0
+        self.counts[_BINS // 4 : _BINS // 4 + len(pairs)] = pairs
+
+
+def _some(flat: Array) -> Array:
+    """Take some elements of each record [records, elements], spread over all of it."""
+    size = flat.shape[1]
+    if size <= _COUNTED:
+        return flat.reshape(-1)
+    return flat[:, np.arange(_COUNTED) * _PRIME % size].reshape(-1)
+
+
+def seen(
+    model: Model,
+    values: Sequence[Value],
+    records: Records,
+    batch: int,
+    progress: Progress | None = None,
+) -> dict[Value, Seen]:
+    """Run a model's main graph over all records and say what each of some tensors held.
+
+    Raises QuantizeError where NaN or infinity appears.
+    """
+    found = {value: Seen() for value in values}
+    for _, arrays in watched(model, values, records, batch, progress):
+        for one, array in zip(found.values(), arrays, strict=True):
+            one.add(array)
+    return found

@@ -1,0 +1,139 @@
+"""Choose which numbers a tensor's integers reach, from what it held.
+
+Every rule gives the least and the largest number; what lies beyond is clipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import TensorType
+from luciole.ir.dtypes import integer_range
+from luciole.ir.quantization import Affine
+from luciole.lquantizer.calibration.seen import Seen
+from luciole.lquantizer.errors import QuantizeError
+
+Range = tuple[float, float]
+"""The least and the largest number."""
+
+Rule = Callable[[Seen, float, TensorType], Range]
+
+_LEAST_SHARE, _STEPS = 0.2, 41
+"""Shares of a range that are tried, from the least to all of it."""
+_FINER = 8
+"""Further shares around the best."""
+
+
+def min_max(seen: Seen, _: float, __: TensorType) -> Range:
+    """Take the extremes."""
+    return seen.low, seen.high
+
+
+def percentile(seen: Seen, share: float, _: TensorType) -> Range:
+    """Take what ``share`` percent of all elements are within, on each side."""
+    middles, counts = seen.histogram()
+    order = np.argsort(middles)
+    below = np.cumsum(counts[order]) / counts.sum()
+    places = np.searchsorted(below, [1 - share / 100, share / 100])
+    low, high = middles[order][np.minimum(places, len(order) - 1)].tolist()
+    return max(low, seen.low), min(high, seen.high)
+
+
+def record_percentile(seen: Seen, share: float, _: TensorType) -> Range:
+    """Take the percentile of the records' extremes, as Samsung ONE's record-minmax does."""
+    low, high = np.percentile(seen.lows, 100 - share), np.percentile(seen.highs, share)
+    return float(low), float(high)
+
+
+def moving_average(seen: Seen, momentum: float, _: TensorType) -> Range:
+    """Average the records' extremes, each new one by 1 - ``momentum`` (Jacob et al. 2018, section
+    3.1).
+    """
+    low, high = seen.lows[0], seen.highs[0]
+    for least, most in zip(seen.lows[1:], seen.highs[1:], strict=True):
+        low = momentum * low + (1 - momentum) * least
+        high = momentum * high + (1 - momentum) * most
+    return low, high
+
+
+def mse(seen: Seen, _: float, dtype: TensorType) -> Range:
+    """Take the range of the least mean squared error, among shares of both extremes."""
+    middles, counts = seen.histogram()
+    extremes = np.array([min(seen.low, 0.0), max(seen.high, 0.0)])
+    best, shares = np.ones(2), np.linspace(_LEAST_SHARE, 1, _STEPS)
+    for side in _sides(extremes):  # each side by itself, the other as it was found
+        errors = []
+        for share in shares:
+            tried = best.copy()
+            tried[side] = share
+            errors.append(_error(extremes * tried, middles, counts, dtype))
+        best[side] = shares[int(np.argmin(errors))]
+    low, high = (extremes * best).tolist()
+    return low, high
+
+
+def _sides(extremes: NDArray[np.float64]) -> list[int]:
+    """List the sides to search, twice where each depends on the other."""
+    present = np.flatnonzero(extremes).tolist()
+    return present * 2 if len(present) > 1 else present
+
+
+def _error(
+    limits: NDArray[np.float64],
+    middles: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    dtype: TensorType,
+) -> float:
+    affine = of_range((float(limits[0]), float(limits[1])), dtype)
+    found = affine.decode(affine.encode(middles))
+    return float(np.square(found - middles) @ counts)
+
+
+RULES: dict[str, tuple[Rule, float]] = {
+    "mse": (mse, 0.0),
+    "min_max": (min_max, 0.0),
+    "percentile": (percentile, 99.99),
+    "moving_average": (moving_average, 0.99),
+    "record_percentile": (record_percentile, 99.0),
+}
+"""Rules by name, with the number that each takes unless told otherwise."""
+
+
+def rule_of(text: str) -> Callable[[Seen, TensorType], Range]:
+    """Read a rule: its name, or its name, a colon and its number (``percentile:99.9``).
+
+    Raises QuantizeError for another name, and for what is no number.
+    """
+    name, _, number = text.partition(":")
+    if name not in RULES:
+        raise QuantizeError(f"ranges is {text!r}: {', '.join(RULES)} are possible")
+    rule, default = RULES[name]
+    try:
+        given = float(number) if number else default
+    except ValueError:
+        raise QuantizeError(f"ranges is {text!r}: {number!r} is no number") from None
+    return lambda seen, dtype: rule(seen, given, dtype)
+
+
+def of_range(limits: Range, dtype: TensorType) -> Affine:
+    """Choose scale and zero point of integers that reach from the least to the largest of
+    ``limits``, widened to hold 0, which gets a code of its own (TFLite's 8-bit quantization
+    specification). Integers of 16 bits have the zero point 0.
+    """
+    low, high = min(limits[0], 0.0), max(limits[1], 0.0)
+    codes = integer_range(dtype)
+    assert codes is not None, "integers have limits"
+    if dtype == TensorType.INT16:
+        return Affine.single(_positive(max(-low, high) / codes[1]), 0, dtype)
+    scale = _positive((high - low) / (codes[1] - codes[0]))
+    point = int(np.clip(np.round(codes[0] - low / scale), *codes))
+    return Affine.single(scale, point, dtype)
+
+
+def _positive(scale: float) -> float:
+    """Return the scale as stored; 1 for a tensor that is 0 throughout."""
+    stored = float(np.float32(scale))
+    return stored if stored > 0 else 1.0

@@ -1,0 +1,95 @@
+"""Learn one layer's weights as integers with a scale: rounded to the nearest, or so that the
+layer's OUTPUT stays close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array
+from luciole.lquantizer.calibration.moments import Part
+from luciole.lquantizer.formats.coded import Matrix
+from luciole.lquantizer.methods.weight_codes import fit_steps
+
+_SHARES = np.linspace(0.3, 1.0, 71)
+"""Shares of the largest weight that a scale may reach."""
+_ROUNDS = 3
+_DAMPING = 0.05
+"""Added to the diagonal of the second moments, as a share of its mean."""
+_REFIT = 0.2
+"""How strongly refitted weights are pulled to the trained ones, as a share of that mean."""
+_LEAST = 2.0**-20
+"""The smallest peak of an output's weights, as a share of the layer's: its scale times the input's
+is the bias's step, and a bias has 32 bits."""
+
+Scales = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Integers:
+    """Learned integers: a row of codes for each output [o, n], scales [o] or [1], and bias [o]."""
+
+    codes: Array
+    scales: Scales
+    bias: Array
+
+
+def nearest(weights: Array, bias: Array, most: int, *, channels: bool, searched: bool) -> Integers:
+    """Round weights [o, n] to integers from -most to most; scales reach the largest weight, or
+    where they are ``searched``, have the least squared error.
+    """
+    scales = weight_scales(weights, most, channels=channels, searched=searched)
+    codes = np.clip(np.rint(weights / scales[:, None]), -most, most)
+    return Integers(codes.astype(np.int8), scales, bias)
+
+
+def weight_scales(weights: Array, most: int, *, channels: bool, searched: bool) -> Scales:
+    """Choose scales for weights [o, n]: [o], or [1] unless each of the ``channels`` has its own."""
+    rows = weights if channels else weights.reshape(1, -1)
+    peaks = np.abs(rows).max(1).astype(np.float64)
+    peaks = np.maximum(peaks, max(_LEAST * float(peaks.max()), float(np.finfo(np.float32).tiny)))
+    best, error = peaks / most, np.full(len(rows), np.inf)
+    for share in _SHARES if searched else ():
+        scale = share * peaks[:, None] / most
+        off = np.clip(np.rint(rows / scale), -most, most) * scale - rows
+        found = np.square(off).sum(1)
+        best = np.where(found < error, scale[:, 0], best)
+        error = np.minimum(found, error)
+    return np.asarray(np.maximum(best, np.finfo(np.float32).tiny), np.float32)
+
+
+def output_aware(parts: Sequence[Part], weights: Array, most: int, *, channels: bool) -> Integers:
+    """Learn integers for weights [o, n], a group of outputs for each of the parts."""
+    groups = [np.ascontiguousarray(group.T) for group in np.split(weights, len(parts))]
+    aims = [_aim(part, group) for part, group in zip(parts, groups, strict=True)]
+    joined = np.concatenate([aim.T for aim in aims])
+    scales = weight_scales(joined, most, channels=channels, searched=True)
+    own = np.split(np.broadcast_to(scales, (len(weights),)), len(parts))
+    codes, found, biases = [], [], []
+    for part, aim, scale in zip(parts, aims, own, strict=True):
+        h = part.moments.damped(_DAMPING)
+        coded = fit_steps(h, aim, np.ascontiguousarray(scale), most, _ROUNDS, channels)
+        codes.append(coded.code.T)
+        found.append(coded.scale)
+        biases.append(part.bias(coded.values()))
+    learned = np.concatenate(found) if channels else scales
+    return Integers(np.concatenate(codes).astype(np.int8), learned, np.concatenate(biases))
+
+
+def _aim(part: Part, weights: Matrix) -> Matrix:
+    """Refit float weights [n, o] to the quantized inputs where there are rows enough for it."""
+    if len(part.z) < 2 * len(weights):
+        return weights
+    return part.refitted(weights, _REFIT)
+
+
+def corrected(parts: Sequence[Part], integers: Integers) -> Integers:
+    """Give the bias that keeps the means of the outputs, what a RELU cuts off left out."""
+    values = integers.codes * integers.scales[:, None]
+    groups = np.split(values.astype(np.float32), len(parts))
+    biases = [part.bias(np.ascontiguousarray(g.T)) for part, g in zip(parts, groups, strict=True)]
+    return Integers(integers.codes, integers.scales, np.concatenate(biases))

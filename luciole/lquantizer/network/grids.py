@@ -1,0 +1,178 @@
+"""Choose scales and zero points for all tensors that become integers.
+
+Operators that move or pick elements want one scale and zero point for what they read and give, some
+give what their range calls for, and all others take any (TFLite's 8-bit quantization
+specification; each operator's class says which it is).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from luciole.ir import Graph, Op, TensorType, Value
+from luciole.ir.quant import Like
+from luciole.ir.quantization import Affine
+from luciole.ir.value import Use
+from luciole.lquantizer.calibration.seen import Seen
+from luciole.lquantizer.formats.ranges import Range, of_range
+
+_WIDER = 2.0
+"""How many times wider a tensor's range may get so that it shares with others: beyond that it is
+brought to their scale when it is read."""
+
+
+@dataclass
+class Grids:
+    """Scales and zero points of tensors, and those in which some operands are read where these
+    differ from their tensor's.
+    """
+
+    tensors: dict[Value, Affine] = field(default_factory=dict)
+    operands: dict[Use, Affine] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _Group:
+    """Tensors with one scale and zero point between them."""
+
+    members: list[Value]
+    limits: Range
+    fixed: Affine | None = None
+
+    @property
+    def width(self) -> float:
+        """The distance between the limits, 0 among them."""
+        return max(self.limits[1], 0.0) - min(self.limits[0], 0.0)
+
+
+def choose_grids(
+    graph: Graph,
+    integers: set[Op],
+    seen: Mapping[Value, Seen],
+    rule: Callable[[Seen, TensorType], Range],
+    dtype: TensorType,
+) -> Grids:
+    """Choose for every float tensor that some of the operators that compute with ``integers`` read
+    or give; ``rule`` finds its range in what was ``seen`` of it.
+    """
+    groups: dict[Value, _Group] = {}
+    for value in _touched(graph, integers):
+        groups[value] = _Group([value], rule(seen[value], dtype))
+    found = Grids()
+    for op in (op for op in graph.ops if op in integers):
+        _bind(op, groups, dtype)
+    for group in {id(g): g for g in groups.values()}.values():
+        affine = group.fixed or of_range(group.limits, dtype)
+        found.tensors |= dict.fromkeys(group.members, affine)
+    for op in (op for op in graph.ops if op in integers):
+        _bring(found, _shared(op), floats_of(op))
+    for use, constant in _constants(graph, integers):
+        found.operands.setdefault(use, of_range(_extremes(constant), dtype))
+    return found
+
+
+def _bring(found: Grids, shared: list[Use], results: list[Value]) -> None:
+    """Let operands that share with the result, and are of another scale, be brought to its."""
+    for use in shared:
+        wanted, value = found.tensors[results[0]], use.op.operands[use.slot]
+        if value is None or not _is(found.tensors.get(value), wanted):
+            found.operands[use] = wanted
+
+
+def _is(given: Affine | None, wanted: Affine) -> bool:
+    return given is not None and given.same_numbers(wanted)
+
+
+def _extremes(value: Value) -> Range:
+    data = value.data
+    assert data is not None, "constants have contents"
+    return float(np.min(data, initial=0.0)), float(np.max(data, initial=0.0))
+
+
+def _touched(graph: Graph, integers: set[Op]) -> Iterator[Value]:
+    """Yield each float tensor that an operator on integers reads or gives, no constant."""
+    for value in graph.values:
+        producer = value.producer
+        near = [use.op for use in value.users] + ([producer.op] if producer else [])
+        if is_float(value) and not value.is_constant and integers.intersection(near):
+            yield value
+
+
+def is_float(value: Value | None) -> bool:
+    """Tell whether a tensor, if there is one, holds numbers that may become integers."""
+    return value is not None and value.dtype == TensorType.FLOAT32
+
+
+def floats_of(op: Op) -> list[Value]:
+    """List the results that may become integers."""
+    return [value for value in op.results if is_float(value)]
+
+
+def _constants(graph: Graph, integers: set[Op]) -> Iterator[tuple[Use, Value]]:
+    """Yield the constants that an operator reads beside its weights and bias, and where."""
+    for op in (op for op in graph.ops if op in integers):
+        assert op.quant is not None, "an operator on integers says how it is quantized"
+        layer = (op.quant.weight, op.quant.bias)
+        for slot, (name, value) in enumerate(op.named_operands()):
+            if value is not None and value.is_constant and is_float(value) and name not in layer:
+                yield Use(op, slot), value
+
+
+def _bind(op: Op, groups: dict[Value, _Group], dtype: TensorType) -> None:
+    """Let tensors of an operator share a group, or have what its range calls for."""
+    assert op.quant is not None, "an operator on integers says how it is quantized"
+    fixed = op.quant.fixed(dtype)
+    results = floats_of(op)
+    if fixed is not None:
+        groups[results[0]].fixed = Affine.single(*fixed, dtype)
+    if not isinstance(op.quant.result, Like) or not results:
+        return
+    operands = [op.operands[use.slot] for use in _bound(op)]
+    given = [groups[v] for v in operands if v is not None and v in groups]
+    for result in results:
+        _join(groups, groups[result], [] if len(given) != 1 else given)
+    if len(given) > 1:
+        _join_several(groups, groups[results[0]], given)
+
+
+def _bound(op: Op) -> list[Use]:
+    """List the operands that share with the result."""
+    names = op.quant.spoken_of if op.quant is not None else ()
+    found = []
+    for slot, value in enumerate(op.operands):
+        if is_float(value) and op.operand_field(slot).name in names:
+            found.append(Use(op, slot))
+    return found
+
+
+def _join(groups: dict[Value, _Group], group: _Group, others: list[_Group]) -> None:
+    """Let groups become one, whose limits hold all of theirs."""
+    for other in others:
+        if other is group:
+            continue
+        low = min(group.limits[0], other.limits[0])
+        group.limits = (low, max(group.limits[1], other.limits[1]))
+        group.fixed = other.fixed or group.fixed
+        group.members += other.members
+        groups.update(dict.fromkeys(other.members, group))
+
+
+def _join_several(groups: dict[Value, _Group], group: _Group, given: list[_Group]) -> None:
+    """Let those operands share with the result that lose little by it; others are brought to its
+    scale when they are read.
+    """
+    fixed = {tuple(map(float, np.concatenate(g.fixed.parameters))) for g in given if g.fixed}
+    if fixed and (len(fixed) > 1 or not all(g.fixed for g in given)):
+        given = [g for g in given if not g.fixed]
+    wide = max([group.width, *(g.width for g in given)])
+    near = [g for g in given if g.fixed or wide <= _WIDER * g.width]
+    _join(groups, group, near)
+
+
+def _shared(op: Op) -> list[Use]:
+    """List the operands that must be read in the result's scale."""
+    is_like = op.quant is not None and isinstance(op.quant.result, Like)
+    return _bound(op) if is_like and floats_of(op) else []
