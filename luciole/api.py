@@ -96,9 +96,9 @@ def quantize(
     input) whose first axis counts them; uint8 and float64 will do for float32. What to do is said
     by ``options``, a FitOptions, PublishedOptions or UniformOptions, or by their fields as
     keywords; ``method`` then names the class: "fit" (keeps each layer's output close) unless it is
-    "published" (the baseline, for dense layers). Returns the new model and a report. Raises QuantizeError when
-    nothing qualifies, the data cannot be used or choices do not go together, InputError for data
-    whose names, types or shapes the model does not take.
+    "published" (the baseline, for dense layers). Returns the new model and a report. Raises
+    QuantizeError when nothing qualifies, the data cannot be used or choices do not go together,
+    InputError for data whose names, types or shapes the model does not take.
     """
     if options is not None and choices:
         raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")

@@ -37,7 +37,7 @@ def test_a_programs_page_has_every_option_of_its_help(
 
 
 def test_a_programs_page_shows_values_choices_and_other_spellings() -> None:
-    page = programs.pages()["quantize"]
+    page = programs.pages()["lquantizer"]
     assert "| `--method {fit,published}` | keep each layer" in page
     assert "| `--input-model FILE` | a .circle" in page
     assert "The same program: `lquantizer`." in page

@@ -8,7 +8,6 @@ from typing import Literal
 from luciole.ir import TensorType
 from luciole.ir.dtypes import element_bits
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.formats.ranges import rule_of
 
 Granularity = Literal["channel", "tensor"]
 Rounding = Literal["output_aware", "nearest"]
@@ -30,6 +29,11 @@ class Scheme:
     def most(self) -> int:
         """The largest code of a weight, the smallest being minus that."""
         return int(2 ** (self.weight_bits - 1) - 1)
+
+    @property
+    def activation_bits(self) -> int | None:
+        """Bits of an element between operators, None where they stay float."""
+        return None if self.activations is None else element_bits(self.activations)
 
     @property
     def weight_bits(self) -> int:
@@ -59,9 +63,9 @@ ENDS = {
 class UniformOptions:
     """How a network gets uniform integers.
 
-    ``ranges`` is a rule of ``formats.ranges``; ``rounding`` of weights keeps each layer's output
-    close, or takes the nearest integers. ``input_type`` and ``output_type`` are those of the file:
-    integers have the scale and zero point that the tensor has inside.
+    ``ranges`` is a rule of ``calibration.ranges``; ``rounding`` of weights keeps each layer's
+    output close, or takes the nearest integers. ``input_type`` and ``output_type`` are those of the
+    file: integers have the scale and zero point that the tensor has inside.
     """
 
     scheme: str = "int8"
@@ -77,7 +81,6 @@ class UniformOptions:
         self._check("scheme", SCHEMES)
         self._check("granularity", ("channel", "tensor"))
         self._check("rounding", ("output_aware", "nearest"))
-        rule_of(self.ranges)
         inside = self.types.activations
         for name in ("input_type", "output_type"):
             self._check(name, ENDS)

@@ -22,7 +22,10 @@ PROGRAMS = {
         "demo", "quantize a bundled model to 3, 2 and 1 bits and compare size, accuracy and time"
     ),
     "quantize": Program(
-        "quantize", "fewer bits for a model: learned levels (also: lquantizer), int8, int4, ..."
+        "quantize", "fewer bits for a whole network: int8, int4, float16, ..., or learned levels"
+    ),
+    "lquantizer": Program(
+        "lquantizer", "learn levels for a model's dense layers and convolutions from data"
     ),
     "eval": Program(
         "evaluate", "accuracy of a model on labelled data, and agreement with another model"

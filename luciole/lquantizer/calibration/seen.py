@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.interpreter.records import Progress, Records
+from luciole.interpreter.records import Progress, Records, check_records
 from luciole.ir import Array, Model, Value
 from luciole.lquantizer.calibration.watch import watched
 
 _BINS = 8192
 """Bins of a histogram, half of them for each sign."""
-_COUNTED = 4096
-"""Elements of a tensor in one record that are counted at the most; extremes are of all."""
+_COUNTED = 4_000_000
+"""Elements of a tensor that are counted in all; extremes are of every one."""
+_LEAST = 4096
+"""Elements that are counted of each record, however many there are."""
 _PRIME = 7919
 """Elements taken this far apart fall on all channels alike."""
 
@@ -33,6 +35,8 @@ class Seen:
     width: float = 0.0
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     zeros: int = 0
+    most: int = _COUNTED
+    """Elements of one record that are counted."""
 
     @property
     def low(self) -> float:
@@ -49,7 +53,7 @@ class Seen:
         flat = array.reshape(len(array), -1)
         self.lows += flat.min(1).tolist()
         self.highs += flat.max(1).tolist()
-        self._count(_some(flat))
+        self._count(_some(flat, self.most))
 
     def histogram(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the middles of the bins that hold something, 0 among them, and what they hold."""
@@ -75,12 +79,12 @@ class Seen:
         self.counts[_BINS // 4 : _BINS // 4 + len(pairs)] = pairs
 
 
-def _some(flat: Array) -> Array:
+def _some(flat: Array, most: int) -> Array:
     """Take some elements of each record [records, elements], spread over all of it."""
     size = flat.shape[1]
-    if size <= _COUNTED:
+    if size <= most:
         return flat.reshape(-1)
-    return flat[:, np.arange(_COUNTED) * _PRIME % size].reshape(-1)
+    return flat[:, np.arange(most) * _PRIME % size].reshape(-1)
 
 
 def seen(
@@ -94,7 +98,8 @@ def seen(
 
     Raises QuantizeError where NaN or infinity appears.
     """
-    found = {value: Seen() for value in values}
+    most = max(_LEAST, _COUNTED // check_records(model.graph, records))
+    found = {value: Seen(most=most) for value in values}
     for _, arrays in watched(model, values, records, batch, progress):
         for one, array in zip(found.values(), arrays, strict=True):
             one.add(array)

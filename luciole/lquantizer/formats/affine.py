@@ -6,7 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.ir import Array
+from luciole.ir import Array, TensorType
+from luciole.ir.dtypes import integer_range
+from luciole.ir.quantization import Affine
+
+Range = tuple[float, float]
+"""The least and the largest number."""
 
 
 def min_max(low: float, high: float, bits: int) -> tuple[float, int]:
@@ -29,3 +34,24 @@ def nearest_levels(weights: Array, bits: int) -> Array:
     step = (high - low) / (2**bits - 1)
     steps = np.round((weights - low) / np.where(step > 0, step, 1))
     return np.asarray(low + step * steps, np.float32)
+
+
+def of_range(limits: Range, dtype: TensorType) -> Affine:
+    """Choose scale and zero point of integers that reach from the least to the largest of
+    ``limits``, widened to hold 0, which gets a code of its own (TFLite's 8-bit quantization
+    specification). Integers of 16 bits have the zero point 0.
+    """
+    low, high = min(limits[0], 0.0), max(limits[1], 0.0)
+    codes = integer_range(dtype)
+    assert codes is not None, "integers have limits"
+    if dtype == TensorType.INT16:
+        return Affine.single(_positive(max(-low, high) / codes[1]), 0, dtype)
+    scale = _positive((high - low) / (codes[1] - codes[0]))
+    point = int(np.clip(np.round(codes[0] - low / scale), *codes))
+    return Affine.single(scale, point, dtype)
+
+
+def _positive(scale: float) -> float:
+    """Return the scale as stored; 1 for a tensor that is 0 throughout."""
+    stored = float(np.float32(scale))
+    return stored if stored > 0 else 1.0

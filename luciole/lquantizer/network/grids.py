@@ -17,7 +17,7 @@ from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
 from luciole.lquantizer.calibration.seen import Seen
-from luciole.lquantizer.formats.ranges import Range, of_range
+from luciole.lquantizer.formats.affine import Range, of_range
 
 _WIDER = 2.0
 """How many times wider a tensor's range may get so that it shares with others: beyond that it is

@@ -4,17 +4,18 @@ integers behind a DEQUANTIZE, and at last operators on integers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, Graph, Op, TensorType, UnsupportedError, Value
 from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.ir.passes.fuse_quantization import fuse_quantization
+from luciole.ir.passes.fuse_quantization import fuse_quantization, integers_behind
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
 from luciole.kernels.core import registry
-from luciole.lquantizer.network.grids import Grids
 
 
 def runs(op: Op) -> bool:
@@ -26,13 +27,15 @@ def runs(op: Op) -> bool:
     return True
 
 
-def insert_pairs(graph: Graph, grids: Grids) -> None:
+def insert_pairs(
+    graph: Graph, tensors: Mapping[Value, Affine], operands: Mapping[Use, Affine]
+) -> None:
     """Round every tensor that has scales where it is made, and operands that have others where
     they are read.
     """
-    for value, affine in grids.tensors.items():
+    for value, affine in tensors.items():
         _round(graph, value, affine)
-    for (op, slot), affine in grids.operands.items():
+    for (op, slot), affine in operands.items():
         _round_operand(graph, op, slot, affine)
 
 
@@ -141,6 +144,12 @@ def set_bias(graph: Graph, op: Op, bias: Array) -> None:
     name = f"{op.name}/bias" if old is None else old.name
     constant = graph.add_constant(graph.unique_name(name), bias.astype(np.float32))
     op.set_operand(slot, constant)
+
+
+def stored_bytes(op: Op) -> int:
+    """Count the bytes of an operator's constants, those behind a DEQUANTIZE included."""
+    behind = [integers_behind(v) or v for v in op.operands if v is not None]
+    return sum(len(value.buffer or ()) for value in behind if value.is_constant)
 
 
 def to_integers(graph: Graph) -> None:

@@ -11,13 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import TensorType
-from luciole.ir.dtypes import integer_range
-from luciole.ir.quantization import Affine
 from luciole.lquantizer.calibration.seen import Seen
 from luciole.lquantizer.errors import QuantizeError
-
-Range = tuple[float, float]
-"""The least and the largest number."""
+from luciole.lquantizer.formats.affine import Range, of_range
 
 Rule = Callable[[Seen, float, TensorType], Range]
 
@@ -116,24 +112,3 @@ def rule_of(text: str) -> Callable[[Seen, TensorType], Range]:
     except ValueError:
         raise QuantizeError(f"ranges is {text!r}: {number!r} is no number") from None
     return lambda seen, dtype: rule(seen, given, dtype)
-
-
-def of_range(limits: Range, dtype: TensorType) -> Affine:
-    """Choose scale and zero point of integers that reach from the least to the largest of
-    ``limits``, widened to hold 0, which gets a code of its own (TFLite's 8-bit quantization
-    specification). Integers of 16 bits have the zero point 0.
-    """
-    low, high = min(limits[0], 0.0), max(limits[1], 0.0)
-    codes = integer_range(dtype)
-    assert codes is not None, "integers have limits"
-    if dtype == TensorType.INT16:
-        return Affine.single(_positive(max(-low, high) / codes[1]), 0, dtype)
-    scale = _positive((high - low) / (codes[1] - codes[0]))
-    point = int(np.clip(np.round(codes[0] - low / scale), *codes))
-    return Affine.single(scale, point, dtype)
-
-
-def _positive(scale: float) -> float:
-    """Return the scale as stored; 1 for a tensor that is 0 throughout."""
-    stored = float(np.float32(scale))
-    return stored if stored > 0 else 1.0

@@ -6,7 +6,6 @@ them computes, and at last operators compute with the integers themselves.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -19,24 +18,14 @@ from luciole.interpreter.records import (
     Track,
     batch_size,
     check_records,
-    untracked,
 )
-from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir import Array, Model, Op, Value
 from luciole.ir.analysis.constancy import constant_bytes
-from luciole.ir.analysis.weights import has_weights, weight_constant, weights_of
+from luciole.ir.analysis.weights import has_weights
 from luciole.ir.ops.activations import LIMITS
-from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.ir.passes.fold_constants import FoldConstants
-from luciole.ir.passes.fuse_activation import fuse_activation
-from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
-from luciole.ir.passes.fuse_quantization import fuse_weights
-from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.quant import Quant
-from luciole.ir.quantization import Affine, is_affine
-from luciole.ir.text.common import one_line
-from luciole.ir.value import Use
-from luciole.kernels.core import registry
+from luciole.ir.quantization import Affine
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.products import (
     Product,
@@ -46,24 +35,21 @@ from luciole.lquantizer.calibration.products import (
     rows_of_results,
     weight_rows,
 )
+from luciole.lquantizer.calibration.ranges import rule_of
 from luciole.lquantizer.calibration.seen import seen
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.formats.ranges import rule_of
 from luciole.lquantizer.methods.uniform import Integers, nearest, output_aware
 from luciole.lquantizer.network.grids import choose_grids, is_float
-from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.report import LayerReport, Report, snr_db
+from luciole.lquantizer.report import LayerReport, snr_db
 from luciole.lquantizer.rewrite.ends import set_ends
 from luciole.lquantizer.rewrite.integers import (
     insert_pairs,
     runs,
     set_bias,
-    set_constant,
     set_weights,
     slot_of,
     to_integers,
-    weight_slot,
 )
 from luciole.lquantizer.schemes import Scheme, UniformOptions
 from luciole.schema.enums import ActivationFunctionType
@@ -72,83 +58,32 @@ _LEARNED_FROM = 400
 """Records that layers are learned from at the most; ranges are of all. 1,000 gave the same."""
 
 
-def quantize_uniform(
-    model: Model, records: Records | None, options: UniformOptions, track: Track | None = None
-) -> Result:
-    """Quantize a float network to uniform integers; the given model stays as it is.
+def walk(
+    work: Model, records: Records, options: UniformOptions, track: Track
+) -> dict[Op, LayerReport]:
+    """Round the tensors of a network, learn its layers, and let its operators compute with
+    integers; say of each layer how close it is.
 
-    ``records`` are unlabelled samples by input name, the first axis counting them; schemes that
-    leave tensors between operators float need none. Raises QuantizeError for a network that is
-    quantized already, for one without anything to quantize, and for data that cannot be used.
+    Raises QuantizeError where nothing can be quantized, and for data that cannot be used.
     """
-    begun = time.perf_counter()
-    work = _float_network(model)
-    if options.needs_data:
-        if records is None:
-            raise QuantizeError(f"the scheme {options.scheme} learns from data: give some")
-        report = _static(work, records, options, track or untracked)
-    else:
-        report = _weights_alone(work.graph, options)
-    remove_dead(work.graph)
-    remove_dead_buffers(work)
-    report.seconds = time.perf_counter() - begun
-    return Result(work, report)
-
-
-def _float_network(model: Model) -> Model:
-    """Copy a network with activations and batch normalization fused, its constants real numbers.
-
-    Raises QuantizeError where it computes with integers already.
-    """
-    for value in (v for graph in model.graphs for v in graph.values):
-        if value.producer is not None and is_affine(value) and value.dtype != TensorType.FLOAT32:
-            raise QuantizeError(
-                f"the model is quantized already: tensor {value.name!r} is {value.dtype.name}"
-            )
-    work = model.clone()
-    graph = work.graph
-    for op in graph.ops:
-        _make_real(graph, op)
-    FoldConstants(registry.evaluate, None)(graph)
-    while fuse_batch_norm(graph) or fuse_activation(graph):
-        remove_dead(graph)
-    remove_dead(graph)
-    return work
-
-
-def _make_real(graph: Graph, op: Op) -> None:
-    """Let a layer of integer weights under float inputs have the real numbers."""
-    value, found = weight_constant(op) if has_weights(op) else None, None
-    if value is not None and value.dtype != TensorType.FLOAT32 and is_float(op.operands[0]):
-        found = weights_of(op)
-    if found is None or value is None:
-        return
-    slot, _, axis = weight_slot(op)
-    rows = found.values().astype(np.float32).reshape(len(found.codes), *found.shape)
-    real = np.ascontiguousarray(np.moveaxis(rows, 0, axis))
-    op.set_operand(slot, graph.add_constant(graph.unique_name(f"{value.name}/real"), real))
-
-
-# ------------------------------------------------------------------------ tensors between operators
-def _static(work: Model, records: Records, options: UniformOptions, track: Track) -> Report:
-    """Round tensors and layers of a network, and let its operators compute with integers."""
-    count = check_records(work.graph, records)
+    check_records(work.graph, records)
     check_finite(records)
-    walk = _Walk.begin(work, records, options, track)
-    layers = walk.layers()
+    names = {op: op.name for op in work.graph.ops}
+    way = _Way.begin(work, records, options, track)
+    layers = way.layers()
     reports = {}
+    targets = way.targets(layers, track("float network", way.count))
     step = track("learning layers", len(layers))
-    targets = walk.targets(layers, track("float network", count))
     for op, target in zip(layers, targets, strict=True):
-        reports[op.name] = walk.learn(op, target)
+        reports[op] = way.learn(op, names[op], target)
         step(1)
     to_integers(work.graph)
     set_ends(work.graph, options.input_type, options.output_type)
-    return _report(work.graph, reports)
+    return reports
 
 
 @dataclass
-class _Walk:
+class _Way:
     """A network on its way, its float twin, and what both are run on."""
 
     work: Model
@@ -161,7 +96,7 @@ class _Walk:
     options: UniformOptions
 
     @classmethod
-    def begin(cls, work: Model, records: Records, options: UniformOptions, track: Track) -> _Walk:
+    def begin(cls, work: Model, records: Records, options: UniformOptions, track: Track) -> _Way:
         """Watch the float network, and round every tensor that operators on integers touch."""
         graph = work.graph
         reference = work.clone()
@@ -176,10 +111,15 @@ class _Walk:
         dtype = options.types.activations
         assert dtype is not None, "tensors between operators become integers"
         grids = choose_grids(graph, integers, found, rule_of(options.ranges), dtype)
-        insert_pairs(graph, grids)
+        insert_pairs(graph, grids.tensors, grids.operands)
         some = {name: array[:: -(-count // _LEARNED_FROM)] for name, array in records.items()}
         sampling = Sampling.of(len(next(iter(some.values()))), options.seed)
         return cls(work, reference, twins, integers, some, batch, sampling, options)
+
+    @property
+    def count(self) -> int:
+        """Records that layers are learned from."""
+        return len(next(iter(self.records.values())))
 
     def layers(self) -> list[Op]:
         """List the layers that get integer weights, in execution order."""
@@ -195,23 +135,18 @@ class _Walk:
         found = iter(rows_of_results(self.reference, pairs, *how))
         return [next(found) if isinstance(op, Product) else None for op in layers]
 
-    def learn(self, op: Op, target: Array | None) -> LayerReport:
+    def learn(self, op: Op, name: str, target: Array | None) -> LayerReport:
         """Learn a layer on the network as it is by now, and give it its integers."""
-        report = LayerReport(op.name, 8 * self.activation_bytes, self.options.types.weight_bits)
+        types = self.options.types
+        report = LayerReport(name, types.activation_bits, types.weight_bits)
         report.bytes_before = constant_bytes(op)
         parts = [] if target is None else list(self._parts(op, target))
         found = self._integers(op, parts)
         if parts:
             _judge(report, parts, found)
-        set_weights(self.work.graph, op, found.codes, found.scales, self.options.types.weights)
+        set_weights(self.work.graph, op, found.codes, found.scales, types.weights)
         set_bias(self.work.graph, op, found.bias)
-        report.bytes_after = constant_bytes(op)
         return report
-
-    @property
-    def activation_bytes(self) -> int:
-        """Bytes of an element between operators."""
-        return 2 if self.options.types.activations == TensorType.INT16 else 1
 
     def _integers(self, op: Op, parts: list[Part]) -> Integers:
         """Learn a layer's integers; by its weights alone where nothing is known of its rows."""
@@ -261,8 +196,11 @@ def _fits(op: Op, options: UniformOptions) -> bool:
     value = op.given_operands().get(op.quant.weight or "")
     if value is not None and value.data is None:
         return False
-    named = op.named_operands()
-    return runs(op.clone([_as_integers(op.quant, name, v, options.types) for name, v in named]))
+    named = list(op.named_operands())
+    twin = op.clone([_as_integers(op.quant, name, v, options.types) for name, v in named])
+    found = runs(twin)
+    twin.set_operands([])  # so that no tensor is used by it any more
+    return found
 
 
 def _as_integers(quant: Quant, name: str, value: Value | None, types: Scheme) -> Value | None:
@@ -274,51 +212,3 @@ def _as_integers(quant: Quant, name: str, value: Value | None, types: Scheme) ->
     twin = Value(value.name, dtype, value.shape)
     twin.quantization = Affine.single(1.0, 0, dtype).table()
     return twin
-
-
-# ------------------------------------------------------------------------------------ weights alone
-def _weights_alone(graph: Graph, options: UniformOptions) -> Report:
-    """Store weights as integers or halves; what is between operators stays float."""
-    reports = {}
-    for op in list(graph.ops):
-        value = weight_constant(op) if has_weights(op) else None
-        if value is None or value.dtype != TensorType.FLOAT32:
-            continue
-        report = LayerReport(op.name, None, 16)
-        report.bytes_before = constant_bytes(op)
-        if options.types.weights == TensorType.FLOAT16:
-            _halve(graph, op, value)
-        else:
-            report.weight_bits = 8
-            channels = options.granularity == "channel"
-            found = nearest(
-                weight_rows(op), _bias(op), options.types.most, channels=channels, searched=False
-            )
-            set_weights(graph, op, found.codes, found.scales, options.types.weights)
-        report.bytes_after = constant_bytes(op)
-        reports[op.name] = report
-    if not reports:
-        raise QuantizeError("nothing to quantize: no layer has constant float weights")
-    if not options.types.explicit:
-        fuse_weights(graph, runs)
-    return Report(list(reports.values()))
-
-
-def _halve(graph: Graph, op: Op, value: Value) -> None:
-    """Store a layer's weights in half precision."""
-    assert value.data is not None
-    slot = op.operands.index(value)
-    set_constant(graph, Use(op, slot), value.data.astype(np.float16), None)
-
-
-def _report(graph: Graph, reports: Mapping[str, LayerReport]) -> Report:
-    report = Report(list(reports.values()))
-    report.floats = [f"{op.kind} {one_line(op.name)!r}" for op in graph.ops if _computes_floats(op)]
-    return report
-
-
-def _computes_floats(op: Op) -> bool:
-    """Tell whether an operator that may compute with integers does so with floats."""
-    if isinstance(op, Quantize | Dequantize):
-        return False
-    return any(is_float(value) for value in op.operands)

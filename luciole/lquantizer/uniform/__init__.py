@@ -1,0 +1,1 @@
+"""Whole networks of uniform integers."""

@@ -1,0 +1,345 @@
+"""Networks with uniform integers: the file is what LiteRT's reference kernels compute, tensor by
+tensor, and close to the float network.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value
+from luciole.ir.ops.activations import Logistic, Tanh
+from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.elementwise_unary import Sin
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.softmax import Softmax
+from luciole.ir.quantization import Affine, is_affine
+from luciole.lquantizer import QuantizeError
+from luciole.schema.enums import ActivationFunctionType as Act
+from luciole.schema.enums import Padding
+from tests.networks import network, random
+
+STATIC = ["int8", "w4a8", "int16x8"]
+
+
+class Builder:
+    """Appends operators with names and random weights to a graph."""
+
+    def __init__(self) -> None:
+        self.model = Model()
+        self.graph = self.model.add_graph(Graph("main"))
+        self.number = 0
+
+    def add(self, op: Op) -> Value:
+        self.number += 1
+        return self.graph.append(op, f"t{self.number}").output
+
+    def constant(self, array: Array) -> Value:
+        self.number += 1
+        return self.graph.add_constant(f"c{self.number}", array)
+
+    def weights(self, *shape: int) -> Value:
+        self.number += 1
+        fan = np.float32(np.prod(shape[1:])) ** np.float32(-0.5)
+        return self.constant(random(self.number, *shape) * fan)
+
+
+def images() -> Model:
+    """Convolutions, a depthwise one, branches that are added, multiplied and joined, an answer."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 8, 8, 3))
+    y = b.add(
+        Conv2D(x, b.weights(8, 3, 3, 3), b.weights(8), stride_h=1, stride_w=1, activation=Act.RELU6)
+    )
+    d = b.add(
+        DepthwiseConv2D(
+            y,
+            b.weights(1, 3, 3, 8),
+            b.weights(8),
+            stride_h=1,
+            stride_w=1,
+            depth_multiplier=1,
+            activation=Act.RELU,
+        )
+    )
+    e = b.add(Conv2D(d, b.weights(8, 1, 1, 8), None, stride_h=1, stride_w=1))
+    total = b.add(Add(e, y))
+    gate = b.add(
+        Logistic(b.add(Conv2D(y, b.weights(8, 1, 1, 8), b.weights(8), stride_h=1, stride_w=1)))
+    )
+    scaled = b.add(Mul(total, gate))
+    pools = [
+        b.add(
+            kind(
+                scaled,
+                padding=Padding.VALID,
+                stride_w=2,
+                stride_h=2,
+                filter_width=2,
+                filter_height=2,
+            )
+        )
+        for kind in (MaxPool2D, AveragePool2D)
+    ]
+    joined = b.add(Concatenation(tuple(pools), axis=3))
+    flat = b.add(Reshape(joined, b.constant(np.array([-1, 256], np.int32)), new_shape=(-1, 256)))
+    hidden = b.add(Tanh(b.add(FullyConnected(flat, b.weights(12, 256), b.weights(12)))))
+    b.graph.outputs = [
+        b.add(Softmax(b.add(FullyConnected(hidden, b.weights(5, 12), None)), beta=1.0))
+    ]
+    return b.model
+
+
+def with_sine() -> Model:
+    """An operator without a form on integers between two layers."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 6))
+    y = b.add(FullyConnected(x, b.weights(7, 6), b.weights(7)))
+    b.graph.outputs = [b.add(FullyConnected(b.add(Sin(y)), b.weights(4, 7), b.weights(4)))]
+    return b.model
+
+
+def records(model: Model, count: int = 40, seed: int = 5) -> dict[str, Array]:
+    return {v.name: random(seed, count, *v.dims[1:]) for v in model.graph.inputs}
+
+
+def quantized(model: Model, **choices: Any) -> Model:
+    data = None if choices["scheme"] in ("dynamic", "weights", "float16") else records(model)
+    return luciole.quantize(model, data, **choices).model
+
+
+def answers(model: Model, x: dict[str, Array]) -> Array:
+    interpreter = luciole.Interpreter(model)
+    outputs = [interpreter.run({n: a[k : k + 1] for n, a in x.items()}) for k in range(8)]
+    return np.concatenate([next(iter(found.values())) for found in outputs])
+
+
+def integers_of_litert(path: Path, x: Array) -> dict[str, Array]:
+    """Every integer tensor of LiteRT's reference kernels, by name."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    peer = Interpreter(
+        str(path),
+        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+        experimental_preserve_all_tensors=True,
+    )
+    peer.allocate_tensors()
+    peer.set_tensor(peer.get_input_details()[0]["index"], x)
+    peer.invoke()
+    details = [d for d in peer.get_tensor_details() if d["dtype"] in (np.int8, np.int16, np.uint8)]
+    return {d["name"]: peer.get_tensor(d["index"]) for d in details}
+
+
+@pytest.mark.parametrize("scheme", STATIC)
+def test_every_integer_is_that_of_litert(scheme: str, tmp_path: Path) -> None:
+    model = images()
+    path = tmp_path / "q.tflite"
+    made = quantized(model, scheme=scheme)
+    for op in made.graph.ops:  # LiteRT's reference resolver stops there
+        op.version = min(op.version, 6) if isinstance(op, DepthwiseConv2D) else op.version
+    luciole.save(made, path)
+    ours = luciole.Interpreter(path, keep_tensors=True)
+    x = random(9, 1, 8, 8, 3)
+    ours.run({"x": x})
+    compared = 0
+    for name, wanted in integers_of_litert(path, x).items():
+        value = next(v for v in ours.graph.values if v.name == name)
+        if value.producer is not None:
+            np.testing.assert_array_equal(
+                ours.get_tensor(ours.graph.values.index(value)), wanted, name
+            )
+            compared += 1
+    assert compared > 12
+
+
+@pytest.mark.parametrize(
+    ("scheme", "most"),
+    [
+        ("int8", 0.02),
+        ("w4a8", 0.1),
+        ("int16x8", 0.005),
+        ("dynamic", 0.02),
+        ("weights", 0.01),
+        ("float16", 1e-3),
+    ],
+)
+def test_answers_stay_close_to_the_float_network(scheme: str, most: float) -> None:
+    model = images()
+    x = records(model, 8, seed=77)
+    difference = np.abs(answers(quantized(model, scheme=scheme), x) - answers(model, x))
+    assert difference.max() < most
+
+
+@pytest.mark.parametrize("scheme", STATIC)
+def test_nothing_computes_with_floats_that_need_not(scheme: str) -> None:
+    model = quantized(images(), scheme=scheme)
+    kinds = [
+        type(op) for op in model.graph.ops if any(is_float(v) for v in (*op.operands, *op.results))
+    ]
+    assert kinds == [Quantize, Dequantize]
+
+
+def is_float(value: Value | None) -> bool:
+    return value is not None and value.dtype == TensorType.FLOAT32
+
+
+def test_an_operator_without_integers_stays_float_and_is_listed() -> None:
+    model = with_sine()
+    result = luciole.quantize(model, records(model), scheme="int8")
+    kinds = [op.kind for op in result.model.graph.ops]
+    layer = ["FULLY_CONNECTED"]
+    assert kinds == ["QUANTIZE", *layer, "DEQUANTIZE", "SIN", "QUANTIZE", *layer, "DEQUANTIZE"]
+    assert [text.split()[0] for text in result.report.floats] == ["SIN"]
+
+
+def test_results_of_joined_and_moved_tensors_have_one_scale() -> None:
+    graph = quantized(images(), scheme="int8").graph
+    (join,) = [op for op in graph.ops if isinstance(op, Concatenation)]
+    grids = [Affine.of(v, "it") for v in (*join.operands, join.output) if v is not None]
+    assert all(grids[0].same_numbers(other) for other in grids)
+
+
+def test_fixed_scales_are_those_of_the_specification() -> None:
+    graph = quantized(images(), scheme="int8").graph
+    fixed = {Softmax: (1 / 256, -128), Logistic: (1 / 256, -128), Tanh: (1 / 128, 0)}
+    found = {type(op): op.output for op in graph.ops if type(op) in fixed}
+    for kind, value in found.items():
+        assert Affine.of(value, "it").same_numbers(Affine.single(*fixed[kind], TensorType.INT8))
+    assert found.keys() == fixed.keys()
+
+
+@pytest.mark.parametrize(("end", "shift"), [("int8", 0), ("uint8", 128)])
+def test_ends_may_be_integers(end: str, shift: int) -> None:
+    model = images()
+    plain = quantized(model, scheme="int8", input_type="int8", output_type="int8")
+    given = quantized(model, scheme="int8", input_type=end, output_type=end)
+    assert {given.graph.inputs[0].dtype, given.graph.outputs[0].dtype} == {TensorType[end.upper()]}
+    assert [v.name for v in given.graph.inputs] == [v.name for v in model.graph.inputs]
+    assert [v.name for v in given.graph.outputs] == [v.name for v in model.graph.outputs]
+    codes = np.random.default_rng(3).integers(-128, 128, (1, 8, 8, 3))
+    results = [
+        next(iter(luciole.Interpreter(m).run({"x": (codes + s).astype(d)}).values())).astype(int)
+        for m, s, d in ((plain, 0, np.int8), (given, shift, end))
+    ]
+    np.testing.assert_array_equal(results[0] + shift, results[1])
+
+
+def test_a_signature_keeps_its_names() -> None:
+    model = quantized(network(), scheme="int8")
+    (signature,) = model.signatures
+    assert [name for name, _ in (*signature.inputs, *signature.outputs)] == ["a", "b"]
+    assert [v for _, v in signature.outputs] == model.graph.outputs
+
+
+def test_a_tensor_without_any_scale_is_no_obstacle() -> None:
+    """Records that are 0 throughout, and outputs that never are anything else."""
+    model = images()
+    zeros = {name: np.zeros_like(array) for name, array in records(model).items()}
+    made = luciole.quantize(model, zeros, scheme="int8").model
+    assert np.isfinite(answers(made, records(model))).all()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_record_or_two_will_do(count: int) -> None:
+    model = images()
+    made = luciole.quantize(model, records(model, count), scheme="int8").model
+    x = records(model, count, seed=5)
+    assert np.abs(answers(made, records(model)) - answers(model, records(model))).max() < 0.2
+    assert len(x["x"]) == count
+
+
+def test_more_bits_are_closer_and_channels_are_closer_than_tensors() -> None:
+    model = images()
+    x = records(model, 8, seed=77)
+    wanted = answers(model, x)
+
+    def error(**choices: Any) -> float:
+        return float(np.square(answers(quantized(model, **choices), x) - wanted).mean())
+
+    assert error(scheme="int16x8") < error(scheme="int8") < error(scheme="w4a8")
+    assert error(scheme="w4a8") < error(scheme="w4a8", rounding="nearest", ranges="min_max")
+
+
+@pytest.mark.parametrize(
+    "rule", ["min_max", "percentile:99.9", "moving_average", "record_percentile"]
+)
+def test_every_rule_of_ranges_gives_a_network(rule: str) -> None:
+    model = images()
+    x = records(model, 8, seed=77)
+    made = quantized(model, scheme="int8", ranges=rule)
+    assert np.abs(answers(made, x) - answers(model, x)).max() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("choices", "sentence"),
+    [
+        ({"scheme": "int9"}, "scheme is 'int9'"),
+        ({"scheme": "int8", "ranges": "widest"}, "ranges is 'widest'"),
+        ({"scheme": "int8", "ranges": "percentile:most"}, "'most' is no number"),
+        ({"scheme": "int8", "granularity": "row"}, "granularity is 'row'"),
+        ({"scheme": "int8", "input_type": "int16"}, "input_type INT16 does not go with"),
+        ({"scheme": "dynamic", "output_type": "int8"}, "output_type INT8 does not go with"),
+        ({"scheme": "int8", "encode_bits": 3}, "encode_bits does not go with the scheme 'int8'"),
+    ],
+)
+def test_what_does_not_go_is_refused(choices: dict[str, Any], sentence: str) -> None:
+    model = network()
+    with pytest.raises(QuantizeError, match=sentence):
+        luciole.quantize(model, records(model), **choices)
+
+
+def test_data_is_asked_for() -> None:
+    with pytest.raises(QuantizeError, match="learns from data"):
+        luciole.quantize(network(), scheme="int8")
+    with pytest.raises(QuantizeError, match="levels are learned from data"):
+        luciole.quantize(network())
+
+
+def test_a_quantized_model_is_not_quantized_again() -> None:
+    model = quantized(network(), scheme="int8")
+    with pytest.raises(QuantizeError, match=r"quantized already: tensor '.*' is INT8"):
+        luciole.quantize(model, records(model), scheme="int8")
+
+
+def test_not_a_number_is_refused() -> None:
+    model = network()
+    data = records(model)
+    data["x"][3, 2] = np.nan
+    with pytest.raises(LucioleError, match="element \\[2\\] of record 3 is nan"):
+        luciole.quantize(model, data, scheme="int8")
+
+
+def test_weights_of_integers_are_taken_for_the_numbers_they_stand_for() -> None:
+    """A file of integer weights under float inputs is float from outside."""
+    model = images()
+    once = quantized(model, scheme="dynamic")
+    twice = luciole.quantize(once, records(once), scheme="int8").model
+    assert not any(is_float(v) and is_affine(v) for v in twice.graph.values)
+    x = records(model, 8, seed=77)
+    assert np.abs(answers(twice, x) - answers(model, x)).max() < 0.05
+
+
+def test_a_file_is_smaller_as_its_weights_are() -> None:
+    sizes = {}
+    for scheme in ("float16", "weights", "int8", "w4a8"):
+        model = network((200, 300, 10))
+        data = None if scheme in ("float16", "weights") else records(model)
+        report = luciole.quantize(model, data, scheme=scheme).report
+        sizes[scheme] = report.bytes_after / report.bytes_before
+    bounds = {
+        "float16": (0.5, 0.53),
+        "weights": (0.25, 0.3),
+        "int8": (0.25, 0.3),
+        "w4a8": (0.125, 0.18),
+    }
+    assert all(low < sizes[name] < high for name, (low, high) in bounds.items()), sizes
