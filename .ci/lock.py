@@ -1,27 +1,38 @@
 #!/usr/bin/env python3
-"""Write .ci/requirements.lock: versions and hashes of everything that CI installs.
+"""Write .ci/requirements.lock, versions and hashes of everything that CI installs, and
+.ci/runtime.lock, of what luciole itself needs under each Python that setup.cfg states.
 
-Run it with CI's Python on CI's kind of machine (each package's hash is that of the one file which
-fits both) after requirements changed in setup.cfg, or to take up newer versions of everything.
+Run it with CI's Python on CI's kind of machine (each package's hashes are those of the files which
+fit both) after requirements changed in setup.cfg, or to take up newer versions of everything.
 """
 
 from __future__ import annotations
 
+import configparser
 import json
 import platform
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / ".ci" / "requirements.lock"
+RUNTIME = ROOT / ".ci" / "runtime.lock"
 HEAD = """\
-# Versions and hashes of everything that CI installs: {system}.
+# Versions and hashes of {what}: {system}.
 # Made by: python3 .ci/lock.py
 """
+
+
+def pythons() -> list[str]:
+    """The versions of Python that setup.cfg states: 3.11, ..."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    return re.findall(r"(?m):: (3\.\d+)$", config["metadata"]["classifiers"])
 
 
 def report(*wanted: str) -> list[dict[str, Any]]:
@@ -35,27 +46,49 @@ def report(*wanted: str) -> list[dict[str, Any]]:
     return found
 
 
+def runtime(versions: Iterable[str]) -> list[dict[str, Any]]:
+    """What luciole needs, in the lock's versions, once for each Python."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        pins = Path(folder, "pins")
+        pins.write_text("\n".join(re.findall(r"(?m)^\S+==\S+", LOCK.read_text())))
+        for version in versions:
+            other = ["--python-version", version, "--target", folder]
+            found += report(".", "--constraint", str(pins), *other)
+    return found
+
+
 def locked(packages: Sequence[dict[str, Any]]) -> str:
-    """The lock's lines, in the order of the packages' names. Those of this folder are left out."""
-    lines = {
-        re.sub(r"[-_.]+", "-", package["metadata"]["name"]).lower(): package
-        for package in packages
-        if "archive_info" in package["download_info"]
-    }
-    return "".join(
-        f"{name}=={lines[name]['metadata']['version']} \\\n"
-        f"    --hash=sha256:{lines[name]['download_info']['archive_info']['hashes']['sha256']}\n"
-        for name in sorted(lines)
-    )
+    """The lock's lines, in the order of the packages' names, each version with all of its files'
+    hashes. Those of this folder are left out.
+    """
+    hashes: dict[str, set[str]] = {}
+    for package in packages:
+        if "archive_info" not in package["download_info"]:
+            continue
+        name = re.sub(r"[-_.]+", "-", package["metadata"]["name"]).lower()
+        digest = package["download_info"]["archive_info"]["hashes"]["sha256"]
+        hashes.setdefault(f"{name}=={package['metadata']['version']}", set()).add(digest)
+    lines = {pin: [f"--hash=sha256:{digest}" for digest in sorted(hashes[pin])] for pin in hashes}
+    order = sorted(lines, key=lambda pin: pin.partition("=="))
+    return "".join(" \\\n    ".join((pin, *lines[pin])) + "\n" for pin in order)
+
+
+def write(path: Path, what: str, python: str, packages: Sequence[dict[str, Any]]) -> None:
+    """Write one of the locks, and say so."""
+    system = f"{python}, {platform.system()}, {platform.machine()}"
+    path.write_text(HEAD.format(what=what, system=system) + locked(packages))
+    print(f"{path}: {path.read_text().count('==')} packages for {system}")
 
 
 def main() -> int:
-    """Write the lock."""
-    python = f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}"
-    system = f"{python}, {platform.system()}, {platform.machine()}"
+    """Write both locks."""
+    kind, versions = platform.python_implementation(), pythons()
+    python = f"{kind} {sys.version_info[0]}.{sys.version_info[1]}"
     packages = report(".[test,dev,docs]", "-r", ".ci/requirements.in")
-    LOCK.write_text(HEAD.format(system=system) + locked(packages))
-    print(f"{LOCK}: {LOCK.read_text().count('==')} packages for {system}")
+    write(LOCK, "everything that CI installs", python, packages)
+    python = f"{kind} {', '.join(versions)}"
+    write(RUNTIME, "what luciole itself needs", python, runtime(versions))
     return 0
 
 

@@ -20,6 +20,7 @@ from packaging.version import Version
 ROOT = Path(__file__).parent.parent
 BUNDLED = ROOT / "luciole" / "demo_data"
 LOCK = (ROOT / ".ci" / "requirements.lock").read_text()
+RUNTIME = (ROOT / ".ci" / "runtime.lock").read_text()
 CONFIG = configparser.ConfigParser()
 CONFIG.read(ROOT / "setup.cfg")
 BOUNDED = ("llvmlite", "numba")
@@ -30,15 +31,18 @@ def required(*sections: str) -> Iterator[Requirement]:
     always = CONFIG["options"]["install_requires"]
     texts = [always, *(CONFIG["options.extras_require"][name] for name in sections)]
     for line in "\n".join(texts).splitlines():
-        if line and not line.startswith("#"):
-            found = Requirement(line)
-            if found.marker is None or found.marker.evaluate():
-                yield found
+        if not line or line.startswith("#"):
+            continue
+        found = Requirement(line)
+        if found.name == "luciole":
+            yield from required(*found.extras)
+        elif found.marker is None or found.marker.evaluate():
+            yield found
 
 
-def locked() -> dict[str, str]:
+def locked(text: str = LOCK) -> dict[str, str]:
     """Versions by name."""
-    return dict(re.findall(r"^(\S+)==(\S+) \\$", LOCK, re.MULTILINE))
+    return dict(re.findall(r"^(\S+)==(\S+) \\$", text, re.MULTILINE))
 
 
 # ------------------------------------------------------------------------------------- what we ship
@@ -83,12 +87,32 @@ def test_the_lock_has_all_that_is_asked_for() -> None:
         assert each.specifier.contains(versions.get(name, "none")), f"{each}: {versions.get(name)}"
 
 
-def test_every_line_of_the_lock_has_a_hash_and_none_an_address() -> None:
-    lines = [line for line in LOCK.splitlines() if not line.startswith("#")]
-    assert len(lines) == 2 * len(locked())
-    for name, digest in zip(lines[::2], lines[1::2], strict=True):
-        assert re.fullmatch(r"[a-z0-9-]+==[\w.]+ \\", name)
-        assert re.fullmatch(r" {4}--hash=sha256:[0-9a-f]{64}", digest)
+def test_the_runtime_lock_has_what_luciole_needs_for_each_python_in_the_lock_s_versions() -> None:
+    versions = locked(RUNTIME)
+    assert versions.items() <= locked().items()
+    assert {canonicalize_name(each.name) for each in required()} <= set(versions)
+    head, stated = RUNTIME.partition("\n")[0], CONFIG["metadata"]["classifiers"]
+    assert re.findall(r"3\.\d+", head) == re.findall(r"(?m):: (3\.\d+)$", stated)
+    (numpy,) = re.findall(r"^numpy==((?:.*\\\n)+.*)$", RUNTIME, re.MULTILINE)
+    assert numpy.count("sha256") == head.count("3.")
+
+
+@pytest.mark.parametrize("text", [LOCK, RUNTIME])
+def test_every_package_of_a_lock_has_hashes_and_none_an_address(text: str) -> None:
+    package = re.compile(r"[a-z0-9-]+==[\w.]+( \\\n {4}--hash=sha256:[0-9a-f]{64})+\n")
+    lines = re.sub(r"(?m)^#.*\n", "", text)
+    assert len(package.findall(lines)) == len(locked(text)) > 5
+    assert not package.sub("", lines)
+
+
+def test_every_extra_that_needs_tensorflow_has_its_platforms_markers() -> None:
+    """No tensorflow-cpu for macOS or for ARM, so only the extra of its own names it."""
+    extras = CONFIG["options.extras_require"]
+    assert [name for name, lines in extras.items() if "tensorflow-cpu" in lines] == ["tensorflow"]
+    named = [line for line in extras["tensorflow"].splitlines() if "tensorflow" in line]
+    arm = {"platform_machine": "arm64", "sys_platform": "darwin"}
+    fitting = [r.name for r in map(Requirement, named) if r.marker and r.marker.evaluate(arm)]
+    assert (len(named), fitting) == (2, ["tensorflow"])
 
 
 # ----------------------------------------------------------------------------------- what CI audits

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Build the wheel, install it under each Python that setup.cfg states and this machine has, and run
+the demo there: sizes and accuracies have to be the same under all of them.
+
+What the wheel needs is downloaded into the folder given, as .ci/runtime.lock says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import lock
+
+IDENTITY = "import ensurepip, sys; print('%d.%d' % sys.version_info[:2])"
+"""What a Python that can make environments answers with its version."""
+
+
+def run(*command: str | Path, cwd: Path | None = None, cache: Path | None = None) -> str:
+    """What a command prints. Raises CalledProcessError with its errors where it fails."""
+    environment = os.environ if cache is None else os.environ | {"LUCIOLE_CACHE": str(cache)}
+    done = subprocess.run(
+        command, check=True, cwd=cwd, env=environment, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def candidates(version: str) -> Iterator[str]:
+    """Where a Python of this version may be: on PATH, or among pyenv's."""
+    yield from filter(None, [shutil.which(f"python{version}")])
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from map(str, sorted(pyenv.glob(f"versions/{version}.*/bin/python")))
+
+
+def find(version: str) -> str | None:
+    """The first of them that answers with the version; names may be pyenv's, without a program."""
+    for program in candidates(version):
+        done = subprocess.run([program, "-c", IDENTITY], check=False, capture_output=True)
+        if done.stdout.decode().strip() == version:
+            return program
+    return None
+
+
+def fetch(version: str, folder: Path) -> None:
+    """Download what luciole needs under a Python."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    command += ["--only-binary", ":all:", "--python-version", version, "--dest", str(folder)]
+    run(*command, "--requirement", str(lock.RUNTIME))
+
+
+def build(folder: Path, target: Path) -> Path:
+    """The wheel of this checkout, built from no index."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
+    run(*command, "--find-links", folder, "--wheel-dir", target, lock.ROOT)
+    (wheel,) = target.glob("luciole-*.whl")
+    return wheel
+
+
+def demo(program: str, wheel: Path, folder: Path) -> str:
+    """The demo's table without its times, from the wheel in a new environment."""
+    with tempfile.TemporaryDirectory() as place:
+        here = Path(place)
+        run(program, "-m", "venv", here / "venv")
+        install = ["-m", "pip", "install", "--quiet", "--no-compile", "--no-index"]
+        run(here / "venv/bin/python", *install, "--find-links", folder, wheel)
+        printed = run(here / "venv/bin/luciole", "demo", "--json", cwd=here, cache=here / "cache")
+    rows = json.loads(printed)["rows"]
+    return ", ".join(f"{row['name']} {row['bytes']} B {row['top1']:.2%}" for row in rows)
+
+
+def tables(folder: Path) -> dict[str, str]:
+    """The demo's table under each Python that is here, two at a time."""
+    found = {version: program for version in lock.pythons() if (program := find(version))}
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:
+        wheel = build(folder, Path(place))
+        for version in found:
+            fetch(version, folder)
+        printed = pool.map(lambda program: demo(program, wheel, folder), found.values())
+        return dict(zip(found, printed, strict=True))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print a line for each Python; fail where one fails, where two differ, or where none is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="wheels, setuptools among them")
+    try:
+        results = tables(parser.parse_args(arguments).folder)
+    except subprocess.CalledProcessError as error:
+        print(f"wheel: {error}\n{error.stderr}", file=sys.stderr)
+        return 1
+    for version in lock.pythons():
+        print(f"wheel: Python {version}: {results.get(version, 'not on this machine')}")
+    return int(len(set(results.values())) != 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
