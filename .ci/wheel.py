@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Build the wheel, install it under each Python that setup.cfg states and this machine has, and run
-the demo there: sizes and accuracies have to be the same under all of them.
+"""Build the sdist, which has to hold every file, and the wheel from it; install the wheel under
+each Python that setup.cfg states and this machine has, and run the demo there: sizes and accuracies
+have to be the same under all of them.
 
 What the wheel needs is downloaded into the folder given, as .ci/runtime.lock says.
 """
@@ -13,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +24,15 @@ import lock
 
 IDENTITY = "import ensurepip, sys; print('%d.%d' % sys.version_info[:2])"
 """What a Python that can make environments answers with its version."""
+
+BUILD = """\
+import sys
+target = sys.argv.pop()
+sys.path.insert(0, target + "/tools")
+from setuptools.build_meta import build_sdist
+build_sdist(target)
+"""
+"""What builds an sdist of the working folder into the folder given."""
 
 
 def run(*command: str | Path, cwd: Path | None = None, cache: Path | None = None) -> str:
@@ -56,10 +67,27 @@ def fetch(version: str, folder: Path) -> None:
     run(*command, "--requirement", str(lock.RUNTIME))
 
 
-def build(folder: Path, target: Path) -> Path:
-    """The wheel of this checkout, built from no index."""
+def build_sdist(folder: Path, target: Path) -> Path:
+    """The sdist of a copy of this checkout. Raises FileNotFoundError where it lacks files."""
+    ignored = [line.rstrip("/") for line in (lock.ROOT / ".gitignore").read_text().split()]
+    source = target / "source"
+    shutil.copytree(lock.ROOT, source, ignore=shutil.ignore_patterns(".git", *ignored))
+    files = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
+    tools = ["-m", "pip", "install", "--quiet", "--no-index", "--find-links", folder]
+    run(sys.executable, *tools, "--target", target / "tools", "setuptools")
+    run(sys.executable, "-c", BUILD, target, cwd=source)
+    (sdist,) = target.glob("luciole-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        missing = files - {name.partition("/")[2] for name in archive.getnames()}
+    if missing:
+        raise FileNotFoundError(f"{sdist.name} does not hold {', '.join(sorted(missing))}")
+    return sdist
+
+
+def build_wheel(folder: Path, target: Path) -> Path:
+    """The wheel, from the sdist and from no index."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
-    run(*command, "--find-links", folder, "--wheel-dir", target, lock.ROOT)
+    run(*command, "--find-links", folder, "--wheel-dir", target, build_sdist(folder, target))
     (wheel,) = target.glob("luciole-*.whl")
     return wheel
 
@@ -80,7 +108,7 @@ def tables(folder: Path) -> dict[str, str]:
     """The demo's table under each Python that is here, two at a time."""
     found = {version: program for version in lock.pythons() if (program := find(version))}
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:
-        wheel = build(folder, Path(place))
+        wheel = build_wheel(folder, Path(place))
         for version in found:
             fetch(version, folder)
         printed = pool.map(lambda program: demo(program, wheel, folder), found.values())
@@ -93,8 +121,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("folder", type=Path, help="wheels, setuptools among them")
     try:
         results = tables(parser.parse_args(arguments).folder)
-    except subprocess.CalledProcessError as error:
-        print(f"wheel: {error}\n{error.stderr}", file=sys.stderr)
+    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+        print(f"wheel: {error}\n{getattr(error, 'stderr', '')}", file=sys.stderr)
         return 1
     for version in lock.pythons():
         print(f"wheel: Python {version}: {results.get(version, 'not on this machine')}")

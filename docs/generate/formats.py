@@ -17,5 +17,5 @@ def _row(reader: ModelReader) -> str:
         [*(f"`{e}`" for e in reader.extensions), *(f"{f} folders" for f in reader.folders)]
     )
     also = ", ".join(f"`{w.extension}`" for w in writers() if w.extension in reader.extensions)
-    needs = f"`luciole[{reader.extra}]`" if reader.extra else ""
+    needs = f"extra `{reader.extra}`" if reader.extra else ""
     return f"| {reader.name} | {called} | {also} | {needs} |"

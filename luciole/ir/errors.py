@@ -14,6 +14,7 @@ __all__ = [
     "LucioleError",
     "ShapeError",
     "UnsupportedError",
+    "missing_extra",
 ]
 
 
@@ -39,3 +40,10 @@ class UnsupportedError(LucioleError, NotImplementedError):
     def __init__(self, message: str, missing: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.missing = list(missing) or [message]
+
+
+def missing_extra(need: str, extra: str) -> LucioleError:
+    """Say what needs an extra's packages, and how to install them: from the sources, as long as
+    there is no release.
+    """
+    return LucioleError(f'{need}: pip install ".[{extra}]" in the folder of luciole\'s sources')

@@ -198,7 +198,7 @@ def test_bench_refuses_a_runtime_that_is_not_installed(
     text = call(capsys, "model.circle", "--against", spec, main=bench.main).error(1)
     assert text.startswith(f"comparing with {sentence}")
     extra = {"onnxruntime": "onnx"}.get(spec.partition(":")[0], spec.partition(":")[0])
-    assert text.endswith(f'pip install "luciole[{extra}]"')
+    assert text.endswith(f'pip install ".[{extra}]" in the folder of luciole\'s sources')
 
 
 @pytest.mark.parametrize(

@@ -298,7 +298,7 @@ def test_lquantizer_refuses_to_fine_tune_without_tensorflow(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "tensorflow", None)
     text = attempt(capsys, "--finetune", "1").error(1)
-    assert "luciole[tensorflow]" in text
+    assert 'pip install ".[tensorflow]"' in text
     assert not Path("answer.circle").exists()
 
 

@@ -61,6 +61,8 @@ def test_file_names_that_are_not_utf_8_break_nothing(folder: Path) -> None:
     assert luciole.load(os.fsdecode(odd)).graph.ops[0].kind == "LQ_FULLY_CONNECTED"
 
 
+INSTALL = 'pip install ".[tensorflow]" in the folder of luciole\'s sources'
+
 WITHOUT = """
 import sys
 from importlib.abc import MetaPathFinder
@@ -84,7 +86,7 @@ def test_import_refuses_keras_models_without_tensorflow(folder: Path, name: str)
     Path("saved/saved_model.pb").write_bytes(b"")
     program = ["-c", WITHOUT.format(blocked=["tensorflow", "keras"])]
     text = spawn("import", name, "-o", "answer.circle", program=program).error(1)
-    assert text == f"{name}: this needs TensorFlow: pip install 'luciole[tensorflow]'"
+    assert text == f"{name}: this needs TensorFlow: {INSTALL}"
     assert not Path("answer.circle").exists()
 
 
@@ -92,7 +94,7 @@ def test_the_mnist_demo_refuses_without_tensorflow(folder: Path) -> None:
     np.savez("mnist.npz", x_train=np.zeros((4, 28, 28), np.uint8), y_train=np.zeros(4, np.uint8))
     program = ["-c", WITHOUT.format(blocked=["tensorflow", "keras"])]
     text = spawn("demo", "--mnist", "mnist.npz", program=program).error(1)
-    assert text == "the MNIST demo: this needs TensorFlow: pip install 'luciole[tensorflow]'"
+    assert text == f"the MNIST demo: this needs TensorFlow: {INSTALL}"
 
 
 def test_everything_else_works_without_the_extras(folder: Path) -> None:

@@ -21,7 +21,7 @@ from luciole.importers.imported import Imported
 from luciole.importers.keras.programs import refuse_programs
 from luciole.importers.reader import file_bytes
 from luciole.ir import LucioleError, Model
-from luciole.ir.errors import FormatError
+from luciole.ir.errors import FormatError, missing_extra
 from luciole.ir.findings import Finding, Severity
 
 OLDEST_KERAS = (3, 15, 1)
@@ -161,9 +161,7 @@ def tensorflow(what: str) -> ModuleType:
 
             tensorflow.get_logger()  # made now, so that it keeps the streams of the user
     except ImportError:
-        raise LucioleError(
-            f"{what}: this needs TensorFlow: pip install 'luciole[tensorflow]'"
-        ) from None
+        raise missing_extra(f"{what}: this needs TensorFlow", "tensorflow") from None
     module: ModuleType = tensorflow
     return module
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from luciole.ir import LucioleError
+from luciole.ir.errors import missing_extra
 
 TensorFlow = Any
 """The module ``tensorflow``: it has no types that a checker could read, nor have its objects."""
@@ -22,9 +22,7 @@ def tensorflow() -> TensorFlow:
         with _quiet():
             import tensorflow as module
     except ImportError:
-        raise LucioleError(
-            "fine-tuning: this needs TensorFlow: pip install 'luciole[tensorflow]'"
-        ) from None
+        raise missing_extra("fine-tuning: this needs TensorFlow", "tensorflow") from None
     return module
 
 

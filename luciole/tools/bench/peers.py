@@ -13,6 +13,7 @@ from types import ModuleType
 import numpy as np
 
 from luciole.ir import Array, LucioleError
+from luciole.ir.errors import missing_extra
 from luciole.tools.bench.ours import LuciolePeer
 from luciole.tools.bench.runtime import BenchError, Port, Runtime, Shape, filled
 from luciole.tools.bench.tensors import TensorRuntime
@@ -125,8 +126,8 @@ def open_peer(spec: str, threads: int, shapes: Sequence[Shape]) -> Runtime:
     """Open the runtime of ``RUNTIME:FILE``, or luciole for a file alone.
 
     ``shapes`` are the inputs' shapes where the file leaves them open. Raises UsageError for a
-    runtime that there is not, BenchError when the file or the runtime's package is missing, or when
-    the runtime refuses the file.
+    runtime that there is not, BenchError when the file is missing or the runtime refuses it, and
+    LucioleError when the runtime's package is missing.
     """
     kind, colon, file = spec.partition(":")
     if not colon or kind not in PEERS:
@@ -150,10 +151,8 @@ def _imported(module: str, kind: str, extra: str, package: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         why = "" if isinstance(error, ModuleNotFoundError) else f" ({_first_line(error)})"
-        raise BenchError(
-            f"comparing with {kind} needs the package {package}{why}: "
-            f'pip install "luciole[{extra}]"'
-        ) from None
+        need = f"comparing with {kind} needs the package {package}{why}"
+        raise missing_extra(need, extra) from None
 
 
 def _first_line(error: Exception) -> str:
