@@ -1,0 +1,208 @@
+"""The page of operators: by family what is compiled and what NumPy computes, from the registry."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+import luciole.ir.ops  # noqa: F401  # registers every operator class
+from luciole.exporters import to_bytes
+from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, TensorType, UnknownOp, Value
+from luciole.kernels.core import registry
+from luciole.schema.dialect import TFLITE
+from luciole.schema.enums import BuiltinOperator
+
+HEAD = """\
+# Operators
+
+Every operator listed here runs. It is read from and written to .circle without loss, and .tflite
+too but for those that are [circle's own](#circles-own), and its shapes and element types are
+inferred (extents may be unknown).
+
+- **compiled**: element types that a compiled kernel computes where shapes are known before the
+  model runs. NumPy computes them elsewhere.
+- **NumPy only**: element types that only the reference kernel computes: exact, but slower.
+- An element type that is in neither column is refused with a sentence.
+
+Types are f32 (FLOAT32), i8 (INT8), u8 (UINT8) and so on; "f32 x i8" is data in FLOAT32 with
+weights in INT8, "any" every type that NumPy has. 8 and 16 bit integers are quantized tensors where
+TFLite has them so, and computed bit for bit as its reference kernels do. "no step" is an operator
+whose result is its input with another shape: it takes no time.
+
+Generated from the registry of operators and kernels; a test compares it.
+"""
+
+TAIL = """\
+## Less than LiteRT runs
+
+What LiteRT's builtin resolver knows and luciole does not run, each with its reason (a test asks
+LiteRT about every operator that is kept as it is):
+
+{unlike}
+
+The results of IF and the inputs of WHILE keep their rank: graphs of an IF whose results differ in
+rank, and a body of a WHILE that changes one, are refused with a sentence. LiteRT runs them. Extents
+may change.
+
+## Circle's own
+
+TFLite has no such operators, so a model with one is written to .circle only: {circle}.
+
+## Kept as they are
+
+These are read, shown and written again with everything they hold, but cannot run: {names}.
+
+Of those whose names start with {prefix}: {prefixed}.
+
+CUSTOM operators run where a function is registered for them: see
+[operators of your own](../how-to/custom-operators.md).
+"""
+
+MOVING = "Moving elements"
+FAMILIES = {
+    "Layers": "conv_2d conv_3d conv_3d_transpose depthwise_conv_2d transpose_conv fully_connected "
+    "batch_matmul bcq_fully_connected lq_conv_2d lq_fully_connected",
+    "Recurrent layers": "unidirectional_sequence_lstm bidirectional_sequence_lstm rnn "
+    "bidirectional_sequence_rnn gru svdf",
+    "Activations and normalization": "activations gelu leaky_relu prelu softmax instance_norm "
+    "l2_normalization local_response_normalization rms_norm rope",
+    "Pools, reductions and searches": "pool_2d reduce arg_min_max cumsum segment_sum topk_v2 "
+    "unsorted_segment unique",
+    "Element-wise arithmetic": "elementwise_binary elementwise_unary add_n complex_parts rfft2d",
+    "Comparisons and choices": "comparisons logical select where",
+    "Conversions": "cast quantize bitcast fake_quant bucketize densify",
+    "Images and boxes": "resize non_max_suppression tflite_detection_postprocess",
+    "Constants, shapes and random numbers": "fill range one_hot random rank shape",
+    "Control flow and variables": "control_flow variables",
+}
+"""Titles, and files of ``ir/ops`` below them; what is in no other family moves elements."""
+
+STABLEHLO = "STABLEHLO_"
+REASONS = {
+    "HASHTABLE": "its keys or its values are strings, which no other operator here computes with",
+    "SKIP_GRAM": "it computes with strings",
+    "LSH_PROJECTION": "its results are bits of a hash of floats' bytes; no model met has it",
+    "STABLEHLO": "converters write them only where they are told to leave StableHLO as it is; "
+    "STABLEHLO_COMPOSITE, which has a decomposition, runs",
+}
+"""Why operators do not run, by the beginnings of their names: all that LiteRT runs have one."""
+
+_SHORT = {"FLOAT": "f", "UINT": "u", "INT": "i", "COMPLEX": "c"}
+_WEIGHTS = ("i4", "i8", "u8")
+
+Kernels = Mapping[str, set[str]]
+"""Element types in short, by kind of kernel."""
+
+
+def page() -> str:
+    """Write the whole page."""
+    families: dict[str, list[type[Op]]] = {title: [] for title in (*FAMILIES, MOVING)}
+    for cls in sorted({*OPS.values(), *CUSTOM_OPS.values()}, key=name_of):
+        families[_family(cls)].append(cls)
+    found = kernels()
+    tables = [_table(title, classes, found) for title, classes in families.items()]
+    return "\n".join((HEAD, *tables, _tail()))
+
+
+def kernels() -> dict[type[Op], dict[str, set[str]]]:
+    """Find every operator's element types, by kind of kernel."""
+    found: dict[type[Op], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for kind, cls, signature in registry.registered():
+        found[cls][kind].add(_type(signature))
+    return found
+
+
+def name_of(cls: type[Op]) -> str:
+    """Name an operator by its builtin code, or as files call it behind CUSTOM."""
+    return (cls.code == BuiltinOperator.CUSTOM and cls.custom_code) or cls.code.name
+
+
+def _family(cls: type[Op]) -> str:
+    file = cls.__module__.rpartition(".")[2]
+    return next((title for title, files in FAMILIES.items() if file in files.split()), MOVING)
+
+
+def _table(title: str, classes: Iterable[type[Op]], found: Mapping[type[Op], Kernels]) -> str:
+    rows = [f"| {name_of(cls)} | {' | '.join(_cells(cls, found[cls]))} |" for cls in classes]
+    head = [f"## {title}", "", "| operator | compiled | NumPy only |", "|---|---|---|"]
+    return "\n".join((*head, *rows)) + "\n"
+
+
+def _cells(cls: type[Op], found: Kernels) -> tuple[str, str]:
+    if cls.reshapes and "native" not in found:
+        return "no step", ""
+    if "stateful" in found:
+        return "", "any"
+    native = found.get("native", set())
+    reference = found.get("reference", set())
+    return _listed(native), _listed(reference - native)
+
+
+def _listed(types: set[str]) -> str:
+    everything = {_short(dtype) for dtype in registry.ANY}
+    if everything <= types:
+        types = (types - everything) | {"any"}
+    return ", ".join(sorted(types, key=lambda text: (" x " in text, text)))
+
+
+def _type(signature: tuple[TensorType, ...]) -> str:
+    """Say what a signature computes: its first type, and that of weights that differ from it."""
+    first, *others = [_short(dtype) for dtype in signature] or ["no data"]
+    if not others or others[0] == first:
+        return first
+    pair = sorted((first, others[0]), key=_bits, reverse=True)  # weights may come first
+    return " x ".join(pair) if pair[1] in _WEIGHTS and pair[0] != "i32" else first
+
+
+def _bits(short: str) -> int:
+    return int("".join(filter(str.isdigit, short)) or 1)
+
+
+def _short(dtype: TensorType) -> str:
+    for long, letter in _SHORT.items():
+        if dtype.name.startswith(long):
+            return letter + dtype.name.removeprefix(long)
+    return dtype.name.lower()
+
+
+def _tail() -> str:
+    codes = set(BuiltinOperator) - set(OPS)
+    missing = sorted(code.name for code in codes)
+    only = only_in_litert(codes)
+    unlike = "\n".join(f"- {', '.join(found)}: {REASONS[start]}." for start, found in only.items())
+    others = (n for n in missing if not n.startswith(STABLEHLO) and n != "CUSTOM")
+    prefixed = (n.removeprefix(STABLEHLO) for n in missing if n.startswith(STABLEHLO))
+    circle = sorted(code.name for code in OPS if TFLITE.number(code) is None)
+    return TAIL.format(
+        circle=", ".join(circle),
+        unlike=unlike,
+        names=", ".join(others),
+        prefix=STABLEHLO,
+        prefixed=", ".join(prefixed),
+    )
+
+
+def only_in_litert(missing: Iterable[BuiltinOperator]) -> dict[str, list[str]]:
+    """Find what LiteRT knows and luciole only keeps, by the beginnings of the names."""
+    known = sorted(code.name for code in missing if in_litert(code))
+    return {start: [name for name in known if name.startswith(start)] for start in REASONS}
+
+
+@cache
+def in_litert(code: BuiltinOperator) -> bool:
+    """Tell whether LiteRT's resolver has an operator: it says so when it reads a file with one."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    if TFLITE.number(code) is None or code == BuiltinOperator.CUSTOM:
+        return False
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    op = UnknownOp(int(code), [graph.add_input("x", (2,))])
+    graph.append(op, results=[graph.add_value(Value("y", TensorType.FLOAT32, (2,)))])
+    graph.outputs = list(op.results)
+    try:
+        Interpreter(model_content=to_bytes(model, "tflite"))
+    except ValueError as error:
+        return "Didn't find op" not in str(error)
+    return True
