@@ -9,6 +9,8 @@ import pytest
 from luciole.kernels.core.allocation import Allocator, use
 from tests.guard.memory import ENDS, watch
 
+pytest_plugins = ["tests.durations"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
