@@ -5,13 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError
+from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.quantization import per_tensor
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.registry import reference
+from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.memory import Memory, reach, turns
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, requantized
-from luciole.kernels.recurrent.operands import named, named_weights
-from luciole.schema.enums import ActivationFunctionType
+from luciole.kernels.fixed_point.scalars import factor_fields
+from luciole.kernels.jit import LANES
+from luciole.kernels.layers.floats.layer import FloatLayer, Geometry
+from luciole.kernels.layers.geometry.sequence import one_by_one
+from luciole.kernels.layers.int8.byte_layer import Side
+from luciole.kernels.layers.int8.hybrid_layer import HybridLayer, may_overflow
+from luciole.kernels.recurrent import svdf_steps
+from luciole.kernels.recurrent.byte_products import Matrix, room_for_row
+from luciole.kernels.recurrent.operands import Arrays, Weights, named, named_weights
+from luciole.schema.enums import ActivationFunctionType, Padding
 
 INT8, INT16, INT32 = TensorType.INT8, TensorType.INT16, TensorType.INT32
 
@@ -58,19 +69,17 @@ def integer_svdf(op: SVDF, *operands: Array | None) -> Array:
     into, out, zero_points = _factors(op)
     limits = np.iinfo(np.int16)
     products = (x.astype(np.int64) - zero_points[0]) @ feature.T.astype(np.int64)
-    newest = np.clip(multiply(products.astype(np.int32), *into), limits.min, limits.max)
+    newest = np.clip(
+        multiply(products.astype(np.int32), *quantize_multiplier(into)), limits.min, limits.max
+    )
     state = _remembered(given["state"], time, newest)
     y = _units(op, (state.astype(np.int64) * time).sum(axis=2))
     y += given["bias"] if op.bias is not None else 0
-    scaled = multiply(y.astype(np.int32), *out)
-    return requantized(scaled, zero_points[1], (-128, 127), INT8)
+    results = multiply(y.astype(np.int32), *quantize_multiplier(out))
+    return requantized(results, zero_points[1], (-128, 127), INT8)
 
 
-Factor = tuple[Array, Array]
-"""A multiplier and a shift."""
-
-
-def _factors(op: SVDF) -> tuple[Factor, Factor, tuple[int, int]]:
+def _factors(op: SVDF) -> tuple[np.float64, np.float64, tuple[int, int]]:
     """Return the factors from products to the state and from there to the result, and the zero
     points of operand and result. Scales are multiplied in single precision, as in TFLite.
     """
@@ -80,6 +89,116 @@ def _factors(op: SVDF) -> tuple[Factor, Factor, tuple[int, int]]:
         per_tensor(v, n)[0] for n, v in op.given_operands().items() if n in names
     )
     result, result_zero = per_tensor(op.output, "the result")
-    into = quantize_multiplier(np.float64(scale * feature / state))
-    out = quantize_multiplier(np.float64(state * time / result))
+    into, out = (np.float64(x) for x in (scale * feature / state, state * time / result))
     return into, out, (zero_point, result_zero)
+
+
+NONE = ActivationFunctionType.NONE
+MOST_VECTORS = 8
+"""Vectors of filters whose sums are kept in registers at a time."""
+
+
+def _constant(op: SVDF) -> bool:
+    """Return whether all is constant that compiled kernels pack."""
+    names = ("weights_feature", "weights_time", "bias")
+    return all(value.is_constant for name, value in op.given_operands().items() if name in names)
+
+
+def _empty(given: Arrays, y: Array) -> bool:
+    """Return whether there is nothing to compute, or to compute from."""
+    return not all(array.size for array in (y, given["input"], given["weights_time"]))
+
+
+@native(SVDF, TensorType.FLOAT32)
+def build(op: SVDF, context: Context) -> NativeStep | None:
+    """Compute the newest sums as a FULLY_CONNECTED does, then remember and weigh them."""
+    given, (y,) = named(op, context.operands), context.results
+    weights = accepted(named_weights, op, given, op.asymmetric_quantize_inputs)
+    fits = _constant(op) and op.activation in LIMITS and not _empty(given, y)
+    if weights is None or not fits:
+        return None
+    newest = placed(np.zeros((len(y), len(given["weights_time"])), np.float32))
+    feature = _newest_sums(weights["weights_feature"], given["input"], newest)
+    if feature is None:
+        return None
+    bias = given.get("bias", np.zeros(y.shape[1], np.float32))
+    low, high = LIMITS[op.activation]
+    memory = Memory([newest])
+    record = svdf_steps.FloatRecord(
+        **_memory_fields(op, given, y, newest, memory),
+        time=memory.keep(weights["weights_time"].vector(), *given["weights_time"].shape),
+        bias=memory.keep(bias, y.shape[1]),
+        low=low,
+        high=high,
+    )
+    return one_by_one(feature, memory.step(svdf_steps.float_memory.address, record))
+
+
+def _newest_sums(feature: Weights, x: Array, newest: Array) -> NativeStep | None:
+    """Make the step of the sums [batch, filters] of inputs; None where they may be too
+    large.
+    """
+    filters, inputs = feature.array.shape
+    if feature.scale is None:
+        layer = FloatLayer(Geometry.of_rows(len(x), inputs), NONE, x, newest)
+        return layer.convolution(feature.array[None, :, None], None)
+    if may_overflow(inputs, asymmetric=feature.asymmetric):
+        return None
+    one, rows = Side.of(1, 1, 1, 1, Padding.VALID), x.reshape(-1, 1, 1, inputs)
+    scales, asymmetric = np.array([feature.scale]), feature.asymmetric
+    hybrid = HybridLayer(
+        one, one, rows, newest, activation=NONE, scales=scales, asymmetric=asymmetric
+    )
+    weights = feature.array.astype(np.int8).reshape(1, filters, 1, 1, inputs)
+    return hybrid.convolution(weights, None)
+
+
+def _memory_fields(
+    op: SVDF, given: Arrays, y: Array, newest: Array, memory: Memory
+) -> dict[str, int]:
+    """Return what all kernels know of batches, units and states."""
+    (batches, units), steps = y.shape, given["weights_time"].shape[1]
+    state, size = given["state"], given["state"].itemsize * op.rank_ * units * steps
+    return {
+        "batches": batches,
+        "units": units,
+        "rank": op.rank_,
+        "memory": steps,
+        "y": reach(y, y.nbytes // batches, turns(batches, y.nbytes // batches)),
+        "state": reach(state, size, turns(batches, size)),
+        "newest": reach(newest, newest.nbytes),
+    }
+
+
+@native(SVDF, (INT8, INT32, INT16), (INT8, INT16))
+def build_integer(op: SVDF, context: Context) -> NativeStep | None:
+    """Compute the newest sums, remember and weigh them, row by row."""
+    given, (y,) = named(op, context.operands), context.results
+    factors, memory = accepted(_factors, op), Memory()
+    x, feature, time = given["input"], given["weights_feature"], given["weights_time"]
+    plain = _constant(op) and feature.dtype == np.int8 and time.dtype == np.int16
+    rectified = op.activation == ActivationFunctionType.RELU
+    if factors is None or not (plain and rectified) or _empty(given, y):
+        return None
+    into, out, (zero_point, result_zero) = factors
+    matrix, scaling = Matrix(feature, None, zero_point, into), accepted(quantize_multiplier, out)
+    if scaling is None or not matrix.fits:
+        return None
+    filters, inputs = feature.shape
+    vectors = min(-(-filters // LANES), MOST_VECTORS)
+    blocks = -(-filters // (vectors * LANES))
+    newest = placed(np.zeros((blocks, vectors * LANES), np.int32))
+    memory.arrays.append(newest)
+    bias = given.get("bias", np.zeros(y.shape[1], np.int32))
+    record = svdf_steps.IntegerRecord(
+        **_memory_fields(op, given, y, newest, memory),
+        **factor_fields("out", scaling),
+        time=memory.keep(time, *time.shape),
+        bias=memory.keep(bias, y.shape[1]),
+        x=reach(x, inputs, turns(len(x), inputs)),
+        inputs=inputs,
+        copy=room_for_row(inputs, memory),
+        matrix=matrix.keep(vectors, memory),
+        zero=result_zero,
+    )
+    return memory.step(svdf_steps.integer_memory(vectors).address, record)

@@ -67,6 +67,13 @@ def add_dots(builder: Builder, tile: Vectors, at: Places, offset: Int64, weights
 
 
 @emits
+def write_integers(builder: Builder, tile: Vectors, to: Address) -> None:
+    """Write all vectors of a tile as int32, one behind the other."""
+    for i in range(tile.kind.count):
+        store(builder, builder.extract_value(tile.value, i), to, 4 * LANES * i)
+
+
+@emits
 def less_last(builder: Builder, tile: Vectors, pixels: Literal, vectors: Literal) -> Ints:
     """Subtract the last vector of each row [vectors + 1] from the others, and leave it out."""
     sums: list[Value] = []

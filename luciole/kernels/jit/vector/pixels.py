@@ -61,6 +61,9 @@ Places: TypeAlias = Operand[Addresses]
 Pixels: TypeAlias = Annotated[Places, lambda count, *_: Addresses(count)]
 """As many addresses as the first operand, a ``Literal``, says."""
 
+Place: TypeAlias = Annotated[Places, Addresses(1)]
+"""A single address."""
+
 
 @emits
 def pixels(builder: Builder, count: Literal, base: Address, table: Address, unit: Int64) -> Pixels:
@@ -73,6 +76,12 @@ def pixels(builder: Builder, count: Literal, base: Address, table: Address, unit
         address = builder.add(base, builder.mul(distance, unit))
         found = builder.insert_value(found, address, i)
     return found
+
+
+@emits
+def place(builder: Builder, address: Address) -> Place:
+    """Make the one pixel at an address."""
+    return builder.insert_value(ir.Constant(ir.ArrayType(I64, 1), ir.Undefined), address, 0)
 
 
 @emits

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit.record import Record, reader
 
@@ -76,6 +76,16 @@ def in_sequence(
 
     record = _record([*begin, *parts], memory)
     return memory.step(_sequence.address, record, split)
+
+
+def one_by_one(*steps: NativeStep) -> NativeStep:
+    """Make a step that does several whole steps, each behind the other, by one thread."""
+    memory = Memory([array for step in steps for array in (step.record, *step.owns)])
+    calls = [
+        Call(kernel=step.address, record=reach(step.record, step.record.nbytes)) for step in steps
+    ]
+    record = Calls(table=memory.table(calls, Call), count=len(calls))
+    return memory.step(_sequence.address, record)
 
 
 def _record(parts: Sequence[Part | First], memory: Memory) -> Calls:

@@ -39,7 +39,7 @@ from luciole.kernels.layers.int8.byte_records import (
 
 
 @jit.inline
-def _turn(x: int, to: int, turned: int, count: int) -> None:
+def turn(x: int, to: int, turned: int, count: int) -> None:
     """Copy bytes, some of their bits turned."""
     end = x + count
     while end - x >= 4 * LANES:
@@ -60,7 +60,7 @@ def copy(r: CopyRecord) -> None:
     for image in range(r.images):
         for row in range(r.rows):
             x = r.x + image * r.x_image + row * r.length
-            _turn(x, r.to + image * r.to_image + row * r.to_row, r.turned, r.length)
+            turn(x, r.to + image * r.to_image + row * r.to_row, r.turned, r.length)
 
 
 @jit.kernel
@@ -71,7 +71,7 @@ def copy_pixels(r: CopyRecord) -> None:
             x = r.x + image * r.x_image + row * r.length
             to = r.to + image * r.to_image + row * r.to_row
             for pixel in range(r.pixels):
-                _turn(x + pixel * r.pixel, to + pixel * r.to_pixel, r.turned, r.pixel)
+                turn(x + pixel * r.pixel, to + pixel * r.to_pixel, r.turned, r.pixel)
 
 
 @jit.merged

@@ -116,8 +116,9 @@ class Outputs:
         starts = by_lanes(self.begin.astype(np.int32), lanes)
         return {"starts": starts, "constants": by_lanes(self.factors, lanes)}
 
-    def fixed(self, lanes: int) -> dict[str, Array]:
-        """Return what ``jit.fixed_point.rescaled`` reads: what sums begin with, and its constants.
+    def fixed(self, lanes: int, *, lifted: bool | None = None) -> dict[str, Array]:
+        """Return what ``jit.fixed_point.rescaled`` reads: what sums begin with, and its constants,
+        those for lifted sums where some are, or as ``lifted`` says.
 
         Where nothing is shifted down, sums are raised by 2^30 only: their upper bit is never set.
         """
@@ -129,7 +130,7 @@ class Outputs:
         addend = 2**31 + (half << 32) - 2 * raised * wide
         longs: list[Longs] = [2 * wide, addend]
         shorts, begin = [down], self.begin + raised
-        if self.lifted:
+        if self.lifted if lifted is None else lifted:
             shorts, begin = [down, np.maximum(shift, 0).astype(np.int64), raised], self.begin
         packed = _by_sixteen(longs, shorts, lanes)
         return {"starts": by_lanes(begin.astype(np.int32), lanes), "constants": packed}

@@ -1,0 +1,108 @@
+"""Models of one recurrent operator each, for the table of kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from luciole.exporters import to_bytes
+from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir.ops.svdf import SVDF
+from luciole.ir.quantization import Affine
+from luciole.schema.enums import ActivationFunctionType
+
+Kind = tuple[str, bytes]
+"""A name, and a model as a ``.tflite`` file."""
+
+SVDF_SIZES = {"batch": 1, "inputs": 40, "filters": 256, "memory": 10}
+"""Those of a keyword spotter."""
+
+Scales = Mapping[str, tuple[float, int]]
+"""Scales and zero points by the names of operands; that of the result is ``output``."""
+
+
+class Layer:
+    """A graph of one operator, made operand by operand."""
+
+    def __init__(self, scales: Scales | None = None) -> None:
+        self.graph = Model().add_graph(Graph("main"))
+        self.operands: dict[str, Any] = {}
+        self._scales = scales or {}
+
+    def constant(self, name: str, data: Array) -> None:
+        """Give a constant operand."""
+        self._take(name, self.graph.add_constant(name, data))
+
+    def variable(self, name: str, shape: tuple[int, ...], dtype: TensorType) -> None:
+        """Give a state."""
+        value = self.graph.add_value(Value(name, dtype, shape))
+        value.is_variable = True
+        self._take(name, value)
+
+    def input(self, shape: tuple[int, ...], dtype: TensorType) -> None:
+        """Give the input."""
+        self._take("input", self.graph.add_input("input", shape, dtype))
+
+    def _take(self, name: str, value: Value) -> None:
+        self.operands[name] = value
+        self._scale(name, value)
+
+    def _scale(self, name: str, value: Value) -> None:
+        if name in self._scales:
+            scale, zero_point = self._scales[name]
+            value.quantization = Affine.single(scale, zero_point, value.dtype).table()
+
+    def model(self, cls: type[Op], **attributes: Any) -> bytes:
+        """Finish a model of the operator, as a ``.tflite`` file."""
+        op = cls(**self.operands, **attributes)
+        self.graph.append(op, "output")
+        self._scale("output", op.results[0])
+        self.graph.outputs = list(op.results)
+        assert self.graph.model is not None
+        return to_bytes(self.graph.model, "tflite")
+
+
+def svdf_float(hybrid: bool = False) -> bytes:
+    """Make a model of SVDF in FLOAT32, or with INT8 weights."""
+    sizes, random = SVDF_SIZES, np.random.default_rng(1)
+    batch, inputs, filters, memory = sizes.values()
+    names = ("weights_feature", "weights_time")
+    layer = Layer(dict.fromkeys(names, (0.01, 0)) if hybrid else None)
+    layer.input((batch, inputs), TensorType.FLOAT32)
+    for name, shape in zip(names, ((filters, inputs), (filters, memory)), strict=True):
+        steps = random.integers(-127, 128, shape).astype(np.int8)
+        layer.constant(name, steps if hybrid else steps.astype(np.float32) / np.float32(100))
+    layer.constant("bias", random.normal(0, 1, filters).astype(np.float32))
+    layer.variable("state", (batch, filters * memory), TensorType.FLOAT32)
+    return layer.model(SVDF, rank_=1, activation=ActivationFunctionType.RELU)
+
+
+def svdf_integer() -> bytes:
+    """Make a model of SVDF in INT8 with a state in INT16."""
+    sizes, random = SVDF_SIZES, np.random.default_rng(2)
+    batch, inputs, filters, memory = sizes.values()
+    scales = {"input": (0.02, 3), "weights_feature": (0.01, 0), "weights_time": (1e-4, 0)}
+    layer = Layer(scales | {"bias": (1e-8, 0), "state": (1e-4, 0), "output": (0.03, -20)})
+    layer.input((batch, inputs), TensorType.INT8)
+    feature = random.integers(-127, 128, (filters, inputs))
+    layer.constant("weights_feature", feature.astype(np.int8))
+    time = random.integers(-9000, 9000, (filters, memory))
+    layer.constant("weights_time", time.astype(np.int16))
+    layer.constant("bias", random.integers(-900, 900, filters).astype(np.int32))
+    layer.variable("state", (batch, filters * memory), TensorType.INT16)
+    return layer.model(SVDF, rank_=1, activation=ActivationFunctionType.RELU)
+
+
+MODELS: dict[str, Callable[[], bytes]] = {
+    "SVDF float": svdf_float,
+    "SVDF int8 weights": lambda: svdf_float(hybrid=True),
+    "SVDF int8": svdf_integer,
+}
+
+
+def kinds() -> Iterator[Kind]:
+    """Make every model."""
+    for name, make in MODELS.items():
+        yield name, make()

@@ -1,0 +1,116 @@
+"""Products of 8 bit weights and rows of bytes for the cells of recurrent layers, scaled to steps of
+another grid: what ``layers.int8`` has for whole layers, row by row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, TensorType
+from luciole.kernels import jit
+from luciole.kernels.core.memory import Memory
+from luciole.kernels.jit import LANES
+from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.jit.vector.dots import add_dots
+from luciole.kernels.jit.vector.fixed_point import LIFTED_BYTES
+from luciole.kernels.jit.vector.pixels import Places
+from luciole.kernels.jit.vector.vectors import Ints
+from luciole.kernels.layers.int8.byte_layer import FOUR, ZERO
+from luciole.kernels.layers.int8.layer import Outputs
+from luciole.kernels.layers.int8.rescale import Rescaling
+
+STEP_BYTES = FOUR * LANES
+"""Those of the weights that four inputs have for 16 outputs."""
+
+LONG = 8
+"""Bytes of an int64."""
+
+
+class MatrixRecord(Record):
+    """Weights in blocks of some vectors of outputs, in steps of four inputs, and what brings their
+    sums to another grid: of each block what sums begin with, and the constants of ``rescaled``.
+    """
+
+    weights: int
+    starts: int
+    constants: int
+    blocks: int
+    steps: int
+
+
+matrix_at = reader(MatrixRecord)
+
+
+class Matrix:
+    """Weights [outputs, inputs] under rows of INT8 with a zero point, and the factors of sums."""
+
+    def __init__(
+        self,
+        weights: Array,
+        bias: Array | None,
+        zero_point: int,
+        factors: NDArray[np.float64] | np.floating,
+    ) -> None:
+        limits = np.iinfo(np.int16)
+        to = Rescaling(
+            zero_point,
+            0,
+            np.asarray(factors, np.float64),
+            0,
+            (limits.min, limits.max),
+            TensorType.INT16,
+        )
+        self._weights, zero = weights, zero_point + ZERO
+        known = 0 <= zero < 256
+        self._outputs = Outputs.of(weights[None], bias, to, zero, exact=False) if known else None
+
+    @property
+    def fits(self) -> bool:
+        """Whether sums and factors are not too large for compiled kernels."""
+        return self._outputs is not None
+
+    def keep(self, vectors: int, memory: Memory) -> int:
+        """Keep everything in blocks of ``vectors`` times 16 outputs, and return the address of a
+        ``MatrixRecord``.
+        """
+        assert self._outputs is not None
+        packed = _packed(self._weights, vectors)
+        blocks, steps, lanes, _ = packed.shape
+        arrays = self._outputs.fixed(lanes, lifted=True)
+        starts, constants = arrays["starts"][0], arrays["constants"][0]
+        longs = vectors * LIFTED_BYTES // LONG
+        record = MatrixRecord(
+            weights=memory.keep(packed, blocks, steps, vectors * LANES, FOUR),
+            starts=memory.keep(starts, blocks, lanes),
+            constants=memory.keep(constants.reshape(blocks, longs), blocks, longs),
+            blocks=blocks,
+            steps=steps,
+        )
+        return memory.record(record)
+
+
+def _packed(weights: Array, vectors: int) -> Array:
+    """Lay weights out as [blocks, steps of four inputs, outputs of a block, 4], filled up with
+    zeros.
+    """
+    (outputs, inputs), lanes = weights.shape, vectors * LANES
+    blocks, steps = -(-outputs // lanes), -(-inputs // FOUR)
+    padded = np.zeros((blocks * lanes, steps * FOUR), np.int8)
+    padded[:outputs, :inputs] = weights
+    return np.ascontiguousarray(padded.reshape(blocks, lanes, steps, FOUR).transpose(0, 2, 1, 3))
+
+
+def room_for_row(inputs: int, memory: Memory) -> int:
+    """Take room for a row of unsigned bytes, filled up with zeros."""
+    return memory.scratch(-(-inputs // FOUR))
+
+
+@jit.merged
+def add_products(tile: Ints, at: Places, weights: int, steps: int, step: int) -> Ints:
+    """Add the products of a row of unsigned bytes and a block's weights, ``step`` bytes for four
+    inputs.
+    """
+    for k in range(steps):
+        tile = add_dots(tile, at, FOUR * k, weights + step * k)
+    return tile
