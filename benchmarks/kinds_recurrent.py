@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy as np
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.ops.svdf import SVDF
+from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.ir.quantization import Affine
+from luciole.ir.recurrent import LSTM
 from luciole.schema.enums import ActivationFunctionType
 
 Kind = tuple[str, bytes]
@@ -18,6 +20,10 @@ Kind = tuple[str, bytes]
 
 SVDF_SIZES = {"batch": 1, "inputs": 40, "filters": 256, "memory": 10}
 """Those of a keyword spotter."""
+
+LSTM_SIZES = {"batch": 1, "inputs": 28, "cells": 64, "outputs": 64}
+TIMES = 28
+"""Those of a classifier of digits, row by row."""
 
 Scales = Mapping[str, tuple[float, int]]
 """Scales and zero points by the names of operands; that of the result is ``output``."""
@@ -31,32 +37,41 @@ class Layer:
         self.operands: dict[str, Any] = {}
         self._scales = scales or {}
 
-    def constant(self, name: str, data: Array) -> None:
+    def constant(self, name: str, data: Array, scale: float | None = None) -> None:
         """Give a constant operand."""
-        self._take(name, self.graph.add_constant(name, data))
+        self._take(name, self.graph.add_constant(name, data), scale)
 
-    def variable(self, name: str, shape: tuple[int, ...], dtype: TensorType) -> None:
+    def variable(
+        self, name: str, shape: tuple[int, ...], dtype: TensorType, scale: float | None = None
+    ) -> None:
         """Give a state."""
         value = self.graph.add_value(Value(name, dtype, shape))
         value.is_variable = True
-        self._take(name, value)
+        self._take(name, value, scale)
+
+    def between(self, name: str, dtype: TensorType, scale: float, zero_point: int) -> Value:
+        """Make a tensor that only says the grid of something in between."""
+        value = self.graph.add_value(Value(name, dtype, (0,)))
+        value.quantization = Affine.single(scale, zero_point, dtype).table()
+        return value
 
     def input(self, shape: tuple[int, ...], dtype: TensorType) -> None:
         """Give the input."""
         self._take("input", self.graph.add_input("input", shape, dtype))
 
-    def _take(self, name: str, value: Value) -> None:
+    def _take(self, name: str, value: Value, scale: float | None = None) -> None:
         self.operands[name] = value
-        self._scale(name, value)
+        self._scale(name, value, scale)
 
-    def _scale(self, name: str, value: Value) -> None:
-        if name in self._scales:
-            scale, zero_point = self._scales[name]
+    def _scale(self, name: str, value: Value, given: float | None = None) -> None:
+        if name in self._scales or given is not None:
+            scale, zero_point = self._scales.get(name, (given or 1.0, 0))
             value.quantization = Affine.single(scale, zero_point, value.dtype).table()
 
-    def model(self, cls: type[Op], **attributes: Any) -> bytes:
+    def model(self, cls: type[Op], between: Sequence[Value] = (), **attributes: Any) -> bytes:
         """Finish a model of the operator, as a ``.tflite`` file."""
         op = cls(**self.operands, **attributes)
+        op.intermediates = tuple(between)
         self.graph.append(op, "output")
         self._scale("output", op.results[0])
         self.graph.outputs = list(op.results)
@@ -95,10 +110,33 @@ def svdf_integer() -> bytes:
     return layer.model(SVDF, rank_=1, activation=ActivationFunctionType.RELU)
 
 
+def lstm_integer() -> bytes:
+    """Make a model of UNIDIRECTIONAL_SEQUENCE_LSTM in INT8 with cells in INT16."""
+    sizes, random = LSTM_SIZES, np.random.default_rng(3)
+    layer = Layer({"input": (0.02, 5), "output_state": (0.008, -7), "output": (0.008, -7)})
+    layer.input((sizes["batch"], TIMES, sizes["inputs"]), TensorType.INT8)
+    for name, extents in LSTM.items():
+        shape = tuple(sizes[extent] for extent in extents)
+        if name.endswith("state"):
+            dtype = TensorType.INT16 if name == "cell_state" else TensorType.INT8
+            layer.variable(name, shape, dtype, 2.0**-11)
+        elif name.endswith("gate_bias"):
+            layer.constant(name, random.integers(-4000, 4000, shape).astype(np.int32), 0.01)
+        elif name.startswith(("input_to", "recurrent_to")):
+            layer.constant(name, random.integers(-127, 128, shape).astype(np.int8), 0.01)
+    grids = [(TensorType.INT16, 0.002, 0)] * 4 + [(TensorType.INT8, 0.008, -7)]
+    return layer.model(
+        UnidirectionalSequenceLSTM,
+        [layer.between(f"between{n}", *grid) for n, grid in enumerate(grids)],
+        activation=ActivationFunctionType.TANH,
+    )
+
+
 MODELS: dict[str, Callable[[], bytes]] = {
     "SVDF float": svdf_float,
     "SVDF int8 weights": lambda: svdf_float(hybrid=True),
     "SVDF int8": svdf_integer,
+    "LSTM int8": lstm_integer,
 }
 
 

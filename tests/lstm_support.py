@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,15 +67,22 @@ HIDDEN = Affine(0.008, -7)
 
 
 def integer_lstm(
-    cls: type[Op] = ops.LSTM, part: str = "plain", hidden: Affine = HIDDEN, **given: Any
+    cls: type[Op] = ops.LSTM,
+    part: str = "plain",
+    hidden: Affine = HIDDEN,
+    sizes: Mapping[str, int] | None = None,
+    **given: Any,
 ) -> Model:
-    """A model in INT8 with a cell state in INT16."""
+    """A model in INT8 with a cell state in INT16; ``sizes`` are others than the usual ones."""
     given = {"activation": ActivationFunctionType.TANH, **given}
     graph, random = Model().add_graph(Graph("main")), np.random.default_rng(5)
-    first = {"input": (3, 5) if cls is ops.LSTM else (3, 6, 5)}
+    batch, inputs = ((sizes or {}).get(name, n) for name, n in (("batch", 3), ("inputs", 5)))
+    times = () if cls is ops.LSTM else (6,)
+    order = (*times, batch) if given.get("time_major") else (batch, *times)
+    first = {"input": (*order, inputs)}
     operands: dict[str, Any] = {}
     # With peepholes, LiteRT's integer kernel takes the number of outputs for that of cells.
-    sizes = {"outputs": 4} if part.startswith("everything") else {}
+    sizes = {"outputs": 4} if part.startswith("everything") else dict(sizes or {})
     for name, shape in (first | lstm_shapes((*PARTS[part], *LSTM_AUXILIARY), **sizes)).items():
         dtype = TensorType.INT16 if name == "cell_state" else TensorType.INT8
         if name == "input":

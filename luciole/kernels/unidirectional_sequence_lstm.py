@@ -11,11 +11,12 @@ from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, LSTMLayer, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import GATES
 from luciole.kernels.core.memory import Memory, reach, turns
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.recurrent import lstm_steps
 from luciole.kernels.recurrent.integer_lstm_cell import IntegerCell
+from luciole.kernels.recurrent.integer_lstm_layer import IntegerLSTM
 from luciole.kernels.recurrent.lstm_cell import Cell, Settings, Step, run
 from luciole.kernels.recurrent.operands import Arrays, named, named_weights
 from luciole.schema.enums import ActivationFunctionType
@@ -90,6 +91,30 @@ def _states(given: Arrays) -> tuple[Array, Array]:
 def _cell(op: LSTMLayer, given: Arrays, asymmetric: bool) -> Cell:
     settings = Settings(op.activation, op.cell_clip, op.proj_clip)
     return Cell(settings, given, named_weights(op, given, asymmetric))
+
+
+@native(LSTM, *_integer_signatures())
+def build_integer_step(op: LSTM, context: Context) -> NativeStep | None:
+    """Build one step in integers."""
+    x, y = named(op, context.operands)["input"], context.results[0]
+    return _integer_layer(op, context, x[None], y[None])
+
+
+@native(UnidirectionalSequenceLSTM, *_integer_signatures())
+def build_integer(op: UnidirectionalSequenceLSTM, context: Context) -> NativeStep | None:
+    """Build the loop over time in integers."""
+    x, y = named(op, context.operands)["input"], context.results[0]
+    if not op.time_major:
+        x, y = x.swapaxes(0, 1), y.swapaxes(0, 1)
+    return _integer_layer(op, context, x, y)
+
+
+def _integer_layer(op: LSTMLayer, context: Context, x: Array, y: Array) -> NativeStep | None:
+    """Build the steps of [time, batch, ...]: of constant weights, and where the reference runs."""
+    values, given = op.given_operands(), named(op, context.operands)
+    constant = all(v.is_constant for n, v in values.items() if n not in {"input", *STATES})
+    cell = accepted(IntegerCell, op, given) if constant and not any(op.verify()) else None
+    return None if cell is None else IntegerLSTM(cell, given, x, y).step()
 
 
 PLAIN = tuple(

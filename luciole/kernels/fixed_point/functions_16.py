@@ -6,10 +6,14 @@ both factors. Arrays are int64 and hold int16.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
+from luciole.kernels.core.allocation import placed
 from luciole.kernels.fixed_point.arithmetic import rounding_divide
 
 Numbers = NDArray[np.int64]
@@ -92,3 +96,12 @@ def tanh(x: Array, integer_bits: int) -> Numbers:
     over = _over_one_plus(exp(wrapped(-np.abs(x)), integer_bits + 1))
     of_magnitude = raised(wrapped(over - (1 << (BITS - 2))), 2)
     return np.where(x == 0, 0, np.where(x > 0, of_magnitude, wrapped(-of_magnitude)))
+
+
+@cache
+def table(function: Callable[..., Numbers], *integer_bits: int) -> Array:
+    """Tabulate a function of every number of 16 bits, from the lowest on: int16 [65536], in memory
+    that kernels may touch.
+    """
+    every = np.arange(-(2**BITS), 2**BITS)
+    return placed(function(every, *integer_bits).astype(np.int16))

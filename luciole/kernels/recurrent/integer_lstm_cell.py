@@ -6,7 +6,7 @@ after it, the cell's scale is a power of two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,12 @@ from luciole.ir import Array, LucioleError, UnsupportedError
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.quantization import per_tensor
 from luciole.ir.recurrent import GATES
-from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, rounding_divide
+from luciole.kernels.fixed_point.arithmetic import (
+    Integers,
+    multiply,
+    quantize_multiplier,
+    rounding_divide,
+)
 from luciole.kernels.fixed_point.functions import inverse_root
 from luciole.kernels.fixed_point.functions_16 import BITS, ONE, logistic, saturated, tanh
 from luciole.kernels.recurrent.operands import Arrays
@@ -31,13 +36,15 @@ GATE_BITS = 3
 class Factor:
     """A real factor as integers."""
 
-    multiplier: Array
-    shift: Array
+    real: np.float64
+    multiplier: Integers
+    shift: Integers
 
     @classmethod
     def of(cls, factor: float | np.floating) -> Factor:
         """The nearest; TFLite computes factors in single precision."""
-        return cls(*quantize_multiplier(np.float64(np.float32(factor))))
+        real = np.float64(np.float32(factor))
+        return cls(real, *quantize_multiplier(real))
 
     def __call__(self, x: Array, more: int = 0) -> Numbers:
         """x times the factor and 2^more."""
@@ -48,15 +55,18 @@ class Factor:
 
 @dataclass(frozen=True)
 class Product:
-    """Weights with what the zero point of their operand comes to, and the factor to the result."""
+    """Weights [outputs, inputs], the zero point of their operand, biases, and the factor to the
+    result.
+    """
 
     weights: Numbers
-    offset: Numbers
+    zero: int
+    bias: Numbers
     factor: Factor
 
     def __call__(self, x: Array) -> Numbers:
         """What they make of x [batch, inputs]."""
-        return self.factor(x.astype(np.int64) @ self.weights.T + self.offset)
+        return self.factor((x.astype(np.int64) - self.zero) @ self.weights.T + self.bias)
 
 
 @dataclass(frozen=True)
@@ -137,8 +147,7 @@ def _gate(given: Arrays, scales: Scales, name: str, cell_bits: int) -> Gate:
     unit = scales.between(GATES.index(name))[0] if normalized else np.float32(2.0**-12)
     bias = given[f"{name}_gate_bias"].astype(np.int64)
     of_input = _product(given, scales, f"input_to_{name}_weights", "input", unit)
-    if not normalized:
-        of_input = Product(of_input.weights, of_input.offset + bias, of_input.factor)
+    of_input = of_input if normalized else replace(of_input, bias=bias)
     of_state = _product(given, scales, f"recurrent_to_{name}_weights", "output_state", unit)
     peephole = _peephole(given, scales, name, unit, cell_bits)
     return Gate(of_input, of_state, peephole, _norm(given, scales, name, bias))
@@ -146,9 +155,9 @@ def _gate(given: Arrays, scales: Scales, name: str, cell_bits: int) -> Gate:
 
 def _product(given: Arrays, scales: Scales, name: str, source: str, unit: np.float32) -> Product:
     weights = given[name].astype(np.int64)
-    scale, zero_point = scales.affine(source)
+    scale, zero = scales.affine(source)
     factor = Factor.of(scales.of(name) * scale / unit)
-    return Product(weights, -zero_point * weights.sum(axis=1), factor)
+    return Product(weights, zero, np.zeros(len(weights), np.int64), factor)
 
 
 def _peephole(
@@ -189,15 +198,15 @@ class IntegerCell:
         hidden, self.hidden_zero = scales.between(4)
         self.hidden_factor = Factor.of(2.0**-15 / float(hidden) * 2.0**-15)
         result, self.zero = scales.affine("output_state")
-        self.projection = None
+        self.projection: Product | None = None
         self.proj_clip = _steps(op.proj_clip, result, 127)
         if "projection_weights" in given:
             # TFLite takes the zero point with the other sign here: what is cut off differs.
             self.hidden_zero = -self.hidden_zero
             weights = given["projection_weights"].astype(np.int64)
-            offset = -self.hidden_zero * weights.sum(axis=1) + given.get("projection_bias", 0)
+            bias = given.get("projection_bias", np.zeros(len(weights), np.int32))
             factor = Factor.of(scales.of("projection_weights") * hidden / result)
-            self.projection = Product(weights, offset, factor)
+            self.projection = Product(weights, self.hidden_zero, bias.astype(np.int64), factor)
 
     def step(
         self, x: Array, hidden: Array, cell: Array, other: Array | None = None

@@ -96,6 +96,26 @@ def _upper(builder: Builder, sums: Value, base: Value, offset: int) -> Value:
 
 
 @emits
+def saturated_sums(builder: Builder, tile: Vectors, other: Vectors) -> Same:
+    """Cut a tile off at the limits of 16 bits, add the other one, and cut off again."""
+    most = 2**15 - 1
+    results = []
+    for i in range(tile.kind.count):
+        x, y = (builder.extract_value(t.value, i) for t in (tile, other))
+        # of what is beyond twice these limits, a sum is beyond them whatever the other number
+        sums = builder.add(_cut(builder, x, most), _cut(builder, y, 4 * most))
+        results.append(_cut(builder, sums, most))
+    return gather(builder, results)
+
+
+def _cut(builder: Builder, x: Value, most: int) -> Value:
+    """Cut int32 off at -most - 1 and most."""
+    low, high = (ir.Constant(INTS, [limit] * LANES) for limit in (-most - 1, most))
+    x = of_llvm(builder, "llvm.smax.v16i32", x, low)
+    return of_llvm(builder, "llvm.smin.v16i32", x, high)
+
+
+@emits
 def scaled_exactly(builder: Builder, tile: Vectors, factors: Address) -> Same:
     """Multiply sums by factors in double precision and round to integers, halves away from zero."""
     vectors = tile.kind.shape[1]

@@ -1,0 +1,151 @@
+"""Build the compiled steps of LSTMs in integers, without layer normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.memory import Memory, reach, turns
+from luciole.kernels.core.registry import NativeStep
+from luciole.kernels.fixed_point.functions_16 import BITS, logistic, table, tanh
+from luciole.kernels.jit import LANES
+from luciole.kernels.recurrent import integer_lstm_steps as steps
+from luciole.kernels.recurrent.byte_products import Matrix, room_for_row
+from luciole.kernels.recurrent.integer_lstm_cell import (
+    GATE_BITS,
+    Factor,
+    Gate,
+    IntegerCell,
+    Product,
+)
+from luciole.kernels.recurrent.operands import Arrays
+
+
+class IntegerLSTM:
+    """Builder of one layer's step. ``x`` and ``y`` are [time, batch, ...]."""
+
+    def __init__(self, cell: IntegerCell, given: Arrays, x: Array, y: Array) -> None:
+        self.cell, self.x, self.y, self.memory = cell, x, y, Memory()
+        self.output_state, self.cell_state = given["output_state"], given["cell_state"]
+        kept = cell.forget if cell.input is None else cell.input
+        self.gates = (kept, cell.forget, cell.candidate, cell.output)
+
+    def step(self) -> NativeStep | None:
+        """Make the step, None for layer normalization, for diagonals of weights, and where sums may
+        be too large.
+        """
+        if any(gate.norm is not None or gate.recurrent.weights.ndim != 2 for gate in self.gates):
+            return None
+        matrices = {
+            "of_input": _joined([gate.input for gate in self.gates]),
+            "of_output": _joined([gate.recurrent for gate in self.gates]),
+        }
+        if self.cell.projection is not None:
+            matrices["projection"] = _joined([self.cell.projection])
+        if not all(matrix.fits for matrix in matrices.values()):
+            return None
+        kept = {name: matrix.keep(steps.GATES, self.memory) for name, matrix in matrices.items()}
+        fields = {"projection": 0} | kept | self._tensors() | self._rooms() | self._cells()
+        record = steps.LSTMRecord(**fields | self._results())
+        return self.memory.step(steps.lstm_steps.address, record)
+
+    def _tensors(self) -> dict[str, int]:
+        (times, batches, inputs), outputs = self.x.shape, self.y.shape[2]
+        cells, moves = self.cell_state.shape[1], {"x": self.x.strides, "y": self.y.strides}
+        loops = {name: [turns(times, s[0]), turns(batches, s[1])] for name, s in moves.items()}
+        walks = {f"{name}_time": s[0] for name, s in moves.items()}
+        return {
+            "batches": batches,
+            "times": times,
+            "inputs": inputs,
+            "cells": cells,
+            "outputs": outputs,
+            "y": reach(self.y, outputs, *loops["y"]),
+            "x": reach(self.x, inputs, *loops["x"]),
+            "output_state": reach(self.output_state, outputs * batches),
+            "cell_state": reach(self.cell_state, 2 * cells * batches),
+            **walks,
+            **{f"{name}_batch": s[1] for name, s in moves.items()},
+        }
+
+    def _rooms(self) -> dict[str, int]:
+        cells, outputs = self.cell_state.shape[1], self.y.shape[2]
+        lanes = steps.GATES * LANES
+        return {
+            "x_copy": room_for_row(self.x.shape[2], self.memory),
+            "output_copy": room_for_row(outputs, self.memory),
+            "hidden_copy": room_for_row(cells, self.memory),
+            "gates": self.memory.scratch(-(-cells // LANES), lanes),
+            "projected": self.memory.scratch(-(-outputs // lanes), lanes),
+        }
+
+    def _cells(self) -> dict[str, int]:
+        bits, limits = self.cell.cell_bits, np.iinfo(np.int16)
+        clip = self.cell.cell_clip
+        return {
+            "coupled": int(self.cell.input is None),
+            "peepholes": self._peepholes(),
+            "logistic": self._table(table(logistic)),
+            "tanh_of_gate": self._table(table(tanh, GATE_BITS)),
+            "tanh_of_cell": self._table(table(tanh, BITS + bits)),
+            "cell_shift": 2 * BITS + bits,
+            "cell_least": -clip if clip > 0 else limits.min,
+            "cell_most": clip if clip > 0 else limits.max,
+        }
+
+    def _results(self) -> dict[str, int]:
+        clip = self.cell.proj_clip
+        return {
+            "hidden": self.memory.record(steps.Factor(**_fields(self.cell.hidden_factor))),
+            "hidden_zero": self.cell.hidden_zero,
+            "zero": self.cell.zero,
+            "least": -clip if clip > 0 else -128,
+            "most": clip if clip > 0 else 127,
+        }
+
+    def _table(self, found: Array) -> int:
+        """Share a table with other layers."""
+        self.memory.arrays.append(found)
+        return reach(found, found.nbytes)
+
+    def _peepholes(self) -> int:
+        """Keep the peepholes of input, forget and output gate, where there are some."""
+        with_peepholes = (self.gates[0], self.gates[1], self.gates[3])
+        rows = [row for row in map(self._peephole, with_peepholes) if row is not None]
+        return self.memory.table(rows, steps.Peephole) if rows else 0
+
+    def _peephole(self, gate: Gate) -> steps.Peephole | None:
+        if gate.peephole is None:
+            return None
+        weights, factor = gate.peephole
+        kept = placed(weights.astype(np.int16))
+        self.memory.arrays.append(kept)
+        cells = self.cell_state.shape[1]
+        return steps.Peephole(weights=reach(kept, 2 * cells), **_fields(factor))
+
+
+def _fields(factor: Factor) -> dict[str, int]:
+    return {"multiplier": int(factor.multiplier), "shift": int(factor.shift)}
+
+
+def _joined(products: Sequence[Product]) -> Matrix:
+    """Join the weights of gates: of each block of 16 cells, all gates one behind the other."""
+    factors = [np.full(len(p.weights), p.factor.real) for p in products]
+    return Matrix(
+        _by_blocks([p.weights for p in products]),
+        _by_blocks([p.bias for p in products]),
+        products[0].zero,
+        _by_blocks(factors),
+    )
+
+
+def _by_blocks(gates: Sequence[Array]) -> Array:
+    """Interleave arrays [cells, ...] as [blocks gates 16, ...], filled up with zeros."""
+    cells, *rest = gates[0].shape
+    blocks = -(-cells // LANES)
+    padded = np.zeros((len(gates), blocks * LANES, *rest), gates[0].dtype)
+    padded[:, :cells] = np.stack(gates)
+    return padded.reshape(len(gates), blocks, LANES, *rest).swapaxes(0, 1).reshape(-1, *rest)
