@@ -1,4 +1,4 @@
-"""Models of one recurrent operator each, for the table of kinds."""
+"""Models of recurrent operators and of variables, for the table of kinds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import numpy as np
 
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.control_flow import CallOnce
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.slice import Slice
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
+from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
 from luciole.ir.quantization import Affine
 from luciole.ir.recurrent import LSTM
-from luciole.schema.enums import ActivationFunctionType
+from luciole.schema.enums import ActivationFunctionType, Padding
 
 Kind = tuple[str, bytes]
 """A name, and a model as a ``.tflite`` file."""
@@ -132,11 +137,60 @@ def lstm_integer() -> bytes:
     )
 
 
+STREAMED_LAYERS, STREAMED_CHANNELS, STREAMED_TAPS = 6, 40, 5
+
+
+def streaming() -> bytes:
+    """Make a model of convolutions over time that is given one step after the other: variables keep
+    the steps before, as a streaming keyword spotter does.
+    """
+    model, random = Model(), np.random.default_rng(4)
+    graph, begin = (model.add_graph(Graph(name)) for name in ("main", "begin"))
+    kept = (1, STREAMED_TAPS - 1, 1, STREAMED_CHANNELS)
+    zeros = begin.add_constant("zeros", np.zeros(kept, np.float32))
+    graph.append(CallOnce(init_graph=begin))
+    x = graph.add_input("x", (1, 1, 1, STREAMED_CHANNELS))
+    for layer in range(STREAMED_LAYERS):
+        begin.append(VarHandle(shared_name=f"layer{layer}"), f"handle{layer}")
+        begin.append(AssignVariable(begin.ops[-1].results[0], zeros))
+        x = _streamed(graph, x, kept, f"layer{layer}", random)
+    graph.outputs = [x]
+    return to_bytes(model, "tflite")
+
+
+def _streamed(
+    graph: Graph, x: Value, kept: tuple[int, ...], name: str, random: np.random.Generator
+) -> Value:
+    """Append a layer over the last steps."""
+
+    def appended(op: Op, what: str) -> Value:
+        graph.append(op, f"{name}/{what}")
+        return op.results[0]
+
+    def constant(what: str, data: Array) -> Value:
+        return graph.add_constant(f"{name}/{what}", data)
+
+    taps = (STREAMED_CHANNELS, STREAMED_TAPS, 1, STREAMED_CHANNELS)
+    handle = appended(VarHandle(shared_name=name), "handle")
+    before = graph.add_value(Value(f"{name}/before", TensorType.FLOAT32, kept))
+    graph.append(ReadVariable(handle), results=[before])
+    joined = appended(Concatenation((before, x), axis=1), "joined")
+    first = constant("first", np.array([0, 1, 0, 0], np.int32))
+    size = constant("size", np.array(kept, np.int32))
+    graph.append(AssignVariable(handle, appended(Slice(joined, first, size), "after")))
+    weights = constant("weights", random.normal(0, 0.1, taps).astype(np.float32))
+    bias = constant("bias", np.zeros(STREAMED_CHANNELS, np.float32))
+    layer = Conv2D(joined, weights, bias, padding=Padding.VALID, stride_h=1, stride_w=1)
+    layer.activation = ActivationFunctionType.RELU
+    return appended(layer, "y")
+
+
 MODELS: dict[str, Callable[[], bytes]] = {
     "SVDF float": svdf_float,
     "SVDF int8 weights": lambda: svdf_float(hybrid=True),
     "SVDF int8": svdf_integer,
     "LSTM int8": lstm_integer,
+    "streaming with variables": streaming,
 }
 
 

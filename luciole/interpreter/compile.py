@@ -12,6 +12,7 @@ from luciole.interpreter.loops import compiled_loop
 from luciole.interpreter.memory import arena_layout
 from luciole.interpreter.plan import Plan
 from luciole.interpreter.settle import settle
+from luciole.interpreter.stateful_plan import StatefulPlan
 from luciole.interpreter.steps import build
 from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable
@@ -49,7 +50,10 @@ def compile_graph(
         left = memory_limit - settled.made_bytes - layout.size
         called = _CalledGraphs(caller, crew, left)
         steps = build(settled, layout, held, called.reference, called.loop)
-        return Plan(settled, layout, held, steps, crew, caller.meter)
+        parts = (settled, layout, held, steps, crew, caller.meter)
+        if any(step.context is not None for step in steps):
+            return StatefulPlan(*parts, state=caller.state)
+        return Plan(*parts)
 
 
 @dataclass(frozen=True)

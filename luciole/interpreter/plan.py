@@ -45,10 +45,14 @@ class Plan(Uncopied):
         self._settled, self._layout, self._contents = settled, layout, contents
         self._crew, self._meter = crew, meter
         self._originals = {copy: value for value, copy in settled.values.items()}
-        self._schedule = grouped(steps, crew)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Make runs of the steps that are compiled."""
+        self._schedule = grouped(self.steps, self._crew)
         self._calls = [self._call(group) for group in self._schedule]
-        if contents.late:
-            self._calls.insert(0, contents.forget)
+        if self._contents.late:
+            self._calls.insert(0, self._contents.forget)
 
     @property
     def arena_bytes(self) -> int:

@@ -29,7 +29,10 @@ from luciole.kernels.core.registry import Context, ExecutionError, NativeStep, R
 
 @dataclass
 class Step:
-    """One operator, ready to run: ``native`` where a kernel was built, else the reference."""
+    """One operator, ready to run: ``native`` where a kernel was built, else the reference.
+
+    ``context`` is that of an operator with state that can be compiled once it ran.
+    """
 
     op: Op
     source: Op
@@ -39,6 +42,7 @@ class Step:
     """Whether the result stands in the operand's place already."""
     reason: str = ""
     """Why no kernel was built, where the reference runs."""
+    context: Context | None = None
 
 
 class Run:
@@ -88,6 +92,9 @@ def build(
     steps = [Step(op, settled.sources[op], find(op)) for op in settled.ops]
     with np.errstate(all="ignore"), side_by_side():
         for step in steps:
+            if registry.compiles_later(step.op):
+                step.context = _context(step.op, contents)
+                continue
             shares = not layout.shared.keys().isdisjoint(step.op.results)
             step.nothing_to_do = shares and contents.placed.issuperset(step.op.results)
             if not step.nothing_to_do:
@@ -98,15 +105,24 @@ def build(
 
 
 def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Declined:
-    for value in (*op.operands, *op.results):
-        if value is not None and value not in contents.placed:
-            return Declined(f"the extents of {value.name!r} are known only when it runs")
-    arrays = contents.arrays
+    context = _context(op, contents)
+    if context is None:
+        unplaced = (v for v in (*op.operands, *op.results) if v is not None)
+        name = next(v.name for v in unplaced if v not in contents.placed)
+        return Declined(f"the extents of {name!r} are known only when it runs")
     if isinstance(op, While):
         with listening() as reasons:
-            return loop(op, arrays) or Declined(reasons[-1] if reasons else NO_SEQUENCE)
+            return loop(op, contents.arrays) or Declined(reasons[-1] if reasons else NO_SEQUENCE)
+    return registry.build_native(op, context)
+
+
+def _context(op: Op, contents: Contents) -> Context | None:
+    """Return the places of an operator's tensors, None where not all have one."""
+    given, arrays = {v for v in op.operands if v is not None}, contents.arrays
+    if not contents.placed.issuperset(given.union(op.results)):
+        return None
     operands = tuple(None if v is None else arrays[v] for v in op.operands)
-    return registry.build_native(op, Context(operands, tuple(arrays[v] for v in op.results)))
+    return Context(operands, tuple(arrays[v] for v in op.results))
 
 
 def grouped(steps: Sequence[Step], crew: Crew | None) -> list[Run | Step]:

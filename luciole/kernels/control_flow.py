@@ -5,8 +5,15 @@ from __future__ import annotations
 from luciole.ir import Array, LucioleError
 from luciole.ir.calls import Call
 from luciole.ir.ops import control_flow as ops
-from luciole.kernels.core.registry import Calls, stateful
+from luciole.kernels.core.registry import (
+    Calls,
+    Context,
+    NativeStep,
+    stateful,
+    stateful_native,
+)
 from luciole.kernels.core.state import State
+from luciole.kernels.elements import copy
 
 
 @stateful(ops.If)
@@ -42,6 +49,12 @@ def call_once(op: ops.CallOnce, state: State) -> Calls:
         yield Call(op.init_graph, ())
         state.once.add(op.init_graph)
     return ()
+
+
+@stateful_native(ops.CallOnce)
+def build_call_once(op: ops.CallOnce, state: State, context: Context) -> NativeStep | None:
+    """Do nothing once the graph ran."""
+    return copy.step([]) if op.init_graph in state.once else None
 
 
 def _truth(condition: Array) -> bool:

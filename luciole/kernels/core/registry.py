@@ -95,9 +95,15 @@ says: the reference runs instead.
 It is called by ``build_native`` alone, so that extents were checked.
 """
 
+StatefulBuild = Callable[[Any, Any, Context], "NativeStep | None"]
+"""``build(op, state, context)`` after a run: what the state holds may be relied on until a variable
+moves. None declines: the ``Stateful`` kernel goes on.
+"""
+
 _REFERENCE: dict[tuple[type[Op], Signature], Reference] = {}
 _NATIVE: dict[tuple[type[Op], Signature], Build] = {}
 _STATEFUL: dict[type[Op], Stateful] = {}
+_STATEFUL_NATIVE: dict[type[Op], StatefulBuild] = {}
 _T = TypeVar("_T", Reference, Build)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -130,6 +136,18 @@ def stateful(cls: type[O]) -> Callable[[Stateful], Stateful]:
 def native(cls: type[O], *signatures: TensorType | Signature) -> Callable[[Build], Build]:
     """Register the builder of a compiled kernel; signatures as for ``reference``."""
     return _register(_NATIVE, cls, signatures)
+
+
+def stateful_native(cls: type[O]) -> Callable[[StatefulBuild], StatefulBuild]:
+    """Register the builder of what an operator with state is compiled to once it ran."""
+
+    def register(build: StatefulBuild) -> StatefulBuild:
+        if cls in _STATEFUL_NATIVE:
+            raise TypeError(f"{cls.__name__} has two builders")
+        _STATEFUL_NATIVE[cls] = build
+        return build
+
+    return register
 
 
 def _register(
@@ -193,6 +211,18 @@ def build_native(op: Op, context: Context) -> NativeStep | Declined:
     """
     build = find_native(op)
     return Declined(_not_registered(op)) if build is None else _built(build, op, context)
+
+
+def compiles_later(op: Op) -> bool:
+    """Return whether there is something to compile an operator with state to once it ran."""
+    load_kernels()
+    return type(op) in _STATEFUL_NATIVE
+
+
+def build_stateful(op: Op, state: object, context: Context) -> NativeStep | Declined:
+    """Build the compiled step of an operator with state that ran; as ``build_native``."""
+    build = _STATEFUL_NATIVE[type(op)]
+    return _built(lambda op, context: build(op, state, context), op, context)
 
 
 def _built(build: Build, op: Op, context: Context) -> NativeStep | Declined:

@@ -6,19 +6,22 @@ from weakref import WeakKeyDictionary
 
 from luciole.ir import Array, Graph, LucioleError, Op
 from luciole.kernels.arrays.philox import Philox
+from luciole.kernels.core.allocation import placed
 
 
 class State:
     """The variables of an interpreter.
 
     ``once`` are the graphs that CALL_ONCE has run; ``loop_limit`` is how many steps a WHILE may do;
-    ``generators`` are those of the operators that draw random numbers.
+    ``generators`` are those of the operators that draw random numbers. ``moves`` counts how often a
+    variable was given another array, because what was assigned has another type or shape.
     """
 
     def __init__(self, loop_limit: int) -> None:
         self.loop_limit = loop_limit
         self.once: set[Graph] = set()
         self.generators: WeakKeyDictionary[Op, Philox] = WeakKeyDictionary()
+        self.moves = 0
         self._numbers: dict[tuple[str, str], int] = {}
         self._contents: dict[int, Array] = {}
 
@@ -31,14 +34,23 @@ class State:
     def assign(self, handle: int, array: Array) -> None:
         """Let a variable hold a copy of an array. Raises LucioleError when there is no such one."""
         self._name(handle)
-        self._contents[handle] = array.copy()
+        held = self._contents.get(handle)
+        if held is not None and held.dtype == array.dtype and held.shape == array.shape:
+            held[...] = array
+            return
+        self.moves += held is not None
+        self._contents[handle] = placed(array)
 
     def read(self, handle: int) -> Array:
-        """Return the value of a variable. Raises LucioleError when nothing was assigned to it."""
-        name = self._name(handle)
-        if handle not in self._contents:
+        """Copy the value of a variable. Raises LucioleError when nothing was assigned to it."""
+        name, held = self._name(handle), self.place(handle)
+        if held is None:
             raise LucioleError(f"variable {name!r} is read before anything was assigned to it")
-        return self._contents[handle]
+        return held.copy()
+
+    def place(self, handle: int) -> Array | None:
+        """Return the array that holds a variable, None before anything was assigned to it."""
+        return self._contents.get(handle)
 
     def _name(self, handle: int) -> str:
         for (_, name), number in self._numbers.items():
