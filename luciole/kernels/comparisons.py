@@ -8,7 +8,9 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops import comparisons as ops
-from luciole.kernels.core.registry import reference
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import mixed
+from luciole.kernels.elements.mixed import Test
 from luciole.kernels.elementwise_binary import NUMBERS
 
 # Integers of 8 and 16 bits are in integers.elementwise_binary: quantized numbers compare by their
@@ -29,3 +31,20 @@ _register(ops.Greater, np.greater, *NUMBERS, TensorType.FLOAT16)
 _register(ops.GreaterEqual, np.greater_equal, *NUMBERS, TensorType.FLOAT16)
 _register(ops.Equal, np.equal, *NUMBERS, TensorType.FLOAT16, TensorType.BOOL)
 _register(ops.NotEqual, np.not_equal, *NUMBERS, TensorType.FLOAT16, TensorType.BOOL)
+
+
+def _compile(cls: type[ops.Comparison], test: Test, *types: TensorType, turned: bool) -> None:
+    """Let an operator run compiled by a test of x and y, or (``turned``) of y and x."""
+
+    @native(cls, *types)
+    def build(op: ops.Comparison, context: Context) -> NativeStep | None:
+        x, y = context.operands[::-1] if turned else context.operands
+        return mixed.compare(test, x, y, context.results[0])
+
+
+_compile(ops.Less, Test.LESS, *NUMBERS, turned=False)
+_compile(ops.LessEqual, Test.LESS_EQUAL, *NUMBERS, turned=False)
+_compile(ops.Greater, Test.LESS, *NUMBERS, turned=True)
+_compile(ops.GreaterEqual, Test.LESS_EQUAL, *NUMBERS, turned=True)
+_compile(ops.Equal, Test.EQUAL, *NUMBERS, TensorType.BOOL, turned=False)
+_compile(ops.NotEqual, Test.NOT_EQUAL, *NUMBERS, TensorType.BOOL, turned=False)

@@ -6,7 +6,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.logical import LogicalAnd, LogicalNot, LogicalOr
-from luciole.kernels.core.registry import reference
+from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.elements import lookups, mixed
 
 
 @reference(LogicalOr, TensorType.BOOL)
@@ -25,3 +26,20 @@ def logical_and(op: LogicalAnd, x: Array, y: Array) -> Array:
 def logical_not(op: LogicalNot, x: Array) -> Array:
     """The opposite."""
     return np.logical_not(x)
+
+
+lookups.register(LogicalNot, TensorType.BOOL)
+
+
+@native(LogicalOr, TensorType.BOOL)
+def build_or(op: LogicalOr, context: Context) -> NativeStep | None:
+    """Ask number by number."""
+    x, y = context.operands
+    return mixed.compare(mixed.Test.OR, x, y, context.results[0])
+
+
+@native(LogicalAnd, TensorType.BOOL)
+def build_and(op: LogicalAnd, context: Context) -> NativeStep | None:
+    """Ask number by number."""
+    x, y = context.operands
+    return mixed.compare(mixed.Test.AND, x, y, context.results[0])

@@ -28,10 +28,12 @@ from luciole.kernels.elementwise_binary import truncated_quotient
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
+from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)
+BYTE = int(Kind.UINT8)
 
 
 def where(op: Reduction, x: Array, indices: Array) -> dict[str, Any]:
@@ -346,3 +348,67 @@ def _products() -> jit.Kernel:
                 reduce.store(found, y + 4 * first, lanes)
 
     return multiplied
+
+
+class TruthRecord(ReduceRecord):
+    """The truth of nothing, which one other truth changes for good, 0 or 1."""
+
+    start: int
+
+
+@native(ReduceAny, TensorType.BOOL)
+@native(ReduceMax, TensorType.BOOL)
+@native(Sum, TensorType.BOOL)
+def build_any(op: Reduction, context: Context) -> NativeStep | None:
+    """Look for a truth."""
+    return _truths(op, context, 0)
+
+
+@native(ReduceAll, TensorType.BOOL)
+@native(ReduceMin, TensorType.BOOL)
+@native(ReduceProd, TensorType.BOOL)
+def build_all(op: Reduction, context: Context) -> NativeStep | None:
+    """Look for what is false."""
+    return _truths(op, context, 1)
+
+
+def _truths(op: Reduction, context: Context, start: int) -> NativeStep | None:
+    x, indices = context.operands
+    if x is None or indices is None or not op.reduction_indices.is_constant:
+        return None
+    memory = Memory()
+    cut, _ = Cut.of_operator(op, x, indices)
+    fields = cut.record(x, context.results[0], memory).fields()
+    record = TruthRecord(**fields, start=start)
+    return strided.step(_found(int(cut.columns)), record, x.size, memory)
+
+
+@cache
+def _found(columns: int) -> jit.Kernel:
+    """Make the kernel of lines that become one line (``columns``), or elements side by side that
+    become one.
+    """
+
+    @jit.kernel
+    def found_truths(r: TruthRecord) -> None:
+        for run in range(r.begin, r.end):
+            x = r.x + strided.offset(r.results, r.result_axes, 3, 0, run)
+            y = integers_at(r.y + strided.offset(r.results, r.result_axes, 3, 1, run), BYTE)
+            for k in range(r.inner if columns else 1):
+                y[k] = r.start
+            for again in range(r.turns):
+                line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
+                for _ in range(r.lines):
+                    _add_truths(y, line, r.inner, columns, r.start)
+                    line += r.distance
+
+    return found_truths
+
+
+@jit.merged
+def _add_truths(y: jit.Pointer, x: int, count: int, columns: int, start: int) -> None:
+    """Let a line of truths change what there is: a place for each, or one for all."""
+    truths = integers_at(x, BYTE)
+    for k in range(count):
+        if (truths[k] != 0) != (start != 0):
+            y[k * columns] = 1 - start

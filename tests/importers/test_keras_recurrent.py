@@ -31,6 +31,11 @@ RECURRENT: dict[str, Layers] = {
     "GRU, reset before": lambda layers: [layers.GRU(8, reset_after=False)],
     "SimpleRNN": lambda layers: [layers.SimpleRNN(4)],
     "Bidirectional LSTM": lambda layers: [layers.Bidirectional(layers.LSTM(4))],
+    "masked LSTM": lambda layers: [layers.Masking(), layers.LSTM(4)],
+    "masked sequences": lambda layers: [
+        layers.Masking(),
+        layers.Bidirectional(layers.GRU(4, return_sequences=True)),
+    ],
     "sequences": lambda layers: [
         layers.Bidirectional(layers.GRU(4, return_sequences=True)),
         layers.LSTM(4),
@@ -70,6 +75,7 @@ def test_recurrent_layers_give_what_keras_computes(keras: Any, name: str, batch:
     interpreter = luciole.Interpreter(imported)
     for _ in range(2):  # nothing is left over from the run before
         x = normal(batch, TIME, INPUTS)
+        x[-1, -2:] = 0  # what a Masking layer leaves out
         (found,) = interpreter.run(x).values()
         np.testing.assert_allclose(found, model(x).numpy(), rtol=0, atol=1e-5)
 

@@ -11,7 +11,7 @@ from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value
 from luciole.ir.ops.activations import Tanh
-from luciole.ir.ops.comparisons import Less
+from luciole.ir.ops.comparisons import Less, NotEqual
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.dynamic_update_slice import DynamicUpdateSlice
@@ -19,7 +19,9 @@ from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.logical import LogicalAnd
+from luciole.ir.ops.reduce import ReduceAny
 from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.slice import Slice
 from luciole.ir.passes.fuse_list_writes import fuse_list_writes
 from luciole.ir.passes.remove_dead import remove_dead
@@ -30,6 +32,7 @@ RNG = np.random.default_rng(5)
 STEPS, BATCH, INPUTS, UNITS = 5, 2, 3, 4
 INT32 = TensorType.INT32
 X = RNG.standard_normal((STEPS, BATCH, INPUTS)).astype(np.float32)
+X[3] = X[1, 1] = 0
 W = RNG.standard_normal((UNITS, INPUTS)).astype(np.float32)
 V = RNG.standard_normal((UNITS, UNITS)).astype(np.float32)
 
@@ -48,6 +51,8 @@ class Loop:
     """Whether the state depends on the counter itself."""
     swap: bool = False
     """Whether two states change places in every step."""
+    masked: bool = False
+    """Whether a state stays as it is where the input is 0."""
 
 
 def constant(graph: Graph, array: Array) -> Value:
@@ -112,9 +117,17 @@ def body(model: Model, loop: Loop) -> Graph:
     new = add(graph, Tanh(sum_))
     item = add(graph, Reshape(new, constant(graph, i32(1, BATCH, UNITS))))
     list_ = item if loop.update == "last" else written(graph, loop, items, item, time, later)
+    new = masked(graph, now, new, state) if loop.masked else new
     states = (other, state) if loop.swap else (new, add(graph, Add(other, new)))
     graph.outputs = [next_step, later, list_, *states, x]
     return graph
+
+
+def masked(graph: Graph, now: Value, new: Value, state: Value) -> Value:
+    """The new state where one of the inputs is not 0, as Keras' Masking layer has it."""
+    given = add(graph, NotEqual(now, constant(graph, np.array(0, np.float32))))
+    some = add(graph, ReduceAny(given, constant(graph, i32(1)), keep_dims=True))
+    return add(graph, SelectV2(some, new, state))
 
 
 def firsts(graph: Graph, step: Value) -> tuple[Value, Value]:
@@ -156,6 +169,7 @@ COMPILED = [
     Loop(steps=3),
     Loop(steps=0),
     Loop(steps=1),
+    Loop(masked=True),
 ]
 STEPPED = [Loop(counter=True), Loop(start=2, steps=3)]
 

@@ -1,0 +1,188 @@
+"""Compiled loops over tensors of different element types, number by number: comparisons, logic and
+choices. Plain loops, which LLVM turns into vector code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from functools import cache
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.kernels import jit
+from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import NativeStep
+from luciole.kernels.elements import strided
+from luciole.kernels.jit.record import Shared
+from luciole.kernels.jit.vector.conversions import Kind, numbers_at
+
+BYTE = int(Kind.UINT8)
+
+KINDS = {
+    np.dtype(np.bool_): Kind.UINT8,
+    np.dtype(np.int32): Kind.INT32,
+    np.dtype(np.int64): Kind.INT64,
+    np.dtype(np.float32): Kind.FLOAT32,
+}
+"""Numbers that are compared."""
+
+SIZES = {1: Kind.UINT8, 2: Kind.INT16, 4: Kind.INT32, 8: Kind.INT64}
+"""Integers that stand for elements of so many bytes."""
+
+
+class Test(IntEnum):
+    """What is asked of two numbers x and y."""
+
+    LESS = 0
+    LESS_EQUAL = 1
+    EQUAL = 2
+    NOT_EQUAL = 3
+    AND = 4
+    OR = 5
+
+
+class Lines(Shared):
+    """A walk over a result z and its operands in groups of lines from ``begin`` to before
+    ``end``.
+    """
+
+    z: int
+    count: int
+    """Elements of a line."""
+    lines: int
+    z_step: int
+    """Bytes from line to line."""
+    around: int
+    """The loops over groups, as ``strided.offset`` takes them, and their number."""
+    axes: int
+
+
+class PairRecord(Lines):
+    """Two operands, and their bytes from line to line."""
+
+    x: int
+    x_step: int
+    y: int
+    y_step: int
+
+
+class ChoiceRecord(PairRecord):
+    """Truth values, where they are true x is taken, and their bytes from line to line."""
+
+    asked: int
+    asked_step: int
+
+
+def _walk(
+    z: Array, operands: Mapping[str, Array], memory: Memory
+) -> tuple[dict[str, int], list[int]]:
+    """Plan how a kernel goes over operands that are stretched to z: the fields of its record, and
+    of each operand whether it moves on within a line, 1 or 0.
+    """
+    shape, arrays = z.shape, [z, *operands.values()]
+    steps = [np.broadcast_to(array, shape).strides for array in arrays]
+    table = strided.collapsed(shape, *steps)
+    cut = strided.Cut.of(table)
+    lines, z_step, *others = cut.lines
+    columns = 1 + len(arrays)
+    fields = {
+        "begin": 0,
+        "end": strided.count(cut.around) if z.size else 0,
+        "count": cut.inner[0],
+        "lines": lines,
+        "z_step": z_step,
+        "around": memory.keep(cut.around, len(cut.around), columns),
+        "axes": len(cut.around),
+    }
+    for number, (name, array) in enumerate(zip(("z", *operands), arrays, strict=True)):
+        fields[name] = reach(array, array.itemsize, *strided.moves(table, number))
+    fields |= {f"{name}_step": step for name, step in zip(operands, others, strict=True)}
+    return fields, [int(move != 0) for move in cut.inner[2:]]
+
+
+def compare(test: Test, x: Array | None, y: Array | None, z: Array) -> NativeStep | None:
+    """Make the step of z = whether x and y, stretched to one shape, pass a test; None for element
+    types that are not compared here.
+    """
+    if x is None or y is None or x.dtype not in KINDS:
+        return None
+    memory = Memory()
+    fields, moves = _walk(z, {"x": x, "y": y}, memory)
+    kernel = _compared(int(test), int(KINDS[x.dtype]), *moves)
+    return strided.step(kernel, PairRecord(**fields), z.size, memory)
+
+
+def choose(asked: Array | None, x: Array | None, y: Array | None, z: Array) -> NativeStep | None:
+    """Make the step of z = x where ``asked``, else y, all stretched to one shape; None for elements
+    of other sizes than 1, 2, 4 or 8 bytes.
+    """
+    if asked is None or x is None or y is None or z.itemsize not in SIZES:
+        return None
+    memory = Memory()
+    fields, moves = _walk(z, {"x": x, "y": y, "asked": asked}, memory)
+    kernel = _chosen(int(SIZES[z.itemsize]), *moves)
+    return strided.step(kernel, ChoiceRecord(**fields), z.size, memory)
+
+
+@cache
+def _compared(test: int, kind: int, left: int, right: int) -> jit.Kernel:
+    """Make the kernel of a test of numbers of a kind; ``left`` and ``right`` are 0 where a single
+    number meets all of a line.
+    """
+
+    @jit.kernel
+    def compared(r: PairRecord) -> None:
+        for group in range(r.begin, r.end):
+            place = r.z + strided.offset(r.around, r.axes, 4, 0, group)
+            x_place = r.x + strided.offset(r.around, r.axes, 4, 1, group)
+            y_place = r.y + strided.offset(r.around, r.axes, 4, 2, group)
+            for line in range(r.lines):
+                z = numbers_at(place + line * r.z_step, BYTE)
+                x = numbers_at(x_place + line * r.x_step, kind)
+                y = numbers_at(y_place + line * r.y_step, kind)
+                for k in range(r.count):
+                    z[k] = _passes(test, x[k * left], y[k * right])
+
+    return compared
+
+
+@jit.merged
+def _passes(test: int, x: float, y: float) -> bool:
+    """Ask one test of two numbers."""
+    if test == Test.LESS:
+        return x < y
+    if test == Test.LESS_EQUAL:
+        return x <= y
+    if test == Test.EQUAL:
+        return x == y
+    if test == Test.NOT_EQUAL:
+        return x != y
+    if test == Test.AND:
+        return (x != 0) & (y != 0)
+    return (x != 0) | (y != 0)
+
+
+@cache
+def _chosen(kind: int, left: int, right: int, moves: int) -> jit.Kernel:
+    """Make the kernel of choices between elements of a kind; what is 0 stays where it is along a
+    line.
+    """
+
+    @jit.kernel
+    def chosen(r: ChoiceRecord) -> None:
+        for group in range(r.begin, r.end):
+            place = r.z + strided.offset(r.around, r.axes, 5, 0, group)
+            x_place = r.x + strided.offset(r.around, r.axes, 5, 1, group)
+            y_place = r.y + strided.offset(r.around, r.axes, 5, 2, group)
+            asked_place = r.asked + strided.offset(r.around, r.axes, 5, 3, group)
+            for line in range(r.lines):
+                z = numbers_at(place + line * r.z_step, kind)
+                x = numbers_at(x_place + line * r.x_step, kind)
+                y = numbers_at(y_place + line * r.y_step, kind)
+                asked = numbers_at(asked_place + line * r.asked_step, BYTE)
+                for k in range(r.count):
+                    z[k] = x[k * left] if asked[k * moves] else y[k * right]
+
+    return chosen
