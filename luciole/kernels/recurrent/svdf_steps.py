@@ -15,12 +15,13 @@ from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.dots import integer_rows, write_integers
 from luciole.kernels.jit.vector.elementwise import Binary
 from luciole.kernels.jit.vector.fixed_point import LIFTED_BYTES, rescaled
+from luciole.kernels.jit.vector.moves import shift
 from luciole.kernels.jit.vector.pixels import place
 from luciole.kernels.layers.int8.byte_layer import ZERO as ZERO_BYTE
 from luciole.kernels.layers.int8.dot_tiles import turn
 from luciole.kernels.recurrent.byte_products import STEP_BYTES, add_products, matrix_at
 
-ADD = int(Binary.ADD)
+ADD, MUL = int(Binary.ADD), int(Binary.MUL)
 ZERO = np.float32(0)
 INT8, INT16, INT32 = int(Kind.INT8), int(Kind.INT16), int(Kind.INT32)
 LEAST, MOST = -(2**15), 2**15 - 1
@@ -66,19 +67,24 @@ class IntegerRecord(MemoryRecord):
 
 @jit.kernel
 def float_memory(r: FloatRecord) -> None:
-    """Remember the newest sums of all batches, and weigh what is remembered."""
-    row = r.state
+    """Weigh what is remembered and the newest sums of all batches, and remember these."""
+    filters = r.units * r.rank
     for batch in range(r.batches):
-        y, time, filter_ = floats(r.y + 4 * r.units * batch), r.time, 0
-        newest = floats(r.newest + 4 * r.units * r.rank * batch)
+        state, newest = r.state + 4 * filters * r.memory * batch, r.newest + 4 * filters * batch
+        row, time, sums, y = state, r.time, floats(newest), floats(r.y + 4 * r.units * batch)
+        filter_ = 0
         for unit in range(r.units):
             total: Single = ZERO
             for _ in range(r.rank):
-                total += _weighed(row, time, r.memory, newest[filter_])
+                total += _weighed(row, time, r.memory, sums[filter_])
                 row += 4 * r.memory
                 time += 4 * r.memory
                 filter_ += 1
             y[unit] = _clamped(total + floats(r.bias)[unit], r.low, r.high)
+        shift(state, 4 * filters * r.memory, 4)
+        last = floats(state)
+        for number in range(filters):
+            last[(number + 1) * r.memory - 1] = sums[number]
 
 
 @jit.merged
@@ -91,15 +97,18 @@ def _clamped(x: Single, low: Single, high: Single) -> Single:
 
 @jit.merged
 def _weighed(row: int, time: int, memory: int, newest: Single) -> Single:
-    """Shift a row of sums by one, and weigh it with the newest behind."""
-    total, last = elementwise.spread(ZERO), memory - 1
-    for first in range(0, last, LANES):
+    """Weigh a row of sums without its first, and the newest behind."""
+    last, done = memory - 1, min(memory - 1, LANES)
+    sums, weights = (
+        elementwise.load_first(row + 4, done, ZERO),
+        elementwise.load_first(time, done, ZERO),
+    )
+    total = elementwise.combined(elementwise.function(MUL), sums, weights)
+    for first in range(LANES, last, LANES):
         at, lanes = 4 * first, min(last - first, LANES)
         sums = elementwise.load_first(row + at + 4, lanes, ZERO)
-        elementwise.store_first(sums, row + at, lanes)
         weights = elementwise.load_first(time + at, lanes, ZERO)
         total = elementwise.plus_product(total, sums, weights)
-    floats(row)[last] = newest
     kept = elementwise.folded(elementwise.function(ADD), total)
     return np.float32(kept + newest * floats(time)[last])
 

@@ -56,6 +56,21 @@ def _copy_few(to: int, source: int, count: int) -> None:
 
 
 @merged
+def shift(start: int, size: int, distance: int) -> None:
+    """Move the last bytes of ``size`` down by ``distance``, which is 2 or 4 and divides both."""
+    source, end = start + distance, start + size
+    while end - source >= 64:
+        move(source - distance, source, 64)
+        source += 64
+    while source < end:
+        if distance == 4:
+            move(source - 4, source, 4)
+        else:
+            move(source - 2, source, 2)
+        source += distance
+
+
+@merged
 def scatter(to: int, source: int, item: int, count: int, step: int, source_step: int) -> None:
     """Copy ``count`` elements of ``item`` bytes (1, 2, 4, 8 or 16), each ``step`` bytes on."""
     for _ in range(count):
