@@ -82,7 +82,8 @@ def integer_lstm(
     first = {"input": (*order, inputs)}
     operands: dict[str, Any] = {}
     # With peepholes, LiteRT's integer kernel takes the number of outputs for that of cells.
-    sizes = {"outputs": 4} if part.startswith("everything") else dict(sizes or {})
+    sizes = dict(sizes or {})
+    sizes |= {"outputs": sizes.get("cells", 4)} if part.startswith("everything") else {}
     for name, shape in (first | lstm_shapes((*PARTS[part], *LSTM_AUXILIARY), **sizes)).items():
         dtype = TensorType.INT16 if name == "cell_state" else TensorType.INT8
         if name == "input":

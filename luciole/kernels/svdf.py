@@ -117,7 +117,7 @@ def build(op: SVDF, context: Context) -> NativeStep | None:
     fits = _constant(op) and op.activation in LIMITS and not _empty(given, y)
     if weights is None or not fits:
         return None
-    newest = placed(np.zeros((len(y), len(given["weights_time"])), np.float32))
+    newest = placed(np.zeros((len(y), op.rank_ * y.shape[1]), np.float32))
     feature = _newest_sums(weights["weights_feature"], given["input"], newest)
     if feature is None:
         return None
@@ -126,7 +126,7 @@ def build(op: SVDF, context: Context) -> NativeStep | None:
     memory = Memory([newest])
     record = svdf_steps.FloatRecord(
         **_memory_fields(op, given, y, newest, memory),
-        time=memory.keep(weights["weights_time"].vector(), *given["weights_time"].shape),
+        time=memory.keep(weights["weights_time"].vector(), *_filters(op, given, y)),
         bias=memory.keep(bias, y.shape[1]),
         low=low,
         high=high,
@@ -151,6 +151,11 @@ def _newest_sums(feature: Weights, x: Array, newest: Array) -> NativeStep | None
     )
     weights = feature.array.astype(np.int8).reshape(1, filters, 1, 1, inputs)
     return hybrid.convolution(weights, None)
+
+
+def _filters(op: SVDF, given: Arrays, y: Array) -> tuple[int, int]:
+    """Return how many filters kernels walk, and how much each remembers."""
+    return op.rank_ * y.shape[1], given["weights_time"].shape[1]
 
 
 def _memory_fields(
@@ -184,7 +189,8 @@ def build_integer(op: SVDF, context: Context) -> NativeStep | None:
     matrix, scaling = Matrix(feature, None, zero_point, into), accepted(quantize_multiplier, out)
     if scaling is None or not matrix.fits:
         return None
-    filters, inputs = feature.shape
+    filters, inputs = y.shape[1] * op.rank_, x.shape[1]
+    matrix.check(filters, inputs)
     vectors = min(-(-filters // LANES), MOST_VECTORS)
     blocks = -(-filters // (vectors * LANES))
     newest = placed(np.zeros((blocks, vectors * LANES), np.int32))
@@ -193,7 +199,7 @@ def build_integer(op: SVDF, context: Context) -> NativeStep | None:
     record = svdf_steps.IntegerRecord(
         **_memory_fields(op, given, y, newest, memory),
         **factor_fields("out", scaling),
-        time=memory.keep(time, *time.shape),
+        time=memory.keep(time, *_filters(op, given, y)),
         bias=memory.keep(bias, y.shape[1]),
         x=reach(x, inputs, turns(len(x), inputs)),
         inputs=inputs,

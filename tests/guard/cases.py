@@ -27,6 +27,7 @@ from luciole.kernels.layers.levels import counting
 from tests.fuzz.compiled import Compared
 from tests.fuzz.models import alone
 from tests.fuzz.programs import BrokenPromiseError
+from tests.guard.recurrent import recurrent
 from tests.guard.sizes import ODD, OddSizes
 
 PER_MODEL = 1
@@ -82,7 +83,8 @@ def make(seed: int, number: int) -> Case:
     kind = kinds()[number // 2 % len(kinds())]
     rng = np.random.default_rng([seed, 0, number])
     for _ in range(TRIES):
-        model, is_sound = alone(*kind, OddSizes(rng))
+        by_hand = recurrent(*kind, rng)
+        model, is_sound = (by_hand, True) if by_hand else alone(*kind, OddSizes(rng))
         if is_sound and _native(model) is not None:
             return Case(number, name_of(kind), model, bool(number % 2))
     raise BrokenPromiseError(f"no model of {name_of(kind)} runs compiled")

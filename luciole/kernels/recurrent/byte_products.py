@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
+from luciole.ir.value import shape_text
 from luciole.kernels import jit
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, reader
@@ -64,6 +66,12 @@ class Matrix:
         self._weights, zero = weights, zero_point + ZERO
         known = 0 <= zero < 256
         self._outputs = Outputs.of(weights[None], bias, to, zero, exact=False) if known else None
+
+    def check(self, outputs: int, inputs: int) -> None:
+        """Raise ExecutionError where a kernel would walk weights of another shape."""
+        if self._weights.shape != (outputs, inputs):
+            found, wanted = (shape_text(s) for s in (self._weights.shape, (outputs, inputs)))
+            raise ExecutionError(f"a compiled kernel would walk {wanted} of weights {found}")
 
     @property
     def fits(self) -> bool:

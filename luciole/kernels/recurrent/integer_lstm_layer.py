@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from luciole.ir import Array
+from luciole.ir.value import shape_text
 from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.fixed_point.functions_16 import BITS, logistic, table, tanh
@@ -39,6 +41,7 @@ class IntegerLSTM:
         """
         if any(gate.norm is not None or gate.recurrent.weights.ndim != 2 for gate in self.gates):
             return None
+        self._check()
         matrices = {
             "of_input": _joined([gate.input for gate in self.gates]),
             "of_output": _joined([gate.recurrent for gate in self.gates]),
@@ -51,6 +54,22 @@ class IntegerLSTM:
         fields = {"projection": 0} | kept | self._tensors() | self._rooms() | self._cells()
         record = steps.LSTMRecord(**fields | self._results())
         return self.memory.step(steps.lstm_steps.address, record)
+
+    def _check(self) -> None:
+        """Raise ExecutionError for weights of other shapes than a kernel walks."""
+        cells, outputs, inputs = self.cell_state.shape[1], self.y.shape[2], self.x.shape[2]
+        shapes: list[tuple[Array, tuple[int, ...]]] = []
+        shapes += [(gate.input.weights, (cells, inputs)) for gate in self.gates]
+        shapes += [(gate.recurrent.weights, (cells, outputs)) for gate in self.gates]
+        shapes += [(g.peephole[0], (cells,)) for g in self.gates if g.peephole is not None]
+        if self.cell.projection is not None:
+            shapes.append((self.cell.projection.weights, (outputs, cells)))
+        elif outputs != cells:
+            raise ExecutionError(f"{cells} cells make {outputs} outputs without a projection")
+        for weights, wanted in shapes:
+            if weights.shape != wanted:
+                found, right = shape_text(weights.shape), shape_text(wanted)
+                raise ExecutionError(f"a compiled kernel would walk {right} of weights {found}")
 
     def _tensors(self) -> dict[str, int]:
         (times, batches, inputs), outputs = self.x.shape, self.y.shape[2]
