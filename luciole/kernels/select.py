@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array
+from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.select import Select, SelectV2, chosen
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 from luciole.kernels.elements import mixed
+
+COMPILED = tuple(dtype for dtype in ANY if NUMPY[dtype].itemsize in mixed.SIZES)
 
 
 @reference(Select, *ANY)
@@ -22,7 +25,7 @@ def _in_front(condition: Array, t: Array) -> Array:
     return condition.reshape(condition.shape + (1,) * (t.ndim - condition.ndim))
 
 
-@native(Select, *ANY)
+@native(Select, *COMPILED)
 def build(op: Select, context: Context) -> NativeStep | None:
     """Choose number by number."""
     condition, t, e = context.operands
@@ -37,7 +40,7 @@ def select_v2(op: SelectV2, condition: Array, t: Array, e: Array) -> Array:
     return np.where(condition, t, e)
 
 
-@native(SelectV2, *ANY)
+@native(SelectV2, *COMPILED)
 def build_v2(op: SelectV2, context: Context) -> NativeStep | None:
     """Choose number by number."""
     condition, t, e = context.operands
