@@ -7,7 +7,7 @@ it is counted, so the memory needed does not grow with the number of records.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,7 @@ from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import BATCH, Progress, Records, batch_size, run_records
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.dtypes import NUMPY
+from luciole.ir.equalization import equalized, original_name
 from luciole.ir.quantization import affine_of
 from luciole.ir.value import element_count, has_batch_axis, shape_text
 
@@ -61,14 +62,17 @@ def compare(
 ) -> Comparison:
     """Run both models over records of the first one's inputs and compare what they compute.
 
-    Tensors are matched by name, inputs and outputs by order where names differ. The second model
+    Tensors are matched by name, inputs and outputs by order where names differ; equalized ones by
+    what they were called before, times the factors that they were divided by. The second model
     gets the inputs quantized (or as real numbers) where it wants them so, and quantized tensors are
     compared by what they stand for. Raises InputError where inputs or outputs do not answer to each
     other, UnsupportedError for operators without a kernel.
     """
     layers, outputs = _layers(first.graph, second.graph), _outputs(first.graph, second.graph)
     given = second_inputs(first.graph, second.graph, records)
-    sums = {pair: _Sums(pair, pair in outputs) for pair in dict.fromkeys([*layers, *outputs])}
+    factors = _factors(first.graph) | _factors(second.graph)
+    pairs = dict.fromkeys([*layers, *outputs])
+    sums = {pair: _Sums(pair, pair in outputs, factors) for pair in pairs}
     one, two = Interpreter(first), Interpreter(second)
     size = min(
         batch_size(one, records, _most_records(sums)), batch_size(two, given, _most_records(sums))
@@ -109,8 +113,8 @@ class _Watcher(Observer):
 class _Sums:
     """A pair of tensors being compared."""
 
-    def __init__(self, pair: Pair, is_output: bool) -> None:
-        self.pair = pair
+    def __init__(self, pair: Pair, is_output: bool, factors: Mapping[Value, Array]) -> None:
+        self.pair, self.factors = pair, factors
         self.errors = ErrorSums(_scale(pair[1]))
         self.is_output = is_output
         self.matches: dict[int, float] = {}
@@ -128,13 +132,18 @@ class _Sums:
             return
         rows = batch if has_batch_axis(self.pair[0]) else 1
         x, y = (
-            _real(value, array).reshape(rows, -1)
+            self._whole(value, array).reshape(rows, -1)
             for value, array in zip(self.pair, (a, b), strict=True)
         )
         self.errors.add(x, y)
         for k in TOP if self.is_output and x.shape[1] > 1 else ():
             if x.shape[1] >= k:
                 self.matches[k] = self.matches.get(k, 0.0) + float(top_k_match(x, y, k).sum())
+
+    def _whole(self, value: Value, array: Array) -> Array:
+        """Undo what divides a tensor's contents, channel by channel."""
+        real = _real(value, array)
+        return real * self.factors[value] if value in self.factors else real
 
     def result(self) -> TensorErrors:
         """Return the findings."""
@@ -164,16 +173,23 @@ def _kind(value: Value) -> str:
     return value.producer.op.kind if value.producer is not None else "INPUT"
 
 
+def _factors(graph: Graph) -> dict[Value, Array]:
+    """Return what tensors are divided by, channel by channel."""
+    return {value: note.factors for value, note in equalized(graph).items()}
+
+
 def _computed(graph: Graph) -> dict[str, Value]:
-    """Return the tensors of numbers that operators compute, by name; none for a name taken
-    twice.
+    """Return the tensors of numbers that operators compute, by the name that they had before they
+    were equalized; none for a name taken twice.
     """
-    counts = Counter(value.name for value in graph.values)
+    known = equalized(graph)
+    names = {value: original_name(value, known) for value in graph.values}
+    counts = Counter(names.values())
     return {
-        value.name: value
+        names[value]: value
         for op in graph.ops
         for value in op.results
-        if counts[value.name] == 1 and value.name and value.dtype in NUMPY
+        if counts[names[value]] == 1 and names[value] and value.dtype in NUMPY
     }
 
 

@@ -9,7 +9,9 @@ import pytest
 
 import luciole
 from luciole.interpreter import Interpreter
+from luciole.interpreter.compare import compare
 from luciole.ir import Array, Graph, Model, Op, learned_levels
+from luciole.ir.equalization import equalized
 from luciole.ir.ops.activations import Relu, Relu6, Tanh
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -17,6 +19,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.lquantizer import Choice, Config, OutputAware, quantize_records
 from luciole.lquantizer.calibration.positions import Rows
 from luciole.lquantizer.formats.levels import Samples, best_fit
+from luciole.lquantizer.methods import output_aware
 from luciole.lquantizer.methods.output_aware import quantized_rows
 from luciole.lquantizer.network import walk
 from luciole.lquantizer.network.equalize import channel_scales, divide, divided, source
@@ -180,6 +183,28 @@ def test_the_scaled_tensor_has_another_name_and_is_the_float_one_but_for_the_sca
         if i.run({"x": X})
     )
     assert np.mean((found * trace.scales - wanted) ** 2) < 0.02 * np.mean(wanted**2)
+
+
+def test_every_layer_is_compared_with_its_original_times_the_factors() -> None:
+    model = uneven()
+    result = quantize_records(model, {"x": X}, OutputAware(), Config(Choice(8, 4)))
+    ((divided_, note),) = equalized(result.model.graph).items()
+    assert (divided_.name, note.original) == ("act1/equalized", "act1")
+    assert note.factors.max() / note.factors.min() > 10
+    found = compare(model, result.model, {"x": X})
+    assert [e.name for e in found.layers] == ["act1", "fc2"]
+    assert found.unmatched == (["fc1"], [])
+    assert all(e.measures.snr_db is not None and e.measures.snr_db > 15 for e in found.layers)
+    back = compare(result.model, model, {"x": X})
+    assert [e.name for e in back.layers] == ["act1/equalized", "fc2"]
+    assert back.layers[0].measures.mse == pytest.approx(found.layers[0].measures.mse, rel=1e-5)
+
+
+def test_channels_that_are_even_keep_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_aware, "channel_scales", lambda *given: np.ones(16, np.float32))
+    result = quantize_records(uneven(), {"x": X}, OutputAware(), Config(Choice(4, 4)))
+    assert [op.name for op in result.model.graph.ops] == ["act1", "fc2"]
+    assert result.model.metadata == []
 
 
 def test_latents_are_scaled_with_their_layer() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Container
 import numpy as np
 
 from luciole.ir import Array, Op, Value
+from luciole.ir.equalization import rename
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
@@ -78,16 +79,15 @@ def divide(op: Op, reader: Dense, scales: Array) -> None:
     """Divide the outputs of a learned or depthwise source by scales [channels].
 
     The tensors between it and its reader get new names: they do not hold what the float network's
-    do any more.
+    do any more. What they hold instead is noted in the model.
     """
     for value in _scaled(op):
         data = value.data
         assert data is not None, "what a source's outputs are proportional to is constant"
         by_channel = scales if isinstance(op, DepthwiseConv2D) else _column(scales, data.ndim)
         value.set_data((data / by_channel).astype(np.float32))
-    for value in {op.results[0], reader.input}:
-        assert value.graph is not None, "a tensor between two layers is part of a graph"
-        value.name = value.graph.unique_name(f"{value.name}/equalized")
+    for value in dict.fromkeys([op.results[0], reader.input]):
+        rename(value, scales)
 
 
 def _column(scales: Array, ndim: int) -> Array:

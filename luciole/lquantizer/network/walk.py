@@ -157,6 +157,8 @@ def _measure(prepared: Preparation, aims: Sequence[Aim], records: Records, track
 
 def _divide_input(job: Job, scales: Array, makers: Mapping[Op, Job]) -> None:
     """Let the channels of a job's input be divided by scales where they are made."""
+    if (scales == 1).all():
+        return
     (op,) = job.group.ops
     front = source(op, makers)
     assert front is not None, "only a layer behind a source has scales"

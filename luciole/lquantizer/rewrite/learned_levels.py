@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, Graph, Model, Value
+from luciole.ir.equalization import forget_missing
 from luciole.ir.learned_levels import weight_planes
 from luciole.ir.number_format import LearnedLevels
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -171,6 +172,7 @@ def finish(model: Model) -> None:
     for graph in model.graphs:
         fuse_activation(graph)
         remove_dead(graph)
+    forget_missing(model)
     remove_dead_buffers(model)
 
 

@@ -168,7 +168,7 @@ def _document(
     report = measures.read_json(arguments.report) if arguments.report else None
     figures, subjects[-1].histograms = _figures(arguments, models, report)
     if len(models) == 2:
-        subjects[1].originals = compare.twins(*models)
+        subjects[1].originals = compare.originals(*models)
     made = document(subjects, blobs)
     made["direction"] = "horizontal" if arguments.horizontal else "vertical"
     made["mode"] = arguments.colour_by

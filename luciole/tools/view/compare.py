@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from luciole.ir import Graph, Model, Op
+from luciole.ir import Graph, Model, Op, Value
 from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.analysis.widths import bits_of
+from luciole.ir.equalization import Equalized, equalized, original_name
 from luciole.ir.graph import all_ops
 from luciole.ir.text.common import scalar
-from luciole.tools.view.levels import layer_name
+from luciole.tools.view.levels import Original, layer_name
 
 Json = dict[str, Any]
 
@@ -22,41 +24,56 @@ WORDS = {
 
 def twins(first: Model, second: Model) -> dict[Op, Op]:
     """Find, for operators of the second model, the one of the first that they took the place of:
-    the one with the layer's name, else the one with the same result. A name taken twice is
-    nobody's.
+    the one with the layer's name, else the one with the same result, by the name that it had
+    before it was equalized. A name taken twice is nobody's.
     """
     one, two = _by_name(first), _by_name(second)
     found: dict[Op, Op] = {}
-    for op in two.values():
-        twin = one.get(layer_name(op), one.get(op.name))
+    for name, op in two.items():
+        twin = one.get(layer_name(op), one.get(name))
         if twin is not None and twin not in found.values():
             found[op] = twin
     return found
 
 
+def originals(first: Model, second: Model) -> dict[Op, Original]:
+    """Find what operators of the second model took the place of, and how both are scaled."""
+    factors = {value: note.factors for value, note in notes_of(first, second).items()}
+    return {op: Original(twin, factors) for op, twin in twins(first, second).items()}
+
+
+def notes_of(*models: Model) -> dict[Value, Equalized]:
+    """Find what tensors of models were before they were equalized."""
+    return {v: note for m in models for graph in m.graphs for v, note in equalized(graph).items()}
+
+
 def _by_name(model: Model) -> dict[str, Op]:
-    """Operators by the name of their first result, where only one has it."""
-    counts = Counter(op.name for op in all_ops(model.graphs))
-    return {op.name: op for op in all_ops(model.graphs) if op.name and counts[op.name] == 1}
+    """Operators by the name of their first result before it was equalized, where only one has
+    it.
+    """
+    known = notes_of(model)
+    names = {op: original_name(op.output, known) for op in all_ops(model.graphs) if op.results}
+    counts = Counter(names.values())
+    return {name: op for op, name in names.items() if name and counts[name] == 1}
 
 
 def mark_differences(document: Json, first: Model, second: Model) -> None:
     """Give every node of a document of two models its ``twin`` and ``status``, and list the
     differences.
     """
-    partners = twins(first, second)
+    partners, known = twins(first, second), notes_of(first, second)
     answers = {a: b for b, a in partners.items()}
     names = _by_name(second)
     places = [_places(document["models"][i], m) for i, m in enumerate((first, second))]
     for op in all_ops(first.graphs):
-        _mark(document, op, answers.get(op), places)
+        _mark(document, op, answers.get(op), places, known)
         taken = names.get(op.name)
         if op not in answers and taken is not None:
             node = places[0][op]
             node["difference"].append(f"part of {taken.kind} now")
     for op in all_ops(second.graphs):
         if op not in partners:
-            _mark(document, None, op, places)
+            _mark(document, None, op, places, known)
 
 
 def _places(model: Json, source: Model) -> dict[Op, Json]:
@@ -65,12 +82,18 @@ def _places(model: Json, source: Model) -> dict[Op, Json]:
     return dict(zip(all_ops(source.graphs), nodes, strict=True))
 
 
-def _mark(document: Json, a: Op | None, b: Op | None, places: list[dict[Op, Json]]) -> None:
+def _mark(
+    document: Json,
+    a: Op | None,
+    b: Op | None,
+    places: list[dict[Op, Json]],
+    known: Mapping[Value, Equalized],
+) -> None:
     left = None if a is None else places[0][a]
     right = None if b is None else places[1][b]
     if left and right:
         left["twin"], right["twin"] = right["id"], left["id"]
-    status, words = _difference(a, b)
+    status, words = _difference(a, b, known)
     if status is None:
         return
     for node in (left, right):
@@ -87,7 +110,9 @@ def _mark(document: Json, a: Op | None, b: Op | None, places: list[dict[Op, Json
     )
 
 
-def _difference(a: Op | None, b: Op | None) -> tuple[str | None, list[str]]:
+def _difference(
+    a: Op | None, b: Op | None, known: Mapping[Value, Equalized]
+) -> tuple[str | None, list[str]]:
     if a is None or b is None:
         status = "added" if a is None else "removed"
         return status, [WORDS[status]]
@@ -95,6 +120,7 @@ def _difference(a: Op | None, b: Op | None) -> tuple[str | None, list[str]]:
     if a.kind != b.kind:
         words.append(f"{a.kind} became {b.kind}")
     words += [f"{what}: {x} became {y}" for what, x, y in _pairs(a, b) if x != y]
+    words += _equalization(b, known)
     if a.kind != b.kind:
         return "replaced", words
     if any(word.startswith(("result", "weights", "input")) for word in words):
@@ -103,6 +129,12 @@ def _difference(a: Op | None, b: Op | None) -> tuple[str | None, list[str]]:
     if not words and not _same_constants(a, b):
         words.append("constants differ")
     return ("changed" if words else None), words
+
+
+def _equalization(op: Op, known: Mapping[Value, Equalized]) -> list[str]:
+    """Say what an operator's outputs are divided by."""
+    note = known.get(op.results[0]) if op.results else None
+    return [] if note is None else [note.text()]
 
 
 def _pairs(a: Op, b: Op) -> list[tuple[str, str, str]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 import luciole
 from luciole.ir import Graph, Model, Op, UnknownOp, Value
+from luciole.ir.equalization import equalized
 from luciole.ir.findings import Finding, refusal
 from luciole.ir.text.common import Numbering, one_line, utf8
 from luciole.ir.text.options import options_by_name
@@ -18,7 +19,7 @@ from luciole.tools.view.blobs import MOST_BYTES, Blobs
 from luciole.tools.view.drawing import Flow, drawn, flat, group_box, nested
 from luciole.tools.view.groups import Group, grouped
 from luciole.tools.view.layout import Box
-from luciole.tools.view.levels import InputHistogram, layer_name, levels_json
+from luciole.tools.view.levels import InputHistogram, Original, layer_name, levels_json
 from luciole.tools.view.nodes import (
     BAND,
     HEADER,
@@ -52,7 +53,7 @@ class Subject:
     format: str = "circle"
     file_bytes: int | None = None
     findings: Sequence[Finding] = ()
-    originals: Mapping[Op, Op] = field(default_factory=dict)
+    originals: Mapping[Op, Original] = field(default_factory=dict)
     histograms: Mapping[str, InputHistogram] = field(default_factory=dict)
 
 
@@ -126,6 +127,7 @@ class _GraphWriter:
     def __init__(self, graph: Graph, identity: str, subject: Subject, blobs: Blobs) -> None:
         self.graph, self.identity, self.subject, self.blobs = graph, identity, subject, blobs
         self.tensors = {value: i for i, value in enumerate(graph.values)}
+        self.notes = equalized(graph)
         self.first = len(graph.inputs)
         self.after = self.first + len(graph.ops)
         self.numbers = {id(op): self.first + i for i, op in enumerate(graph.ops)}
@@ -139,7 +141,9 @@ class _GraphWriter:
         """Describe everything of the graph."""
         nodes = self._nodes()
         tensors = [
-            tensor_json(value, f"{self.identity}:t{i}", self.blobs) | self._place(value)
+            tensor_json(value, f"{self.identity}:t{i}", self.blobs)
+            | self._place(value)
+            | self._equalized(value)
             for value, i in self.tensors.items()
         ]
         boxes = [box_of(node, self._label(node, tensors)) for node in nodes]
@@ -176,6 +180,8 @@ class _GraphWriter:
         ]
         if layer_name(op) != op.name:
             node["layer"] = shown_name(layer_name(op))
+        if op.results and op.results[0] in self.notes:
+            node["original"] = shown_name(self.notes[op.results[0]].original)
         levels = levels_json(
             op, self.subject.originals.get(op), self.subject.histograms, self.blobs
         )
@@ -210,6 +216,13 @@ class _GraphWriter:
         users = [self.numbers[id(u.op)] for u in value.users if id(u.op) in self.numbers]
         users += self.returned.get(value, [])
         return {"producer": producer, "users": list(dict.fromkeys(users))}
+
+    def _equalized(self, value: Value) -> Json:
+        """Say whose contents a tensor holds, and what they are divided by."""
+        note = self.notes.get(value)
+        if note is None:
+            return {}
+        return {"equalized": [shown_name(note.original), note.text()]}
 
     def _label(self, node: Json, tensors: list[Json]) -> str:
         """Return the shapes of what a node makes, as its edges are labelled."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, Op
+from luciole.ir import Array, LucioleError, Op, Value
 from luciole.ir.analysis import weights
 from luciole.ir.analysis.weights import Weights, input_levels
 from luciole.ir.analysis.widths import bits_of
@@ -72,8 +72,40 @@ def float_weights(op: Op) -> Array | None:
     return found.values() if found is not None and isinstance(found.format, Float) else None
 
 
+@dataclass(frozen=True)
+class Original:
+    """The float operator that a layer took the place of, and what tensors of either network are
+    divided by, channel by channel.
+    """
+
+    op: Op
+    factors: Mapping[Value, Array]
+
+    def weights_of(self, layer: Op) -> Array | None:
+        """Return the float weights [o, n] as the layer has them: outputs divided by their factors,
+        what reads divided inputs multiplied by theirs. None where there are none that fit.
+        """
+        weights = float_weights(self.op)
+        if weights is None or not weights.size:
+            return None
+        (o, n), ends = weights.shape, (layer.results[0], self.op.results[0])
+        outputs = self._factor(*ends)
+        inputs = self._factor(layer.operands[0], self.op.operands[0])
+        if o % len(outputs) or n % len(inputs):
+            return None
+        column = np.tile(outputs, o // len(outputs))[:, None]
+        return np.asarray(weights / column * np.tile(inputs, n // len(inputs)))
+
+    def _factor(self, value: Value | None, original: Value | None) -> Array:
+        """Return what a tensor is divided by beyond what the original is: [channels], or [1]."""
+        both = [self.factors.get(v) if v is not None else None for v in (value, original)]
+        of, before = (np.ones(1) if f is None else f.astype(np.float64) for f in both)
+        fit = len(of) == len(before) or 1 in (len(of), len(before))
+        return of / before if fit else np.ones(1)
+
+
 def levels_json(
-    op: Op, original: Op | None, histograms: Mapping[str, InputHistogram], blobs: Blobs
+    op: Op, original: Original | None, histograms: Mapping[str, InputHistogram], blobs: Blobs
 ) -> Json | None:
     """Return everything that the page draws of a layer with learned levels; None where they are
     damaged or not finite.
@@ -84,28 +116,33 @@ def levels_json(
     facts: Json = {"weights": found}
     inputs = input_levels(op)
     if inputs is not None and _is_finite(inputs):
-        facts["input"] = _input_json(inputs, histograms.get(op.name))
+        seen = histograms.get(op.name, histograms.get(layer_name(op)))
+        facts["input"] = _input_json(inputs, seen)
     return facts
 
 
-def _constants_of(op: Op, original: Op | None) -> Hashable:
+def _constants_of(op: Op, original: Original | None) -> Hashable:
     """Find what layers have in common whose weights are the same."""
     held = [(id(v.buffer), v.dtype, v.dims) for v in op.operands if v is not None and v.is_constant]
-    return "levels", type(op), *held, tuple(op.attributes().values()), id(original)
+    common = "levels", type(op), *held, tuple(op.attributes().values())
+    if original is None:
+        return common
+    ends = (*op.operands[:1], *op.results[:1])
+    return *common, id(original.op), *(id(v) for v in ends if v in original.factors)
 
 
 def _is_finite(levels: LearnedLevels) -> bool:
     return bool(np.isfinite(levels.basis).all() and np.isfinite(levels.offset).all())
 
 
-def _weights_json(op: Op, replaced: Op | None, blobs: Blobs) -> Json | None:
+def _weights_json(op: Op, replaced: Original | None, blobs: Blobs) -> Json | None:
     """Per channel: basis, levels in rising order with the code behind each, how many weights have
     it, and a histogram of the original weights; None where they are damaged or not finite.
     """
     learned = learned_weights(op)
     if learned is None or not _is_finite(learned.format):
         return None
-    original = None if replaced is None else float_weights(replaced)
+    original = None if replaced is None else replaced.weights_of(op)
     format = learned.format
     values, order = format.levels
     ranks = format.ranks(learned.codes)

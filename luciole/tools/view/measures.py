@@ -169,7 +169,9 @@ def set_measures(document: Json, figures: Figures) -> None:
     present: set[str] = set()
     for node in _operators(document):
         known: dict[str, float | None] = {"bytes": float(node["bytes"])} if node["bytes"] else {}
-        found = by_shown.get(node.get("layer", ""), {}) | by_shown.get(node["name"], {})
+        found: dict[str, float] = {}
+        for name in _names(node):
+            found = by_shown.get(name, {}) | found
         known |= {k: rounded(v) for k, v in found.items()}
         known = _of_weights(node) | known
         node["measures"] = {k: v for k, v in known.items() if v is not None}
@@ -183,9 +185,16 @@ def set_notes(document: Json, notes: Mapping[str, str]) -> None:
     """Put the quantizer's words into the nodes that they are about."""
     by_shown = {shown_name(name): one_line(note, 400) for name, note in notes.items()}
     for node in _operators(document):
-        note = by_shown.get(node["name"], by_shown.get(node.get("layer", "")))
-        if note is not None:
-            node["note"] = note
+        found = [by_shown[name] for name in _names(node) if name in by_shown]
+        if found:
+            node["note"] = found[0]
+
+
+def _names(node: Json) -> list[str]:
+    """List what a node may be called, its own name first: what it was before it was equalized, and
+    what the quantizer calls the layer.
+    """
+    return [node[key] for key in ("name", "original", "layer") if key in node]
 
 
 def _operators(document: Json) -> Iterable[Json]:

@@ -11,9 +11,10 @@ from luciole.ir import Array, Model, TensorType
 from luciole.ir.ops.activations import Relu, Tanh
 from luciole.ir.ops.softmax import Softmax
 from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.compare import mark_differences, twins
+from luciole.tools.view.compare import mark_differences, originals, twins
 from luciole.tools.view.document import Subject, document
 from luciole.tools.view.measures import set_bytes_before, set_measures
+from tests.lquantizer.test_equalize import X, uneven
 from tests.networks import network
 from tests.tools.view.conftest import Digits
 
@@ -112,3 +113,27 @@ def constant_bytes(model: Model, index: int) -> int:
         v.data for v in model.graph.ops[index].operands if v is not None and v.data is not None
     ]
     return sum(a.nbytes for a in arrays)
+
+
+def test_equalized_layers_are_paired_and_drawn_over_weights_with_the_same_factors() -> None:
+    model = uneven()
+    result = luciole.quantize(model, X, encode_bits=4)
+    pairs = {b.name: a.name for b, a in twins(model, result.model).items()}
+    assert pairs == {"act1/equalized": "fc1", "fc2": "fc2"}
+    subjects = [Subject(model, "a"), Subject(result.model, "b")]
+    subjects[1].originals = originals(model, result.model)
+    found = document(subjects, Blobs())
+    mark_differences(found, model, result.model)
+    first, second = found["models"][1]["graphs"][0]["nodes"][1:3]
+    assert first["original"] == "act1"
+    assert "equalized: each channel divided by its factor" in first["difference"][-1]
+    assert "equalized" not in " ".join(second["difference"])
+    for node in (first, second):  # without the factors, below 8 dB
+        assert node["levels"]["weights"]["of"] == "original"
+        assert node["levels"]["weights"]["error"]["snr_db"] > 14
+    set_measures(found, {"act1": {"snr_db": 12.0}})
+    assert first["measures"]["snr_db"] == 12.0
+    texts = [
+        t["equalized"][0] for t in found["models"][1]["graphs"][0]["tensors"] if "equalized" in t
+    ]
+    assert texts == ["act1"]

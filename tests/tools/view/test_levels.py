@@ -19,6 +19,7 @@ from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.calibration import input_histograms
 from luciole.tools.view.levels import (
     InputHistogram,
+    Original,
     error_json,
     layer_name,
     learned_weights,
@@ -129,7 +130,7 @@ def test_histograms_and_errors_are_those_of_the_original_weights(digits: Digits)
     wanted = weights.data
     assert wanted is not None
     blobs = Blobs()
-    facts = levels_json(op, float_op, {}, blobs)
+    facts = levels_json(op, Original(float_op, {}), {}, blobs)
     learned = learned_weights(op)
     assert facts is not None
     assert learned is not None

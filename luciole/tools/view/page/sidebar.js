@@ -52,6 +52,9 @@ function headOf(here, node) {
     ),
     h("p", { class: "name" }, h("bdi", {}, node.name)),
     node.layer ? h("p", { class: "name" }, "layer ", h("bdi", {}, node.layer)) : null,
+    node.original
+      ? h("p", { class: "name" }, "equalized from ", h("bdi", {}, node.original))
+      : null,
     h("p", { class: "faint" }, facts.filter(Boolean).join(" · ")),
     node.help
       ? h("details", {}, h("summary", {}, "What it does"), h("p", { class: "help" }, node.help))
@@ -194,6 +197,9 @@ function tensorFacts(here, tensor) {
         .filter(Boolean)
         .join(" · "),
     ),
+    tensor.equalized
+      ? h("p", {}, h("bdi", {}, tensor.equalized[0]), `, ${tensor.equalized[1]}`)
+      : null,
     linksOf(here, tensor),
     tensor.quantization ? quantizationPart(tensor.quantization) : null,
     tensor.contents ? contentsPart(tensor) : null,
