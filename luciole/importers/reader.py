@@ -75,7 +75,7 @@ class ModelReader(ABC):
 
     def read_bytes(self, data: bytes) -> Imported:
         """Read a file's bytes. Raises FormatError for kinds that are only read from files."""
-        raise FormatError(f"{STANDARD_INPUT}: {listed(self.forms)} is read from a file, not from -")
+        raise FormatError(f"{listed(self.forms)} is read by its path, not from bytes")
 
 
 def fixed(found: Imported, batch: int) -> Imported:
@@ -119,11 +119,11 @@ def reader_of(path: Path) -> ModelReader:
     raise FormatError(f"{path.name}: this folder is not a {readable()}")
 
 
-def reader_of_bytes(data: bytes) -> ModelReader:
-    """Find the reader of a file that came through standard input. Raises FormatError where there is
-    none.
+def reader_of_bytes(data: bytes, name: str = STANDARD_INPUT) -> ModelReader:
+    """Find the reader of a file's bytes, that came through standard input or by another ``name``.
+    Raises FormatError where there is none.
     """
-    return _reader_of_start(data[:_START], STANDARD_INPUT)
+    return _reader_of_start(data[:_START], name)
 
 
 def _reader_of_start(start: bytes, name: str) -> ModelReader:

@@ -83,7 +83,8 @@ def original_name(value: Value, known: Mapping[Value, Equalized]) -> str:
 
 
 def _fits(value: Value, factors: Array) -> bool:
-    return value.shape[-1:] == factors.shape and bool((np.isfinite(factors) & (factors > 0)).all())
+    sound = factors.size and (np.isfinite(factors) & (factors > 0)).all()
+    return value.shape[-1:] == factors.shape and bool(sound)
 
 
 def _write(model: Model, known: Mapping[str, Equalized]) -> None:

@@ -84,11 +84,11 @@ def test_standard_input_refuses_what_no_reader_takes() -> None:
 
 
 def test_standard_input_refuses_what_only_files_hold() -> None:
-    text = "standard input: .keras, .h5 or SavedModel is read from a file, not from -"
+    text = ".keras, .h5 or SavedModel is read by its path, not from bytes"
     with pytest.raises(FormatError) as refusal:
         reader_of_bytes(b"PK\x03\x04 and so on").read_bytes(b"")
     assert str(refusal.value) == text
-    assert spawn("dump", "-", stdin=b"PK\x03\x04 and so on").error(1) == text
+    assert spawn("dump", "-", stdin=b"PK\x03\x04 and so on").error(1) == f"standard input: {text}"
 
 
 @pytest.mark.parametrize(

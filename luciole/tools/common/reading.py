@@ -8,7 +8,7 @@ from pathlib import Path
 
 from luciole.importers import files
 from luciole.importers.imported import Imported
-from luciole.importers.reader import reader_of_bytes
+from luciole.importers.reader import STANDARD_INPUT, named, reader_of_bytes
 from luciole.ir.findings import Finding, refusal
 from luciole.tools.common import console
 from luciole.tools.common.command import FAILED, FINE
@@ -21,7 +21,9 @@ def read_model(path: str) -> Imported:
     if path != "-":
         return files.read(path)
     data = sys.stdin.buffer.read()
-    return reader_of_bytes(data).read_bytes(data)
+    reader = reader_of_bytes(data)
+    with named(Path(STANDARD_INPUT)):
+        return reader.read_bytes(data)
 
 
 def judged(path: str, findings: Sequence[Finding]) -> int:

@@ -17,6 +17,9 @@ MOST_BYTES = 500_000
 MOST_TOTAL = 24_000_000
 """Bytes of all arrays together that a single file embeds, in the order in which they were added."""
 
+MOST_ASKED = 300_000_000
+"""The same where a user asked for larger arrays: four thirds of it are what browsers still read."""
+
 _KINDS = {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"}
 
 
@@ -31,9 +34,10 @@ class _Blob(NamedTuple):
 
 
 class Blobs:
-    """Arrays by number, each as little-endian bytes."""
+    """Arrays by number, from a first one on, each as little-endian bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
+        self._first = first
         self._blobs: list[_Blob] = []
         self._made: dict[Hashable, Any] = {}
 
@@ -55,25 +59,33 @@ class Blobs:
         """Add an array that is made when asked for; ``kind`` is ``f4``, ``i1``, ..."""
         size = math.prod(shape) * int(kind[1:])
         self._blobs.append(_Blob(size, make))
-        number = len(self._blobs) - 1
-        return {"blob": number, "type": kind, "shape": list(shape), "bytes": size}
+        return {"blob": self.numbers[-1], "type": kind, "shape": list(shape), "bytes": size}
 
     def __len__(self) -> int:
         return len(self._blobs)
 
+    @property
+    def numbers(self) -> range:
+        """The numbers that there are."""
+        return range(self._first, self._first + len(self._blobs))
+
     def content(self, number: int) -> bytes:
         """Return the bytes of an array. Raises IndexError for a number that there is not."""
-        if not 0 <= number < len(self._blobs):
+        if number not in self.numbers:
             raise IndexError(f"there is no array {number}")
         with np.errstate(all="ignore"):
-            array = self._blobs[number].make()
+            array = self._blobs[number - self._first].make()
         return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
 
-    def embedded(self) -> dict[str, str]:
-        """Encode what a single file holds: base64 by number, as far as the limits go."""
+    def embedded(self, most: int | None = None) -> dict[str, str]:
+        """Encode what a single file holds: base64 by number, arrays of up to ``most`` bytes, as far
+        as the limit for all goes: the usual one, or a larger one where ``most`` is larger.
+        """
+        most = MOST_BYTES if most is None else most
+        limit = MOST_TOTAL if most <= MOST_BYTES else MOST_ASKED
         found, total = {}, 0
-        for number, blob in enumerate(self._blobs):
-            if blob.size <= MOST_BYTES and total + blob.size <= MOST_TOTAL:
+        for number, blob in zip(self.numbers, self._blobs, strict=True):
+            if blob.size <= most and total + blob.size <= limit:
                 total += blob.size
                 found[str(number)] = base64.b64encode(self.content(number)).decode("ascii")
         return found

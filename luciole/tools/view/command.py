@@ -21,6 +21,7 @@ from luciole.tools.common.command import (
 if TYPE_CHECKING:
     from luciole.ir import Model
     from luciole.tools.view.blobs import Blobs
+    from luciole.tools.view.described import Look
     from luciole.tools.view.document import Subject
     from luciole.tools.view.levels import InputHistogram
     from luciole.tools.view.measures import Figures
@@ -46,6 +47,12 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write an offline page (.html) or a picture (.svg)"
+    )
+    parser.add_argument(
+        "--embed-limit",
+        type=int,
+        metavar="BYTES",
+        help="of one array, say a layer's weights, that an offline page holds (default 500,000)",
     )
     parser.add_argument(
         "--horizontal", action="store_true", help="draw from left to right instead of downwards"
@@ -109,10 +116,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         console.print_json(document)
     elif arguments.output:
-        _write(arguments.output, document, blobs)
+        _write(arguments, document, blobs)
     code = _judged(arguments, subjects)
     if not (arguments.json or arguments.output or (written and arguments.no_browser)):
-        _serve(arguments, document, blobs)
+        _serve(arguments, document, subjects, blobs)
     return code
 
 
@@ -126,6 +133,7 @@ def _check(arguments: argparse.Namespace) -> None:
         )
     if arguments.output and arguments.output.lower().endswith(".svg") and arguments.other:
         raise UsageError("a picture shows one model, found two: write .html to compare them")
+    _check_embedding(arguments)
     if arguments.preprocess and not arguments.data:
         raise UsageError("--preprocess goes with --data")
     if not 0 <= arguments.port < 65536:
@@ -133,6 +141,16 @@ def _check(arguments: argparse.Namespace) -> None:
     for path in (arguments.output, arguments.netron_attachment, arguments.model_explorer):
         if path:
             check_writable(path)
+
+
+def _check_embedding(arguments: argparse.Namespace) -> None:
+    limit = arguments.embed_limit
+    if limit is None:
+        return
+    if limit < 0:
+        raise UsageError(f"--embed-limit is {limit}, 0 or more bytes are possible")
+    if not (arguments.output or "").lower().endswith(".html"):
+        raise UsageError("--embed-limit goes with -o FILE.html: a served page shows everything")
 
 
 def _paths(arguments: argparse.Namespace) -> list[str]:
@@ -161,25 +179,24 @@ def _document(
     arguments: argparse.Namespace, subjects: list[Subject], blobs: Blobs
 ) -> dict[str, Any]:
     """Return the document of the one or two models, with every figure that was given."""
-    from luciole.tools.view import compare, measures
-    from luciole.tools.view.document import document
+    from luciole.tools.view import measures
+    from luciole.tools.view.described import described
 
     models = [subject.model for subject in subjects]
     report = measures.read_json(arguments.report) if arguments.report else None
     figures, subjects[-1].histograms = _figures(arguments, models, report)
-    if len(models) == 2:
-        subjects[1].originals = compare.originals(*models)
-    made = document(subjects, blobs)
-    made["direction"] = "horizontal" if arguments.horizontal else "vertical"
-    made["mode"] = arguments.colour_by
-    if len(models) == 2:
-        compare.mark_differences(made, models[0], models[1])
-    measures.set_measures(made, figures)
-    if len(models) == 2:
-        measures.set_bytes_before(made)
+    made = described(subjects, blobs, _look(arguments), figures)
+    if arguments.embed_limit is not None:
+        made["most_bytes"] = arguments.embed_limit
     if arguments.report:
         measures.set_notes(made, measures.report_notes(report, arguments.report))
     return made
+
+
+def _look(arguments: argparse.Namespace) -> Look:
+    from luciole.tools.view.described import Look
+
+    return Look("horizontal" if arguments.horizontal else "vertical", arguments.colour_by)
 
 
 def _subject(path: str) -> Subject:
@@ -254,30 +271,41 @@ def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> b
     return bool(arguments.netron_attachment or arguments.model_explorer)
 
 
-def _write(path: str, document: dict[str, Any], blobs: Blobs) -> None:
+def _write(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs) -> None:
     from luciole.files import write_file
     from luciole.tools.view.page import html
     from luciole.tools.view.svg import svg
 
+    path = arguments.output
     if path.lower().endswith(".svg"):
         model, title = document["models"][0], document["title"]
         graph, direction, by = model["graphs"][0], document["direction"], document["mode"]
         content = svg(graph, direction, title, by, model["wrong"])
     else:
-        content = html(document, blobs.embedded())
+        embedded = blobs.embedded(arguments.embed_limit)
+        if len(embedded) < len(blobs) and arguments.embed_limit is not None:
+            console.say(f"{len(blobs) - len(embedded)} arrays are left out: they are too large")
+        content = html(document, embedded)
     write_file(path, content)
     console.show(f"{path}: {console.size_text(len(content.encode()))}")
 
 
-def _serve(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs) -> None:
-    """Serve the page until the user stops it."""
+def _serve(
+    arguments: argparse.Namespace,
+    document: dict[str, Any],
+    subjects: list[Subject],
+    blobs: Blobs,
+) -> None:
+    """Serve the page, and what is opened in it, until the user stops it."""
     import webbrowser
 
+    from luciole.tools.view.opening import MOST_OPENED, Shown, served
     from luciole.tools.view.page import html
     from luciole.tools.view.server import Server
 
-    document["served"] = True
-    server = Server(html(document, {}), blobs, arguments.port)
+    shown = Shown(subjects, blobs, _look(arguments))
+    page = html(document | served(), {})
+    server = Server(page, blobs, arguments.port, shown.opened, MOST_OPENED)
     console.say(f"{document['title']}: {server.url} (Ctrl+C stops)")
     if not arguments.no_browser:
         webbrowser.open(server.url_for_once())

@@ -71,6 +71,7 @@ def document(subjects: list[Subject], blobs: Blobs) -> Json:
         "differences": [],
         "served": False,
         "most_bytes": MOST_BYTES,
+        "most_opened": 0,
         "direction": "vertical",
         "mode": "bits",
         "sizes": {

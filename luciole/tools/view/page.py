@@ -16,6 +16,7 @@ MODULES = (
     "dom",
     "format",
     "blobs",
+    "boxes",
     "compose",
     "colours",
     "draw",
@@ -29,6 +30,9 @@ MODULES = (
     "tables",
     "pictures",
     "keys",
+    "menus",
+    "merging",
+    "opening",
     "main",
 )
 """The scripts, each after those that it imports from."""

@@ -9,10 +9,12 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from luciole.ir import LucioleError
 from luciole.tools.view.blobs import Blobs
@@ -29,6 +31,12 @@ SECONDS_TO_TAKE = 60.0
 """For each piece of an answer."""
 
 PIECE = 1 << 16
+
+Page = tuple[bytes, bytes, Blobs]
+"""A page, the document that it shows as JSON, and its arrays."""
+
+Opener = Callable[[str, bytes, bool], Page]
+"""Makes, of a file's name and bytes, the page that shows it, alone or beside the first model."""
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -54,8 +62,16 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128  # of 5, the rest would wait for seconds
 
-    def __init__(self, page: str, blobs: Blobs, port: int = 0) -> None:
+    def __init__(
+        self,
+        page: str,
+        blobs: Blobs,
+        port: int = 0,
+        opener: Opener | None = None,
+        most_opened: int = 0,
+    ) -> None:
         self.page, self.blobs = page.encode(), blobs
+        self.opener, self.most_opened = opener, most_opened
         self._token, self._ticket = secrets.token_urlsafe(24), ""
         self._lock = threading.Lock()
         self._until: dict[socket.socket, float] = {}
@@ -159,14 +175,71 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page or an array."""
-        port = self.server.server_port
-        hosts = self.headers.get_all("Host", [])
-        if len(hosts) != 1 or hosts[0] not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
+        if not self._is_own_name():
             self.send_error(HTTPStatus.FORBIDDEN, "Another host's name")
         elif self.server.takes_ticket(self.path):
             self._lead_to_page()
         else:
             self._answer(self.server.inside(self.path))
+
+    def do_POST(self) -> None:
+        """Show a file that the page gives: ``open?name=...``, or ``compare?name=...`` to show it
+        beside the first model. The answer is the document, or one line that says why not.
+        """
+        server, address = self.server, urlsplit(self.path)
+        if server.opener is None:
+            self.send_error(HTTPStatus.NOT_IMPLEMENTED, "Unsupported method ('POST')")
+        elif not self._is_own_name() or not self._is_own_page():
+            self.send_error(HTTPStatus.FORBIDDEN, "Another host's name")
+        elif (asked := server.inside(address.path)) is None:
+            self.send_error(HTTPStatus.FORBIDDEN, "Not the address that circle-view printed")
+        elif asked not in ("open", "compare"):
+            self.send_error(HTTPStatus.NOT_FOUND)
+        else:
+            server.asked(self.connection)
+            names = parse_qs(address.query, max_num_fields=8).get("name", ["file"])
+            self._open(server.opener, names[0], asked == "compare")
+
+    def _open(self, opener: Opener, name: str, beside: bool) -> None:
+        data = self._body()
+        if data is None:
+            return
+        try:
+            self.server.page, document, self.server.blobs = opener(name, data, beside)
+        except (LucioleError, MemoryError) as error:
+            text = str(error) or "there is not enough memory"
+            kind = "text/plain; charset=utf-8"
+            self._send(kind, f"{text}\n".encode(), HTTPStatus.UNPROCESSABLE_ENTITY)
+        else:
+            self._send("application/json", document)
+
+    def _body(self) -> bytes | None:
+        """Read what came with a request, None where it is refused or ended too early."""
+        length = self.headers.get("Content-Length", "")
+        if not (length.isascii() and length.isdigit()):
+            self.send_error(HTTPStatus.LENGTH_REQUIRED)
+        elif len(length) > 19 or int(length) > self.server.most_opened:
+            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        else:
+            data = bytearray()
+            while len(data) < int(length):  # each piece within its time
+                piece = self.rfile.read1(min(PIECE, int(length) - len(data)))
+                if not piece:
+                    return None
+                data += piece
+            return bytes(data)
+        return None
+
+    def _is_own_page(self) -> bool:
+        """Tell whether a page of this server asks, not another one that a browser shows."""
+        origin = self.headers.get_all("Origin", [])
+        hosts = self.headers.get_all("Host", [])
+        return not origin or origin == [f"http://{host}" for host in hosts]
+
+    def _is_own_name(self) -> bool:
+        """Tell whether the server is called what it is called."""
+        port, hosts = self.server.server_port, self.headers.get_all("Host", [])
+        return len(hosts) == 1 and hosts[0] in (f"{ADDRESS}:{port}", f"localhost:{port}")
 
     def do_HEAD(self) -> None:
         """Answer with what there would be."""
@@ -186,18 +259,19 @@ class _Handler(BaseHTTPRequestHandler):
         if asked == "":
             self._send("text/html; charset=utf-8", self.server.page)
             return
-        known = {f"blob/{n}": n for n in range(len(self.server.blobs))}
+        blobs = self.server.blobs
+        known = {f"blob/{n}": n for n in blobs.numbers}
         if asked in known:
-            self._send("application/octet-stream", self.server.blobs.content(known[asked]))
+            self._send("application/octet-stream", blobs.content(known[asked]))
         else:
             self.send_error(HTTPStatus.NOT_FOUND)
 
-    def _send(self, kind: str, content: bytes) -> None:
-        self.send_response(HTTPStatus.OK)
+    def _send(self, kind: str, content: bytes, status: HTTPStatus = HTTPStatus.OK) -> None:
+        self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        wanted = memoryview(content if self.command == "GET" else b"")
+        wanted = memoryview(b"" if self.command == "HEAD" else content)
         for start in range(0, len(wanted), PIECE):  # each within its time
             self.wfile.write(wanted[start : start + PIECE])
 

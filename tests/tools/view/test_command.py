@@ -6,14 +6,16 @@ import json
 import re
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import luciole
 from luciole.tools.view import command
 from luciole.tools.view.palette import BITS, CATEGORIES
+from tests.networks import network
 from tests.tools.running import call, left_behind
-from tests.tools.view.conftest import Digits
+from tests.tools.view.conftest import Digits, View
 from tests.tools.view.graphs import nested
 
 Capture = pytest.CaptureFixture[str]
@@ -139,3 +141,44 @@ def test_view_refuses_missing_and_foreign_files(
         assert line.startswith(f"{text}: no")
     target = tmp_path / "nowhere" / "x.html"
     assert "cannot write" in call(capsys, "view", digits.quantized, "-o", target).error()
+
+
+def specs(part: Any) -> dict[str, int]:
+    """Number and bytes of every array that a document speaks of."""
+    if isinstance(part, list):
+        return {k: v for inner in part for k, v in specs(inner).items()}
+    if not isinstance(part, dict):
+        return {}
+    return {str(part["blob"]): part["bytes"]} if "blob" in part else specs([*part.values()])
+
+
+@pytest.mark.parametrize("limit", [None, 0, 5000, 1_200_000])
+def test_larger_weights_are_embedded_on_request(
+    view: View, tmp_path: Path, limit: int | None
+) -> None:
+    luciole.save(network((1000, 300, 4)), tmp_path / "large.circle")
+    more = () if limit is None else ("--embed-limit", str(limit))
+    text = view(tmp_path / "large.circle", *more).read_text()
+    made, found = (
+        json.loads(re.findall(rf'id="{part}">(.*?)</script>', text)[0])
+        for part in ("document", "blobs")
+    )
+    sizes = specs(made)
+    assert 1_200_000 in sizes.values()
+    assert found.keys() == {k for k, size in sizes.items() if size <= made["most_bytes"]}
+    assert made["most_bytes"] == (500_000 if limit is None else limit)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("-o", "x.svg", "--embed-limit", "5"), "--embed-limit goes with -o FILE.html"),
+        (("--embed-limit", "5"), "--embed-limit goes with -o FILE.html"),
+        (("-o", "x.html", "--embed-limit", "-5"), "--embed-limit is -5"),
+    ],
+)
+def test_the_program_refuses_an_embed_limit_that_means_nothing(
+    capsys: pytest.CaptureFixture[str], digits: Digits, more: tuple[str, ...], words: str
+) -> None:
+    assert command.main([str(digits.quantized), *more]) == 2
+    assert words in capsys.readouterr().err

@@ -21,7 +21,7 @@ import pytest
 from luciole.ir import LucioleError
 from luciole.tools.view import server as module
 from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.server import MOST_CONNECTIONS, Server
+from luciole.tools.view.server import MOST_CONNECTIONS, Page, Server
 from tests.tools.view.conftest import Digits
 
 LARGE = 30_000_000
@@ -261,3 +261,81 @@ def status(netloc: str, path: str) -> int:
     connection = http.client.HTTPConnection(netloc, timeout=30)
     connection.request("GET", path)
     return connection.getresponse().status
+
+
+# ---------------------------------------------------------------------- a page that opens files
+@pytest.fixture
+def opener() -> Iterator[Server]:
+    """A server that opens files of up to 1,000 bytes: the page that it shows then names them."""
+
+    def opened(name: str, data: bytes, beside: bool) -> Page:
+        if data == b"bad":
+            raise LucioleError(f"{name}: not a model")
+        blobs = Blobs(100)
+        blobs.add(np.frombuffer(data, np.uint8))
+        return f"{name} {beside}".encode(), b"{}", blobs
+
+    running = Server("<p>page</p>", Blobs(), opener=opened, most_opened=1000)
+    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield running
+    running.shutdown()
+    running.server_close()
+    thread.join()
+
+
+def give(
+    server: Server, path: str, body: bytes = b"model", headers: dict[str, str] | None = None
+) -> tuple[int, bytes]:
+    """Give the server a file."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection.request("POST", path, body, headers or {})
+    found = connection.getresponse()
+    return found.status, found.read()
+
+
+def test_a_file_is_opened_and_its_page_and_arrays_are_there(opener: Server) -> None:
+    assert give(opener, opener.root + "open?name=a%20b.circle") == (200, b"{}")
+    assert ask(opener, "") == (200, b"a b.circle False")
+    assert ask(opener, "blob/100") == (200, b"model")
+    assert ask(opener, "blob/0")[0] == 404
+    own = f"http://127.0.0.1:{opener.server_port}"
+    assert give(opener, opener.root + "compare?name=b", headers={"Origin": own})[0] == 200
+    assert ask(opener, "") == (200, b"b True")
+
+
+def test_who_is_not_the_page_opens_nothing(opener: Server) -> None:
+    cases: list[tuple[str, dict[str, str]]] = [
+        ("/open?name=x", {}),
+        ("/" + "x" * 32 + "/open?name=x", {}),
+        (opener.root + "open", {"Origin": "http://example.org"}),
+        (opener.root + "open", {"Origin": "null"}),
+        (opener.root + "open", {"Host": "example.org"}),
+    ]
+    for path, headers in cases:
+        assert give(opener, path, headers=headers)[0] == 403
+    assert give(opener, opener.root + "other")[0] == 404
+    assert ask(opener, "") == (200, b"<p>page</p>")
+
+
+def test_a_file_that_is_refused_changes_nothing(opener: Server) -> None:
+    found = give(opener, opener.root + "open?name=x.circle", b"bad")
+    assert found == (422, b"x.circle: not a model\n")
+    assert give(opener, opener.root + "open", bytes(1001))[0] == 413
+    for length in ("-1", "1e3", "9" * 40, "\u0661"):
+        with socket.create_connection(("127.0.0.1", opener.server_port), timeout=30) as client:
+            host = f"Host: 127.0.0.1:{opener.server_port}"
+            text = f"POST {opener.root}open HTTP/1.1\r\n{host}\r\nContent-Length: {length}\r\n\r\n"
+            client.sendall(text.encode())
+            assert client.recv(12)[9:] in (b"411", b"413")
+    assert ask(opener, "") == (200, b"<p>page</p>")
+
+
+def test_a_file_that_ends_early_is_not_opened(opener: Server) -> None:
+    with socket.create_connection(("127.0.0.1", opener.server_port), timeout=30) as client:
+        host = f"Host: 127.0.0.1:{opener.server_port}"
+        text = f"POST {opener.root}open HTTP/1.1\r\n{host}\r\nContent-Length: 10\r\n\r\nhalf"
+        client.sendall(text.encode())
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(10) == b""
+    assert ask(opener, "") == (200, b"<p>page</p>")

@@ -7,11 +7,17 @@ let served = false;
 export function openBlobs(content, isServed) {
   embedded = content;
   served = isServed;
+  arrays.clear();
+}
+
+// Adds the arrays of another page.
+export function addBlobs(content) {
+  embedded = { ...embedded, ...content };
 }
 
 // Whether an array can be had at all.
 export function available(spec) {
-  return Boolean(spec) && (served || String(spec.blob) in embedded);
+  return Boolean(spec) && (String(spec.blob) in embedded || (served && typeof spec.blob === "number"));
 }
 
 // An array's numbers, null where the file left it out. 64-bit integers are BigInts.

@@ -1,15 +1,19 @@
 // Puts the drawings of a graph and of its open groups together into one scene.
 //
-// Drawings come finished from Python. Opening a group moves everything else apart: each axis is
-// stretched where the group lies, never shrunk, so that what did not overlap still does not.
+// Drawings come finished from Python. Where a group opens or a box changes its size, everything else
+// moves: each axis is stretched there, as far as the largest needs it, or shrunk, as far as all let it,
+// in order, so that what did not overlap still does not.
+
+import { boxOf } from "./boxes.js";
 
 const FRAME = 14;
 const FRAME_TITLE = 22;
 
 // The scene of a graph: items (nodes, closed groups, frames of open groups) and edges, in pixels.
-// `open` is the set of open groups, null for the drawing without groups.
-export function compose(graph, direction, open) {
-  const root = arranged(graph, direction, open === null ? null : "root", open);
+// `look` has its direction, the set `open` of open groups (null for the drawing without groups), what
+// boxes have `shown`, and the `sizes` that they are drawn with.
+export function compose(graph, look) {
+  const root = arranged(graph, look, look.open === null ? null : "root");
   const scene = { items: [], edges: [], byKey: new Map(), width: root.width, height: root.height };
   flatten(root, 0, 0, 0, "", scene);
   for (const item of scene.items) scene.byKey.set(item.key, item);
@@ -18,24 +22,16 @@ export function compose(graph, direction, open) {
   return scene;
 }
 
-function arranged(graph, direction, id, open) {
-  const drawing = (id === null ? graph.flat : graph.groups[id])[direction];
+function arranged(graph, look, id) {
+  const drawing = (id === null ? graph.flat : graph.groups[id])[look.direction];
   const items = drawing.items.map(([reference, x, y]) => {
     const [width, height] = sizeOf(graph, reference);
-    const inner = open?.has(reference) ? arranged(graph, direction, reference, open) : null;
-    return { reference, x, y, width, height, inner };
+    const inner = look.open?.has(reference) ? arranged(graph, look, reference) : null;
+    return { reference, x, y, width, height, inner, ...contents(graph, reference, inner, look) };
   });
-  const opened = items.filter((item) => item.inner);
-  const mapX = stretched(
-    opened.map((i) => [i.x - i.width / 2, i.x + i.width / 2, i.inner.width + 2 * FRAME]),
-  );
-  const mapY = stretched(
-    opened.map((i) => [
-      i.y - i.height / 2,
-      i.y + i.height / 2,
-      i.inner.height + 2 * FRAME + FRAME_TITLE,
-    ]),
-  );
+  const changed = items.some((i) => i.to[0] !== i.width || i.to[1] !== i.height) ? items : [];
+  const mapX = stretched(changed.map((i) => [i.x - i.width / 2, i.x + i.width / 2, i.to[0]]));
+  const mapY = stretched(changed.map((i) => [i.y - i.height / 2, i.y + i.height / 2, i.to[1]]));
   for (const item of items) place(item, mapX, mapY);
   const edges = drawing.edges.map(([a, b, tensors, points]) => ({
     a,
@@ -51,35 +47,30 @@ function sizeOf(graph, reference) {
   return graph.groups[reference]?.box ?? [0, 0];
 }
 
-// Where an item lies in the stretched drawing; the middle of the room that an open group got.
-function place(item, mapX, mapY) {
-  item.oldX = item.x;
-  item.oldY = item.y;
-  if (!item.inner) {
-    item.x = mapX(item.oldX);
-    item.y = mapY(item.oldY);
-    return;
-  }
-  item.x = (mapX(item.oldX - item.width / 2) + mapX(item.oldX + item.width / 2)) / 2;
-  item.y = (mapY(item.oldY - item.height / 2) + mapY(item.oldY + item.height / 2)) / 2;
-  item.width = item.inner.width + 2 * FRAME;
-  item.height = item.inner.height + 2 * FRAME + FRAME_TITLE;
+// How large an item is to be, and the lines of a node's box.
+function contents(graph, reference, inner, look) {
+  if (inner) return { to: [inner.width + 2 * FRAME, inner.height + 2 * FRAME + FRAME_TITLE] };
+  if (typeof reference !== "number") return { to: sizeOf(graph, reference) };
+  const { rows, size } = boxOf(graph.nodes[reference], look.shown, look.sizes);
+  return { to: size, rows };
 }
 
-// A piecewise linear function with slope 1 or more that makes each interval at least so long.
+// Where an item lies in the stretched drawing: the middle of the room that it got.
+function place(item, mapX, mapY) {
+  item.old = { x: item.x, y: item.y, width: item.width, height: item.height };
+  item.x = (mapX(item.x - item.width / 2) + mapX(item.x + item.width / 2)) / 2;
+  item.y = (mapY(item.y - item.height / 2) + mapY(item.y + item.height / 2)) / 2;
+  [item.width, item.height] = item.to;
+}
+
+// A piecewise linear function that makes each interval at least so long, and what is in none no longer.
 function stretched(intervals) {
   if (!intervals.length) return (x) => x;
   const cuts = [...new Set(intervals.flatMap(([a, b]) => [a, b]))].sort((a, b) => a - b);
-  const slopes = cuts
-    .slice(1)
-    .map((_, k) =>
-      Math.max(
-        1,
-        ...intervals
-          .filter(([a, b]) => a <= cuts[k] && b >= cuts[k + 1])
-          .map(([a, b, to]) => to / (b - a)),
-      ),
-    );
+  const slopes = cuts.slice(1).map((next, k) => {
+    const over = intervals.filter(([a, b]) => a <= cuts[k] && b >= next);
+    return over.length ? Math.max(...over.map(([a, b, to]) => to / (b - a))) : 1;
+  });
   const starts = [cuts[0]];
   slopes.forEach((slope, k) => starts.push(starts[k] + slope * (cuts[k + 1] - cuts[k])));
   return (x) => {
@@ -98,9 +89,15 @@ function moved(points, from, to, mapX, mapY) {
     const item = i === 0 ? from : i === last ? to : null;
     if (!item) result.push(mapX(points[i]), mapY(points[i + 1]));
     else if (item.inner) result.push(...portOf(item, i === 0 ? "out" : "in"));
-    else result.push(item.x + points[i] - item.oldX, item.y + points[i + 1] - item.oldY);
+    else result.push(...onBox(item, points[i], points[i + 1]));
   }
   return result;
+}
+
+// Where an end of an edge lies on its box; the points where edges enter a group have no extent.
+function onBox({ x, y, width, height, old }, a, b) {
+  const [wider, higher] = [old.width ? width / old.width : 1, old.height ? height / old.height : 1];
+  return [x + (a - old.x) * wider, y + (b - old.y) * higher];
 }
 
 function portOf(item, name) {
@@ -118,7 +115,8 @@ function flatten(level, left, top, depth, around, scene) {
     const type = item.inner ? "frame" : typeof item.reference === "number" ? "node" : "group";
     if (item.reference !== "in" && item.reference !== "out") {
       const box = { x, y, width: item.width, height: item.height };
-      scene.items.push({ key: keys[i], reference: item.reference, type, depth, ...box });
+      const { reference, rows } = item;
+      scene.items.push({ key: keys[i], reference, type, depth, rows, ...box });
     }
     if (item.inner)
       flatten(item.inner, x + FRAME, y + FRAME + FRAME_TITLE, depth + 1, item.reference, scene);

@@ -11,6 +11,7 @@ function drawNode(node, item, colours, sizes) {
   const { fill, ink } = colours.of(node);
   const radius = node.what === "op" ? 5 : 13;
   const { width, height } = item;
+  const rows = item.rows ?? node.rows;
   const flat = height > sizes.header;
   const parts = [
     s("rect", { width, height, rx: radius, class: "box" }),
@@ -24,16 +25,10 @@ function drawNode(node, item, colours, sizes) {
     const place = { "text-anchor": "end", class: "badge", style: `fill:${ink}` };
     parts.push(label(width - sizes.margin, sizes.header - 9.5, node.badge, place));
   }
-  node.rows.forEach(([name, text], i) => {
-    const y = sizes.header + (i + 1) * sizes.row - 2;
-    parts.push(
-      s(
-        "text",
-        { x: sizes.margin, y, class: "row" },
-        s("tspan", { class: "name" }, name),
-        ` ${text}`,
-      ),
-    );
+  rows.forEach(([name, text], i) => {
+    const place = { x: sizes.margin, y: sizes.header + (i + 1) * sizes.row - 2 };
+    const line = name ? [s("tspan", { class: "name" }, name), ` ${text}`] : text;
+    parts.push(s("text", { ...place, class: name ? "row" : "row faint" }, line));
   });
   if (node.activation) parts.push(...activationBand(node.activation, width, height, sizes));
   if (node.status)

@@ -21,12 +21,15 @@ export class Find {
       onfocus: () => this.search(),
       onkeydown: (e) => this.key(e),
     });
-    this.list = h("ul", { id: "found", role: "listbox", "aria-label": "Found", hidden: true });
+    this.list = h("ul", {
+      id: "found",
+      role: "listbox",
+      "aria-label": "Found",
+      hidden: true,
+      onmousedown: (e) => e.preventDefault(), // the focus stays in the field
+    });
     this.element = h("div", { class: "find" }, this.input, this.list);
-    document.addEventListener(
-      "pointerdown",
-      (e) => !this.element.contains(e.target) && this.close(),
-    );
+    this.input.addEventListener("blur", () => this.close());
   }
 
   begin() {

@@ -64,7 +64,13 @@ export class GraphView {
 
   compose() {
     this.selectedEdge = null;
-    this.scene = compose(this.graph, this.direction, this.open);
+    const { app, direction, open } = this;
+    this.scene = compose(this.graph, {
+      direction,
+      open,
+      shown: app.shown,
+      sizes: app.doc.sizes,
+    });
     const labelled = new Set();
     for (const edge of this.scene.edges) {
       edge.box = boxAround(edge.points);
@@ -322,6 +328,19 @@ export class GraphView {
 
   groupIds() {
     return Object.keys(this.graph.groups).filter((id) => id !== "root");
+  }
+
+  // Draws boxes with other contents; what is selected, or else the top of the graph, stays in sight.
+  rebox() {
+    const before = this.scene.byKey.get(this.selected);
+    const { selected } = this;
+    this.compose();
+    const after = this.scene.byKey.get(selected);
+    if (before && after) {
+      this.camera.x += this.camera.k * (before.x + before.width / 2 - after.x - after.width / 2);
+      this.camera.y += this.camera.k * (before.y - after.y);
+    }
+    this.draw();
   }
 
   turn() {

@@ -36,7 +36,7 @@ function weightsPart(doc, node, weights) {
       h(
         "p",
         { class: "hint leftout" },
-        "The levels are left out of this file: too many channels. circle-view without -o shows them.",
+        "The levels are left out of this file: too many channels. circle-view --embed-limit takes more, without -o it shows them.",
       ),
     );
     return part;

@@ -2,28 +2,37 @@
 
 import { announce, button, h, replaceContent } from "./dom.js";
 import { openBlobs } from "./blobs.js";
+import { PARTS, SHOWN } from "./boxes.js";
 import { colouring, modesOf } from "./colours.js";
 import { spoken } from "./draw.js";
 import { Find } from "./find.js";
 import { GraphView } from "./graph_view.js";
 import { KEYS, onKey } from "./keys.js";
+import { Menu, check, closeMenus, entry } from "./menus.js";
 import { Minimap } from "./minimap.js";
+import { Opening } from "./opening.js";
 import { savePng, saveSvg } from "./pictures.js";
 import { edgePanel, groupPanel, modelPanel, nodePanel } from "./sidebar.js";
 import { differencesPanel, rankingPanel } from "./tables.js";
 
 class App {
-  constructor(doc) {
+  // `before` is what was shown until now, when another model is opened.
+  constructor(doc, before = null) {
     this.doc = doc;
-    this.mode = doc.mode;
+    this.mode = modesOf(doc).some(([key]) => key === before?.mode) ? before.mode : doc.mode;
     this.colours = colouring(doc, this.mode);
+    this.shown = before?.shown ?? { ...SHOWN };
     this.selection = null;
     this.tab = doc.differences.length ? "differences" : "model";
-    this.wheelZooms = false;
+    this.wheelZooms = before?.wheelZooms ?? false;
     this.current = doc.models.length - 1;
     this.find = new Find(this);
+    this.opening = new Opening(this);
     this.views = doc.models.map((_, i) => new GraphView(this, i));
     this.maps = this.views.map((view) => new Minimap(view));
+    this.legend = h("div", { class: "legend", "aria-label": "Colours" });
+    this.views.forEach((view, i) => view.element.append(this.caption(view, i)));
+    this.views[0].element.append(this.legend);
     this.build();
   }
 
@@ -34,17 +43,34 @@ class App {
   // ------------------------------------------------------------------ the frame of the page
   build() {
     const panes = document.getElementById("panes");
-    this.legend = h("div", { class: "legend", "aria-label": "Colours" });
-    this.views.forEach((view, i) => {
-      view.element.append(this.caption(view, i));
-      panes.append(view.element);
-    });
-    this.views[0].element.append(this.legend);
-    document.getElementById("bar").append(...this.bar());
+    replaceContent(
+      panes,
+      this.views.map((view) => view.element),
+    );
+    replaceContent(document.getElementById("bar"), this.bar());
+    document.title = this.doc.title;
     this.drawLegend();
     this.showTab(this.tab);
-    document.addEventListener("keydown", (e) => onKey(this, e) && e.preventDefault());
-    window.addEventListener("hashchange", () => this.follow());
+  }
+
+  // Shows another document instead.
+  restart(doc) {
+    history.replaceState(null, "", location.pathname + location.search);
+    const next = this.replacedBy(doc);
+    this.opening.remove();
+    window.app = next;
+    next.view().svg.focus({ preventScroll: true });
+    announce(`${doc.title} is shown`);
+  }
+
+  // A page of another document; this one again where that cannot be drawn.
+  replacedBy(doc) {
+    try {
+      return new App(doc, this);
+    } catch (error) {
+      this.build();
+      throw error;
+    }
   }
 
   caption(view, i) {
@@ -89,10 +115,18 @@ class App {
         h("option", { value: key, selected: key === this.mode }, title),
       ),
     );
+    this.help = helpMenu();
+    this.parts = new Map(
+      PARTS.map(([part, title, key]) => [
+        part,
+        check(title, key, this.shown[part], () => this.show(part)),
+      ]),
+    );
     return [
       h("h1", {}, "luciole"),
+      this.fileMenu().element,
       this.find.element,
-      h("label", { class: "choice" }, "Colour ", this.modes),
+      h("label", { class: "choice" }, h("span", { class: "word" }, "Colour"), this.modes),
       h("span", { class: "spring" }),
       h(
         "span",
@@ -108,13 +142,24 @@ class App {
       button("⇄", "Draw across or down (Ctrl+K)", () => this.turn(), {
         "aria-label": "Draw across or down",
       }),
-      menu("Save", [
-        ["Picture (SVG)", () => saveSvg(this.view())],
-        ["Picture (PNG)", () => savePng(this.view())],
-      ]),
+      new Menu("Show", [...this.parts.values()], { label: "What boxes show" }).element,
       button("◐", "Light or dark", () => this.switchTheme(), { "aria-label": "Light or dark" }),
-      helpMenu(),
+      button("Details", "Hide or show the details (Ctrl+B)", () => this.switchSidebar(), {
+        "aria-pressed": "true",
+        id: "details-switch",
+      }),
+      this.help.element,
     ];
+  }
+
+  fileMenu() {
+    const entries = [
+      entry("Open …", "Ctrl+O", () => this.opening.ask(false)),
+      entry("Compare with …", "Ctrl+Shift+O", () => this.opening.ask(true)),
+      entry("Save as SVG", "Ctrl+Alt+E", () => saveSvg(this.view())),
+      entry("Save as PNG", "Ctrl+Shift+E", () => savePng(this.view())),
+    ];
+    return new Menu("File", entries, { label: "Open, compare, save" });
   }
 
   drawLegend() {
@@ -265,13 +310,21 @@ class App {
   }
 
   // ------------------------------------------------------------------ modes
+  // Puts attributes, constants or names into the boxes, or takes them out.
+  show(part) {
+    this.shown = { ...this.shown, [part]: !this.shown[part] };
+    this.parts.get(part).setAttribute("aria-checked", String(this.shown[part]));
+    for (const view of this.views) view.rebox();
+    announce(`${part} ${this.shown[part] ? "shown" : "hidden"}`);
+  }
+
   setMode(mode) {
     this.mode = mode;
     this.modes.value = mode;
     this.colours = colouring(this.doc, mode);
     this.drawLegend();
     for (const view of this.views) view.recolour();
-    if (this.doc.measures.some((m) => m.key === mode)) this.showTab("ranking");
+    this.showTab(this.doc.measures.some((m) => m.key === mode) ? "ranking" : this.tab);
   }
 
   switchTheme() {
@@ -290,7 +343,21 @@ class App {
     announce(this.wheelZooms ? "the wheel zooms" : "the wheel scrolls");
   }
 
+  // Leaves what is open, innermost first: a menu, a message, the selection.
+  escape() {
+    if (closeMenus(null) || this.opening.hide()) this.view().svg.focus();
+    else this.view().pick(null);
+  }
+
   // ------------------------------------------------------------------ the sidebar
+  switchSidebar() {
+    const sidebar = document.getElementById("sidebar");
+    sidebar.hidden = !sidebar.hidden;
+    document
+      .getElementById("details-switch")
+      .setAttribute("aria-pressed", String(!sidebar.hidden));
+  }
+
   showTab(tab) {
     this.tab = tab;
     const panels = {
@@ -338,44 +405,24 @@ class App {
   }
 }
 
-function menu(title, entries) {
-  const part = h(
-    "details",
-    { class: "menu" },
-    h("summary", {}, title),
-    h(
-      "div",
-      { class: "menu-body" },
-      entries.map(([text, act]) =>
-        button(text, text, () => {
-          part.open = false;
-          act();
-        }),
-      ),
-    ),
-  );
-  return closing(part);
-}
-
 function helpMenu() {
   const rows = KEYS.map(([key, what]) =>
     h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, what)),
   );
-  return closing(
-    h(
-      "details",
-      { class: "menu help-menu" },
-      h("summary", { "aria-label": "Keys" }, "?"),
-      h("div", { class: "menu-body" }, h("table", { class: "pairs" }, h("tbody", {}, rows))),
-    ),
-  );
+  const table = h("table", { class: "pairs" }, h("tbody", {}, rows));
+  const menu = new Menu("?", [table], { label: "Keys (?)", class: "menu help-menu" });
+  menu.body.tabIndex = 0; // so that the keys scroll it
+  return menu;
 }
 
-function closing(part) {
-  document.addEventListener("pointerdown", (e) => {
-    if (!part.contains(e.target)) part.open = false;
-  });
-  return part;
+// What concerns the whole page, whichever document it shows.
+function listen() {
+  document.addEventListener("keydown", (e) => onKey(window.app, e) && e.preventDefault());
+  document.addEventListener("pointerdown", (e) => closeMenus(e.target));
+  document.addEventListener("dragover", (e) => window.app.opening.dragged(e));
+  document.addEventListener("dragleave", (e) => window.app.opening.dragLeft(e));
+  document.addEventListener("drop", (e) => window.app.opening.dropped(e));
+  window.addEventListener("hashchange", () => window.app.follow());
 }
 
 function contentOf(id) {
@@ -385,3 +432,4 @@ function contentOf(id) {
 const content = contentOf("document");
 openBlobs(contentOf("blobs"), content.served);
 window.app = new App(content);
+listen();

@@ -31,7 +31,7 @@ export function nodePanel(app, modelIndex, graphIndex, index) {
 }
 
 function headOf(here, node) {
-  const mode = colouring(here.doc, "kind").of(node);
+  const mode = here.app.colours.of(node);
   const bits =
     node.bits && `${node.bits[0]} bit weights${node.bits[1] ? `, ${node.bits[1]} bit input` : ""}`;
   const facts = [

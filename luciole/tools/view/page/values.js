@@ -15,7 +15,7 @@ export function valuesPart(doc, tensor, title = "Values") {
     return h(
       "p",
       { class: "hint leftout" },
-      `${title} left out: ${size(spec.bytes)}. One file holds arrays of up to ${size(doc.most_bytes)}; circle-view without -o shows them all.`,
+      `${title} left out: ${size(spec.bytes)}. This file holds arrays of up to ${size(doc.most_bytes)}: circle-view -o takes more with --embed-limit, without -o it shows them all.`,
     );
   }
   const body = h("div", { class: "values" });

@@ -1,0 +1,86 @@
+"""What a served page shows, and what becomes of it when the user opens another file in it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from luciole.importers.reader import named, reader_of_bytes
+from luciole.ir import LucioleError, Model
+from luciole.ir.analysis.widths import bits_of
+from luciole.ir.findings import refusal
+from luciole.ir.graph import all_ops
+from luciole.ir.text.common import one_line
+from luciole.tools.view.blobs import Blobs
+from luciole.tools.view.described import Look, described
+from luciole.tools.view.document import Subject
+from luciole.tools.view.page import html
+from luciole.tools.view.server import Page
+
+Json = dict[str, Any]
+
+MOST_OPENED = 1 << 30
+"""Bytes of a file that a page gives its server."""
+
+
+class Shown:
+    """The models that a page shows. Only one file is read at a time."""
+
+    def __init__(self, subjects: Sequence[Subject], blobs: Blobs, look: Look) -> None:
+        self.subjects, self.blobs, self.look = list(subjects), blobs, look
+        self.reading = threading.Lock()
+
+    def opened(self, name: str, data: bytes, beside: bool) -> Page:
+        """Read a file's bytes and show its model, alone or ``beside`` the first one that is shown.
+        The numbers of the arrays are all new.
+
+        Of two, the one whose weights have fewer bits comes second. Raises LucioleError for what is
+        not a model, for kinds that are not read from bytes, and while another file is read.
+        """
+        if not self.reading.acquire(blocking=False):
+            raise LucioleError("another file is being read")
+        try:
+            subject = opened_subject(name, data)
+            subjects = _in_order(self.subjects[0], subject) if beside else [subject]
+            blobs = Blobs(self.blobs.numbers.stop)
+            made = described(subjects, blobs, self.look) | served()
+            self.subjects, self.blobs = subjects, blobs
+        finally:
+            self.reading.release()
+        return html(made, {}).encode(), json.dumps(made, allow_nan=False).encode(), blobs
+
+
+def served() -> Json:
+    """Say, in a document, that its page has a server."""
+    return {"served": True, "most_opened": MOST_OPENED}
+
+
+def opened_subject(name: str, data: bytes) -> Subject:
+    """Read a file's bytes, also of a model that ``verify`` refuses. Raises LucioleError for what
+    has no graph.
+    """
+    path = Path(one_line(Path(name).name or "file", 200))
+    reader = reader_of_bytes(data, path.name)
+    with named(path):
+        model, findings, dialect = reader.read_bytes(data)
+    if not model.graphs:
+        raise LucioleError(f"{path.name}: {refusal(findings)}")
+    return Subject(model, path.name, dialect.name, len(data), findings)
+
+
+def _in_order(first: Subject, second: Subject) -> list[Subject]:
+    """Put the model that was quantized behind the one that it may have been made of. What only the
+    comparison before knew of the first is left out.
+    """
+    first = replace(first, originals={})
+    return sorted([first, second], key=lambda subject: -_weight_bits(subject.model))
+
+
+def _weight_bits(model: Model) -> float:
+    """Return the mean width of the layers' weights, 0 without any."""
+    widths = [bits.weights for op in all_ops(model.graphs) if (bits := bits_of(op)) is not None]
+    return sum(widths) / len(widths) if widths else 0.0

@@ -1,0 +1,84 @@
+"""What a served page shows when files are opened in it, without a browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import luciole
+from luciole.ir import LucioleError
+from luciole.tools.view.blobs import Blobs
+from luciole.tools.view.described import Look
+from luciole.tools.view.document import Subject
+from luciole.tools.view.opening import Shown
+from tests.support import data_path
+from tests.tools.view.conftest import Digits
+
+
+def shown(path: Path) -> Shown:
+    return Shown([Subject(luciole.load(path), path.name)], Blobs(), Look("horizontal", "kind"))
+
+
+def opened(page: Shown, path: Path, beside: bool) -> tuple[dict[str, Any], Blobs]:
+    html, content, blobs = page.opened(path.name, path.read_bytes(), beside)
+    document = json.loads(content)
+    assert document["title"].encode() in html
+    return document, blobs
+
+
+def titles(document: dict[str, Any]) -> list[str]:
+    return [model["title"] for model in document["models"]]
+
+
+def test_the_model_with_fewer_bits_comes_second(digits: Digits) -> None:
+    for first, second in (
+        (digits.float_model, digits.quantized),
+        (digits.quantized, digits.float_model),
+    ):
+        document, _ = opened(shown(first), second, True)
+        assert titles(document) == ["float.circle", "answer.circle"]
+        assert {d["status"] for d in document["differences"]} == {"replaced", "removed"}
+        assert document["models"][1]["graphs"][0]["nodes"][1]["measures"]["bytes_before"] > 80_000
+        assert (document["direction"], document["mode"]) == ("horizontal", "kind")
+
+
+def test_what_is_opened_next_replaces_the_second_one_and_no_number_comes_twice(
+    digits: Digits,
+) -> None:
+    page = shown(digits.float_model)
+    _, before = opened(page, digits.quantized, True)
+    document, after = opened(page, data_path("models/resnet8_int8.tflite"), True)
+    assert titles(document) == ["float.circle", "resnet8_int8.tflite"]
+    assert not set(before.numbers) & set(after.numbers)
+    document, _ = opened(page, digits.quantized, False)
+    assert titles(document) == ["answer.circle"]
+    assert "twin" not in document["models"][0]["graphs"][0]["nodes"][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("../../x.circle", b"nothing", "x.circle: not a .circle, .tflite"),
+        ("x.keras", b"PK\x03\x04", "x.keras: .keras, .h5 or SavedModel is read by its path"),
+        ("x\n.circle", b"", r"x\n.circle: not a "),
+        ("", b"", "file: not a "),
+    ],
+)
+def test_the_page_refuses_what_is_no_model_and_shows_what_it_showed(
+    digits: Digits, name: str, data: bytes, words: str
+) -> None:
+    page = shown(digits.float_model)
+    with pytest.raises(LucioleError) as refusal:
+        page.opened(name, data, False)
+    assert str(refusal.value).startswith(words)
+    assert "\n" not in str(refusal.value)
+    assert [subject.title for subject in page.subjects] == ["float.circle"]
+
+
+def test_the_page_refuses_a_second_file_while_it_reads_one(digits: Digits) -> None:
+    page = shown(digits.float_model)
+    with page.reading, pytest.raises(LucioleError, match="another file is being read"):
+        page.opened("x", b"", False)
