@@ -90,7 +90,7 @@ def _add_figures(parser: argparse.ArgumentParser) -> None:
 def _add_foreign(parser: argparse.ArgumentParser) -> None:
     foreign = parser.add_argument_group("for other viewers")
     foreign.add_argument(
-        "--netron-attachment", metavar="FILE", help="write a file to drop on the model in Netron"
+        "--netron-attachment", metavar="FILE", help="write a .json to drop on the model in Netron"
     )
     foreign.add_argument(
         "--model-explorer", metavar="FILE", help="write node data for Model Explorer"
@@ -133,6 +133,9 @@ def _check(arguments: argparse.Namespace) -> None:
         )
     if arguments.output and arguments.output.lower().endswith(".svg") and arguments.other:
         raise UsageError("a picture shows one model, found two: write .html to compare them")
+    attachment = arguments.netron_attachment
+    if attachment and os.path.splitext(attachment)[1].lower() not in ("", ".json"):
+        raise UsageError(f"--netron-attachment is {attachment}: Netron takes names ending in .json")
     _check_embedding(arguments)
     if arguments.preprocess and not arguments.data:
         raise UsageError("--preprocess goes with --data")
@@ -260,14 +263,17 @@ def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> b
     """Write what was asked for other viewers; whether there was anything."""
     from luciole.files import write_file
     from luciole.tools.view import foreign
+    from luciole.tools.view.measures import MEASURES
 
-    for path, make in (
-        (arguments.netron_attachment, foreign.netron_attachment),
-        (arguments.model_explorer, foreign.model_explorer_data),
-    ):
-        if path:
-            write_file(path, console.to_json(make(document)))
-            console.say(f"written: {path}")
+    if arguments.netron_attachment:
+        content = foreign.netron_attachment(document)
+        write_file(arguments.netron_attachment, console.to_json(content))
+        console.say(f"written: {arguments.netron_attachment}")
+    if arguments.model_explorer:
+        title = MEASURES[foreign.model_explorer_figure(document)].title
+        content = foreign.model_explorer_data(document)
+        write_file(arguments.model_explorer, console.to_json(content))
+        console.say(f"written: {arguments.model_explorer}, {title}")
     return bool(arguments.netron_attachment or arguments.model_explorer)
 
 

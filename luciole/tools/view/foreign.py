@@ -42,16 +42,28 @@ def _facts(node: Json) -> Json:
 def model_explorer_data(document: Json) -> Json:
     """Node data for Model Explorer: one figure for each result, by tensor name, and a gradient.
 
-    The figure is the output error where it is known, else the latency, the weights' error, or the
-    size. Raises LucioleError when no operator has any of them.
+    Equalized tensors are there by their original name too: what Model Explorer opens is the float
+    .tflite. Raises LucioleError when no operator has any figure.
+    """
+    key, nodes = model_explorer_figure(document), _main_operators(document)
+    results = {
+        name: {"value": node["measures"][key]}
+        for node in nodes
+        if key in node.get("measures", {})
+        for name in (node["name"], node.get("original", node["name"]))
+    }
+    return {"results": results, "gradient": _GRADIENT}
+
+
+def model_explorer_figure(document: Json) -> str:
+    """Choose the key of the figure: the output error where it is known, else the latency, the
+    weights' error, or the size. Raises LucioleError when no operator has any of them.
     """
     nodes = _main_operators(document)
+    found = {key for node in nodes for key in node.get("measures", {})}
     for key in _PREFERRED:
-        results = {
-            n["name"]: {"value": n["measures"][key]} for n in nodes if key in n.get("measures", {})
-        }
-        if results:
-            return {"results": results, "gradient": _GRADIENT}
+        if key in found:
+            return key
     raise LucioleError("nothing to write for Model Explorer: no operator has constants or figures")
 
 

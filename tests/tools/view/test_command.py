@@ -175,9 +175,10 @@ def test_larger_weights_are_embedded_on_request(
         (("-o", "x.svg", "--embed-limit", "5"), "--embed-limit goes with -o FILE.html"),
         (("--embed-limit", "5"), "--embed-limit goes with -o FILE.html"),
         (("-o", "x.html", "--embed-limit", "-5"), "--embed-limit is -5"),
+        (("--netron-attachment", "x.txt"), "Netron takes names ending in .json"),
     ],
 )
-def test_the_program_refuses_an_embed_limit_that_means_nothing(
+def test_the_program_refuses_options_that_mean_nothing(
     capsys: pytest.CaptureFixture[str], digits: Digits, more: tuple[str, ...], words: str
 ) -> None:
     assert command.main([str(digits.quantized), *more]) == 2

@@ -151,6 +151,13 @@ def test_model_explorer_gets_one_figure_for_each_tensor() -> None:
     assert [g["stop"] for g in found["gradient"]] == [0, 1]
 
 
+def test_model_explorer_finds_equalized_tensors_by_the_names_of_the_float_model() -> None:
+    made = filled()
+    made["models"][0]["graphs"][0]["nodes"][1]["original"] = "before"
+    found = foreign.model_explorer_data(made)["results"]
+    assert found["before"] == found["fc1"] == {"value": 30}
+
+
 def test_model_explorer_refuses_a_model_without_figures() -> None:
     bare = document([Subject(network(), "m")], Blobs())
     with pytest.raises(LucioleError, match="nothing to write for Model Explorer"):
