@@ -53,4 +53,15 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'luciole' has no attribute {name!r}")
     value: object = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
+    importlib.import_module("luciole.ir.shown").show_with(_html_of)
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _html_of(shown: object) -> str | None:
+    """Draw an object for a notebook: what can draw is found by name then, as programs are."""
+    html: str | None = importlib.import_module("luciole.tools.view.notebook").html_of(shown)
+    return html

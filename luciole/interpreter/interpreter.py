@@ -25,6 +25,9 @@ from luciole.ir.quantization import stored_parameters
 from luciole.ir.value import compatible
 from luciole.kernels.core.meter import SLACK
 
+_MOST_SHOWN = 3
+"""Inputs and outputs that a text names."""
+
 
 class QuantizationDetails(TypedDict):
     """Scales and zero points of an affine tensor, as LiteRT gives them."""
@@ -88,6 +91,10 @@ class Interpreter(Uncopied):
         self._caller = Caller(loop_limit, memory_limit)
         self._turn = Turn()
         self._begin(model.graph if graph is None else graph)
+
+    def __repr__(self) -> str:
+        ends = (_ends_text(side) for side in (self.graph.inputs, self.graph.outputs))
+        return f"<{type(self).__name__} of {self.graph!r}: {' -> '.join(ends)}>"
 
     def _begin(self, graph: Graph) -> None:
         """Take a graph of the model to run, of which nothing is settled yet."""
@@ -505,3 +512,9 @@ def _lasting(plan: Plan, graph: Graph) -> dict[int, Array]:
     ends = [v for v in (*graph.inputs, *graph.outputs) if not v.is_constant]
     arrays = {numbers[v]: plan.array(v) for v in ends}
     return {number: array for number, array in arrays.items() if array is not None}
+
+
+def _ends_text(values: Sequence[Value]) -> str:
+    """Write what goes in or comes out, the first few of many."""
+    shown = [repr(value) for value in values[:_MOST_SHOWN]]
+    return ", ".join([*shown, "..."] if len(values) > _MOST_SHOWN else shown)

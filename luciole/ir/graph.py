@@ -11,8 +11,10 @@ from luciole.ir.errors import GraphError
 from luciole.ir.flat import FlatGraph, flat_graph, restore_graph
 from luciole.ir.members import Members
 from luciole.ir.op import Op
+from luciole.ir.shown import Shown
 from luciole.ir.value import Buffer, Producer, Shape, Value
 from luciole.schema.enums import TensorType
+from luciole.schema.printable import quoted
 
 
 @dataclass
@@ -28,12 +30,17 @@ class Signature:
 _FlatSignature = tuple[str, int, list[tuple[str, int]], list[tuple[str, int]]]
 """A key, the number of its graph, and arguments and results with the numbers of their tensors."""
 
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 _LINKS = frozenset({"model", "values", "_inputs", "_outputs", "ops"})
 """Attributes of a graph that are what it holds and what is around it."""
 
 
 @dataclass(eq=False)
-class Model:
+class Model(Shown):
     """What a model file holds. ``graphs[0]`` is the main one; ``buffers[0]`` is empty, as files
     want it.
     """
@@ -44,6 +51,14 @@ class Model:
     metadata: list[tuple[str, Buffer]] = field(default_factory=list)
     metadata_buffers: list[Buffer] = field(default_factory=list)
     signatures: list[Signature] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        buffers = {id(v.buffer): len(v.buffer) for g in self.graphs for v in g.values if v.buffer}
+        ops = sum(len(graph.ops) for graph in self.graphs)
+        return (
+            f"<Model: {_counted(len(self.graphs), 'graph')}, {_counted(ops, 'operator')}, "
+            f"{sum(buffers.values()):,} bytes of constants>"
+        )
 
     @property
     def graph(self) -> Graph:
@@ -122,7 +137,8 @@ class Graph:
         self.debug_metadata_index = -1
 
     def __repr__(self) -> str:
-        return f"<Graph {self.name!r}: {len(self.ops)} operators, {len(self.values)} tensors>"
+        sizes = _counted(len(self.ops), "operator"), _counted(len(self.values), "tensor")
+        return f"<Graph {quoted(self.name)}: {', '.join(sizes)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a graph of a model as its number there, with the model."""

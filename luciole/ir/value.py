@@ -13,6 +13,7 @@ from luciole.ir import dtypes
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError
 from luciole.schema.enums import CompressionType, TensorType
+from luciole.schema.printable import quoted
 from luciole.schema.tables import QuantizationParameters, SparsityParameters, VariantSubType
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Value:
         self.users: list[Use] = []
 
     def __repr__(self) -> str:
-        return f"<{self.dtype.name} {shape_text(self.shape)} {self.name!r}>"
+        return f"<{self.dtype.name} {shape_text(self.shape)} {quoted(self.name)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a tensor of a graph as its number there, with the graph."""

@@ -12,6 +12,7 @@ import numpy as np
 from luciole.ir import Array, Model
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights
+from luciole.ir.shown import Shown
 from luciole.ir.text.common import one_line
 
 
@@ -62,7 +63,7 @@ class LayerReport:
 
 
 @dataclass
-class Report:
+class Report(Shown):
     """Everything that was done: layers in execution order, file sizes, warnings, seconds."""
 
     layers: list[LayerReport] = field(default_factory=list)
@@ -76,6 +77,11 @@ class Report:
     """Every epoch of a fine-tuning: losses, agreement with the float model, seconds."""
     floats: list[str] = field(default_factory=list)
     """Operators that compute with floats between others that do with integers, with the reason."""
+
+    def __repr__(self) -> str:
+        done = sum(layer.skipped is None for layer in self.layers)
+        size = f"{self.bytes_before:,} -> {self.bytes_after:,} bytes"
+        return f"<Report: {done} of {len(self.layers)} layers quantized, {size}>"
 
     def to_json(self) -> dict[str, Any]:
         """Turn the report into plain JSON values."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from luciole.ir import Array, Model
+from luciole.ir.shown import Shown
 from luciole.lquantizer.report import Report
 
 
@@ -23,7 +24,7 @@ class Trace:
 
 
 @dataclass
-class Result:
+class Result(Shown):
     """A quantized model and what was done to it; for fine-tuning, the float weights [o, n] that
     each layer's codes stand for, by the name of its operator, and where to find the layers of the
     report again, by their names there.
@@ -33,3 +34,6 @@ class Result:
     report: Report
     latents: dict[str, Array] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Result: {self.model!r}, {self.report!r}>"
