@@ -17,6 +17,7 @@ from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT
 from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT
 from luciole.interpreter.records import Track
 from luciole.ir import Array, Graph, Model
+from luciole.ir.names import by_own_names
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer import (
     OutputAware,
@@ -200,7 +201,8 @@ def finetune(
 def _records(model: Model, data: Mapping[str, Any] | Any) -> dict[str, Array]:
     if isinstance(data, Mapping):
         inputs = {v.name: v for v in model.graph.inputs}
-        arrays = {str(name): np.asarray(array) for name, array in data.items()}
+        given = {str(name): np.asarray(array) for name, array in data.items()}
+        arrays = by_own_names(model.graph, given)
         return {n: as_input(inputs[n], a) if n in inputs else a for n, a in arrays.items()}
     if len(model.graph.inputs) != 1:
         names = sorted(v.name for v in model.graph.inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -21,8 +21,10 @@ from luciole.interpreter.uncopied import Uncopied
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.calls import reachable
 from luciole.ir.dtypes import NUMPY
+from luciole.ir.errors import LucioleError, ShapeError
+from luciole.ir.names import Way, called, ways
 from luciole.ir.quantization import stored_parameters
-from luciole.ir.value import compatible
+from luciole.ir.value import compatible, shape_text
 from luciole.kernels.core.meter import SLACK
 
 _MOST_SHOWN = 3
@@ -106,8 +108,9 @@ class Interpreter(Uncopied):
         self._shapes: dict[Value, tuple[int, ...]] = {v: v.dims for v in graph.inputs}
         numbers = {value: number for number, value in enumerate(graph.values)}
         self._inputs = [numbers[value] for value in graph.inputs]
+        self._ways = ways(graph)
         self._plan: Plan | None = None
-        self._ends: _Ends | None = None
+        self._ends: dict[str | None, _Ends] = {}
         self._places: dict[int, Array] = {}
         self._observers: list[Observer] = []
 
@@ -140,12 +143,12 @@ class Interpreter(Uncopied):
             )
             plan.reset_variables()
             self._plan, self._places = plan, _lasting(plan, self.graph)
-            self._ends = _ends(plan, self.graph)
+            self._ends = _ends(plan, self.graph.inputs, self._ways)
             self._ran = False
 
     def _drop_plan(self) -> None:
         """Give back its memory, before the next one takes some."""
-        self._plan, self._places, self._ends = None, {}, None
+        self._plan, self._places, self._ends = None, {}, {}
 
     @property
     def plan(self) -> Plan:
@@ -330,15 +333,16 @@ class Interpreter(Uncopied):
     def run(self, inputs: Mapping[str, Any] | Any) -> dict[str, Array]:
         """Run the model on arrays by input name (one array alone for a model with one input).
 
-        Inputs are resized where their shapes differ from the last run. Returns the outputs by name.
+        Inputs are resized where their shapes differ from the last run. Returns the outputs by name:
+        by a signature's names where the inputs came by those, else by the tensors' own.
         Raises InputError for names, types or shapes that the model does not take, and BusyError
         while it runs already.
         """
         found = self._run_as_it_is(inputs) if type(inputs) is dict else None
         if found is None:
-            outputs = self.graph.outputs
-            arrays = self.computed(inputs, outputs)
-            found = {v.name: array for v, array in zip(outputs, arrays, strict=True)}
+            outputs = self._way(self._by_name(inputs)).outputs
+            arrays = self.computed(inputs, [value for _, value in outputs])
+            found = {name: array for (name, _), array in zip(outputs, arrays, strict=True)}
         return found
 
     def _run_as_it_is(self, inputs: dict[str, Any]) -> dict[str, Array] | None:
@@ -346,11 +350,11 @@ class Interpreter(Uncopied):
 
         It takes 1 us beside the run, where looking at all that may be otherwise takes 4.
         """
-        ends = self._ends
+        ends = self._ends.get(next(iter(inputs), None))
         if ends is None or len(inputs) != len(ends.inputs) or self._observers:
             return None
-        for value, place in ends.inputs:
-            array = inputs.get(value.name)
+        for name, place in ends.inputs:
+            array = inputs.get(name)
             if array.__class__ is not np.ndarray:
                 return None
             if array.dtype != place.dtype or array.shape != place.shape:
@@ -360,11 +364,11 @@ class Interpreter(Uncopied):
             raise turn.refusal()
         turn.taken = True  # see ``invoke``
         try:
-            for value, place in ends.inputs:
-                place[...] = inputs[value.name]
+            for name, place in ends.inputs:
+                place[...] = inputs[name]
             ends.run()
             self._ran = True
-            return {value.name: array.copy() for value, array in ends.outputs}
+            return {name: array.copy() for name, array in ends.outputs}
         finally:
             turn.taken = False
 
@@ -387,25 +391,43 @@ class Interpreter(Uncopied):
 
     def _take(self, inputs: Mapping[str, Any] | Any) -> None:
         """Let the inputs hold what is given."""
-        is_named = type(inputs) is dict or isinstance(inputs, Mapping)  # which takes 400 ns
-        given = inputs if is_named else {self._only_input().name: inputs}
-        names = [value.name for value in self.graph.inputs]
-        if len(given) != len(names) or given.keys() != set(names):
-            raise self._wrong_names(names, given)
-        arrays = [np.asarray(given[name]) for name in names]
+        given = self._by_name(inputs)
+        arrays = [np.asarray(given[name]) for name in self._way(given).inputs]
         for number, array in zip(self._inputs, arrays, strict=True):
             place = self._places.get(number)
             if place is None or place.shape != array.shape:
                 self._resize(number, array.shape, strict=False)
-        self._allocate()
+        try:
+            self._allocate()
+        except ShapeError as error:
+            raise self._wrong_shapes(error) from error
         for number, array in zip(self._inputs, arrays, strict=True):
             self._set(number, array)
 
-    def _wrong_names(self, names: list[str], given: Mapping[str, Any]) -> InputError:
-        """Why inputs cannot be given by these names."""
-        if len(set(names)) < len(names):
-            return InputError("inputs share a name: give them by set_tensor and call invoke")
-        return InputError(f"the inputs are {sorted(names)}, given were {sorted(given)}")
+    def _by_name(self, inputs: Mapping[str, Any] | Any) -> Mapping[str, Any]:
+        is_named = type(inputs) is dict or isinstance(inputs, Mapping)  # which takes 400 ns
+        return inputs if is_named else {self._only_input().name: inputs}
+
+    def _way(self, given: Mapping[str, Any]) -> Way:
+        """Find the way to call the graph that these names are. Raises InputError for none."""
+        for way in self._ways:
+            if given.keys() == set(way.inputs):
+                return way
+        if not self._ways:
+            raise InputError("inputs share a name: give them by set_tensor and call invoke")
+        known = " or ".join(str(sorted(way.inputs)) for way in self._ways)
+        raise InputError(f"the inputs are {known}, given were {sorted(given)}")
+
+    def _wrong_shapes(self, error: ShapeError) -> LucioleError:
+        """Name the input that is not as the model has it, where a shape does not fit further on."""
+        changed = [(v, s) for v, s in self._shapes.items() if not compatible(v.shape, s)]
+        if not changed:
+            return error
+        value, shape = changed[0]
+        return ShapeError(
+            f"input {called(value)!r} is {shape_text(value.shape)}, "
+            f"given was {shape_text(shape)}: {error}"
+        )
 
     # ---------------------------------------------------------------------- privately
     def _only_input(self) -> Value:
@@ -478,24 +500,33 @@ class Interpreter(Uncopied):
 
 
 class _Ends(NamedTuple):
-    """Inputs and outputs with the arrays that hold them as long as the plan, and what runs it."""
+    """Inputs and outputs by name with the arrays that hold them as long as the plan, and what runs
+    it.
+    """
 
-    inputs: list[tuple[Value, Array]]
-    outputs: list[tuple[Value, Array]]
+    inputs: list[tuple[str, Array]]
+    outputs: list[tuple[str, Array]]
     run: Callable[[], None]
 
 
-def _ends(plan: Plan, graph: Graph) -> _Ends | None:
-    """None where an output makes room for others, or has extents that a run decides on, and where
-    an input is a constant, which nobody may set.
+def _ends(plan: Plan, values: Sequence[Value], calls: Sequence[Way]) -> dict[str | None, _Ends]:
+    """Prepare the ways to call a graph, by the name of each input (None where there is none); not
+    where an output makes room for others, or has extents that a run decides on, and where an input
+    is a constant, which nobody may set.
     """
-    if any(value.is_constant for value in graph.inputs):
-        return None
-    found = [[(v, plan.array(v)) for v in values] for values in (graph.inputs, graph.outputs)]
-    inputs, outputs = ([(v, a) for v, a in pairs if a is not None] for pairs in found)
-    if len(inputs) < len(graph.inputs) or len(outputs) < len(graph.outputs):
-        return None
-    return _Ends(inputs, outputs, plan.run)
+    found: dict[str | None, _Ends] = {}
+    for way in calls if not any(value.is_constant for value in values) else ():
+        inputs = _held(plan, zip(way.inputs, values, strict=True))
+        outputs = _held(plan, way.outputs)
+        if len(inputs) == len(values) and len(outputs) == len(way.outputs):
+            for name in way.inputs or [None]:
+                found.setdefault(name, _Ends(inputs, outputs, plan.run))
+    return found
+
+
+def _held(plan: Plan, named: Iterable[tuple[str, Value]]) -> list[tuple[str, Array]]:
+    """Pair names with the arrays that hold their tensors, where there are such arrays."""
+    return [(name, array) for name, value in named if (array := plan.array(value)) is not None]
 
 
 def _has_state(graph: Graph) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from luciole.ir.names import called, names_of
 from luciole.tools.common.command import UsageError
 
 if TYPE_CHECKING:
@@ -25,23 +26,17 @@ def judged_outputs(model: Model, name: str | None = None) -> list[Value]:
     """
     outputs = model.graph.outputs
     if name is not None:
-        outputs = [v for v in outputs if name in _names(model, v)]
+        outputs = [v for v in outputs if name in names_of(v)]
         if not outputs:
-            found = ", ".join(sorted(v.name for v in model.graph.outputs))
+            found = ", ".join(sorted(map(called, model.graph.outputs)))
             raise UsageError(f"there is no output {name!r}, only {found}")
     judged = [v for v in outputs if _width(v) != 1]
     if not judged:
         raise UsageError(
-            f"output {outputs[0].name!r} is one number for each record, of which none is the "
+            f"output {called(outputs[0])!r} is one number for each record, of which none is the "
             "largest: luciole diff says how far numbers are from another model's"
         )
     return judged
-
-
-def _names(model: Model, output: Value) -> set[str]:
-    """List what an output is called, by itself and by signatures."""
-    pairs = (pair for signature in model.signatures for pair in signature.outputs)
-    return {output.name, *(name for name, value in pairs if value is output)}
 
 
 def _width(output: Value) -> int | None:

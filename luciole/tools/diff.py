@@ -17,6 +17,7 @@ from luciole.tools.common.command import (
     add_common,
     add_custom,
     add_data_bounds,
+    add_preprocess,
     parser_for,
     run_program,
 )
@@ -40,9 +41,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> in
         help="records for the first model: HDF5, .npz[:array], .npy, a folder, a list file; "
         "uint8 and floats are quantized for a quantized input, its own type fed as it is",
     )
-    parser.add_argument(
-        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
-    )
+    add_preprocess(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
     parser.add_argument(
         "--by",

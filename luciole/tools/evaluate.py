@@ -15,6 +15,7 @@ from luciole.tools.common.command import (
     add_common,
     add_custom,
     add_data_bounds,
+    add_preprocess,
     parser_for,
     run_program,
 )
@@ -41,9 +42,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
     parser.add_argument(
         "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"
     )
-    parser.add_argument(
-        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
-    )
+    add_preprocess(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
     parser.add_argument(
         "--against", metavar="MODEL", help="also run this model and count equal answers"
@@ -149,12 +148,13 @@ def _figures(
     judged: list[Value], answers: list[Array], data: Data, others: list[Array] | None
 ) -> list[dict[str, Any]]:
     """Count, for each output, the shares of right and of equal answers."""
+    from luciole.ir.names import called
     from luciole.tools.answers import share_equal
 
     what, labels = "answers of the other model", data.labels
     return [
         {
-            "output": value.name,
+            "output": called(value),
             "top1": None if labels is None else share_equal(found, labels, "labels"),
             "agreement": None if others is None else share_equal(found, others[n], what),
         }

@@ -14,6 +14,7 @@ from luciole.tools.common.command import (
     add_common,
     add_custom,
     add_data_bounds,
+    add_preprocess,
     parser_for,
     run_program,
 )
@@ -92,9 +93,7 @@ def _add_width_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
     fit = parser.add_argument_group("data and fit")
-    fit.add_argument(
-        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
-    )
+    add_preprocess(fit)
     fit.add_argument(
         "--calibration", type=int, metavar="N", help="learn from the first N records (default: all)"
     )

@@ -11,7 +11,7 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.interpreter import InputError, Interpreter, Observer
-from luciole.ir import Array, Graph, Model, Op
+from luciole.ir import Array, Graph, Model, Op, ShapeError, Signature
 from luciole.ir.ops.elementwise_binary import Add
 from tests.networks import network, random, two_inputs, value_named
 
@@ -37,6 +37,52 @@ def test_run_takes_and_gives_arrays_by_name() -> None:
     assert list(outputs) == ["fc2"]
     np.testing.assert_allclose(outputs["fc2"], expected(model, X[:1])["fc2"], atol=1e-6)
     np.testing.assert_array_equal(Interpreter(model).run(X[:1])["fc2"], outputs["fc2"])
+
+
+def test_run_by_a_signature_s_names_gives_results_by_them() -> None:
+    model = network()
+    interpreter, wanted = Interpreter(model), expected(model, X)["fc2"]
+    for rows in (slice(0, 1), slice(0, 1), slice(1, 3), slice(3, 4)):  # first, known, resized
+        found = interpreter.run({"a": X[rows]})
+        assert list(found) == ["b"]
+        np.testing.assert_allclose(found["b"], wanted[rows], atol=1e-6)
+        assert list(interpreter.run({"x": X[rows]})) == ["fc2"]
+
+
+def test_tensors_own_names_come_before_a_signature_s() -> None:
+    model = two_inputs()
+    graph = model.graph
+    left, right = graph.inputs
+    model.signatures = [
+        Signature("crossed", graph, [("left", right), ("right", left)], [("s", graph.outputs[0])]),
+        Signature("half", graph, [("l", left)], [("s", graph.outputs[0])]),
+        Signature("whole", graph, [("l", left), ("r", right)], [("s", graph.outputs[0])]),
+    ]
+    interpreter, x, y = Interpreter(model), X[:1, :6], X[:1, :9]
+    own = interpreter.run({"left": x, "right": y})
+    found = interpreter.run({"r": y, "l": x})
+    np.testing.assert_array_equal(found["s"], own["sum"])
+    with pytest.raises(InputError, match=r"the inputs are .*left.* or \['l', 'r'\], given were"):
+        interpreter.run({"l": x, "right": y})
+
+
+def test_inputs_that_share_a_name_are_told_apart_by_a_signature() -> None:
+    model = two_inputs()
+    graph = model.graph
+    wanted = Interpreter(model).run({"left": X[:1, :6], "right": X[:1, :9]})["sum"]
+    for value in graph.inputs:
+        value.name = "in"
+    with pytest.raises(InputError, match="inputs share a name"):
+        Interpreter(model).run({"in": X[:1, :6]})
+    pairs = list(zip(("l", "r"), graph.inputs, strict=True))
+    model.signatures = [Signature("serve", graph, pairs, [("s", graph.outputs[0])])]
+    found = Interpreter(model).run({"l": X[:1, :6], "r": X[:1, :9]})
+    np.testing.assert_array_equal(found["s"], wanted)
+
+
+def test_run_refuses_a_shape_that_does_not_fit_and_names_the_input() -> None:
+    with pytest.raises(ShapeError, match=r"^input 'a' is \[1,20\], given was \[1,21\]: FullyConn"):
+        Interpreter(network()).run({"x": np.zeros((1, 21), np.float32)})
 
 
 def test_run_takes_lists() -> None:
@@ -67,7 +113,7 @@ def test_a_second_run_refuses_what_the_first_would_and_tells_observers() -> None
     interpreter.run({"x": X[:1]})
     with pytest.raises(InputError, match="type float64 but expected type"):
         interpreter.run({"x": X[:1].astype(np.float64)})
-    with pytest.raises(InputError, match=r"the inputs are \['x'\], given were \['y'\]"):
+    with pytest.raises(InputError, match=r"the inputs are \['x'\] or \['a'\], given were \['y'\]"):
         interpreter.run({"y": X[:1]})
     seen: list[str] = []
 
@@ -196,9 +242,9 @@ def test_a_model_may_come_as_path_bytes_or_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"y": X}, "the inputs are ['x'], given were ['y']"),
-        ({}, "the inputs are ['x'], given were []"),
-        ({"x": X, "y": X}, "the inputs are ['x'], given were ['x', 'y']"),
+        ({"y": X}, "the inputs are ['x'] or ['a'], given were ['y']"),
+        ({}, "the inputs are ['x'] or ['a'], given were []"),
+        ({"x": X, "y": X}, "the inputs are ['x'] or ['a'], given were ['x', 'y']"),
         ({"x": X.astype(np.float64)}, "Got value of type float64 but expected type float32"),
         ({"x": np.full((1, 20), "text")}, "Got value of type <U4 but expected type float32"),
     ],

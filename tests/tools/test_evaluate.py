@@ -185,14 +185,14 @@ def heads(capsys: Capture, *argv: str) -> Outcome:
 def test_every_output_that_chooses_is_judged(capsys: Capture, folder: Path) -> None:
     outcome = heads(capsys, "--against", "heads.circle")
     lines = [line.split() for line in outcome.out.splitlines()]
-    assert lines[1] == ["top-1", "100.00", "%", "of", "classes"]
-    assert lines[2][-3:] == ["heads.circle", "of", "classes"]
+    assert lines[1] == ["top-1", "100.00", "%", "of", "kind"], "as the signature calls it"
+    assert lines[2][-3:] == ["heads.circle", "of", "kind"]
     assert lines[3][-2:] == ["of", "more"]
     assert float(lines[3][1]) < 100
     assert "gate" not in outcome.out
     figures = json.loads(heads(capsys, "--json").out)
     assert (figures["top1"], figures["outputs"][0]["top1"]) == (None, 1.0)
-    assert [row["output"] for row in figures["outputs"]] == ["classes", "more"]
+    assert [row["output"] for row in figures["outputs"]] == ["kind", "more"]
 
 
 @pytest.mark.parametrize("name", ["classes", "kind"])
@@ -208,7 +208,7 @@ def test_eval_refuses_outputs_that_choose_nothing(capsys: Capture, folder: Path)
     text = heads(capsys, "--output", "gate").error(2)
     assert text.startswith("output 'gate' is one number for each record, of which none is the larg")
     text = heads(capsys, "--output", "g").error(2)
-    assert text == "there is no output 'g', only classes, gate, more"
+    assert text == "there is no output 'g', only gate, kind, more"
     text = heads(capsys, "--per-class").error(2)
     assert text == "--per-class tells the classes of one output: --output NAME says which"
 

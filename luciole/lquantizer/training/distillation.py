@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from luciole.ir import Graph, TensorType, Value
+from luciole.ir.names import is_like
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.value import shape_text
 from luciole.lquantizer.errors import QuantizeError
@@ -73,7 +73,7 @@ def match_hints(student: Graph, teacher: Graph, patterns: Sequence[str]) -> list
     theirs = {value.name: value for value in _computed(teacher)}
     pairs = []
     for pattern in patterns:
-        own = [v for v in _computed(student) if v.name in theirs and fnmatchcase(v.name, pattern)]
+        own = [v for v in _computed(student) if v.name in theirs and is_like(v.name, pattern)]
         if not own:
             raise QuantizeError(f"hint {pattern!r}: student and teacher share no such tensor")
         _match("hint", own, [theirs[v.name] for v in own])

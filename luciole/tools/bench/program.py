@@ -21,6 +21,7 @@ from luciole.tools.common.command import (
     add_common,
     add_custom,
     add_data_bounds,
+    add_preprocess,
     parser_for,
     run_program,
 )
@@ -88,9 +89,7 @@ def _add_inputs(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"
     )
-    made.add_argument(
-        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
-    )
+    add_preprocess(made)
     made.add_argument("--limit", type=int, metavar="N", help="use the first N records")
     made.add_argument(
         "--input-shape",

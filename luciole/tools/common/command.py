@@ -62,6 +62,15 @@ def add_custom(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_preprocess(parser: argparse._ActionsContainer) -> None:
+    """Declare ``--preprocess EXPR``, for programs that read data."""
+    parser.add_argument(
+        "--preprocess",
+        metavar="EXPR",
+        help='arithmetic on the records, for example "x/255"; by input "image=x/255; mask=none"',
+    )
+
+
 def add_data_bounds(parser: argparse.ArgumentParser) -> None:
     """Declare ``--data-limit BYTES`` and ``--allow-outside``, for programs that read data."""
     parser.add_argument(

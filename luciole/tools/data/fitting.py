@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from luciole.interpreter.affine import REAL, as_input, takes_real
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.graph import Graph
+from luciole.ir.names import ways
 from luciole.ir.value import Shape, Value, element_count, has_batch_axis, shape_text
 from luciole.schema.printable import shorten
 from luciole.tools.data.errors import DataError
@@ -23,7 +24,8 @@ Transform = Callable[[Array], Array]
 @dataclass(frozen=True)
 class InputSpec:
     """What a graph input takes: dtype, the shape of a record (no batch axis), preprocessing, and
-    how it stores real numbers, None where it takes none.
+    how it stores real numbers, None where it takes none. ``names`` are what it is called in each
+    way to call the graph.
     """
 
     name: str
@@ -31,9 +33,12 @@ class InputSpec:
     shape: Shape
     transform: Transform | None = None
     store: Transform | None = None
+    names: tuple[str, ...] = ()
 
     @staticmethod
-    def of(value: Value, transform: Transform | None = None) -> InputSpec:
+    def of(
+        value: Value, transform: Transform | None = None, names: tuple[str, ...] = ()
+    ) -> InputSpec:
         """Make the spec of a graph input; those that take real numbers are preprocessed.
 
         Raises DataError for element types that files do not hold (4 bit, strings, resources).
@@ -43,8 +48,8 @@ class InputSpec:
         dtype = NUMPY[value.dtype]
         shape = value.shape[1:] if has_batch_axis(value) else value.shape
         if not takes_real(value):
-            return InputSpec(value.name, dtype, shape)
-        return InputSpec(value.name, dtype, shape, transform, partial(as_input, value))
+            return InputSpec(value.name, dtype, shape, names=names)
+        return InputSpec(value.name, dtype, shape, transform, partial(as_input, value), names)
 
     def byte_count(self) -> int:
         """Count the bytes of one raw record. Raises DataError when an axis is unknown."""
@@ -149,19 +154,22 @@ class InputSpec:
         raise DataError(f"input {self.name!r}: element {element} of {record} {story}: not finite")
 
 
-def input_specs(graph: Graph, transform: Transform | None = None) -> list[InputSpec]:
-    """Make the specs of all inputs of a graph, in order.
+def input_specs(graph: Graph, transforms: Sequence[Transform | None] = ()) -> list[InputSpec]:
+    """Make the specs of all inputs of a graph, in order, each with its preprocessing if any is
+    given.
 
     Raises DataError when there are none, when two share a name, or when none can be preprocessed.
     """
-    specs = [InputSpec.of(value, transform) for value in graph.inputs]
+    transforms = transforms or [None] * len(graph.inputs)
+    called = [tuple(way.inputs[n] for way in ways(graph)) for n in range(len(graph.inputs))]
+    specs = list(map(InputSpec.of, graph.inputs, transforms, called))
     if not specs:
         raise DataError("the model has no inputs to feed")
     names = [spec.name for spec in specs]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise DataError(f"the model has {names.count(twice[0])} inputs named {twice[0]!r}")
-    if transform is not None and all(spec.transform is None for spec in specs):
+    if any(transforms) and all(spec.transform is None for spec in specs):
         found = ", ".join(f"{spec.name!r} is {spec.dtype}" for spec in specs)
         raise DataError(f"preprocessing is for float32 or quantized inputs, there is none: {found}")
     return specs

@@ -20,7 +20,7 @@ from luciole.tools.data.collecting import Rows, Stored, Wanted, read_labels
 from luciole.tools.data.errors import AskedError, DataError, about
 from luciole.tools.data.fitting import input_specs
 from luciole.tools.data.npy import MAGIC
-from luciole.tools.data.preprocess import parse_preprocess
+from luciole.tools.data.preprocess import transforms_of
 
 DEFAULT_BOUNDS = Bounds()
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -69,7 +69,8 @@ def load_data(
 
     ``path``: HDF5 in ONE's layout, .npz, .npy, a folder or a list of record files, told by content.
     ``array``: which array of an .npz is the input; ``FILE:ARRAY`` as path says the same.
-    ``preprocess``: arithmetic in ``x`` for real numbers, e.g. ``x/255``; ``none`` for nothing.
+    ``preprocess``: arithmetic in ``x`` for real numbers, e.g. ``x/255``; ``none`` for nothing; for
+    one input by name ``image=x/255; mask=none``.
     ``labels``: an array of the same file, or ``FILE.npy``, ``FILE.npz:ARRAY`` or
     ``FILE.h5:/DATASET``; without it, what the file itself has beside the records.
     ``bounds``: what records and labels may take in memory, and whether lists may name files that
@@ -82,7 +83,7 @@ def load_data(
     """
     if limit is not None and limit < 1:
         raise AskedError(f"limit is {limit}, at least 1 record is needed")
-    specs = input_specs(graph, None if preprocess is None else parse_preprocess(preprocess))
+    specs = input_specs(graph, () if preprocess is None else transforms_of(preprocess, graph))
     file, named = _split_name(path)
     if named is not None and array not in (None, named):
         raise DataError(f"{path}: names array {named!r}, but array {array!r} is asked for")

@@ -124,11 +124,13 @@ def _choose(names: Sequence[str], specs: Sequence[InputSpec], array: str | None)
         if len(specs) != 1:
             raise DataError(f"{array!r} names one array, the model has {_listed(specs)}")
         return [array]
-    missing = [spec.name for spec in specs if spec.name not in names]
-    if not missing:
-        return [spec.name for spec in specs]
+    for called in zip(*(spec.names for spec in specs), strict=True):
+        if set(called) <= set(names):
+            return list(called)
+    missing = [spec for spec in specs if not set(spec.names) & set(names)] or list(specs)
     if len(specs) > 1:
-        raise DataError(f"no array for input {missing[0]!r}, found {all_quoted(names)}")
+        wanted = " or ".join(map(repr, dict.fromkeys(missing[0].names)))
+        raise DataError(f"no array for input {wanted}, found {all_quoted(names)}")
     return [_only_data_array(names, specs[0].name)]
 
 

@@ -1,4 +1,6 @@
-"""Preprocessing written as arithmetic in one variable, like ``(x/255 - 0.1307)/0.3081``."""
+"""Preprocessing written as arithmetic in one variable, like ``(x/255 - 0.1307)/0.3081``, for all
+inputs or, behind a name, for one: ``image=x/255; mask=none``.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,9 @@ from typing import Any
 import numpy as np
 
 from luciole.ir.dtypes import Array
+from luciole.ir.graph import Graph
+from luciole.ir.names import names_of
+from luciole.ir.value import Value
 from luciole.tools.data.errors import AskedError
 from luciole.tools.data.fitting import Transform
 
@@ -27,6 +32,33 @@ _LONGEST = 200
 """Characters; also bounds how deep the expression nests."""
 
 _LARGEST = float(np.finfo(np.float32).max)
+
+
+def transforms_of(text: str, graph: Graph) -> list[Transform | None]:
+    """Compile what is said for each input of a graph, in order, None for nothing.
+
+    Expressions are separated by semicolons. One behind ``NAME=``, a tensor's or a signature's, is
+    for that input, one without for all others. Raises AskedError for what is not understood, and
+    where nothing has such a name.
+    """
+    default: Transform | None = None
+    named: dict[Value, Transform | None] = {}
+    for part in text.split(";"):
+        name, equals, expression = part.rpartition("=")
+        transform = parse_preprocess(expression)
+        if equals:
+            named[_input(graph, name.strip())] = transform
+        else:
+            default = transform
+    return [named.get(value, default) for value in graph.inputs]
+
+
+def _input(graph: Graph, name: str) -> Value:
+    found = [value for value in graph.inputs if name in names_of(value)]
+    if len(found) != 1:
+        known = ", ".join(repr(n) for value in graph.inputs for n in names_of(value))
+        raise AskedError(f"preprocess: {name!r} is no input, there is {known}")
+    return found[0]
 
 
 def parse_preprocess(text: str) -> Transform | None:

@@ -14,6 +14,7 @@ from luciole.tools.common.command import (
     a_model,
     add_common,
     add_data_bounds,
+    add_preprocess,
     parser_for,
     run_program,
 )
@@ -79,9 +80,7 @@ def _add_figures(parser: argparse.ArgumentParser) -> None:
     figures.add_argument(
         "--data", metavar="DATA", help="records to draw the layers' inputs from: .npz[:array], ..."
     )
-    figures.add_argument(
-        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
-    )
+    add_preprocess(figures)
     figures.add_argument(
         "--limit", type=int, default=256, metavar="N", help="use the first N records (default 256)"
     )

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole.ir import Array, Graph
+from luciole.ir import Array, Graph, Signature
 from luciole.tools.data import Data, DataError, load_data
+from tests.networks import two_inputs
 
 RNG = np.random.default_rng(5)
 X: Array = RNG.random((6, 3), np.float32)
@@ -107,6 +108,22 @@ def test_several_inputs_are_matched_by_name(tmp_path: Path) -> None:
     np.testing.assert_array_equal(data.records["c"], (X + 1)[:4])
     assert data.labels is not None
     np.testing.assert_array_equal(data.labels, Y[:4])
+
+
+def test_inputs_are_matched_by_a_signature_s_names(tmp_path: Path) -> None:
+    model = two_inputs()
+    left, right = model.graph.inputs
+    pairs, out = [("img", left), ("meta", right)], [("sum", model.graph.outputs[0])]
+    model.signatures = [Signature("serve", model.graph, pairs, out)]
+    arrays = {"meta": np.ones((4, 9), np.float32), "img": np.zeros((4, 6), np.float32), "y": Y[:4]}
+    np.savez(tmp_path / "d.npz", **arrays)  # type: ignore[arg-type]  # see load
+    data = load_data(str(tmp_path / "d.npz"), model.graph, preprocess="img=x+3; none")
+    assert list(data.records) == ["left", "right"]
+    assert (data.records["left"] == 3).all()
+    assert (data.records["right"] == 1).all()
+    np.savez(tmp_path / "d.npz", meta=arrays["meta"], left=arrays["img"])
+    with pytest.raises(DataError, match="no array for input 'left' or 'img', found 'meta', 'left'"):
+        load_data(str(tmp_path / "d.npz"), model.graph)
 
 
 def test_load_data_refuses_to_guess_between_train_and_test(tmp_path: Path) -> None:

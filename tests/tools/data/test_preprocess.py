@@ -9,7 +9,9 @@ import pytest
 
 from luciole.ir import Array
 from luciole.tools.data import DataError
-from luciole.tools.data.preprocess import ALLOWED, parse_preprocess
+from luciole.tools.data.errors import AskedError
+from luciole.tools.data.preprocess import ALLOWED, parse_preprocess, transforms_of
+from tests.networks import two_inputs
 
 X = np.random.default_rng(3).uniform(0, 255, (5, 7)).astype(np.float32)
 
@@ -40,6 +42,18 @@ def test_expressions_compute_what_numpy_computes(
     assert result.dtype == np.float32
     np.testing.assert_array_equal(result, wanted(X))
     np.testing.assert_array_equal(X, before)
+
+
+def test_expressions_are_for_single_inputs_by_name() -> None:
+    graph = two_inputs().graph
+    left, right = transforms_of("left=x/2; x+1", graph)
+    assert left is not None
+    assert right is not None
+    np.testing.assert_array_equal(left(X), X / 2)
+    np.testing.assert_array_equal(right(X), X + 1)
+    assert transforms_of("left=none", graph) == [None, None]
+    with pytest.raises(AskedError, match="preprocess: 'lft' is no input, there is 'left', 'right'"):
+        transforms_of("lft=x/2", graph)
 
 
 @pytest.mark.parametrize("text", ["none", " none "])

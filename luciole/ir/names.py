@@ -1,0 +1,117 @@
+"""What tensors and layers are called: by themselves, by signatures, and in short in tables."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple, TypeVar
+
+from luciole.ir.graph import Graph, Signature
+from luciole.ir.value import Value
+
+T = TypeVar("T")
+
+_PARTS = re.compile(r"[/;]")
+"""Converters put scopes in front of each other with /, and operators that they fused with ;."""
+_MOST_PARTS = 64
+"""Parts of a name that are looked at; more are in no file seen so far."""
+_PRODUCTS = ("BiasAdd", "MatMul", "Conv2D", "convolution", "depthwise")
+"""What TensorFlow calls the operators of a layer with weights, within the layer's scope."""
+
+
+class Way(NamedTuple):
+    """One way to call a graph: a name for every input in order, and the results that come then."""
+
+    inputs: list[str]
+    outputs: list[tuple[str, Value]]
+
+
+def ways(graph: Graph) -> list[Way]:
+    """List how a graph may be called: by its tensors' own names, and by those of each signature
+    that has an argument for every input.
+    """
+    own = Way([v.name for v in graph.inputs], [(v.name, v) for v in graph.outputs])
+    found = [own] if len(set(own.inputs)) == len(own.inputs) else []
+    for signature in signatures_of(graph):
+        names = {value: name for name, value in signature.inputs}
+        if all(value in names for value in graph.inputs):
+            found.append(Way([names[v] for v in graph.inputs], signature.outputs))
+    return found
+
+
+def signatures_of(graph: Graph) -> list[Signature]:
+    """List the signatures that call a graph."""
+    return [s for s in graph.model.signatures if s.graph is graph] if graph.model else []
+
+
+def by_own_names(graph: Graph, given: Mapping[str, T]) -> dict[str, T]:
+    """Rename what is given for a graph's inputs, by signatures' names as it may be, to what the
+    tensors are called; other names stay.
+    """
+    own = [value.name for value in graph.inputs]
+    for way in ways(graph):
+        if set(way.inputs) <= given.keys():
+            renamed = dict(zip(way.inputs, own, strict=True))
+            return {renamed.get(name, name): it for name, it in given.items()}
+    return dict(given)
+
+
+def names_of(value: Value) -> list[str]:
+    """List every name of an input or output: those that signatures give it, then its own."""
+    signatures = signatures_of(value.graph) if value.graph else []
+    pairs = [pair for s in signatures for pair in (*s.inputs, *s.outputs)]
+    return list(dict.fromkeys([*(name for name, v in pairs if v is value), value.name]))
+
+
+def called(value: Value) -> str:
+    """Say what users call an input or output: as the first signature does, else by its name."""
+    return names_of(value)[0]
+
+
+def fragments(name: str) -> Iterator[str]:
+    """Yield all that stands between two separators of a name, single parts first, then the name."""
+    ends = [m.start() for m in _PARTS.finditer(name)][:_MOST_PARTS]
+    begins, ends = [0, *(end + 1 for end in ends)], [*ends, len(name)]
+    for count in range(len(begins) - 1):
+        for first in range(len(begins) - count):
+            fragment = name[begins[first] : ends[first + count]]
+            if fragment:
+                yield fragment
+    yield name
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Shorten names to what tells them apart: to the fewest neighbouring parts that no other of
+    them has. Of several such parts it is the layer's own, the one whose product or bias TensorFlow
+    names behind it, else the first; a name without others beside it has only its own part.
+    """
+    known = {name: list(dict.fromkeys(fragments(name))) for name in names}
+    owners = Counter(fragment for found in known.values() for fragment in found)
+    short = {}
+    for name, found in known.items():
+        unique = [f for f in found if owners[f] == 1]
+        fewest = [f for f in unique if _count(f) == min(map(_count, unique))]
+        first = fewest[0] if fewest and len(known) > 1 else name
+        short[name] = next(_own_parts(name, fewest), first)
+    return short
+
+
+def _count(fragment: str) -> int:
+    return len(_PARTS.findall(fragment))
+
+
+def _own_parts(name: str, parts: Sequence[str]) -> Iterator[str]:
+    """Yield the parts of a name that stand right before what a layer is computed by."""
+    return (p for product in _PRODUCTS for p in parts if f"/{p}/{product}" in f"/{name}")
+
+
+def meant(text: str, names: Collection[str]) -> list[str]:
+    """Find which names a text stands for: the one that it is, else all that it is a part of."""
+    return [text] if text in names else [name for name in names if text in fragments(name)]
+
+
+def is_like(name: str, pattern: str) -> bool:
+    """Tell whether a shell pattern is for a name, or for neighbouring parts of it."""
+    return any(fnmatchcase(fragment, pattern) for fragment in fragments(name))
