@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import translate
 from pathlib import Path
 from typing import Any
 
+from luciole.ir.names import meant, short_names
 from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
 from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.errors import QuantizeError
 
 _WHICH = {"name", "names", "pattern", "regex"}
 _WHAT = {"input_bits", "weight_bits", "encode_bits", "skip", "weights_only"}
+_FOR_ALL = _WHAT - {"skip"} | {"layers", "all_layers"}
 
 
 @dataclass(frozen=True)
@@ -38,21 +40,53 @@ class Choice:
 
 @dataclass(frozen=True)
 class Rule:
-    """An exception for the layers whose name a regular expression matches."""
+    """An exception for the layers whose name, whole or short, a regular expression matches."""
 
     pattern: re.Pattern[str]
     change: Mapping[str, Any]
+    names: tuple[str, ...] = ()
+    """What the pattern was made of, where that are layers' names."""
+
+    def among(self, layers: Sequence[str]) -> Rule:
+        """Say which layers the names mean: a part of a name will do where only one has it.
+
+        Raises QuantizeError where several have it.
+        """
+        if not self.names:
+            return self
+        found = [_one_meant(text, layers) for text in self.names]
+        return replace(self, pattern=_any_of(found), names=tuple(found))
 
 
 class Config:
     """The choice for every layer: the default, changed by each rule that matches, the last one
-    winning.
+    winning. Among a network's layers (``among``) rules may use short names.
     """
 
-    def __init__(self, default: Choice | None = None, rules: tuple[Rule, ...] = ()) -> None:
+    def __init__(
+        self,
+        default: Choice | None = None,
+        rules: tuple[Rule, ...] = (),
+        all_layers: bool = False,
+    ) -> None:
         self.default = default or Choice()
         self.rules = rules
+        self.all_layers = all_layers
+        """Whether layers are quantized too that are spared unless a rule speaks of them."""
         self.exact: dict[str, Choice] = {}
+        self.short: Mapping[str, str] = {}
+
+    def among(self, layers: Sequence[str]) -> Config:
+        """Copy the config for a network with these layers. Raises QuantizeError for a part of a
+        name that several have.
+        """
+        copy = Config(self.default, tuple(r.among(layers) for r in self.rules), self.all_layers)
+        copy.exact, copy.short = self.exact, short_names(layers)
+        return copy
+
+    def _matches(self, rule: Rule, layer: str) -> bool:
+        short = self.short.get(layer, layer)
+        return bool(rule.pattern.fullmatch(layer) or rule.pattern.fullmatch(short))
 
     def choose(self, layer: str) -> Choice:
         """Choose what to do with a layer, by the name of its result."""
@@ -60,27 +94,26 @@ class Config:
             return self.exact[layer]
         choice = self.default
         for rule in self.rules:
-            if rule.pattern.fullmatch(layer):
+            if self._matches(rule, layer):
                 choice = replace(choice, **rule.change)
         return choice
 
     def with_choices(self, choices: Mapping[str, Choice]) -> Config:
         """Copy the config, with whole choices for some layers by name."""
-        copy = Config(self.default, self.rules)
-        copy.exact = {**self.exact, **choices}
+        copy = Config(self.default, self.rules, self.all_layers)
+        copy.exact, copy.short = {**self.exact, **choices}, self.short
         return copy
 
     def names(self, layer: str) -> bool:
         """Tell whether a rule speaks of a layer, so that what is spared by default is not
         spared.
         """
-        return any(rule.pattern.fullmatch(layer) for rule in self.rules)
+        return any(self._matches(rule, layer) for rule in self.rules)
 
     def unused(self, layers: list[str]) -> list[str]:
         """List the rules that match no layer: most likely a misspelt name."""
-        return [
-            r.pattern.pattern for r in self.rules if not any(r.pattern.fullmatch(n) for n in layers)
-        ]
+        idle = [r for r in self.rules if not any(self._matches(r, n) for n in layers)]
+        return [", ".join(r.names) or r.pattern.pattern for r in idle]
 
     @classmethod
     def read(cls, path: Path, default: Choice) -> Config:
@@ -102,17 +135,14 @@ class Config:
         """
         if not isinstance(content, dict) or not isinstance(content.get("layers", []), list):
             raise QuantizeError('a config is an object with a list "layers"')
-        unknown = content.keys() - {
-            "layers",
-            "input_bits",
-            "weight_bits",
-            "encode_bits",
-            "weights_only",
-        }
+        unknown = content.keys() - _FOR_ALL
         if unknown:
             raise QuantizeError(f"config: {', '.join(sorted(unknown))} is not understood")
-        base = replace(default, **_bits({k: v for k, v in content.items() if k != "layers"}))
-        return cls(base, tuple(_rule(entry) for entry in content.get("layers", [])))
+        every = content.get("all_layers", False)
+        if type(every) is not bool:
+            raise QuantizeError(f"config: all_layers is {every!r}, bool is needed")
+        base = replace(default, **_bits({k: v for k, v in content.items() if k in _WHAT}))
+        return cls(base, tuple(_rule(entry) for entry in content.get("layers", [])), every)
 
 
 def _rule(entry: Any) -> Rule:
@@ -124,10 +154,15 @@ def _rule(entry: Any) -> Rule:
         raise QuantizeError(
             f"config: {', '.join(sorted(unknown))} is not understood, there is {known}"
         )
-    return Rule(_pattern(entry), _bits({k: v for k, v in entry.items() if k in _WHAT}))
+    change = _bits({k: v for k, v in entry.items() if k in _WHAT})
+    which, texts = _which(entry)
+    if which in ("name", "names"):
+        return Rule(_any_of(texts), change, tuple(texts))
+    return Rule(_compiled(which, texts[0]), change)
 
 
-def _pattern(entry: dict[str, Any]) -> re.Pattern[str]:
+def _which(entry: dict[str, Any]) -> tuple[str, list[str]]:
+    """Read the key that says which layers an entry is for, and its texts."""
     given = sorted(_WHICH & entry.keys())
     if len(given) != 1:
         raise QuantizeError(
@@ -137,14 +172,27 @@ def _pattern(entry: dict[str, Any]) -> re.Pattern[str]:
     texts = value if given[0] == "names" and isinstance(value, list) else [value]
     if not all(isinstance(t, str) for t in texts):
         raise QuantizeError(f"config: {given[0]} is {value!r}, text is needed")
-    if given[0] in ("name", "names"):
-        return re.compile("|".join(re.escape(t) for t in texts))
-    if given[0] == "pattern":
-        return re.compile(translate(value))
+    return given[0], texts
+
+
+def _any_of(names: Sequence[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, names)))
+
+
+def _one_meant(text: str, layers: Sequence[str]) -> str:
+    found = list(dict.fromkeys(meant(text, layers)))
+    if len(found) > 1:
+        short = short_names(layers)
+        listed = ", ".join(short[name] for name in found)
+        raise QuantizeError(f"config: {text!r} is a part of several layers' names: {listed}")
+    return found[0] if found else text
+
+
+def _compiled(which: str, text: str) -> re.Pattern[str]:
     try:
-        return re.compile(value)
+        return re.compile(translate(text) if which == "pattern" else text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise QuantizeError(f"config: regex {value!r}: {error}") from None
+        raise QuantizeError(f"config: {which} {text!r}: {error}") from None
 
 
 def _bits(entry: dict[str, Any]) -> dict[str, Any]:

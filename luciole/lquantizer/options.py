@@ -40,6 +40,7 @@ class Choices(TypedDict, total=False):
     recipe: Source | None  # what config was called
     settings: Settings | None
     seed: int
+    all_layers: bool
     weights_only: bool
     unroll_lstms: bool
     target_size: int | None
@@ -51,7 +52,8 @@ class QuantizeOptions:
     """What every method takes.
 
     ``encode_bits`` is the width of inputs and weights unless ``input_bits`` or ``weight_bits`` say
-    otherwise; ``config`` (a JSON file or its content) chooses layer by layer.
+    otherwise; ``config`` (a JSON file or its content) chooses layer by layer. ``all_layers``
+    quantizes the ends of convolutional networks too.
     """
 
     method: ClassVar[str] = ""
@@ -60,6 +62,7 @@ class QuantizeOptions:
     weight_bits: int | None = None
     config: Source | None = None
     seed: int = 0
+    all_layers: bool = False
 
     @property
     def default(self) -> Choice:
@@ -73,6 +76,11 @@ class QuantizeOptions:
         """Make the config: the choice for every layer. Raises QuantizeError that says what was not
         understood.
         """
+        found = self._configured()
+        found.all_layers |= self.all_layers
+        return found
+
+    def _configured(self) -> Config:
         if self.config is None:
             return Config(self.default)
         if isinstance(self.config, Mapping):

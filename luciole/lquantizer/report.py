@@ -9,9 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array, Model
+from luciole.ir import Array, Model, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights
+from luciole.ir.graph import all_ops
+from luciole.ir.names import short_names
+from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
+from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.shown import Shown
 from luciole.ir.text.common import one_line
 
@@ -56,6 +61,8 @@ class LayerReport:
     """How the fit coded the weights: what was best on held-back records."""
     input_histogram: Histogram | None = None
     """The inputs that the levels were learned from, in the units that the layer sees."""
+    short: str = ""
+    """What tells the name from other layers', which a config takes, too."""
     stages: dict[str, float | None] = field(default_factory=dict)
     """Signal-to-noise ratio in dB after each stage, on held-back records: ``baseline`` (the
     published form), ``offset`` (offsets and corrected bias too), ``output_aware`` (the fit) and
@@ -73,6 +80,8 @@ class Report(Shown):
     warnings: list[str] = field(default_factory=list)
     options: list[dict[str, float | int | str]] = field(default_factory=list)
     """What automatic widths were chosen from: layer, bits, bytes, noise-to-signal ratio."""
+    stays_float: dict[str, int] = field(default_factory=dict)
+    """Bytes of float constants by the operator that reads them, learned layers left out."""
     finetuning: list[dict[str, float | None]] = field(default_factory=list)
     """Every epoch of a fine-tuning: losses, agreement with the float model, seconds."""
     floats: list[str] = field(default_factory=list)
@@ -101,8 +110,30 @@ class Report(Shown):
         reasons: dict[str, list[str]] = {}
         for layer in self.layers:
             if layer.skipped is not None:
-                reasons.setdefault(layer.skipped, []).append(one_line(layer.name))
+                reasons.setdefault(layer.skipped, []).append(one_line(layer.short or layer.name))
         return reasons
+
+
+def float_bytes(model: Model) -> dict[str, int]:
+    """Count the bytes of float constants by the name of the operator that reads them first, in all
+    graphs, the largest first; learned layers are left out.
+    """
+    found: dict[str, int] = {}
+    seen: set[int] = set()
+    for op in all_ops(model.graphs):
+        if isinstance(op, LQFullyConnected | LQConv2D | BCQFullyConnected):
+            continue
+        own = {id(v.buffer): v.buffer for v in op.operands if v is not None and _is_float(v)}
+        size = sum(len(b) for key, b in own.items() if key not in seen and b is not None)
+        seen |= own.keys()
+        if size:
+            found[op.name] = found.get(op.name, 0) + size
+    return dict(sorted(found.items(), key=lambda entry: -entry[1]))
+
+
+def _is_float(value: Value) -> bool:
+    floats = (TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64)
+    return value.is_constant and value.dtype in floats
 
 
 _HEADINGS = {"output_aware": "fit", "fine_tuned": "tuned"}
@@ -114,7 +145,7 @@ def _row(layer: LayerReport, stages: Sequence[str]) -> tuple[str, ...]:
     ratios = [layer.stages.get(stage) for stage in stages] if stages else [layer.snr_db]
     shown = ["" if ratio is None else f"{ratio:.1f}" for ratio in ratios]
     size = f"{layer.bytes_before:,} -> {layer.bytes_after:,}"
-    return (one_line(layer.name), bits, *shown, size)
+    return (one_line(layer.short or layer.name), bits, *shown, size)
 
 
 def error_of(wanted: Array, found: Array) -> tuple[float, float | None]:
@@ -133,14 +164,14 @@ def in_order(
     model: Model, done: Mapping[str, LayerReport], skipped: Mapping[str, str]
 ) -> list[LayerReport]:
     """Give one report for every layer with weights, in the execution order of the float model."""
-    reports = []
-    for op in model.graph.ops:
-        if not has_weights(op):
-            continue
+    layers = [op for op in model.graph.ops if has_weights(op)]
+    short, reports = short_names(op.name for op in layers), []
+    for op in layers:
         if op.name in done:
             reports.append(done[op.name])
         elif op.name in skipped:
-            size = constant_bytes(op)
-            why = skipped[op.name]
+            size, why = constant_bytes(op), skipped[op.name]
             reports.append(LayerReport(op.name, bytes_before=size, bytes_after=size, skipped=why))
+    for layer in reports:
+        layer.short = short[layer.name]
     return reports

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from luciole.interpreter.compare import Comparison, TensorErrors
 from luciole.interpreter.metrics import Measures
+from luciole.ir.names import short_names
 from luciole.ir.text.common import one_line
 from luciole.tools.common import console
 
@@ -77,12 +78,13 @@ def _colour_range(found: Comparison, metric: str, values: Sequence[float]) -> tu
 
 def print_report(found: Comparison, by: str, in_order: bool, top: int | None) -> None:
     """Layers with a bar each, the worst first, then the outputs."""
+    short = short_names(e.name for e in found.layers)
     layers = found.layers if in_order else sorted(found.layers, key=lambda e: -_size(e, by))
     shown = layers if top is None else layers[:top]
     left_out = f", the {len(shown)} worst" if len(shown) < len(layers) else ""
     console.show(f"{len(layers)} layers over {found.records} records{left_out}")
     if shown:
-        console.print_table(console.fitted(_layer_rows(shown, by)), styles=_STYLES)
+        console.print_table(console.fitted(_layer_rows(shown, by, short)), styles=_STYLES)
     console.show()
     console.print_table(console.fitted(_output_rows(found.outputs)))
     _print_unmatched(found.unmatched)
@@ -93,7 +95,9 @@ def _size(errors: TensorErrors, by: str) -> float:
     return -1.0 if value is None else value
 
 
-def _layer_rows(layers: Sequence[TensorErrors], by: str) -> list[tuple[str, ...]]:
+def _layer_rows(
+    layers: Sequence[TensorErrors], by: str, short: Mapping[str, str]
+) -> list[tuple[str, ...]]:
     wide = console.columns() >= _NARROW
     most = max((_size(e, by) for e in layers), default=0.0)
     heading = ("layer", "operator", by, "", "SNR", "cosine")
@@ -101,7 +105,7 @@ def _layer_rows(layers: Sequence[TensorErrors], by: str) -> list[tuple[str, ...]
     for e in layers:
         m = e.measures
         row = (
-            one_line(e.name),
+            one_line(short[e.name]),
             _kinds(e, wide),
             _percent(m.relative) if by == "relative" else _number(m.as_dict()[by]),
             bar(_size(e, by) / most if most > 0 else 0.0, _BAR[wide]),
@@ -139,9 +143,10 @@ def _output_rows(outputs: Sequence[TensorErrors]) -> list[tuple[str, ...]]:
 
 
 def _print_unmatched(unmatched: tuple[list[str], list[str]]) -> None:
+    short = short_names([*unmatched[0], *unmatched[1]])
     for which, names in zip(("first", "second"), unmatched, strict=True):
         if names:
-            listed = ", ".join(console.shortened(name, 40) for name in names[:3])
+            listed = ", ".join(console.shortened(short[name], 40) for name in names[:3])
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             console.show(f"only in the {which} model: {listed}{more}")
 

@@ -11,6 +11,7 @@ from luciole.ir import Model, Op, Value
 from luciole.ir.analysis.figures import macs, parameters
 from luciole.ir.analysis.widths import bits_of
 from luciole.ir.graph import all_ops
+from luciole.ir.names import short_names
 from luciole.ir.text.common import one_line, utf8
 from luciole.ir.value import shape_text
 from luciole.tools.common import console
@@ -159,9 +160,10 @@ def _kind_rows(kinds: list[Kind]) -> list[tuple[str, ...]]:
 def _layer_rows(layers: list[LayerSummary], wide: bool) -> list[tuple[str, ...]]:
     heading = ("layer", "operator", "bits w/a", "MACs", "constants")
     rows: list[tuple[str, ...]] = [(*heading, "result") if wide else heading]
+    short = short_names(layer.name for layer in layers)
     for layer in layers:
         row = (
-            one_line(layer.name),
+            one_line(short[layer.name]),
             one_line(layer.kind),
             f"{layer.weight_bits}/{'-' if layer.input_bits is None else layer.input_bits}",
             _count(layer.macs or 0),

@@ -32,6 +32,8 @@ _EXAMPLE = """example:
 """
 _LONGEST_NAME = 48
 """Characters of the name of a layer that was left alone: converters write names of hundreds."""
+_MOST_NAMES = 5
+"""Operators with float constants that are named."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
@@ -87,6 +89,11 @@ def _add_width_arguments(parser: argparse.ArgumentParser) -> None:
     )
     widths.add_argument(
         "--config", metavar="FILE.json", help="settings for single layers: bits or skip"
+    )
+    widths.add_argument(
+        "--all-layers",
+        action="store_true",
+        help="also the first convolution, and dense layers behind convolutions",
     )
     widths.add_argument("--recipe", dest="config", help=argparse.SUPPRESS)  # its old name
 
@@ -175,6 +182,7 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
         weight_bits=arguments.weight_bits,
         config=arguments.config,
         method=arguments.method,
+        all_layers=arguments.all_layers,
         weights_only=arguments.weights_only,
         unroll_lstms=arguments.unroll_lstm,
         target_size=arguments.target_size,
@@ -324,16 +332,33 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
     for why, names in report.left_alone().items():
         shown = [console.shortened(name, _LONGEST_NAME) for name in names]
         console.show(f"left alone, {why}: {', '.join(shown)}")
+    console.show(_float_line(report))
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     console.show(f"{arguments.output_model}: {before} -> {after} in {report.seconds:.1f} s")
 
 
+def _float_line(report: Report) -> str:
+    """Say what stays float, the largest by name, and how many of the file's bytes that is."""
+    from luciole.ir.names import short_names
+
+    left = report.stays_float
+    if not left:
+        return "stays float: nothing"
+    total, file = sum(left.values()), report.bytes_after
+    short = short_names({*left, *(layer.name for layer in report.layers)})
+    shown = [f"{short[n]} {console.size_text(left[n])}" for n in list(left)[:_MOST_NAMES]]
+    rest = list(left.values())[_MOST_NAMES:]
+    more = [f"{len(rest)} more {console.size_text(sum(rest))}"] if rest else []
+    return (
+        f"stays float: {console.size_text(total)} of the file's {console.size_text(file)} "
+        f"({100 * total / max(file, 1):.0f} %): {', '.join(shown + more)}"
+    )
+
+
 def _option_rows(report: Report) -> list[tuple[str, ...]]:
-    head = ("layer", "bits", "bytes", "noise/signal")
-    return [
-        head,
-        *(
-            (str(o["layer"]), str(o["bits"]), f"{o['bytes']:,}", f"{o['error']:.3g}")
-            for o in report.options
-        ),
+    short = {layer.name: layer.short for layer in report.layers}
+    rows = [
+        (short[str(o["layer"])], str(o["bits"]), f"{o['bytes']:,}", f"{o['error']:.3g}")
+        for o in report.options
     ]
+    return [("layer", "bits", "bytes", "noise/signal"), *rows]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from luciole.ir.names import short_names
 from luciole.lquantizer import Choice, Config, QuantizeError
 
 NAMES = ["fc1", "fc2", "block/fc1", "block/fc2", "head"]
@@ -84,6 +85,42 @@ def test_the_last_rule_that_matches_wins_key_by_key() -> None:
     }
 
 
+LONG = ["net/a/fc1/MatMul;net/a/fc1/BiasAdd", "net/b/fc1/MatMul", "net/b/fc2/MatMul", "out"]
+
+
+@pytest.mark.parametrize(
+    ("which", "matched"),
+    [
+        ({"name": "a"}, LONG[:1]),
+        ({"name": "fc2"}, LONG[2:3]),
+        ({"name": "b/fc1"}, LONG[1:2]),
+        ({"names": ["fc2", "out"]}, LONG[2:]),
+        ({"pattern": "b/*"}, LONG[1:2]),
+        ({"pattern": "*/BiasAdd"}, LONG[:1]),
+        ({"regex": "fc2|a"}, [LONG[0], LONG[2]]),
+        ({"name": "fc3"}, []),
+    ],
+)
+def test_rules_take_short_names(which: dict[str, Any], matched: list[str]) -> None:
+    config = Config.parse({"layers": [{**which, "skip": True}]}, Choice()).among(LONG)
+    assert [name for name in LONG if config.choose(name).skip] == matched
+    assert [name for name in LONG if config.names(name)] == matched
+    assert bool(config.unused(LONG)) == (not matched)
+
+
+def test_every_name_of_a_table_is_a_rule_s() -> None:
+    for name, short in short_names([*LONG, *NAMES]).items():
+        config = Config.parse({"layers": [{"name": short, "skip": True}]}, Choice())
+        config = config.among([*LONG, *NAMES])
+        assert [n for n in (*LONG, *NAMES) if config.choose(n).skip] == [name]
+
+
+def test_among_refuses_a_part_of_several_names() -> None:
+    config = Config.parse({"layers": [{"name": "MatMul"}]}, Choice())
+    with pytest.raises(QuantizeError, match="'MatMul' is a part of several layers' names: a, b"):
+        config.among(LONG)
+
+
 def test_rules_that_match_nothing_are_known() -> None:
     config = Config.parse({"layers": [{"name": "fc1"}, {"name": "fc9"}]}, Choice())
     assert config.unused(NAMES) == ["fc9"]
@@ -104,6 +141,7 @@ def test_a_config_is_read_from_a_file(tmp_path: Path) -> None:
         ("fc1", 'a config is an object with a list "layers"'),
         ({"layers": {"name": "fc1"}}, 'a config is an object with a list "layers"'),
         ({"bits": 3}, "config: bits is not understood"),
+        ({"all_layers": 1}, "config: all_layers is 1, bool is needed"),
         ({"skip": True}, "config: skip is not understood"),
         ({"encode_bits": 0}, "input bits are 0: 1 to 8 are possible"),
         ({"encode_bits": 5}, "weight bits are 5: 1 to 4 are possible"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, Op, Signature, Value
+from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
@@ -26,8 +29,10 @@ from tests.networks import dense, network, random, value_named
 
 VECTORS = random(50, 300, 20)
 IMAGES = random(51, 40, 8, 6, 3)
-SPARED_FIRST = "the first convolution: name it in a config to quantize it"
-SPARED_DENSE = "a dense layer behind convolutions: name it in a config to quantize it"
+SPARED_FIRST = "the first convolution: all_layers or a config that names it quantizes it"
+SPARED_DENSE = (
+    "a dense layer behind convolutions: all_layers or a config that names it quantizes it"
+)
 RELU, RELU6 = ActivationFunctionType.RELU, ActivationFunctionType.RELU6
 
 
@@ -90,6 +95,16 @@ def error(model: Model, other: Model, name: str, x: Array) -> float:
 def op_named(model: Model, name: str) -> Op:
     (found,) = [op for op in model.graph.ops if op.name == name]
     return found
+
+
+@pytest.mark.parametrize("asked", [{"all_layers": True}, {"config": {"all_layers": True}}])
+def test_all_layers_are_quantized_where_asked(asked: dict[str, Any]) -> None:
+    usual = luciole.quantize(residual(), IMAGES, encode_bits=2).report
+    sizes = {op.name: constant_bytes(op) for op in residual().graph.ops}
+    assert usual.stays_float == {name: sizes[name] for name in ("logits", "stem")}
+    found = luciole.quantize(residual(), IMAGES, encode_bits=2, **asked).report
+    assert found.left_alone() == {}
+    assert found.stays_float == {}
 
 
 # ------------------------------------------------------------------------------ dense networks

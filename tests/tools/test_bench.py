@@ -168,7 +168,7 @@ def test_many_operators_with_long_names_fit_the_width(capsys: Capture, folder: P
     text = run(capsys, "deep.circle").out
     assert "\nthe 10 that take longest\n" in text
     assert max(map(len, text.splitlines())) <= 80
-    assert text.count("/fc7 ") >= 1
+    assert text.count("\nfc7 ") >= 1
 
 
 def test_csv_and_trace(capsys: Capture, folder: Path) -> None:

@@ -88,6 +88,11 @@ def test_a_config_chooses_layer_by_layer(capsys: Capture, folder: Path) -> None:
     outcome = quantize(capsys, "--encode_bits", "2", "--config", "config.json")
     assert outcome.code == 0
     assert widths() == [("act1", 2, 2)]
+    file = Path("answer.circle").stat().st_size
+    line = (
+        f"stays float: 272 B of the file's {file / 1000:.1f} KB ({27200 / file:.0f} %): fc2 272 B"
+    )
+    assert line in outcome.out.splitlines()
     assert "left alone, skipped by the config: fc2" in outcome.out
 
 

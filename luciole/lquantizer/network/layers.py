@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from luciole.ir import Graph, Op, TensorType
 from luciole.ir.analysis.constancy import is_fixed
 from luciole.ir.analysis.weights import has_weights
+from luciole.ir.names import short_names
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -16,6 +17,8 @@ from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.problem import Scope
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
+
+_ASKED = "all_layers or a config that names it quantizes it"
 
 
 def misfit(op: Op) -> str | None:
@@ -67,15 +70,15 @@ def find_groups(
     behind convolutions: they are small and cost most of the accuracy.
     """
     scope = scope or Scope()
+    layers = [op for op in graph.ops if has_weights(op)]
+    config = config.among([op.name for op in layers])
     groups: dict[tuple[int, int], Group] = {}
     skipped: dict[str, str] = {}
-    spares = scope.together and any(isinstance(op, Conv2D) for op in graph.ops)
-    for op in graph.ops:
-        if not has_weights(op):
-            continue
+    spares = scope.together and any(isinstance(op, Conv2D) for op in layers)
+    for op in layers:
         choice = config.choose(op.name)
         reason = _why_not(op, choice, scope)
-        if reason is None and spares and not config.names(op.name):
+        if reason is None and spares and not (config.all_layers or config.names(op.name)):
             reason = _spared(op)
         if reason is not None or not isinstance(op, FullyConnected | Conv2D):
             skipped[op.name] = reason or f"{op.kind} has no learned form"
@@ -115,19 +118,19 @@ def _agree(group: Group, op: Op, choice: Choice, config: Config) -> None:
 
 def _spared(op: Op) -> str | None:
     if isinstance(op, FullyConnected):
-        return "a dense layer behind convolutions: name it in a config to quantize it"
+        return f"a dense layer behind convolutions: {_ASKED}"
     first = op.operands[0]
     if first is not None and first.is_input:
-        return "the first convolution: name it in a config to quantize it"
+        return f"the first convolution: {_ASKED}"
     return None
 
 
 def check_layers(layers: Sequence[str], skipped: Mapping[str, str], config: Config) -> None:
     """Raise QuantizeError when no layer is left, or a config speaks of none there is."""
     names = [*layers, *skipped]
-    unused = config.unused(names)
+    unused = config.among(names).unused(names)
     if unused:
-        known = ", ".join(names) or "none"
+        known = ", ".join(short_names(names).values()) or "none"
         raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")
     if not layers:
         why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())

@@ -41,6 +41,7 @@ from luciole.lquantizer.report import (
     LayerReport,
     Report,
     error_of,
+    float_bytes,
     histogram,
     in_order,
     snr_db,
@@ -82,6 +83,7 @@ def quantize_records(
     reports = {job.group.name: job.report for job in jobs if job.report is not None}
     report = Report(in_order(prepared.listed, reports, prepared.skipped))
     report.warnings = [job.warning for job in jobs if job.warning is not None]
+    report.stays_float = float_bytes(work)
     report.seconds = time.perf_counter() - begun
     return Result(work, report, _latents(jobs), {job.group.name: _trace(job) for job in jobs})
 

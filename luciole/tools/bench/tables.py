@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from luciole.ir.names import short_names
 from luciole.tools.bench.compare import FIRST, Contender, largest_difference
 from luciole.tools.bench.operators import OperatorTime, by_kind
 from luciole.tools.bench.report import Report
@@ -66,12 +67,13 @@ def _time_rows(ours: Contender) -> Rows:
 
 def _print_operators(operators: Sequence[OperatorTime]) -> None:
     show()
-    print_table(_operator_rows(operators), "operators in execution order")
+    short = short_names(operator.name for operator in operators)
+    print_table(_operator_rows(operators, short), "operators in execution order")
     if len(operators) > TOP:
         slowest = sorted(operators, key=lambda operator: -operator.median_us)[:TOP]
         show()
-        print_table(_operator_rows(slowest, running=True), f"the {TOP} that take longest")
-    left = [(o.name, o.kind, o.reason) for o in operators if o.reason]
+        print_table(_operator_rows(slowest, short, running=True), f"the {TOP} that take longest")
+    left = [(short[o.name], o.kind, o.reason) for o in operators if o.reason]
     if left:
         show()
         print_declined(left)
@@ -84,7 +86,9 @@ def _print_operators(operators: Sequence[OperatorTime]) -> None:
     print_table(rows, "kinds of operators")
 
 
-def _operator_rows(operators: Sequence[OperatorTime], running: bool = False) -> Rows:
+def _operator_rows(
+    operators: Sequence[OperatorTime], short: Mapping[str, str], running: bool = False
+) -> Rows:
     """Write one row for each operator; with ``running`` percentages are summed up in the order
     given.
     """
@@ -94,7 +98,7 @@ def _operator_rows(operators: Sequence[OperatorTime], running: bool = False) -> 
         total += operator.share
         rows.append(
             (
-                operator.name,
+                short[operator.name],
                 str(operator.index),
                 operator.kind,
                 time_text(operator.median_us),

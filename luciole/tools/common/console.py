@@ -122,9 +122,11 @@ def size_text(count: int) -> str:
 
 
 def shortened(name: str, width: int) -> str:
-    """Shorten a name in a table: of a long one its end stays, which tells names apart."""
+    """Shorten a name in a table: of a long one its end stays, which tells names apart, behind a
+    star, so that what is left is a pattern for it.
+    """
     name = printable(name)
-    return name if len(name) <= width else f"...{name[3 - width :]}"
+    return name if len(name) <= width else f"*{name[1 - width :]}"
 
 
 def columns() -> int:
