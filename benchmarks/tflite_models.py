@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from luciole.importers.keras.convert import tensorflow
-from luciole.tools.bench.peers import silent
 
 FORMS = ("int8", "dynamic", "float32")
 """Full integer with int8 in and out; int8 weights with float in and out; float."""
@@ -40,9 +41,23 @@ def convert(network: Any, form: str, path: Path) -> Path:
         converter.representative_dataset = _samples(network.input_shape)
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
         converter.inference_input_type = converter.inference_output_type = tf.int8
-    with redirect_stdout(StringIO()), silent():  # it describes what it saved
+    with redirect_stdout(StringIO()), _silent():  # it describes what it saved
         path.write_bytes(converter.convert())
     return path
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Drop what native code prints on standard error while it starts."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _samples(shape: tuple[int, ...]) -> Callable[[], list[list[Any]]]:

@@ -519,7 +519,8 @@ def _ends(plan: Plan, values: Sequence[Value], calls: Sequence[Way]) -> dict[str
         inputs = _held(plan, zip(way.inputs, values, strict=True))
         outputs = _held(plan, way.outputs)
         if len(inputs) == len(values) and len(outputs) == len(way.outputs):
-            for name in way.inputs or [None]:
+            names: list[str | None] = [*way.inputs]
+            for name in names or [None]:
                 found.setdefault(name, _Ends(inputs, outputs, plan.run))
     return found
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
-import sys
+import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,13 @@ from luciole.tools import bench
 from luciole.tools.bench.compare import largest_difference
 from luciole.tools.bench.inputs import random_inputs
 from luciole.tools.bench.peers import open_peer
+from luciole.tools.bench.process import RemoteRuntime
 from luciole.tools.bench.runtime import BenchError, Port, Runtime, translated
+from luciole.tools.common.timing import measured
 from tests.networks import network, random, two_inputs
 from tests.tools.running import call
 from tests.tools.test_bench import QUICK, report
+from tests.tools.test_bench_timing import NOW
 
 Capture = pytest.CaptureFixture[str]
 
@@ -178,11 +183,11 @@ def test_onnxruntime_gives_the_same_answers(capsys: Capture, folder: Path) -> No
     [
         (
             "litert:x.tflite",
-            "ai_edge_litert.interpreter",
+            "ai_edge_litert",
             "litert needs the package ai-edge-litert",
         ),
         ("onnxruntime:x.onnx", "onnxruntime", "onnxruntime needs the package onnxruntime"),
-        ("onert:x.circle", "onert.infer", "onert needs the package onert"),
+        ("onert:x.circle", "onert", "onert needs the package onert"),
     ],
 )
 def test_bench_refuses_a_runtime_that_is_not_installed(
@@ -193,7 +198,11 @@ def test_bench_refuses_a_runtime_that_is_not_installed(
     module: str,
     sentence: str,
 ) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
+    package = folder / "shadow" / module
+    package.mkdir(parents=True)
+    raises = "raise ModuleNotFoundError('it is not installed')"
+    package.joinpath("__init__.py").write_text(raises)
+    monkeypatch.syspath_prepend(folder / "shadow")
     Path(spec.partition(":")[2]).write_bytes(b"")
     text = call(capsys, "model.circle", "--against", spec, main=bench.main).error(1)
     assert text.startswith(f"comparing with {sentence}")
@@ -220,6 +229,96 @@ def test_bench_refuses_what_a_runtime_refuses(capsys: Capture, folder: Path) -> 
     argv = ("model.circle", *QUICK, "--against", "litert:test.npz")
     text = call(capsys, *argv, main=bench.main).error(1)
     assert text.startswith("litert cannot run test.npz: ")
+
+
+FAKE = """
+import os, signal
+import numpy as np
+
+class Info:
+    dtype, dims, rank = "float32", (1, 20), 2
+
+class Inner:
+    runs = 0
+
+    def run(self):
+        self.runs += 1
+        if self.runs == {runs}:
+            print("a library prints what it likes")
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+    def get_output(self, index):
+        return np.zeros((1, 4), np.float32)
+
+class session:
+    def __init__(self, path):
+        self.session = Inner()
+
+    def get_inputs_tensorinfo(self):
+        if {runs} == 0:
+            os.kill(os.getpid(), signal.SIGABRT)
+        return [Info()]
+
+    def infer(self, arrays):
+        return [np.zeros((1, 4), np.float32)]
+
+    def set_inputs(self, count, arrays):
+        assert count == 1
+"""
+
+
+def fake_onert(folder: Path, monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+    """Let what is imported as onert crash at its n-th run (0: while it loads)."""
+    package = folder / "shadow" / "onert"
+    package.mkdir(parents=True, exist_ok=True)
+    package.joinpath("__init__.py").write_text("")
+    package.joinpath("infer.py").write_text(FAKE.format(runs=runs))
+    monkeypatch.syspath_prepend(folder / "shadow")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize(
+    ("runs", "line"),
+    [
+        (0, "crashed (aborted) while loading it"),
+        (1, "crashed (segmentation fault) while running"),
+        (40, "crashed (segmentation fault) while running"),
+    ],
+)
+def test_a_peer_that_crashes_is_a_line_and_the_table_goes_on(
+    capsys: Capture, folder: Path, monkeypatch: pytest.MonkeyPatch, runs: int, line: str
+) -> None:
+    fake_onert(folder, monkeypatch, runs)
+    against = ("--against", "onert:model.circle", "--against", "model.circle")
+    argv = ("model.circle", *QUICK, "--data", "test.npz", *against)
+    outcome = call(capsys, *argv, main=bench.main)
+    assert outcome.code == 0
+    warnings = [text for text in outcome.err.splitlines() if "warning" in text]
+    assert warnings == [f"luciole: warning: onert model.circle {line}"]
+    assert "time, medians of interleaved samples" in outcome.out
+    assert "a library prints" not in outcome.out
+    found = json.loads(call(capsys, *argv, "--json", main=bench.main).out)
+    assert [peer["runtime"] for peer in found["peers"]] == ["luciole"]
+    assert found["crashed"] == [f"onert model.circle {line}"]
+
+
+def test_a_peer_is_timed_in_a_process_of_its_own_that_ends_with_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_onert(folder, monkeypatch, -1)
+    peer = open_peer("onert:model.circle", 1, [(1, 20)])
+    invoke, copies = peer.timed([])
+    peer.feed([random(1, 1, 20)])
+    first, second = measured([invoke, copies], NOW, rounds=2)
+    assert 0 < first.median_us < second.median_us
+    assert peer.fetch()[0].shape == (1, 4)
+    assert isinstance(peer, RemoteRuntime)
+    process = peer._process
+    assert process.poll() is None
+    del peer, invoke, copies
+    gc.collect()
+    assert isinstance(process, subprocess.Popen)
+    assert process.poll() is not None
 
 
 def test_json_stays_alone_on_standard_output(capsys: Capture, folder: Path) -> None:

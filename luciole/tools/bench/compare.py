@@ -15,8 +15,8 @@ from luciole.ir.value import has_batch_axis
 from luciole.tools.answers import share_equal
 from luciole.tools.bench.inputs import data_inputs
 from luciole.tools.bench.ours import Luciole
-from luciole.tools.bench.runtime import Runtime, translated
-from luciole.tools.common.timing import Call, Limits, Timing, measured
+from luciole.tools.bench.runtime import CrashError, Runtime, translated
+from luciole.tools.common.timing import Call, Limits, Timed, Timing, measured
 from luciole.tools.data import Data
 
 Batch = Sequence[Array]
@@ -70,12 +70,14 @@ FIRST = "first run"
 def contenders(
     ours: Luciole, peers: Sequence[Runtime], batches: Sequence[Batch], limits: Limits
 ) -> list[Contender]:
-    """Time luciole and its peers, who are all fed the next of ``batches`` in every round."""
+    """Time luciole and its peers, who are all fed the next of ``batches`` in every round. Raises
+    CrashError for a peer whose process ends.
+    """
     runtimes = [ours, *peers]
     fed = [[translated(arrays, ours, r) for arrays in batches] for r in runtimes]
     outputs = [first_run(r, rows[0]) for r, rows in zip(runtimes, fed, strict=True)]
     feeder = _Feeder(runtimes, fed)
-    calls = [call for i, r in enumerate(runtimes) for call in (r.invoke, feeder.with_copies(i))]
+    calls = [call for i in range(len(runtimes)) for call in feeder.timed(i)]
     timings = measured(calls, limits, before=feeder.turn)
     pairs = zip(runtimes, timings[::2], timings[1::2], outputs, strict=True)
     return [Contender(r, i, c, _numbers(r, out), checksum(out)) for r, i, c, out in pairs]
@@ -95,9 +97,27 @@ class _Feeder:
             now[:] = rows[number % len(rows)]
             runtime.feed(now)
 
-    def with_copies(self, i: int) -> Call:
-        """Make a call that copies the round's inputs in and the outputs out."""
-        return self._runtimes[i].copying(self._current[i])
+    def timed(self, i: int) -> tuple[Call | Timed, Call | Timed]:
+        """Make the calls to time of a runtime, on the round's inputs."""
+        return self._runtimes[i].timed(self._current[i])
+
+
+def surviving(
+    ours: Luciole,
+    peers: Sequence[Runtime],
+    batches: Sequence[Batch],
+    limits: Limits,
+    lost: list[str],
+) -> list[Contender]:
+    """Time luciole and its peers; of one whose process ends a line is added to ``lost``, and the
+    others are timed without it.
+    """
+    while True:
+        try:
+            return contenders(ours, peers, batches, limits)
+        except CrashError as crash:
+            lost.append(str(crash))
+            peers = [peer for peer in peers if peer is not crash.runtime]
 
 
 def first_run(runtime: Runtime, arrays: Batch) -> list[Array]:

@@ -1,12 +1,11 @@
-"""Other runtimes to measure beside luciole; each is imported only when it is asked for."""
+"""Other runtimes to measure beside luciole; each is imported only where it is asked for, in a
+process of its own.
+"""
 
 from __future__ import annotations
 
 import importlib
-import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +14,7 @@ import numpy as np
 from luciole.ir import Array, LucioleError
 from luciole.ir.errors import missing_extra
 from luciole.tools.bench.ours import LuciolePeer
+from luciole.tools.bench.process import RemoteRuntime
 from luciole.tools.bench.runtime import BenchError, Port, Runtime, Shape, filled
 from luciole.tools.bench.tensors import TensorRuntime
 from luciole.tools.common.command import UsageError
@@ -126,8 +126,8 @@ def open_peer(spec: str, threads: int, shapes: Sequence[Shape]) -> Runtime:
     """Open the runtime of ``RUNTIME:FILE``, or luciole for a file alone.
 
     ``shapes`` are the inputs' shapes where the file leaves them open. Raises UsageError for a
-    runtime that there is not, BenchError when the file is missing or the runtime refuses it, and
-    LucioleError when the runtime's package is missing.
+    runtime that there is not, BenchError when the file is missing or the runtime refuses it,
+    CrashError when that ends its process, and LucioleError when the runtime's package is missing.
     """
     kind, colon, file = spec.partition(":")
     if not colon or kind not in PEERS:
@@ -137,9 +137,15 @@ def open_peer(spec: str, threads: int, shapes: Sequence[Shape]) -> Runtime:
     path = Path(file)
     if not path.is_file():
         raise BenchError(f"{spec}: there is no file {file!r}")
+    return RemoteRuntime(kind, path, threads, shapes)
+
+
+def open_here(kind: str, path: Path, threads: int, shapes: Sequence[Shape]) -> Runtime:
+    """Open a runtime of another project in this process. Raises BenchError when its package is
+    missing, or when it refuses the file.
+    """
     try:
-        with silent():
-            return PEERS[kind](path, threads, shapes)
+        return PEERS[kind](path, threads, shapes)
     except LucioleError:
         raise
     except Exception as error:  # whatever another project raises
@@ -158,20 +164,6 @@ def _imported(module: str, kind: str, extra: str, package: str) -> ModuleType:
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
-
-
-@contextmanager
-def silent() -> Iterator[None]:
-    """Drop what native code prints on standard error while it starts."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
 
 
 def _onnx_dtype(text: str) -> str:

@@ -171,6 +171,8 @@ def _run(arguments: argparse.Namespace) -> int:
             f"note: half of the samples are {100 * report.ours.invoke.spread:.0f} % apart: "
             "something else runs, or the clock changes"
         )
+    for line in report.lost:
+        console.say(f"luciole: warning: {line}")
     _write(report, arguments)
     return FINE
 

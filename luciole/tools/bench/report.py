@@ -29,6 +29,8 @@ class Report:
     peak_rss_bytes: int
     inputs: list[dict[str, Any]]
     phases: dict[str, Phase] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+    """A line for each peer that crashed."""
 
     @property
     def ours(self) -> Contender:
@@ -71,6 +73,7 @@ class Report:
             "top1": ours.top1,
             "machine": self.machine,
             "peers": [peer.to_json(ours) for peer in self.peers],
+            "crashed": self.lost,
             "operators": [asdict(operator) for operator in self.operators],
             "kinds": [asdict(kind) for kind in by_kind(self.operators)],
         }

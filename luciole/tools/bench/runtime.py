@@ -18,7 +18,7 @@ from luciole.ir import Array, LucioleError
 from luciole.ir.dtypes import tensor_type
 from luciole.ir.quantization import Affine
 from luciole.ir.value import shape_text
-from luciole.tools.common.timing import Call
+from luciole.tools.common.timing import Call, Timed
 from luciole.tools.data.fitting import fit_shape
 
 Shape = tuple[int, ...]
@@ -26,6 +26,14 @@ Shape = tuple[int, ...]
 
 class BenchError(LucioleError):
     """Something cannot be measured as asked."""
+
+
+class CrashError(BenchError):
+    """A runtime ended the process that it ran in."""
+
+    def __init__(self, runtime: Runtime, message: str) -> None:
+        super().__init__(message)
+        self.runtime = runtime
 
 
 @dataclass(frozen=True)
@@ -122,8 +130,14 @@ class Runtime(ABC):
         self.invoke()
         return self.fetch()
 
+    def timed(self, arrays: Sequence[Array]) -> tuple[Call | Timed, Call | Timed]:
+        """Make two calls to time: ``invoke``, and a run on what ``arrays`` holds then with copying
+        in and out.
+        """
+        return self.invoke, self.copying(arrays)
+
     def copying(self, arrays: Sequence[Array]) -> Call:
-        """Make a call to time, on what ``arrays`` holds then."""
+        """Make a call that copies in what ``arrays`` holds then, runs, and copies out."""
         return partial(self.with_copies, arrays)
 
 

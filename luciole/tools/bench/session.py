@@ -10,14 +10,14 @@ from typing import Any
 
 from luciole.interpreter.records import Track
 from luciole.kernels.core import registry
-from luciole.tools.bench.compare import Batch, Contender, contenders, first_run, top1
+from luciole.tools.bench.compare import Batch, Contender, first_run, surviving, top1
 from luciole.tools.bench.inputs import data_inputs, parse_shapes, random_inputs
 from luciole.tools.bench.memory import peak_rss_bytes
 from luciole.tools.bench.operators import profile
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.peers import open_peer
 from luciole.tools.bench.report import Report
-from luciole.tools.bench.runtime import Phase
+from luciole.tools.bench.runtime import CrashError, Phase, Runtime, Shape
 from luciole.tools.common.machine import PACKAGES, machine_facts
 from luciole.tools.common.timing import Limits
 from luciole.tools.data import Data, asked_data
@@ -32,12 +32,12 @@ def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report
     batches = data_inputs(ours, data) if data else random_inputs(ours.inputs, arguments.seed)
     first_run(ours, batches[0])
     peak = peak_rss_bytes()
-    shapes = [port.shape for port in ours.inputs]
-    peers = [open_peer(spec, arguments.num_threads, shapes) for spec in arguments.against]
+    lost: list[str] = []
+    peers = _peers(arguments, [port.shape for port in ours.inputs], lost)
     limits = limits_of(arguments)
-    found = contenders(ours, peers, batches, limits)
+    found = surviving(ours, peers, batches, limits, lost)
     if data and data.labels is not None:
-        _judge(found, ours, data, track)
+        _judge(found, ours, data, track, lost)
     timed = profile(ours, limits) if arguments.enable_op_profiling == "true" else None
     return Report(
         ours,
@@ -48,7 +48,19 @@ def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report
         peak,
         _inputs_text(ours, batches, arguments),
         {"import": imported, **ours.phases},
+        lost,
     )
+
+
+def _peers(arguments: argparse.Namespace, shapes: list[Shape], lost: list[str]) -> list[Runtime]:
+    """Open what is to be measured beside luciole, but for what crashes at that."""
+    found = []
+    for spec in arguments.against:
+        try:
+            found.append(open_peer(spec, arguments.num_threads, shapes))
+        except CrashError as crash:
+            lost.append(str(crash))
+    return found
 
 
 def limits_of(arguments: argparse.Namespace) -> Limits:
@@ -75,10 +87,15 @@ def _data(arguments: argparse.Namespace, ours: Luciole) -> Data | None:
     )
 
 
-def _judge(found: Sequence[Contender], ours: Luciole, data: Data, track: Track) -> None:
+def _judge(
+    found: Sequence[Contender], ours: Luciole, data: Data, track: Track, lost: list[str]
+) -> None:
     for contender in found:
         progress = track(f"accuracy of {contender.runtime.name}", data.count)
-        contender.top1 = top1(contender.runtime, ours, data, progress)
+        try:
+            contender.top1 = top1(contender.runtime, ours, data, progress)
+        except CrashError as crash:
+            lost.append(str(crash))
 
 
 def _packages(found: Sequence[Contender]) -> list[str]:

@@ -135,7 +135,10 @@ def _size_rows(contenders: Sequence[Contender], ours: Contender) -> Rows:
 
 def _accuracy_rows(contenders: Sequence[Contender]) -> Rows:
     rows: Rows = [("", "top-1")]
-    return rows + [(c.runtime.name, f"{100 * (c.top1 or 0):.2f} %") for c in contenders]
+    return rows + [
+        (c.runtime.name, "crashed" if c.top1 is None else f"{100 * c.top1:.2f} %")
+        for c in contenders
+    ]
 
 
 def _ratio_rows(contenders: Sequence[Contender], ours: Contender) -> Rows:

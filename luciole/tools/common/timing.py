@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,6 +41,66 @@ class Limits:
     max_seconds: float = 150.0
     warmup_runs: int = 1
     warmup_seconds: float = 0.5
+
+
+class Timed(ABC):
+    """A call that is timed turn by turn, wherever it runs."""
+
+    @abstractmethod
+    def warm_up(self, limits: Limits) -> int:
+        """Run it until it is warm; how many runs make a sample."""
+
+    @abstractmethod
+    def until_warm(self) -> None:
+        """Do the untimed runs of a turn."""
+
+    @abstractmethod
+    def turn(self, size: int) -> list[float]:
+        """Take the samples of a turn, each of ``size`` runs, in nanoseconds for a run."""
+
+
+@dataclass(frozen=True)
+class Here(Timed):
+    """A call of this process."""
+
+    call: Call
+    clock: Clock = time.perf_counter_ns
+
+    def warm_up(self, limits: Limits) -> int:
+        """Run it until it is warm; how many runs make a sample."""
+        begun, fastest = self.clock(), MOST_CALLS * SAMPLE_NS
+        for number in count(1):
+            before = self.clock()
+            self.call()
+            now = self.clock()
+            fastest = min(fastest, now - before)
+            if number > limits.warmup_runs and now - begun >= limits.warmup_seconds * 1e9:
+                break
+        return min(MOST_CALLS, -(-SAMPLE_NS // max(fastest, 1)))
+
+    def until_warm(self) -> None:
+        """Do the untimed runs of a turn."""
+        call, clock = self.call, self.clock
+        begun = clock()
+        for _ in range(TURN):
+            call()
+            if clock() - begun >= TURN_NS:
+                break
+
+    def turn(self, size: int) -> list[float]:
+        """Take the samples of a turn, in nanoseconds for each run."""
+        call, clock = self.call, self.clock
+        samples = []
+        begun = before = clock()
+        for _ in range(TURN):
+            for _ in repeat(None, size):
+                call()
+            now = clock()
+            samples.append((now - before) / size)
+            if now - begun >= TURN_NS:
+                break
+            before = now
+        return samples
 
 
 @dataclass(frozen=True)
@@ -109,7 +170,7 @@ def interleaved_medians(calls: Sequence[Call], rounds: int = ROUNDS) -> list[flo
 
 
 def measured(
-    calls: Sequence[Call],
+    calls: Sequence[Call | Timed],
     limits: Limits | None = None,
     *,
     rounds: int = 1,
@@ -122,14 +183,15 @@ def measured(
     collector rests meanwhile.
     """
     limits = limits or Limits()
-    sizes = [_warm_up(call, limits, clock) for call in calls]
+    timed = [call if isinstance(call, Timed) else Here(call, clock) for call in calls]
+    sizes = [call.warm_up(limits) for call in timed]
     samples: list[list[float]] = [[] for _ in calls]
-    with _garbage_kept():
+    with garbage_kept():
         begun = clock()
         for number in count():
             if before is not None:
                 before(number)
-            _round(calls, sizes, samples, clock)
+            _round(timed, sizes, samples)
             seconds = (clock() - begun) / 1e9
             runs = min(len(kept) * size for kept, size in zip(samples, sizes, strict=True))
             enough = number + 1 >= rounds and runs >= limits.runs
@@ -140,55 +202,17 @@ def measured(
     return [Timing(np.array(kept) / 1000, size) for kept, size in zip(samples, sizes, strict=True)]
 
 
-def _round(
-    calls: Sequence[Call], sizes: Sequence[int], samples: Sequence[list[float]], clock: Clock
-) -> None:
+def _round(calls: Sequence[Timed], sizes: Sequence[int], samples: Sequence[list[float]]) -> None:
     """Give each call a turn, and add what it took to its samples."""
     for call, size, kept in zip(calls, sizes, samples, strict=True):
         if len(calls) > 1:
-            _until_warm(call, clock)
-        kept += _turn(call, size, clock)
-
-
-def _warm_up(call: Call, limits: Limits, clock: Clock) -> int:
-    """Run a call until it is warm; how many of them make a sample."""
-    begun, fastest = clock(), MOST_CALLS * SAMPLE_NS
-    for number in count(1):
-        before = clock()
-        call()
-        now = clock()
-        fastest = min(fastest, now - before)
-        if number > limits.warmup_runs and now - begun >= limits.warmup_seconds * 1e9:
-            break
-    return min(MOST_CALLS, -(-SAMPLE_NS // max(fastest, 1)))
-
-
-def _until_warm(call: Call, clock: Clock) -> None:
-    """Do the untimed runs of a turn."""
-    begun = clock()
-    for _ in range(TURN):
-        call()
-        if clock() - begun >= TURN_NS:
-            break
-
-
-def _turn(call: Call, size: int, clock: Clock) -> list[float]:
-    """Take the samples of a turn, in nanoseconds for each run."""
-    samples = []
-    begun = before = clock()
-    for _ in range(TURN):
-        for _ in repeat(None, size):
-            call()
-        now = clock()
-        samples.append((now - before) / size)
-        if now - begun >= TURN_NS:
-            break
-        before = now
-    return samples
+            call.until_warm()
+        kept += call.turn(size)
 
 
 @contextmanager
-def _garbage_kept() -> Iterator[None]:
+def garbage_kept() -> Iterator[None]:
+    """Let the garbage collector rest."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
