@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from docs.generate.hooks import PARTS
-from docs.generate.programs import own_name, parser_of
+from docs.generate.programs import own_name
 from luciole.importers.reader import readers
 from luciole.tools.common.command import with_dashes
-from luciole.tools.main import PROGRAMS
+from luciole.tools.main import PROGRAMS, parser_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))

@@ -54,7 +54,7 @@ OUTSIDE = {
     "kernels": {"llvmlite", "numba", "numpy"},
     "interpreter": {"numpy"},
     "lquantizer": {"numpy", "tensorflow"},
-    "tools": {"h5py", "numpy", "rich"},
+    "tools": {"h5py", "numpy", "rich", "shtab"},
     "": {"numpy"},
 }
 """Packages of others that a room may import; the facade is the room without a name."""
@@ -166,9 +166,10 @@ WRITERS = (
     "luciole.importers.hdf5_process",
     "luciole.kernels.jit",
     "luciole.schema.derive",
+    "luciole.tools.bench.child",
 )
 """Who writes files: for all others, the cache of compiled kernels, and the schema's tables. The
-process that reads HDF5 writes to the pipe of its parent alone.
+processes that read HDF5 and that run other runtimes write to the pipes of their parents alone.
 """
 
 

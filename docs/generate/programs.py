@@ -6,12 +6,9 @@ import argparse
 import importlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
-from typing import NoReturn
-from unittest.mock import patch
 
-from luciole.tools.main import PROGRAMS
+from luciole.tools.main import PROGRAMS, parser_of
 
 WIDTH = 76
 """Characters of a line of usage."""
@@ -35,20 +32,6 @@ def table() -> str:
         also = "" if other == f"luciole {name}" else f"`{other}`"
         rows.append(f"| [`luciole {name}`]({name}.md) | {also} | {_cell(summary)} |")
     return "\n".join(rows)
-
-
-def parser_of(name: str) -> argparse.ArgumentParser:
-    """Find the parser of a program: the one that its ``main`` starts to parse with."""
-
-    found: list[argparse.ArgumentParser] = []
-
-    def parse_args(parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        found.append(parser)
-        raise SystemExit
-
-    with patch.object(argparse.ArgumentParser, "parse_args", parse_args), suppress(SystemExit):
-        _main(name)([], program=f"luciole {name}")
-    return found[0]
 
 
 def own_name(name: str) -> str:

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 
 from luciole.exporters.writer import writable
 from luciole.tools.common import console
-from luciole.tools.common.command import FINE, UsageError, add_common, parser_for, run_program
+from luciole.tools.common.command import (
+    FINE,
+    UsageError,
+    add_common,
+    byte_count,
+    parser_for,
+    run_program,
+)
 
 if TYPE_CHECKING:
     from luciole.importers.imported import Imported
@@ -42,7 +49,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole chef") -> in
     )
     parser.add_argument(
         "--constants-limit",
-        type=int,
+        type=byte_count,
         metavar="BYTES",
         help="what the constants of a recipe may take (default: 512 MiB)",
     )

@@ -15,6 +15,7 @@ from luciole.tools.common.command import (
     add_custom,
     add_data_bounds,
     add_preprocess,
+    byte_count,
     parser_for,
     run_program,
 )
@@ -32,6 +33,8 @@ _EXAMPLE = """example:
 """
 _LONGEST_NAME = 48
 """Characters of the name of a layer that was left alone: converters write names of hundreds."""
+_DROP = 1.0
+"""Points that ``--auto_bits`` alone allows."""
 _MOST_NAMES = 5
 """Operators with float constants that are named."""
 
@@ -76,13 +79,16 @@ def _add_width_arguments(parser: argparse.ArgumentParser) -> None:
         "--auto-bits", action="store_true", help="as many bits for each layer as pay"
     )
     widths.add_argument(
-        "--target-size", type=int, metavar="BYTES", help="with --auto_bits: the largest file"
+        "--target-size",
+        type=byte_count,
+        metavar="SIZE",
+        help="with --auto_bits: the largest file, such as 60KB or 1.5MiB",
     )
     widths.add_argument(
         "--target-drop",
         type=float,
         metavar="POINTS",
-        help="with --auto_bits: share of answers that may change, in percent",
+        help=f"with --auto_bits: share of answers that may change, in percent (default {_DROP:g})",
     )
     widths.add_argument(
         "--weights-only", action="store_true", help="float inputs, written as ONE's BCQ layers"
@@ -186,11 +192,19 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
         weights_only=arguments.weights_only,
         unroll_lstms=arguments.unroll_lstm,
         target_size=arguments.target_size,
-        target_drop=arguments.target_drop,
+        target_drop=_target_drop(arguments),
         settings=published if arguments.method == "published" else None,
         seed=arguments.seed,
         track=track,
     )
+
+
+def _target_drop(arguments: argparse.Namespace) -> float | None:
+    """Read how many answers may change, where that decides widths."""
+    if arguments.auto_bits and arguments.target_size is None and arguments.target_drop is None:
+        return _DROP
+    drop: float | None = arguments.target_drop
+    return drop
 
 
 def _training_data(arguments: argparse.Namespace, model: Model, data: Data) -> Data:
@@ -285,10 +299,8 @@ def _check_widths(arguments: argparse.Namespace) -> None:
 
 def _check_targets(arguments: argparse.Namespace) -> None:
     targets = [arguments.target_size, arguments.target_drop]
-    if arguments.auto_bits != (targets.count(None) == 1):
-        raise UsageError(
-            "--auto_bits goes with one of --target_size BYTES and --target_drop POINTS"
-        )
+    if targets.count(None) < (1 if arguments.auto_bits else 2):
+        raise UsageError("--auto_bits goes with one of --target_size SIZE and --target_drop POINTS")
     if arguments.auto_bits and (arguments.method != "fit" or arguments.weights_only):
         raise UsageError("--auto_bits goes with --method fit and learned inputs")
     widths = [n for n in ("encode_bits", "input_bits", "weight_bits") if vars(arguments)[n]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from luciole.tools.common.command import WRONG_USAGE, parser_for
+from luciole.tools.common.command import DESCRIBE, WRONG_USAGE, Described, parser_for
 
 
 class Program(NamedTuple):
@@ -41,6 +42,10 @@ PROGRAMS = {
     ),
     "diff": Program("diff", "layer by layer, how far a model is from another one on real data"),
     "chef": Program("chef", "cook a model from one of ONE's recipes, or write a model's recipe"),
+    "optimize": Program(
+        "optimize", "fold constants, fuse batch normalization and activations, fix the batch"
+    ),
+    "completion": Program("completion", "write what makes a shell complete programs and options"),
     "verify": Program("verify", "check a model file and list what is wrong with it"),
 }
 
@@ -63,6 +68,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.parse_args(words[:1])
     return WRONG_USAGE
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """Find the parser of one of the programs."""
+    module = importlib.import_module(f"luciole.tools.{PROGRAMS[name].module}")
+    try:
+        module.main(DESCRIBE, program=f"luciole {name}")
+    except Described as described:
+        return described.parser
+    raise AssertionError(f"{name} runs without run_program")
 
 
 def luciole_text() -> str:

@@ -265,11 +265,8 @@ def test_fine_tuning_goes_on_from_a_checkpoint(capsys: Capture, folder: Path) ->
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (
-            "--auto_bits",
-            "--auto_bits goes with one of --target_size BYTES and --target_drop POINTS",
-        ),
-        ("--target_size 9", "--auto_bits goes with one of --target_size BYTES and --target_drop"),
+        ("--target_size 9", "--auto_bits goes with one of --target_size SIZE and --target_drop"),
+        ("--auto_bits --target_size 9kg", "argument --target-size: '9kg' is no size: write 60000"),
         ("--auto_bits --target_size 9 --target_drop 1", "--auto_bits goes with one of "),
         ("--auto_bits --target_size 9 --weights_only", "--auto_bits goes with --method fit and "),
         ("--auto_bits --target_drop 1 --method published", "--auto_bits goes with --method fit"),

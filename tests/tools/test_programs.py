@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 import luciole
 from luciole.tools import dump, lquantizer
-from luciole.tools.common.command import with_dashes
+from luciole.tools.common.command import byte_count, with_dashes
 from luciole.tools.main import PROGRAMS
 from tests.tools.running import call, spawn
 
@@ -89,6 +91,44 @@ def test_programs_refuse_wrong_usage(capsys: Capture, argv: list[str], sentence:
     text = call(capsys, *argv).error(code=2)
     assert text.startswith(sentence)
     assert text.endswith(" --help says more)")
+
+
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (["evl"], "did you mean eval?"),
+        (["quantise", "--help"], "did you mean quantize?"),
+        (["eval", "m.circle", "--dta", "x"], "--dta is no option, did you mean --data?"),
+        (["quantize", "--input_modl=m"], "--input-modl is no option, did you mean --input-model?"),
+        (["quantize", "--method", "publishd"], "did you mean published?"),
+    ],
+)
+def test_programs_say_what_may_have_been_meant(capsys: Capture, argv: list[str], hint: str) -> None:
+    text = call(capsys, *argv).error(code=2)
+    assert hint in text
+    assert len(text.splitlines()) == 1
+
+
+@pytest.mark.parametrize("argv", [["zzzzz"], ["eval", "m", "--data", "x", "--zzzzz"], ["eval"]])
+def test_programs_guess_nothing_where_nothing_is_alike(capsys: Capture, argv: list[str]) -> None:
+    assert "did you mean" not in call(capsys, *argv).error(code=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        *(("60000", 60_000), ("60KB", 60_000), ("60kb", 60_000), ("58.6KiB", 60_006)),
+        *(("1.5 MB", 1_500_000), ("2MiB", 2 << 20), ("1G", 10**9), ("3B", 3), ("0.1MB", 100_000)),
+    ],
+)
+def test_sizes_have_units(text: str, count: int) -> None:
+    assert byte_count(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "KB", "1.KB", "1e3", "2 KBs", "0x10", "1,5MB"])
+def test_byte_count_refuses_what_is_no_size(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"^{re.escape(repr(text))} is no size: write"):
+        byte_count(text)
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 
 from luciole.ir import Graph, Op, TensorType
 from luciole.ir.analysis.constancy import is_fixed
-from luciole.ir.analysis.weights import has_weights
+from luciole.ir.analysis.weights import has_weights, learned_weights, weight_constant
 from luciole.ir.names import short_names
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.quantization import is_affine
 from luciole.lquantizer.calibration.positions import Dense
 from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.problem import Scope
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
 
+_EMPTY = "it has no dense layer"
 _ASKED = "all_layers or a config that names it quantizes it"
 
 
@@ -125,7 +127,9 @@ def _spared(op: Op) -> str | None:
     return None
 
 
-def check_layers(layers: Sequence[str], skipped: Mapping[str, str], config: Config) -> None:
+def check_layers(
+    graph: Graph, layers: Sequence[str], skipped: Mapping[str, str], config: Config
+) -> None:
     """Raise QuantizeError when no layer is left, or a config speaks of none there is."""
     names = [*layers, *skipped]
     unused = config.among(names).unused(names)
@@ -134,4 +138,17 @@ def check_layers(layers: Sequence[str], skipped: Mapping[str, str], config: Conf
         raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")
     if not layers:
         why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
-        raise QuantizeError(f"nothing to quantize: {why or 'it has no dense layer'}")
+        already = _already(graph)
+        hint = f"the model is already quantized ({already}): begin with the float model"
+        raise QuantizeError(hint if already else f"nothing to quantize: {why or _EMPTY}")
+
+
+def _already(graph: Graph) -> str:
+    """Say what is quantized in a network without a layer that can be, nothing where none is."""
+    learned = [op for op in graph.ops if learned_weights(op) is not None]
+    if learned:
+        return f"{len(learned)} layers have learned levels"
+    layers = [op for op in graph.ops if has_weights(op)]
+    weights = [v for op in layers if (v := weight_constant(op)) is not None and is_affine(v)]
+    kinds = sorted({value.dtype.name for value in weights})
+    return f"{len(weights)} layers have {' or '.join(kinds)} weights" if weights else ""

@@ -88,7 +88,7 @@ def prepare(
     listed = work.clone()
     scope = method.scope
     groups, skipped = find_groups(work.graph, config, scope)
-    check_layers([name for g in groups for name in g.names], skipped, config)
+    check_layers(work.graph, [name for g in groups for name in g.names], skipped, config)
     sizes = {g.name: constant_bytes(g.ops[0]) for g in groups}
     for op in (op for group in groups for op in group.ops if scope.together):
         split_activation(work.graph, op)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from fractions import Fraction
 from typing import NoReturn
 
 import luciole
@@ -26,11 +28,43 @@ class UsageError(LucioleError):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong, as every error is said, and does not repeat its usage."""
+    """Says in one line what is wrong, as every error is said, and what may have been meant; does
+    not repeat its usage.
+    """
+
+    _words: Sequence[str] = ()
+
+    def parse_known_args(  # type: ignore[override]  # argparse declares overloads
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        self._words = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        line = printable(" ".join(message.split()))
+        line = printable(" ".join(message.split())) + self._hint(message)
         self.exit(WRONG_USAGE, f"luciole: error: {line} ({self.prog} --help says more)\n")
+
+    def _hint(self, message: str) -> str:
+        """Name what is written almost like a word that is no option and no choice."""
+        for word in (w.partition("=")[0] for w in self._words):
+            options = [o for o in self._option_string_actions if o.startswith("--")]
+            strange = word.startswith("--") and not any(o.startswith(word) for o in options)
+            if strange and (found := similar(word, options)):
+                return f": {printable(word)} is no option, did you mean {found}?"
+        for action in self._actions:
+            chosen = re.search(r"invalid choice: '([^']*)'", message)
+            names = "/".join(action.option_strings) or str(action.metavar)
+            if chosen and action.choices and message.startswith(f"argument {names}: "):
+                found = similar(chosen[1], map(str, action.choices))
+                return f", did you mean {found}?" if found else ""
+        return ""
+
+
+def similar(word: str, known: Iterable[str]) -> str:
+    """Find what is written most like a word, nothing where nothing is like it."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, list(known), 1)), "")
 
 
 def parser_for(program: str, description: str) -> argparse.ArgumentParser:
@@ -71,11 +105,30 @@ def add_preprocess(parser: argparse._ActionsContainer) -> None:
     )
 
 
+_UNITS = {"": 1, "b": 1} | {
+    f"{letter}{end}": base**power
+    for power, letter in enumerate("kmgt", 1)
+    for end, base in (("", 1000), ("b", 1000), ("ib", 1024))
+}
+
+
+def byte_count(text: str) -> int:
+    """Read a number of bytes: ``60000``, ``60KB`` (thousands), ``60KiB`` (times 1024), ``1.5MB``.
+
+    Raises ArgumentTypeError for anything else.
+    """
+    found = re.fullmatch(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text)
+    unit = None if found is None else _UNITS.get(found[2].lower())
+    if found is None or unit is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: write 60000, 60KB, 58.6KiB or 2MB")
+    return int(Fraction(found[1]) * unit)
+
+
 def add_data_bounds(parser: argparse.ArgumentParser) -> None:
     """Declare ``--data-limit BYTES`` and ``--allow-outside``, for programs that read data."""
     parser.add_argument(
         "--data-limit",
-        type=int,
+        type=byte_count,
         metavar="BYTES",
         help="what records and labels may take in memory (default: 4 GiB)",
     )
@@ -97,12 +150,26 @@ def _load_custom(path: str) -> None:
         raise UsageError(f"{path}: {type(error).__name__}: {error}") from error
 
 
+DESCRIBE = ("--describe",)
+"""Arguments that make a program give its parser instead of running (see ``Described``)."""
+
+
+class Described(BaseException):
+    """Carries the parser of a program that was asked for nothing else."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        super().__init__()
+        self.parser = parser
+
+
 def run_program(
     argv: Sequence[str] | None,
     parser: argparse.ArgumentParser,
     run: Callable[[argparse.Namespace], int],
 ) -> int:
     """Parse, run, and turn whatever goes wrong into one line and an exit code."""
+    if argv is DESCRIBE:
+        raise Described(parser)
     arguments = parser.parse_args(with_dashes(sys.argv[1:] if argv is None else argv))
     debug = bool(getattr(arguments, "debug", False))
     for stream in (sys.stdout, sys.stderr):

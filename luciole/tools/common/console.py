@@ -76,6 +76,11 @@ def show(line: str = "") -> None:
     print(printable(line))
 
 
+def show_text(text: str) -> None:
+    """Print a text of our own, of several lines, on standard output."""
+    print(text)
+
+
 def say(line: str) -> None:
     """Print a message for people on standard error, so that it never mixes with results."""
     print(printable(line), file=sys.stderr)

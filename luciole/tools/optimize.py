@@ -1,0 +1,93 @@
+"""``luciole optimize``: make a model simpler without changing what it computes.
+
+Constants are folded, batch normalization and activations become part of the layers before them
+(rounding may differ in a float's last bit), and what no output depends on goes.
+
+  luciole optimize model.tflite -o model.circle --batch 1
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from luciole.exporters.writer import writable
+from luciole.tools.common import console
+from luciole.tools.common.command import (
+    FINE,
+    UsageError,
+    a_model,
+    add_common,
+    parser_for,
+    run_program,
+)
+
+if TYPE_CHECKING:
+    from luciole.ir import Model
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole optimize") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.add_argument("model", metavar="MODEL", help=a_model())
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help=f"the {writable()} file to write"
+    )
+    parser.add_argument(
+        "--batch", type=int, metavar="N", help="the batch size of inputs that leave it open"
+    )
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole.exporters import save
+    from luciole.importers.files import read
+    from luciole.importers.reader import named
+    from luciole.tools.common.writing import check_output
+
+    if arguments.batch is not None and arguments.batch < 1:
+        raise UsageError(f"--batch is {arguments.batch}: it is 1 or more")
+    check_output(arguments.output)
+    found = read(arguments.model, arguments.batch)
+    with named(Path(arguments.model)):
+        model = found.sound()
+    before = _kinds(model)
+    optimize(model)
+    size = save(model, arguments.output)
+    after = _kinds(model)
+    if arguments.json:
+        content = {"output": arguments.output, "bytes": size}
+        console.print_json({**content, "before": dict(before), "after": dict(after)})
+        return FINE
+    gone = ", ".join(f"{n} {kind}" for kind, n in (before - after).most_common())
+    console.show(
+        f"{arguments.output}: {console.size_text(size)}, "
+        f"{before.total()} -> {after.total()} operators" + (f", without {gone}" if gone else "")
+    )
+    return FINE
+
+
+def optimize(model: Model) -> None:
+    """Run the passes that keep what a model computes on all of its graphs.
+
+    Raises ShapeError, naming the operator, where operands do not fit together.
+    """
+    from luciole.ir.passes import run_passes
+    from luciole.ir.passes.fold_constants import FoldConstants
+    from luciole.ir.passes.fuse_activation import fuse_activation
+    from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
+    from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
+    from luciole.kernels.core import registry
+
+    passes = (FoldConstants(registry.evaluate), fuse_batch_norm, fuse_activation, remove_dead)
+    for graph in model.graphs:
+        run_passes(graph, passes)
+    remove_dead_buffers(model)
+
+
+def _kinds(model: Model) -> Counter[str]:
+    return Counter(op.kind for graph in model.graphs for op in graph.ops)

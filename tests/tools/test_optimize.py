@@ -1,0 +1,62 @@
+"""``luciole optimize``: fewer operators, the same numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Graph, Model
+from luciole.ir.ops.activations import Relu
+from luciole.ir.ops.elementwise_binary import Add, Mul
+from tests.networks import dense, network, random
+from tests.tools.running import call
+
+Capture = pytest.CaptureFixture[str]
+
+
+def normalized() -> Model:
+    """relu(dense(x) * m + (1 + 1)), for any number of records."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    y = dense(graph, graph.add_input("x", (None, 6)), (5, 6), "fc").output
+    ones = graph.add_constant("ones", np.ones(5, np.float32))
+    twos = graph.append(Add(ones, ones), "twos").output
+    y = graph.append(Mul(y, graph.add_constant("m", random(3, 5))), "scaled").output
+    y = graph.append(Add(y, twos), "shifted").output
+    graph.outputs = [graph.append(Relu(y), "y").output]
+    return model
+
+
+def test_a_model_becomes_one_layer_that_computes_the_same(capsys: Capture, folder: Path) -> None:
+    luciole.save(normalized(), "net.circle")
+    outcome = call(capsys, "optimize", "net.circle", "-o", "out.circle")
+    assert outcome.code == 0
+    assert outcome.out.startswith("out.circle: ")
+    assert outcome.out.endswith("5 -> 1 operators, without 2 ADD, 1 MUL, 1 RELU\n")
+    x = random(4, 7, 6)
+    (wanted,) = luciole.Interpreter("net.circle").run(x).values()
+    (found,) = luciole.Interpreter("out.circle").run(x).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    assert luciole.load("out.circle").graph.inputs[0].shape == (None, 6)
+
+
+def test_the_batch_is_fixed(capsys: Capture, folder: Path) -> None:
+    luciole.save(normalized(), "net.circle")
+    argv = ("optimize", "net.circle", "-o", "out.tflite", "--batch", "3", "--json")
+    content = json.loads(call(capsys, *argv).out)
+    assert content["after"] == {"FULLY_CONNECTED": 1}
+    assert content["bytes"] == Path("out.tflite").stat().st_size
+    graph = luciole.load("out.tflite").graph
+    assert (graph.inputs[0].shape, graph.outputs[0].shape) == ((3, 6), (3, 5))
+
+
+def test_optimize_refuses_what_import_refuses(capsys: Capture, folder: Path) -> None:
+    luciole.save(network(), "net.circle")
+    argv = ("optimize", "net.circle", "-o")
+    assert "--batch is 0" in call(capsys, *argv, "o.circle", "--batch", "0").error(2)
+    assert "o.onnx" in call(capsys, *argv, "o.onnx").error(2)
+    call(capsys, "optimize", "no.circle", "-o", "o.circle").error(1)
