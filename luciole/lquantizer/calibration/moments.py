@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
+from luciole.lquantizer.calibration.gram import Gram, gram_of
 from luciole.lquantizer.formats.coded import Matrix
 
 _RECTIFICATIONS = 3
@@ -17,23 +18,21 @@ _RECTIFICATIONS = 3
 
 @dataclass(frozen=True)
 class Moments:
-    """Means of inputs [n] and targets [o], second moments h [n, n] and cross moments [n, o]."""
+    """Means of inputs [n] and targets [o], second moments h of inputs and cross moments [n, o]."""
 
     inputs: Matrix
     targets: Matrix
-    h: Matrix
+    h: Gram
     cross: Matrix
 
-    def damped(self, share: float) -> Matrix:
+    def damped(self, share: float) -> Gram:
         """Add a share of the mean diagonal of the second moments to their diagonal."""
-        return np.asarray(
-            self.h + np.float32(share * self.size) * np.eye(len(self.h), dtype=np.float32)
-        )
+        return self.h.damped(share * self.size)
 
     @property
     def size(self) -> float:
         """The mean of the second moments' diagonal."""
-        return max(float(np.diag(self.h).mean()), float(np.finfo(np.float32).tiny))
+        return max(float(self.h.diagonal.mean()), float(np.finfo(np.float32).tiny))
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Part:
         inputs = self.z.mean(0)
         centred = self.z - inputs
         targets, cross = self._cross(self.targets, centred)
-        return Moments(inputs, targets, centred.T @ centred / np.float32(len(self.z)), cross)
+        return Moments(inputs, targets, gram_of(centred), cross)
 
     def _cross(self, targets: Array, centred: Matrix) -> tuple[Matrix, Matrix]:
         mean = np.asarray(targets.mean(0))
@@ -75,15 +74,15 @@ class Part:
         """
         m = self.moments
         ridge = np.float32(share * m.size)
-        left = m.damped(share).astype(np.float64)
-        found = _solved(left, m.cross + ridge * weights)
+        left = m.damped(share)
+        found = left.solved(m.cross + ridge * weights)
         if not rectified:
             return found
         centred = self.z - m.inputs
         for _ in range(_RECTIFICATIONS):
             y = self.z @ found
             aims = self._reachable(y + (m.targets - y.mean(0)))
-            found = _solved(left, self._cross(aims, centred)[1] + ridge * weights)
+            found = left.solved(self._cross(aims, centred)[1] + ridge * weights)
         return found
 
     def bias(self, weights: Matrix) -> Array:
@@ -115,7 +114,3 @@ class Part:
     def _above(self, y: Array) -> NDArray[np.float64]:
         wide = np.asarray(y, np.float64)
         return wide if self.floors is None else np.maximum(wide - self.floors, 0.0)
-
-
-def _solved(left: NDArray[np.float64], right: Matrix) -> Matrix:
-    return np.linalg.solve(left, right.astype(np.float64)).astype(np.float32)

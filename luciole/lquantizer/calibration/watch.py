@@ -8,6 +8,7 @@ import numpy as np
 
 from luciole.interpreter import ActivationSaver, Interpreter
 from luciole.interpreter.records import (
+    BATCH,
     Progress,
     Records,
     batch_size,
@@ -17,8 +18,11 @@ from luciole.interpreter.records import (
 from luciole.ir import Array, Model, Value
 from luciole.ir.analysis.constancy import is_fixed
 from luciole.ir.passes.remove_dead import remove_dead
-from luciole.ir.value import has_batch_axis
+from luciole.ir.value import element_count, has_batch_axis
 from luciole.lquantizer.errors import QuantizeError
+
+_MOST_BYTES = 128_000_000
+"""Bytes of the tensors of a batch."""
 
 
 def check_finite(records: Records) -> None:
@@ -40,7 +44,7 @@ def activations(
     """
     saver = ActivationSaver(dict.fromkeys(values))
     interpreter = Interpreter(model)
-    size = batch_size(interpreter, records)
+    size = batch_for(model, records)
     interpreter.attach_observer(saver)
     for _ in run_records(interpreter, records, progress, size):
         pass
@@ -51,6 +55,16 @@ def activations(
                 f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
             )
     return saved
+
+
+def batch_for(model: Model, records: Records) -> int:
+    """Find how many records run at once: as many as ``batch_size`` allows, and no more than tensors
+    of 128 MB in all hold.
+    """
+    tensors = (v for op in model.graph.ops for v in op.results if None not in v.shape[1:])
+    each = sum(4 * element_count(v.shape[1:]) for v in tensors if v.shape)
+    most = max(1, min(BATCH, _MOST_BYTES // max(1, each)))
+    return batch_size(Interpreter(model), records, most)
 
 
 def watched(

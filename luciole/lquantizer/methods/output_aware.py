@@ -144,7 +144,7 @@ def _ways(problem: LayerProblem, choice: Choice, whole: Part, plain: Coded) -> d
     bits = choice.weight_bits
     weights = _columns(problem)
     offsets = (False, True) if bits == 1 and not choice.weights_only else (False,)
-    spread = np.maximum(np.diag(whole.moments.h), 1e-3 * whole.moments.size)
+    spread = np.maximum(whole.moments.h.diagonal, 1e-3 * whole.moments.size)
     start = {o: plain_codes(weights, bits, o, spread, problem.seed) for o in offsets}
 
     def aware(refit: float | None, rectified: bool, offset: bool) -> Way:

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from luciole.ir import learned_levels
 from luciole.ir.number_format import LearnedLevels
+from luciole.lquantizer.calibration.gram import BLOCK, Gram
 from luciole.lquantizer.formats.coded import Coded, Matrix, Stepped
 from luciole.lquantizer.formats.levels import Samples, best_fit
 
-_BLOCK = 64
-"""Inputs handled together before the rest is told: turns rank-one updates into matrix products."""
 ROUNDS, _PASSES = 5, 3
 """Alternations of codes and bases, and sweeps over the codes in each: more changes nothing."""
 _RIDGE = 1e-4
@@ -48,11 +47,9 @@ class _Levels:
         return self.level[outputs, place], self.order[outputs, place]
 
 
-def fit_codes(
-    h: Matrix, weights: Matrix, start: Coded, offset: bool, rounds: int = ROUNDS
-) -> Coded:
-    """Codes and bases with a small output error for float weights [n, o] and second moments h [n,
-    n].
+def fit_codes(h: Gram, weights: Matrix, start: Coded, offset: bool, rounds: int = ROUNDS) -> Coded:
+    """Codes and bases with a small output error for float weights [n, o] and second moments h of
+    n inputs.
 
     The bases begin as those of ``start``. ``h`` must be positive definite (add to its diagonal what
     makes it so).
@@ -63,7 +60,7 @@ def fit_codes(
 
 
 def fit_steps(
-    h: Matrix, weights: Matrix, scale: NDArray[np.float32], most: int, rounds: int, moves: bool
+    h: Gram, weights: Matrix, scale: NDArray[np.float32], most: int, rounds: int, moves: bool
 ) -> Stepped:
     """Integers from -most to most with a small output error for float weights [n, o] and second
     moments h [n, n], positive definite; the scales [o] are where they begin, and move if they may.
@@ -75,10 +72,10 @@ def fit_steps(
 
 
 def _alternate(
-    h: Matrix, weights: Matrix, coded: Coded | Stepped, rounds: int, move: Callable[[], None]
+    h: Gram, weights: Matrix, coded: Coded | Stepped, rounds: int, move: Callable[[], None]
 ) -> None:
     """Improve codes, and in between what they stand for."""
-    sequence = np.argsort(-np.diag(h))
+    sequence = np.argsort(-h.diagonal)
     coded.code = rounded(h, weights, coded, sequence)
     for left in reversed(range(rounds)):
         for _ in range(_PASSES):
@@ -105,46 +102,38 @@ def plain_codes(
 
 
 def _blocks(sequence: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    for begin in range(0, len(sequence), _BLOCK):
-        yield sequence[begin : begin + _BLOCK]
+    for begin in range(0, len(sequence), BLOCK):
+        yield sequence[begin : begin + BLOCK]
 
 
 def _book(coded: Coded | Stepped) -> _Levels | Stepped:
-    """What finds the nearest codes of numbers."""
+    """Make what finds the nearest codes of numbers."""
     return coded if isinstance(coded, Stepped) else _Levels.of(coded)
 
 
 def rounded(
-    h: Matrix, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[np.intp]
+    h: Gram, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """Round weights [n, o] to code numbers [n, o] of the levels of ``coded``, input by input in the
     order of ``sequence`` [n], each error spread over the inputs still to come.
     """
     levels = _book(coded)
-    ordered = h[np.ix_(sequence, sequence)].astype(np.float64)
-    inverse = np.linalg.inv(ordered)
-    upper = np.linalg.cholesky((inverse + inverse.T) / 2).T.astype(np.float32)
-    rest = weights[sequence].astype(np.float32)
+    left = h.ordered(sequence).elimination(weights[sequence])
     found = np.empty(weights.shape, np.intp)
-    for begin in range(0, len(sequence), _BLOCK):
-        end = min(begin + _BLOCK, len(sequence))
-        errors = np.empty((end - begin, weights.shape[1]), np.float32)
-        for i in range(begin, end):
-            value, found[sequence[i]] = levels.nearest(rest[i])
-            errors[i - begin] = (rest[i] - value) / upper[i, i]
-            rest[i + 1 : end] -= upper[i, i + 1 : end, None] * errors[i - begin]
-        rest[end:] -= upper[begin:end, end:].T @ errors
+    for place, row in enumerate(sequence):
+        value, found[row] = levels.nearest(left.wanted(place))
+        left.fix(place, value)
     return found
 
 
-def descend(h: Matrix, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[np.intp]) -> bool:
+def descend(h: Gram, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[np.intp]) -> bool:
     """Give each weight in turn its best code, the others held; returns whether any changed."""
     levels = _book(coded)
     values = coded.values()
-    slope = h @ (values - weights)
+    slope = h.slope(values - weights)
     changed = False
     for block in _blocks(sequence):
-        inner, local = h[np.ix_(block, block)], slope[block]
+        inner, local = h.block(block), slope.at(block)
         moves = np.zeros_like(local)
         for i, row in enumerate(block):
             value, code = levels.nearest(values[row] - local[i] / inner[i, i])
@@ -154,18 +143,18 @@ def descend(h: Matrix, weights: Matrix, coded: Coded | Stepped, sequence: NDArra
                 values[row], coded.code[row] = value, code
         if moves.any():
             changed = True
-            slope += h[:, block] @ moves
+            slope.move(block, moves)
     return changed
 
 
-def move_bases(h: Matrix, weights: Matrix, coded: Coded, offset: bool) -> None:
+def move_bases(h: Gram, weights: Matrix, coded: Coded, offset: bool) -> None:
     """Solve for the best bases and offsets for the present codes: (B^T H B) a = B^T H w."""
     bits = coded.basis.shape[1]
     signs = learned_levels.sign_codes(bits)[coded.code].astype(np.float32)
     columns = [signs[..., k] for k in range(bits)] + [np.ones_like(weights)] * offset
     present = np.concatenate([coded.basis, coded.offset[:, None]], 1)[:, : len(columns)]
-    wanted = h @ weights
-    seen = [h @ column for column in columns]
+    wanted = h.times(weights)
+    seen = [h.times(column) for column in columns]
     left = np.stack([np.stack([(a * b).sum(0) for b in seen], -1) for a in columns], -2)
     right = np.stack([(a * wanted).sum(0) for a in columns], -1).astype(np.float64)
     ridge = _RIDGE * np.trace(left, axis1=1, axis2=2) / len(columns) + np.finfo(np.float32).tiny
@@ -176,10 +165,10 @@ def move_bases(h: Matrix, weights: Matrix, coded: Coded, offset: bool) -> None:
         coded.offset = solved[:, bits]
 
 
-def move_scales(h: Matrix, weights: Matrix, coded: Stepped) -> None:
+def move_scales(h: Gram, weights: Matrix, coded: Stepped) -> None:
     """Solve for the best scale of each output for the present codes: s = q^T H w / q^T H q."""
     codes = coded.code.astype(np.float32)
-    seen = h @ codes
+    seen = h.times(codes)
     above, below = (seen * weights).sum(0), (seen * codes).sum(0)
     solved = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
     coded.scale = np.where(solved > 0, solved, coded.scale).astype(np.float32)

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from luciole.interpreter import Interpreter
-from luciole.interpreter.records import Records, batch_size
+from luciole.interpreter.records import Records
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer.calibration.moments import Part
-from luciole.lquantizer.calibration.watch import watched
+from luciole.lquantizer.calibration.watch import batch_for, watched
 from luciole.lquantizer.network.preparation import floors
 from luciole.lquantizer.network.result import Trace
 from luciole.lquantizer.network.sampling import HELD_BACK
@@ -88,5 +87,5 @@ def _end(op: Op, trace: Trace) -> Value:
 
 
 def _seen(model: Model, value: Value, records: Records) -> Array:
-    batch = batch_size(Interpreter(model), records)
+    batch = batch_for(model, records)
     return np.concatenate([array for _, (array,) in watched(model, [value], records, batch)])

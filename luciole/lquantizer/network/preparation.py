@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.interpreter import Interpreter
-from luciole.interpreter.records import Records, batch_size, check_records
+from luciole.interpreter.records import Records, check_records
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.activations import FUSED_AS, LIMITS
@@ -18,7 +17,7 @@ from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
-from luciole.lquantizer.calibration.watch import check_finite
+from luciole.lquantizer.calibration.watch import batch_for, check_finite
 from luciole.lquantizer.config import Config
 from luciole.lquantizer.network.layers import Group, check_layers, find_groups
 from luciole.lquantizer.network.problem import Method
@@ -98,7 +97,7 @@ def prepare(
     twins = dict(zip(work.graph.values, reference.graph.values, strict=True))
     for job in jobs:  # now, because replacing one layer gives the next another input
         job.float_inputs = [twins[op.input] for op in job.group.ops]
-    batch = batch_size(Interpreter(reference), records)
+    batch = batch_for(reference, records)
     return Preparation(work, reference, listed, jobs, skipped, sizes, twins, count, batch)
 
 

@@ -1,0 +1,257 @@
+"""Second moments of inputs, as a matrix or, where few records span little of it, by what they span.
+
+Both have the same few operations, which are all that a fit needs. With n inputs and r rows a matrix
+costs n^2 numbers, and n^3 steps to solve; its factor costs n r numbers, and n r^2 steps, because
+(d I + F^T F)^-1 = (I - F^T (d I + F F^T)^-1 F) / d (Woodbury's identity).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.lquantizer.formats.coded import Matrix
+
+Wide = NDArray[np.float64]
+BLOCK = 64
+"""Inputs handled together before the rest is told."""
+
+
+class Gram(ABC):
+    """A symmetric matrix [n, n] of second moments, to whose diagonal something may be added."""
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Matrix:
+        """Its diagonal: [n]."""
+
+    @abstractmethod
+    def damped(self, ridge: float) -> Gram:
+        """Add a number to the diagonal."""
+
+    @abstractmethod
+    def solved(self, right: Matrix) -> Matrix:
+        """Solve for what the matrix makes into ``right`` [n, o]; it is positive definite."""
+
+    @abstractmethod
+    def times(self, columns: Matrix) -> Matrix:
+        """Multiply the matrix with columns [n, o]."""
+
+    @abstractmethod
+    def block(self, places: NDArray[np.intp]) -> Matrix:
+        """Take the rows and columns of some inputs."""
+
+    @abstractmethod
+    def slope(self, errors: Matrix) -> Slope:
+        """Begin to follow the matrix times errors [n, o] that change."""
+
+    @abstractmethod
+    def elimination(self, weights: Matrix) -> Elimination:
+        """Begin to fix the inputs of weights [n, o], one after the other."""
+
+    @abstractmethod
+    def ordered(self, sequence: NDArray[np.intp]) -> Gram:
+        """Put the inputs into another order."""
+
+
+class Slope(ABC):
+    """A Gram matrix times errors [n, o], while the errors of a few inputs at once change."""
+
+    @abstractmethod
+    def at(self, places: NDArray[np.intp]) -> Matrix:
+        """Its rows for some inputs."""
+
+    @abstractmethod
+    def move(self, places: NDArray[np.intp], moves: Matrix) -> None:
+        """Take in that the errors of some inputs changed by ``moves``."""
+
+
+class Elimination(ABC):
+    """Inputs that are fixed in turn, while those still free make up for the errors so far: they are
+    the best that there are.
+    """
+
+    @abstractmethod
+    def wanted(self, place: int) -> Matrix:
+        """Say what the weights [o] of the next input should be."""
+
+    @abstractmethod
+    def fix(self, place: int, value: Matrix) -> None:
+        """Let them be this [o]."""
+
+
+# -------------------------------------------------------------------------------- as a whole matrix
+@dataclass(frozen=True)
+class Full(Gram):
+    """The whole matrix."""
+
+    matrix: Matrix
+
+    @property
+    def diagonal(self) -> Matrix:
+        """Its diagonal: [n]."""
+        return np.asarray(np.diag(self.matrix))
+
+    def damped(self, ridge: float) -> Gram:
+        """Add a number to the diagonal."""
+        extra = np.float32(ridge) * np.eye(len(self.matrix), dtype=np.float32)
+        return Full(np.asarray(self.matrix + extra))
+
+    def solved(self, right: Matrix) -> Matrix:
+        """Solve for what the matrix makes into ``right`` [n, o]; it is positive definite."""
+        left = self.matrix.astype(np.float64)
+        return np.linalg.solve(left, right.astype(np.float64)).astype(np.float32)
+
+    def times(self, columns: Matrix) -> Matrix:
+        """Multiply the matrix with columns [n, o]."""
+        return self.matrix @ columns
+
+    def block(self, places: NDArray[np.intp]) -> Matrix:
+        """Take the rows and columns of some inputs."""
+        return self.matrix[np.ix_(places, places)]
+
+    def slope(self, errors: Matrix) -> Slope:
+        """Begin to follow the matrix times errors [n, o] that change."""
+        return _FullSlope(self.matrix, self.matrix @ errors)
+
+    def elimination(self, weights: Matrix) -> Elimination:
+        """Begin to fix the inputs of weights [n, o], one after the other."""
+        return _FullElimination(self.matrix, weights)
+
+    def ordered(self, sequence: NDArray[np.intp]) -> Gram:
+        """Put the inputs into another order."""
+        return Full(self.block(sequence))
+
+
+@dataclass
+class _FullSlope(Slope):
+    matrix: Matrix
+    slope: Matrix
+
+    def at(self, places: NDArray[np.intp]) -> Matrix:
+        return self.slope[places]
+
+    def move(self, places: NDArray[np.intp], moves: Matrix) -> None:
+        self.slope += self.matrix[:, places] @ moves
+
+
+class _FullElimination(Elimination):
+    """By the triangle of the inverse (Frantar et al. 2022, "GPTQ", section 3.3). Inputs are handled
+    in blocks before the rest is told, which turns rank-one updates into matrix products.
+    """
+
+    def __init__(self, matrix: Matrix, weights: Matrix) -> None:
+        inverse = np.linalg.inv(matrix.astype(np.float64))
+        self.upper = np.linalg.cholesky((inverse + inverse.T) / 2).T.astype(np.float32)
+        self.rest = weights.astype(np.float32)
+        self.errors: list[Matrix] = []
+
+    def wanted(self, place: int) -> Matrix:
+        return self.rest[place]
+
+    def fix(self, place: int, value: Matrix) -> None:
+        begin = place - len(self.errors)
+        end = min(begin + BLOCK, len(self.rest))
+        self.errors.append((self.rest[place] - value) / self.upper[place, place])
+        self.rest[place + 1 : end] -= self.upper[place, place + 1 : end, None] * self.errors[-1]
+        if place + 1 == end:
+            self.rest[end:] -= self.upper[begin:end, end:].T @ np.array(self.errors)
+            self.errors = []
+
+
+# ------------------------------------------------------------------------------ by what rows span
+@dataclass(frozen=True)
+class Spanned(Gram):
+    """F^T F with a ridge on the diagonal, for a factor F [r, n] of few rows."""
+
+    factor: Matrix
+    ridge: float = 0.0
+
+    @property
+    def diagonal(self) -> Matrix:
+        """Its diagonal: [n]."""
+        return np.asarray(np.square(self.factor).sum(0) + np.float32(self.ridge))
+
+    def damped(self, ridge: float) -> Gram:
+        """Add a number to the diagonal."""
+        return Spanned(self.factor, self.ridge + ridge)
+
+    def solved(self, right: Matrix) -> Matrix:
+        """Solve for what the matrix makes into ``right`` [n, o]; it is positive definite."""
+        wide, b = self.factor.astype(np.float64), right.astype(np.float64)
+        small = wide @ wide.T + self.ridge * np.eye(len(wide))
+        found = (b - wide.T @ np.linalg.solve(small, wide @ b)) / self.ridge
+        return found.astype(np.float32)
+
+    def times(self, columns: Matrix) -> Matrix:
+        """Multiply the matrix with columns [n, o]."""
+        spanned = self.factor.T @ (self.factor @ columns)
+        return np.asarray(spanned + np.float32(self.ridge) * columns)
+
+    def block(self, places: NDArray[np.intp]) -> Matrix:
+        """Take the rows and columns of some inputs."""
+        part = self.factor[:, places]
+        extra = np.float32(self.ridge) * np.eye(len(places), dtype=np.float32)
+        return np.asarray(part.T @ part + extra)
+
+    def slope(self, errors: Matrix) -> Slope:
+        """Begin to follow the matrix times errors [n, o] that change."""
+        return _SpannedSlope(self, self.factor @ errors, errors.copy())
+
+    def elimination(self, weights: Matrix) -> Elimination:
+        """Begin to fix the inputs of weights [n, o], one after the other."""
+        return _SpannedElimination(self, weights)
+
+    def ordered(self, sequence: NDArray[np.intp]) -> Gram:
+        """Put the inputs into another order."""
+        return Spanned(self.factor[:, sequence], self.ridge)
+
+
+@dataclass
+class _SpannedSlope(Slope):
+    gram: Spanned
+    seen: Matrix
+    errors: Matrix
+
+    def at(self, places: NDArray[np.intp]) -> Matrix:
+        spanned = self.gram.factor[:, places].T @ self.seen
+        return np.asarray(spanned + np.float32(self.gram.ridge) * self.errors[places])
+
+    def move(self, places: NDArray[np.intp], moves: Matrix) -> None:
+        self.seen += self.gram.factor[:, places] @ moves
+        self.errors[places] += moves
+
+
+class _SpannedElimination(Elimination):
+    """The same in the rows' space: with s the sum of F_i e_i over what is fixed, the best moves of
+    what is free are -F^T (d I + F F^T)^-1 s over its columns. The inverse [r, r] loses a column at
+    each step (Sherman and Morrison's formula).
+    """
+
+    def __init__(self, gram: Spanned, weights: Matrix) -> None:
+        self.columns: Wide = gram.factor.T.astype(np.float64)
+        extra = gram.ridge * np.eye(len(gram.factor))
+        self.inverse: Wide = np.linalg.inv(self.columns.T @ self.columns + extra)
+        self.weights = weights
+        self.seen: Wide = np.zeros((len(self.inverse), weights.shape[1]))
+
+    def wanted(self, place: int) -> Matrix:
+        moves = (self.columns[place] @ self.inverse) @ self.seen
+        return (self.weights[place] - moves).astype(np.float32)
+
+    def fix(self, place: int, value: Matrix) -> None:
+        column = self.columns[place]
+        self.seen += np.multiply.outer(column, value - self.weights[place])
+        moved = self.inverse @ column
+        self.inverse += np.multiply.outer(moved, moved / (1 - column @ moved))
+
+
+def gram_of(centred: Matrix) -> Gram:
+    """Compute the second moments of rows [r, n] whose mean is 0."""
+    rows, inputs = centred.shape
+    if 2 * rows < inputs:
+        return Spanned(np.asarray(centred / np.sqrt(np.float32(rows))))
+    return Full(np.asarray(centred.T @ centred / np.float32(rows)))
