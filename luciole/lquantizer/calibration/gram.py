@@ -150,7 +150,7 @@ class _FullElimination(Elimination):
         self.errors: list[Matrix] = []
 
     def wanted(self, place: int) -> Matrix:
-        return self.rest[place]
+        return np.asarray(self.rest[place])
 
     def fix(self, place: int, value: Matrix) -> None:
         begin = place - len(self.errors)
@@ -234,13 +234,13 @@ class _SpannedElimination(Elimination):
     def __init__(self, gram: Spanned, weights: Matrix) -> None:
         self.columns: Wide = gram.factor.T.astype(np.float64)
         extra = gram.ridge * np.eye(len(gram.factor))
-        self.inverse: Wide = np.linalg.inv(self.columns.T @ self.columns + extra)
+        self.inverse: Wide = np.asarray(np.linalg.inv(self.columns.T @ self.columns + extra))
         self.weights = weights
         self.seen: Wide = np.zeros((len(self.inverse), weights.shape[1]))
 
     def wanted(self, place: int) -> Matrix:
         moves = (self.columns[place] @ self.inverse) @ self.seen
-        return (self.weights[place] - moves).astype(np.float32)
+        return np.asarray(self.weights[place] - moves, np.float32)
 
     def fix(self, place: int, value: Matrix) -> None:
         column = self.columns[place]

@@ -61,8 +61,8 @@ def batch_for(model: Model, records: Records) -> int:
     """Find how many records run at once: as many as ``batch_size`` allows, and no more than tensors
     of 128 MB in all hold.
     """
-    tensors = (v for op in model.graph.ops for v in op.results if None not in v.shape[1:])
-    each = sum(4 * element_count(v.shape[1:]) for v in tensors if v.shape)
+    shapes = [v.shape[1:] for op in model.graph.ops for v in op.results]
+    each = sum(4 * element_count(tuple(n or 1 for n in shape)) for shape in shapes)
     most = max(1, min(BATCH, _MOST_BYTES // max(1, each)))
     return batch_size(Interpreter(model), records, most)
 
