@@ -13,6 +13,7 @@ from luciole.ir import Graph, Model
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.lquantizer import QuantizeError
 from tests.networks import network, random, two_inputs, value_named
+from tests.support import data_path
 
 X = random(50, 120, 20)
 
@@ -60,6 +61,13 @@ def test_quantize_refuses_a_model_that_is_quantized_already() -> None:
     once = luciole.quantize(network(), X).model
     with pytest.raises(QuantizeError, match=r"already quantized \(2 layers have learned levels\)"):
         luciole.quantize(once, X)
+
+
+def test_quantize_refuses_a_model_of_integers_as_quantized_already() -> None:
+    model = luciole.load(data_path("models/ad01_int8.tflite"))
+    x = np.zeros((4, 640), np.int8)
+    with pytest.raises(QuantizeError, match=r"already quantized \(10 layers have INT8 weights\)"):
+        luciole.quantize(model, {model.graph.inputs[0].name: x})
 
 
 @pytest.mark.parametrize(

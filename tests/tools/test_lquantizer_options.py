@@ -261,6 +261,18 @@ def test_fine_tuning_goes_on_from_a_checkpoint(capsys: Capture, folder: Path) ->
     assert "run.npz: it was made with other" in text(1)
 
 
+def test_automatic_bits_have_a_target_of_their_own(capsys: Capture, folder: Path) -> None:
+    assert quantize(capsys, "--auto_bits").code == 0
+    alone = Path("answer.circle").read_bytes()
+    assert quantize(capsys, "--auto_bits", "--target_drop", "1").code == 0
+    assert Path("answer.circle").read_bytes() == alone
+
+
+def test_a_target_size_has_a_unit(capsys: Capture, folder: Path) -> None:
+    assert quantize(capsys, "--auto_bits", "--target_size", "2KB").code == 0
+    assert 1500 < Path("answer.circle").stat().st_size <= 2000
+
+
 # ------------------------------------------------------------------ what does not go together
 @pytest.mark.parametrize(
     ("words", "sentence"),

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.interpreter.records import Records
-from luciole.ir import Array, Model
+from luciole.interpreter.records import Records, Track, untracked
+from luciole.ir import Array, Model, Op
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.calibration.positions import Dense
@@ -16,17 +16,25 @@ from luciole.lquantizer.network.preparation import Preparation
 from luciole.schema.enums import ActivationFunctionType
 
 
-def correct_biases(prepared: Preparation, records: Records) -> None:
+def correct_biases(prepared: Preparation, records: Records, track: Track = untracked) -> None:
     """Give the outputs of layers that stay float the mean they had in the float network."""
     twins, batch = prepared.twins, prepared.batch
-    for op in prepared.work.graph.ops:
-        if op.name not in prepared.skipped or not isinstance(op, FullyConnected | Conv2D):
-            continue
-        bias = None if op.bias is None else op.bias.data
-        if bias is None or op.activation != ActivationFunctionType.NONE or op.output not in twins:
-            continue
+    layers = [op for op in prepared.work.graph.ops if _is_corrected(prepared, op)]
+    step = track("correcting biases", len(layers)) if layers else untracked("", 0)
+    for op in layers:
+        assert isinstance(op, FullyConnected | Conv2D), "others are not corrected"
         (wanted,) = statistics(prepared.reference, [twins[op.output]], records, batch)
         correct_bias(prepared.work, op, wanted.means, records, batch)
+        step(1)
+
+
+def _is_corrected(prepared: Preparation, op: Op) -> bool:
+    """Tell whether an operator is a layer that stays float, with a bias and no activation."""
+    if op.name not in prepared.skipped or not isinstance(op, FullyConnected | Conv2D):
+        return False
+    bias = None if op.bias is None else op.bias.data
+    plain = op.activation == ActivationFunctionType.NONE
+    return bias is not None and plain and op.output in prepared.twins
 
 
 def correct_bias(model: Model, op: Dense, wanted: Array, records: Records, batch: int) -> None:

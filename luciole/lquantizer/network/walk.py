@@ -77,7 +77,7 @@ def quantize_records(
         left.difference_update(jobs[number].group.ops)
         step(1)
     if method.scope.corrects_biases:
-        correct_biases(prepared, records)
+        correct_biases(prepared, records, track)
     _measure(prepared, aims, records, track)
     finish(work)
     reports = {job.group.name: job.report for job in jobs if job.report is not None}
