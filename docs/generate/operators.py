@@ -41,10 +41,6 @@ LiteRT about every operator that is kept as it is):
 
 {unlike}
 
-The results of IF and the inputs of WHILE keep their rank: graphs of an IF whose results differ in
-rank, and a body of a WHILE that changes one, are refused with a sentence. LiteRT runs them. Extents
-may change.
-
 ## Circle's own
 
 TFLite has no such operators, so a model with one is written to .circle only: {circle}.

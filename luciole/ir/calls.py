@@ -11,7 +11,7 @@ from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError, ShapeError
 from luciole.ir.graph import Graph
 from luciole.ir.infer import infer_op
-from luciole.ir.value import Shape, Value, shape_text
+from luciole.ir.value import UNRANKED, Shape, Value
 
 MOST_OPERATORS = 100_000
 """Operators that a graph may unfold to when every call is replaced by the graph that it calls."""
@@ -155,16 +155,15 @@ def result_shapes(graph: Graph, arguments: Sequence[Shape]) -> tuple[Shape, ...]
 
 
 def merged(first: Sequence[Shape], second: Sequence[Shape]) -> tuple[Shape, ...]:
-    """Shapes that hold whichever of two graphs ran: extents in which they differ are unknown.
-
-    Raises ShapeError where ranks differ.
+    """Shapes that hold whichever of two graphs ran: extents or ranks in which they differ are
+    unknown.
     """
     return tuple(_merged(a, b) for a, b in zip(first, second, strict=True))
 
 
 def _merged(a: Shape, b: Shape) -> Shape:
-    if len(a) != len(b):
-        raise ShapeError(f"a result is {shape_text(a)} or {shape_text(b)}: their ranks differ")
+    if a is UNRANKED or b is UNRANKED or len(a) != len(b):
+        return UNRANKED
     return tuple(m if m == n else None for m, n in zip(a, b, strict=True))
 
 

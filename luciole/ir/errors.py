@@ -13,6 +13,7 @@ __all__ = [
     "GraphError",
     "LucioleError",
     "ShapeError",
+    "UnrankedError",
     "UnsupportedError",
     "missing_extra",
 ]
@@ -32,6 +33,10 @@ class GraphError(LucioleError, ValueError):
 
 class ShapeError(LucioleError, ValueError):
     """The operands of an operator do not fit together."""
+
+
+class UnrankedError(ShapeError):
+    """A rule asks for axes of a tensor of which not even their number is known."""
 
 
 class UnsupportedError(LucioleError, NotImplementedError):

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from luciole.ir.errors import ShapeError
+from luciole.ir.graph import Graph
 from luciole.ir.op import Op
-from luciole.ir.value import Shape, Value
+from luciole.ir.value import UNRANKED, Shape, Value
 
 
 def infer_op(op: Op, *, declared: bool) -> bool:
@@ -28,17 +29,35 @@ def infer_op(op: Op, *, declared: bool) -> bool:
 @contextmanager
 def shapes_given(shapes: Mapping[Value, Shape]) -> Iterator[None]:
     """Let tensors have other shapes inside, whatever the graph says of theirs."""
-    before = {value: (value.dims, value.shape_signature) for value in shapes}
+    before = {v: (v.dims, v.shape_signature, v.is_unranked) for v in shapes}
     try:
         for value, shape in shapes.items():
             value.shape = shape
         yield
     finally:
         for value, kept in before.items():
-            value.dims, value.shape_signature = kept
+            value.dims, value.shape_signature, value.is_unranked = kept
+
+
+@contextmanager
+def open_ranks(graph: Graph) -> Iterator[None]:
+    """Let inputs of which the file gives no rank have none inside, and others to which inference
+    gives none; afterwards they are scalars again, as files say it.
+    """
+    try:
+        for value in graph.inputs:
+            if value.has_open_rank:
+                value.shape = UNRANKED
+        yield
+    finally:
+        for value in graph.values:
+            if value.shape is UNRANKED:
+                value.shape = ()
 
 
 def _refined(shape: Shape, value: Value) -> Shape:
-    if len(shape) != len(value.shape):
+    if shape is UNRANKED:
+        return shape if value.has_open_rank else value.shape
+    if value.shape is UNRANKED or len(shape) != len(value.shape):
         return shape
     return tuple(old if new is None else new for new, old in zip(shape, value.shape, strict=True))

@@ -6,9 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
-from luciole.ir.errors import SLIPS, DefinitionError, GraphError, LucioleError, ShapeError
+from luciole.ir.errors import (
+    SLIPS,
+    DefinitionError,
+    GraphError,
+    LucioleError,
+    ShapeError,
+    UnrankedError,
+)
 from luciole.ir.quant import Quant
-from luciole.ir.value import Shape, Use, Value, element_count
+from luciole.ir.value import UNRANKED, Shape, Use, Value, element_count
 from luciole.schema.enums import BuiltinOperator, TensorType
 from luciole.schema.printable import printable, shorten
 from luciole.schema.table import Table
@@ -407,8 +414,13 @@ class Op:
 
     # ------------------------------------------------------------- the hooks' answers, made uniform
     def result_shapes(self) -> tuple[Shape, ...]:
-        """Infer one shape per result. Raises ShapeError that names the operator."""
-        shapes: Any = self._answer(self.infer_shape)
+        """Infer one shape per result: none that a rule finds only from axes of operands which have
+        no rank. Raises ShapeError that names the operator.
+        """
+        try:
+            shapes: Any = self._answer(self.infer_shape)
+        except UnrankedError:
+            return (UNRANKED,) * (len(self.results) or len(self.result_names))
         several = bool(shapes) and isinstance(shapes[0], tuple)
         return shapes if several or self.variadic_results else (shapes,)
 
@@ -431,7 +443,7 @@ class Op:
         try:
             return rule()
         except ShapeError as error:
-            raise ShapeError(f"{self}: {error}") from None
+            raise type(error)(f"{self}: {error}") from None
         except LucioleError:
             raise
         except SLIPS as error:
@@ -567,7 +579,7 @@ class UnknownOp(Op):
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
         """Take the shapes that the file gives: nothing better is known."""
-        return tuple(value.shape for value in self.results)
+        return tuple(UNRANKED if v.has_open_rank else v.shape for v in self.results)
 
     def infer_dtype(self, /) -> tuple[TensorType, ...]:
         """Take the element types that the file gives."""

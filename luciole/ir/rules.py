@@ -9,7 +9,7 @@ import numpy as np
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
-from luciole.ir.value import MOST_AXES, Shape, Value, element_count, shape_text
+from luciole.ir.value import MOST_AXES, UNRANKED, Shape, Value, element_count, shape_text
 from luciole.schema.enums import Padding
 
 if TYPE_CHECKING:
@@ -192,7 +192,8 @@ def rank_of_file(op: Op, reason: str) -> Shape:
     """
     if not op.results:
         raise ShapeError(reason)
-    return unknown(len(op.results[0].shape))
+    result = op.results[0]
+    return UNRANKED if result.has_open_rank else unknown(len(result.shape))
 
 
 def settled(shape: Shape) -> tuple[int, ...]:
@@ -212,7 +213,9 @@ def transposed_macs(data: Value, filter: Value) -> int:
 
 
 def product(extents: Iterable[int | None]) -> int | None:
-    """Number of elements, None when an extent is unknown."""
+    """Number of elements, None when an extent or the rank is unknown."""
+    if extents is UNRANKED:
+        return None
     counted = tuple(extents)
     known = tuple(n for n in counted if n is not None)
     return element_count(known) if len(known) == len(counted) else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import dtypes
 from luciole.ir.dtypes import Array
-from luciole.ir.errors import GraphError
+from luciole.ir.errors import GraphError, UnrankedError
 from luciole.schema.enums import CompressionType, TensorType
 from luciole.schema.printable import quoted
 from luciole.schema.tables import QuantizationParameters, SparsityParameters, VariantSubType
@@ -22,6 +22,44 @@ if TYPE_CHECKING:
 
 Shape = tuple[int | None, ...]
 """The extent of each axis; None where it is unknown until the model runs."""
+
+
+class _Unranked(tuple[Any, ...]):
+    """A shape without axes to ask for: whoever does gets an UnrankedError. It equals only itself,
+    is not settled (None is in it), and stays one object when it is copied or pickled.
+    """
+
+    __slots__ = ()
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise UnrankedError("the number of axes of an operand is not known")
+
+    __iter__ = __len__ = __getitem__ = __add__ = __radd__ = __mul__ = __rmul__ = _refuse
+
+    def __contains__(self, extent: object) -> bool:
+        return extent is None
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return "UNRANKED"
+
+    __reduce__ = __repr__
+
+
+UNRANKED: Shape = _Unranked()
+"""The shape of a tensor that may have any number of axes. Those of files have it only while shapes
+are inferred, and in graphs that were settled to be run: files say ``[]`` of them, as of scalars.
+"""
 
 
 class Use(NamedTuple):
@@ -88,6 +126,7 @@ class Value:
         self.dtype = dtype
         self.dims: tuple[int, ...] = ()
         self.shape_signature: tuple[int, ...] | None = None
+        self.is_unranked = False
         self.shape = shape
         self.buffer = buffer
         self.quantization: QuantizationParameters | None = None
@@ -138,12 +177,18 @@ class Value:
         it, so a signature that contradicts (``verify`` says so) must not count.
         """
         signature, dims = self.shape_signature, self.dims
+        if self.is_unranked:
+            return UNRANKED
         if signature is None or len(signature) != len(dims) or self.has_contents:
             return dims
         return tuple(None if s < 0 else n for s, n in zip(signature, dims, strict=True))
 
     @shape.setter
     def shape(self, shape: Shape) -> None:
+        self.is_unranked = shape is UNRANKED
+        if self.is_unranked:
+            self.dims, self.shape_signature = (), None  # what a file says then
+            return
         known = all(n is not None for n in shape)
         self.dims = tuple(1 if n is None else int(n) for n in shape)
         self.shape_signature = None if known else tuple(-1 if n is None else int(n) for n in shape)
@@ -157,6 +202,14 @@ class Value:
             return False
         stored = self.buffer is not None and len(self.buffer) > 0
         return stored or self.is_variable or self.sparsity is not None or 0 in self.dims
+
+    @property
+    def has_open_rank(self) -> bool:
+        """Whether the file gives no extents and does not say either that this is a scalar, as only
+        ``has_rank`` does: it is one unless inference finds another shape.
+        """
+        said = self.has_rank or bool(self.dims) or bool(self.shape_signature)
+        return not said and not self.has_contents
 
     @property
     def is_constant(self) -> bool:
@@ -270,14 +323,20 @@ def impossible(dims: Sequence[int], itemsize: int = _WIDEST) -> str | None:
 
 
 def shape_text(shape: Shape) -> str:
-    """Write a shape as ``[1,?,3]``, of a tensor that cannot be only how many axes it has."""
+    """Write a shape as ``[1,?,3]``, of a tensor that cannot be only how many axes it has, and
+    ``[*]`` where that is not known.
+    """
+    if shape is UNRANKED:
+        return "[*]"
     if len(shape) > MOST_AXES:
         return f"[{len(shape)} axes]"
     return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Tell whether two shapes can be the same; an unknown extent fits any."""
+    """Tell whether two shapes can be the same; an unknown extent or rank fits any."""
+    if a is UNRANKED or b is UNRANKED:
+        return True
     return len(a) == len(b) and all(None in (m, n) or m == n for m, n in zip(a, b, strict=True))
 
 

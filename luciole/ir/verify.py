@@ -10,6 +10,7 @@ from luciole.ir.dtypes import byte_count
 from luciole.ir.errors import GraphError, LucioleError
 from luciole.ir.findings import Finding, Severity
 from luciole.ir.graph import Graph, Model
+from luciole.ir.infer import infer_op, open_ranks
 from luciole.ir.op import Op, UnknownOp
 from luciole.ir.quantization import absurd_points, impossible_scales, misfits, outside_points
 from luciole.ir.sparsity import fault
@@ -133,10 +134,18 @@ def _names(graph: Graph, path: str) -> Iterator[Finding]:
 
 
 def _operators(graph: Graph, path: str) -> Iterator[Finding]:
+    if any(value.has_open_rank for value in graph.values):
+        graph, _ = graph.clone()  # to infer what the file leaves open
+    with open_ranks(graph):
+        yield from _all_operators(graph, path)
+
+
+def _all_operators(graph: Graph, path: str) -> Iterator[Finding]:
     doubtful: set[Value] = set()
     for index, op in enumerate(graph.ops):
         here = f"{path}.operators[{index}]"
         if isinstance(op, UnknownOp):
+            infer_op(op, declared=True)
             yield from _unknown(op, here)
             continue
         if any(v is not None and len(v.dims) > MOST_AXES for v in op.operands):
@@ -194,7 +203,9 @@ def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
                 f"{op}: result {value.name!r} is {value.dtype.name}, {dtype.name} is computed"
             )
             yield Finding(Severity.ERROR, "DTYPE", path, sentence)
-        if not compatible(shape, value.shape):
+        if value.has_open_rank:
+            value.shape = shape
+        elif not compatible(shape, value.shape):
             sentence = (
                 f"{op}: result {value.name!r} is {shape_text(value.shape)} in the file, "
                 f"{shape_text(shape)} is computed"

@@ -20,7 +20,6 @@ from luciole.ir import (
     LucioleError,
     Model,
     Op,
-    ShapeError,
     TensorType,
     Value,
     calls,
@@ -31,10 +30,13 @@ from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.control_flow import MOST_ROUNDS, Call, CallOnce, If, While
 from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.elementwise_unary import Neg
 from luciole.ir.ops.expand_dims import ExpandDims
+from luciole.ir.ops.reduce import Mean
 from luciole.ir.ops.split import Split
 from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
 from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.value import UNRANKED
 from luciole.ir.verify import Severity, verify
 from tests.support import litert
 
@@ -396,25 +398,50 @@ def test_while_refuses_a_condition_that_is_no_bool() -> None:
     assert any("graph 'condition' must return one BOOL" in sentence for sentence in found)
 
 
-def test_if_refuses_graphs_of_different_rank() -> None:
+def negated(graph: Graph) -> None:
+    """Negate the last output of a graph, whatever its rank is."""
+    last = graph.outputs[-1]
+    graph.outputs = [*graph.outputs[:-1], graph.append(Neg(last), f"-{last.name}").output]
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_if_gives_what_litert_gives_when_ranks_differ(condition: bool) -> None:
     model = branches()
-    model.graphs[1].inputs[0].shape = (2, 1, 3)
     op = model.graph.ops[0]
     assert isinstance(op, If)
-    op.then_graph.outputs = [op.then_graph.inputs[0]]
-    op.else_graph.outputs = [op.else_graph.add_constant("one", f32(1))]
-    with pytest.raises(ShapeError, match="their ranks differ"):
-        op.result_shapes()
+    mean = Mean(op.else_graph.inputs[0], axes(op))
+    op.else_graph.outputs = [op.else_graph.append(mean, "mean").output]
+    op.output.shape = ()
+    negated(model.graph)
+    assert op.result_shapes() == (UNRANKED,)
+    arrays = (np.array(condition), X, Y)
+    content = to_bytes(model, "tflite")
+    ours = run(from_bytes(content), *arrays)
+    same(ours, litert(content, arrays))
+    same(ours, [-(X + Y) if condition else f32(-2)])
 
 
-def test_while_refuses_a_step_that_changes_a_rank() -> None:  # LiteRT runs it
-    op = growing(20).graph.ops[0]
+def axes(op: If) -> Value:
+    """All axes of the inputs."""
+    return op.else_graph.add_constant("axes", np.array([0, 1], "i4"))
+
+
+@pytest.mark.parametrize("start", [1, 15, 100])
+def test_while_gives_what_litert_gives_when_a_step_changes_a_rank(start: float) -> None:
+    model = growing(20)
+    op = model.graph.ops[0]
     assert isinstance(op, While)
     x, y = op.body_graph.outputs
     op.body_graph.append(ExpandDims(y, op.body_graph.add_constant("axis", np.array(0, "i4"))), "up")
+    for value in (op.body_graph.inputs[1], y, op.condition_graph.inputs[1], op.results[1]):
+        value.shape = ()
     op.body_graph.outputs = [x, op.body_graph.ops[-1].output]
-    with pytest.raises(ShapeError, match="their ranks differ"):
-        op.result_shapes()
+    negated(model.graph)
+    assert op.result_shapes() == ((1,), UNRANKED)
+    content, arrays = to_bytes(model, "tflite"), (f32([start]), X)
+    ours = run(from_bytes(content), *arrays)
+    same(ours, litert(content, arrays))
+    assert ours[1].ndim == 2 + int(np.ceil(np.log2(max(20 / start, 1))))
 
 
 def test_a_number_that_names_no_graph_is_kept_and_refused_when_run() -> None:

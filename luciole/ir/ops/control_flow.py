@@ -6,7 +6,7 @@ from luciole.ir.calls import merged, mismatches, result_shapes
 from luciole.ir.errors import ShapeError
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op, attr, operand, operands, subgraph
-from luciole.ir.value import Shape, Value
+from luciole.ir.value import UNRANKED, Shape, Value
 from luciole.schema.enums import BuiltinOperator, CustomOptionsFormat, TensorType
 
 MOST_ROUNDS = 8
@@ -31,7 +31,7 @@ class _Calling(Op):
 class If(_Calling, code=BuiltinOperator.IF, options="IfOptions"):
     """What ``then_graph`` returns for the inputs, ``else_graph`` where the condition is false.
 
-    Results of both must have the same rank (LiteRT runs others too); extents may differ.
+    Results of both may differ in extents and ranks.
     """
 
     condition: Value = operand(dtype=(TensorType.BOOL,))
@@ -62,7 +62,7 @@ class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
     """Call ``body_graph`` on its own outputs as long as a condition holds.
 
     It starts on the inputs, and goes on while ``condition_graph`` returns true for what is next.
-    No step may change a rank (LiteRT runs such steps too); extents may change.
+    A step may change extents and ranks.
     """
 
     inputs: tuple[Value, ...] = operands()
@@ -71,7 +71,9 @@ class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
     body_graph: Graph = subgraph(field="body_subgraph_index", dump="body_subgraph_index")
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
-        """Extents that a step changes are unknown; all are where that does not end soon."""
+        """Extents and ranks that a step changes are unknown; all are where that does not end
+        soon.
+        """
         body = self._graph("body_graph")
         if len(self.inputs) != len(body.outputs):
             raise ShapeError(f"{len(self.inputs)} inputs, the body has {len(body.outputs)} outputs")
@@ -80,8 +82,9 @@ class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
             before, shapes = shapes, merged(shapes, result_shapes(body, shapes))
             if shapes == before:
                 return shapes
-        unknown: tuple[Shape, ...] = tuple((None,) * len(shape) for shape in shapes)
-        return merged(unknown, result_shapes(body, unknown))
+        unknown: tuple[Shape, ...] = tuple(map(_open, shapes))
+        same_ranks = merged(unknown, result_shapes(body, unknown)) == unknown
+        return unknown if same_ranks else (UNRANKED,) * len(shapes)
 
     def infer_dtype(self, /) -> tuple[TensorType, ...]:
         return tuple(value.dtype for value in self._graph("body_graph").outputs)
@@ -94,6 +97,10 @@ class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
             yield from mismatches(self.inputs, body.outputs, "inputs", body)
         if condition is not None and [v.dtype for v in condition.outputs] != [TensorType.BOOL]:
             yield f"graph {condition.name!r} must return one BOOL that says whether to go on"
+
+
+def _open(shape: Shape) -> Shape:
+    return shape if shape is UNRANKED else (None,) * len(shape)
 
 
 class Delegating(_Calling):

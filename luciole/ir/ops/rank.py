@@ -4,7 +4,7 @@ import numpy as np
 
 from luciole.ir.dtypes import Array
 from luciole.ir.op import Op, operand
-from luciole.ir.value import Value
+from luciole.ir.value import UNRANKED, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
 
@@ -19,5 +19,7 @@ class Rank(Op, code=BuiltinOperator.RANK, options="RankOptions"):
     def infer_shape(self, /) -> tuple[()]:
         return ()
 
-    def fold(self, /) -> Array:
+    def fold(self, /) -> Array | None:
+        if self.input.shape is UNRANKED:
+            return None
         return np.array(len(self.input.shape), np.int32)

@@ -6,7 +6,7 @@ from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import INDEX, Op, attr, operand
 from luciole.ir.quant import FIRST, Quant
-from luciole.ir.value import Value
+from luciole.ir.value import UNRANKED, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
 
@@ -19,7 +19,9 @@ class Shape(Op, code=BuiltinOperator.SHAPE, options="ShapeOptions"):
 
     quant = Quant(since=FIRST)
 
-    def infer_shape(self, /) -> tuple[int]:
+    def infer_shape(self, /) -> tuple[int | None]:
+        if self.input.shape is UNRANKED:
+            return (None,)
         largest = max((n for n in self.input.shape if n is not None), default=0)
         if self.out_type in INDEX and largest > np.iinfo(NUMPY[self.out_type]).max:
             raise ShapeError(f"an extent of {largest} is too large for {self.out_type.name}")

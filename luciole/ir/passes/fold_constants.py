@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import LucioleError
 from luciole.ir.graph import Graph
-from luciole.ir.infer import infer_op
+from luciole.ir.infer import infer_op, open_ranks
 from luciole.ir.op import Op
 from luciole.ir.value import element_count
 
@@ -30,6 +30,10 @@ class FoldConstants:
 
     def __call__(self, graph: Graph) -> bool:
         """Fold in execution order, inferring shapes on the way: one run reaches everything."""
+        with open_ranks(graph):
+            return self._fold(graph)
+
+    def _fold(self, graph: Graph) -> bool:
         changed = False
         for op in list(graph.ops):
             infer_op(op, declared=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from luciole.ir.graph import Graph
-from luciole.ir.infer import infer_op
+from luciole.ir.infer import infer_op, open_ranks
 
 
 def infer_shapes(graph: Graph) -> bool:
@@ -11,5 +11,8 @@ def infer_shapes(graph: Graph) -> bool:
 
     Raises ShapeError, naming the operator, when operands do not fit together.
     """
-    changes = [infer_op(op, declared=True) for op in graph.ops]
-    return any(changes)
+    before = [value.shape for value in graph.values]
+    with open_ranks(graph):
+        for op in graph.ops:
+            infer_op(op, declared=True)
+    return before != [value.shape for value in graph.values]

@@ -98,7 +98,7 @@ def _steps(condition: Graph, starts: dict[int, int]) -> int | None:
 
 
 def _length(value: Value) -> int:
-    return (value.shape[0] or 0) if value.shape else 0
+    return (value.shape[0] or 0) if value.shape else 0  # which no list without a rank has
 
 
 class _Body:
