@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
-from luciole.importers import import_model
+from luciole.importers import from_bytes, import_model
 from luciole.importers.circle import model as circle
 from luciole.interpreter import Interpreter
-from luciole.ir import Buffer, Graph, Model, Op, TensorType, UnknownOp, Value
+from luciole.ir import Buffer, Graph, LucioleError, Model, Op, TensorType, UnknownOp, Value
 from luciole.ir import verify as verify_module
 from luciole.ir.findings import LONGEST
-from luciole.ir.ops.activations import Relu
+from luciole.ir.ops.activations import Relu, Tanh
 from luciole.ir.ops.control_flow import Call
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.elementwise_binary import Add
@@ -27,6 +27,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.split import Split
 from luciole.ir.ops.transpose import Transpose
+from luciole.ir.quantization import Affine
 from luciole.ir.value import shape_text
 from luciole.ir.verify import Finding, Severity, verify
 from luciole.schema.dialect import CIRCLE
@@ -40,6 +41,7 @@ from luciole.schema.tables import (
 )
 from luciole.schema.writer import write
 from tests.samples import floats, ints, octets
+from tests.support import litert
 
 
 def empty() -> tuple[Model, Graph, Value]:
@@ -184,9 +186,25 @@ def test_shape_signature__one_that_contradicts(signature: tuple[int, ...], compu
     value = op.output if computed else graph.inputs[0]
     value.shape_signature = signature
     path = f"subgraphs[0].tensors[{int(computed)}] {value.name!r}"
-    sentence = f"shape signature {shape_text(signature)} contradicts shape [1,4]"
-    assert found(model) == ("error", "SHAPE_SIGNATURE", path, sentence)
+    sentence = f"shape signature {shape_text(signature)} contradicts shape [1,4], which counts"
+    assert found(model) == ("warning", "SHAPE_SIGNATURE", path, sentence)
     assert value.shape in ((1, 4), (None, 4)), "extents are known as memory has them, or not known"
+
+
+@pytest.mark.parametrize("dims", [(), (0,), (0, 0), (0, 3), (0, 3, 0)])
+@pytest.mark.parametrize("signature", [(-1, 3), (-1, 2), (-1,)])
+def test_shape_signature__runs_as_in_litert_where_it_contradicts(
+    dims: tuple[int, ...], signature: tuple[int, ...]
+) -> None:
+    model, graph, x = empty()
+    y, z = result("y"), result("z")
+    append(graph, Relu(x), y)
+    append(graph, Relu(y), z)
+    for value in (y, z):
+        value.dims, value.shape_signature = dims, signature
+    content, array = to_bytes(model, "tflite"), np.array([[-1, 2, 3, -4]], np.float32)
+    (ours,) = Interpreter(from_bytes(content)).run(array).values()
+    np.testing.assert_array_equal(ours, litert(content, [array])[0], strict=True)
 
 
 @pytest.mark.parametrize("variable", [False, True])
@@ -254,8 +272,8 @@ def quantized(**fields: Any) -> Model:
         (4, 1, 1, "4 scales but 1 zero points"),
         (3, 3, 1, "3 scales for axis 1, which has 4 elements"),
         (4, 4, 0, "4 scales for axis 0, which has 1 elements"),
-        (4, 4, 2, "4 scales for axis 2, which has no elements"),
-        (4, 4, -1, "4 scales for axis -1, which has no elements"),
+        (4, 4, 2, "4 scales for axis 2, the tensor has 2 axes"),
+        (4, 4, -1, "4 scales for axis -1, the tensor has 2 axes"),
     ],
 )
 def test_quantization__scales_that_do_not_fit(
@@ -278,13 +296,42 @@ def test_quantization__not_where_scales_fit(fields: dict[str, Any]) -> None:
     assert verify(quantized(**per_axis)) == []
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize("scale", [-1.0, np.nan, np.inf])
 def test_scale__one_that_no_kernel_takes(scale: float) -> None:
     model = quantized(scale=floats(scale))
     assert verify(model) == []  # a float tensor's scales are a remark
     model.graph.inputs[0].dtype = model.graph.outputs[0].dtype = TensorType.INT8
     sentence = f"a scale is {scale}, scales are positive and finite"
     assert found(model) == ("error", "SCALE", "subgraphs[0].tensors[0] 'x'", sentence)
+
+
+def test_scale__0_is_a_remark_and_stops_who_divides_by_it() -> None:
+    model, graph, x = empty()
+    x.dtype = TensorType.INT8
+    x.quantization = QuantizationParameters(scale=floats(0))
+    y = result("y", 1, 4, dtype=TensorType.INT8)
+    y.quantization = QuantizationParameters(scale=floats(1 / 128))
+    append(graph, Tanh(x), y)
+    sentence = "a scale is 0: all numbers of that scale are 0, and none becomes a code"
+    assert found(model) == ("warning", "SCALE", "subgraphs[0].tensors[0] 'x'", sentence)
+    with pytest.raises(LucioleError, match=r"scales 0\.0 to 0\.0; they must be positive"):
+        Interpreter(model).run(np.zeros((1, 4), np.int8))
+
+
+@pytest.mark.parametrize("axis", [1, 3, -1])
+def test_quantization__the_axis_that_a_vector_has_not(axis: int) -> None:
+    model, graph, _ = sound()
+    value = graph.add_constant("bias", np.zeros(4, np.int32))
+    value.quantization = QuantizationParameters(
+        scale=floats(1, 2, 3, 4), zero_point=np.zeros(4, np.int64), quantized_dimension=axis
+    )
+    path = "subgraphs[0].tensors[2] 'bias'"
+    sentence = (
+        f"4 scales are given for axis {axis}, of a vector: they are taken for its only axis "
+        "(LiteRT refuses them)"
+    )
+    assert found(model) == ("warning", "QUANTIZATION", path, sentence)
+    assert Affine.of(value, "the bias").axis == 0
 
 
 @pytest.mark.parametrize(
@@ -512,6 +559,16 @@ def test_undefined__an_operand_that_nothing_computes() -> None:
     op.set_operand(0, graph.add_value(result("nothing", 1, 4)))
     sentence = "Abs 'y': operand 'nothing' has no contents and nothing computes it"
     assert found(model) == ("error", "UNDEFINED", OPERATOR, sentence)
+
+
+def test_undefined__room_that_an_unknown_operator_works_in() -> None:
+    model, graph, x = empty()
+    scratch = graph.add_value(result("scratch", 64))
+    append(graph, UnknownOp(32, [x, None, scratch], custom_code="ethos-u"), result("y", 1, 4))
+    sentence = "CUSTOM(ethos-u) 'y': operand 'scratch' has no contents and nothing computes it"
+    assert Finding(Severity.WARNING, "UNDEFINED", OPERATOR, sentence) in verify(model)
+    again = from_bytes(to_bytes(model, "tflite"))
+    assert [v and v.name for v in again.graph.ops[0].operands] == ["x", None, "scratch"]
 
 
 def test_undefined__an_output_that_nothing_computes() -> None:

@@ -8,6 +8,7 @@ from luciole.interpreter.memory import take
 from luciole.interpreter.settle import Settled
 from luciole.ir import Array, Op, UnsupportedError, Value
 from luciole.ir.analysis.layout import Layout
+from luciole.ir.dtypes import NUMPY
 
 
 class Contents:
@@ -36,13 +37,14 @@ class Contents:
 def hold(settled: Settled, layout: Layout) -> Contents:
     """Take memory for a layout, and hold constants beside it.
 
-    Raises UnsupportedError for an operand that has no array form and that nothing computes.
+    Raises UnsupportedError for an operand that has no array form, or no contents, and that nothing
+    computes.
     """
     placed = {**settled.constants, **take(layout)}
     for op in settled.ops:
         for value in op.operands:
             if value is not None and value.producer is None and value not in placed:
-                raise UnsupportedError(
-                    f"cannot run {op}: operand {value.name!r} is {value.dtype.name}"
-                )
+                lacks = "has no contents and nothing computes it"
+                why = lacks if value.dtype in NUMPY else f"is {value.dtype.name}"
+                raise UnsupportedError(f"cannot run {op}: operand {value.name!r} {why}")
     return Contents(placed, settled.ops)

@@ -44,15 +44,15 @@ def open_ranks(graph: Graph) -> Iterator[None]:
     """Let inputs of which the file gives no rank have none inside, and others to which inference
     gives none; afterwards they are scalars again, as files say it.
     """
+    said = {v: (v.dims, v.shape_signature) for v in graph.values if v.has_open_rank}
     try:
-        for value in graph.inputs:
-            if value.has_open_rank:
-                value.shape = UNRANKED
+        for value in said.keys() & set(graph.inputs):
+            value.shape = UNRANKED
         yield
     finally:
-        for value in graph.values:
-            if value.shape is UNRANKED:
-                value.shape = ()
+        for value, before in said.items():
+            if value.is_unranked:
+                value.dims, value.shape_signature, value.is_unranked = *before, False
 
 
 def _refined(shape: Shape, value: Value) -> Shape:

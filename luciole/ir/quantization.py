@@ -62,14 +62,14 @@ class Affine:
         if value.quantization is None or not len(scale):
             return None
         points = np.resize(points, scale.shape)
-        return cls(scale, points, value.quantization.quantized_dimension, value.dtype)
+        return cls(scale, points, _axis(value, value.quantization), value.dtype)
 
     @classmethod
-    def of(cls, value: Value, name: str) -> Affine:
+    def of(cls, value: Value, name: str, *, only_read: bool = False) -> Affine:
         """Read what a tensor's quantization says. Raises LucioleError in ``name``'s name where it
-        says nothing, or nothing that can be.
+        says nothing, or nothing that can be (``only_read`` as ``faults`` has it).
         """
-        for fault in faults(value, name):
+        for fault in faults(value, name, only_read=only_read):
             raise LucioleError(fault)
         found = cls.given(value)
         assert found is not None  # else there was a fault
@@ -93,7 +93,7 @@ class Affine:
         Raises LucioleError for scales of another axis, and for zero points; with ``any_zero``, that
         of one scale may be another than 0.
         """
-        found = cls.of(value, "the weights tensor")
+        found = cls.of(value, "the weights tensor", only_read=True)
         if found.scale.size > 1 and found.axis != axis:
             raise LucioleError(
                 f"the weights tensor has its scales along axis {found.axis}, not {axis}"
@@ -255,19 +255,28 @@ def rounded(x: Array | np.floating) -> Array:
     return np.asarray(np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x))
 
 
-def faults(value: Value, name: str) -> Iterator[str]:
-    """Say what is wrong with a value's scales and zero points; ``name`` says whose they are."""
+def faults(value: Value, name: str, *, only_read: bool = False) -> Iterator[str]:
+    """Say what is wrong with a value's scales and zero points; ``name`` says whose they are. Where
+    codes are ``only_read``, a scale may be 0: all its numbers are.
+    """
     scales, points = stored_parameters(value)
     if value.quantization is None or not len(scales):
         yield f"{name} has no scale; one, or one per channel, is needed"
         return
-    if not all(0 < s < float("inf") for s in scales):
+    if not all(0 < s < float("inf") or (only_read and s == 0) for s in scales):
         yield f"{name} has scales {min(scales)} to {max(scales)}; they must be positive and finite"
     if len(points) not in (0, 1, len(scales)):
         yield f"{name} has {len(points)} zero points, {len(scales)} scales; one each is needed"
     if len(scales) > 1:
-        axis = value.quantization.quantized_dimension
+        axis = _axis(value, value.quantization)
         yield from _channel_faults(value.shape, axis, len(scales), name)
+
+
+def _axis(value: Value, found: QuantizationParameters) -> int:
+    """Find the axis of a tensor's scales: a vector's is its only one, whatever the file says.
+    Biases of TFLite Micro's person detection have those of the filter's axis 3.
+    """
+    return 0 if len(value.dims) == 1 else found.quantized_dimension
 
 
 def _channel_faults(shape: Shape, axis: int, count: int, name: str) -> Iterator[str]:
@@ -287,19 +296,36 @@ def misfits(value: Value) -> Iterator[str]:
         return
     if len(points) not in (0, len(scales)):
         yield f"{len(scales)} scales but {len(points)} zero points"
-    axis = value.quantization.quantized_dimension
-    extent = value.dims[axis] if 0 <= axis < len(value.dims) else None
-    if len(scales) > 1 and extent != len(scales):
-        found = "no" if extent is None else extent
-        yield f"{len(scales)} scales for axis {axis}, which has {found} elements"
+    axis = _axis(value, value.quantization)
+    if len(scales) > 1 and not 0 <= axis < len(value.dims):
+        yield f"{len(scales)} scales for axis {axis}, the tensor has {len(value.dims)} axes"
+    elif len(scales) > 1 and value.dims[axis] != len(scales):
+        yield f"{len(scales)} scales for axis {axis}, which has {value.dims[axis]} elements"
+
+
+def absent_axis(value: Value) -> Iterator[str]:
+    """Say where a vector's scales are given for an axis that it has not."""
+    found, (scales, _) = value.quantization, stored_parameters(value)
+    if found is not None and len(scales) > 1 and _axis(value, found) != found.quantized_dimension:
+        given = f"{len(scales)} scales are given for axis {found.quantized_dimension}"
+        yield f"{given}, of a vector: they are taken for its only axis (LiteRT refuses them)"
 
 
 def impossible_scales(value: Value) -> Iterator[str]:
     """Say why kernels take none of an integer tensor's scales."""
     scales, _ = stored_parameters(value)
-    wrong = scales[~(np.isfinite(scales) & (scales > 0))]
+    wrong = scales[~(np.isfinite(scales) & (scales >= 0))]
     if integer_range(value.dtype) is not None and len(wrong):
         yield f"a scale is {wrong[0]}, scales are positive and finite"
+
+
+def zero_scales(value: Value) -> Iterator[str]:
+    """Say that scales of an integer tensor are 0, which stops only operators that divide by
+    them.
+    """
+    scales, _ = stored_parameters(value)
+    if integer_range(value.dtype) is not None and (scales == 0).any():
+        yield "a scale is 0: all numbers of that scale are 0, and none becomes a code"
 
 
 _HALF = 1 << 31

@@ -208,8 +208,7 @@ class Value:
         """Whether the file gives no extents and does not say either that this is a scalar, as only
         ``has_rank`` does: it is one unless inference finds another shape.
         """
-        said = self.has_rank or bool(self.dims) or bool(self.shape_signature)
-        return not said and not self.has_contents
+        return not self.has_rank and not self.dims and not self.has_contents
 
     @property
     def is_constant(self) -> bool:

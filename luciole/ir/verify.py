@@ -12,7 +12,14 @@ from luciole.ir.findings import Finding, Severity
 from luciole.ir.graph import Graph, Model
 from luciole.ir.infer import infer_op, open_ranks
 from luciole.ir.op import Op, UnknownOp
-from luciole.ir.quantization import absurd_points, impossible_scales, misfits, outside_points
+from luciole.ir.quantization import (
+    absent_axis,
+    absurd_points,
+    impossible_scales,
+    misfits,
+    outside_points,
+    zero_scales,
+)
 from luciole.ir.sparsity import fault
 from luciole.ir.value import MOST_AXES, Value, compatible, element_count, impossible, shape_text
 
@@ -73,7 +80,7 @@ def _extents(value: Value, path: str) -> Iterator[Finding]:
 
 def _shape_signature(value: Value, path: str) -> Iterator[Finding]:
     """Check that a signature has the shape's extents, or -1 for what is unknown until the model
-    runs.
+    runs. Where it has others, runtimes do not ask it, nor do we.
     """
     signature, dims = value.shape_signature, value.dims
     if signature is None:
@@ -81,8 +88,8 @@ def _shape_signature(value: Value, path: str) -> Iterator[Finding]:
     both = f"shape signature {shape_text(signature)}", f"shape {shape_text(dims)}"
     pairs = zip(signature, dims, strict=False)
     if len(signature) != len(dims) or any(s not in (-1, n) for s, n in pairs):
-        sentence = f"{both[0]} contradicts {both[1]}"
-        yield Finding(Severity.ERROR, "SHAPE_SIGNATURE", path, sentence)
+        sentence = f"{both[0]} contradicts {both[1]}, which counts"
+        yield Finding(Severity.WARNING, "SHAPE_SIGNATURE", path, sentence)
     elif value.has_contents and signature != dims:
         sentence = f"{both[0]} leaves extents open that its contents have: {both[1]} counts"
         yield Finding(Severity.WARNING, "SHAPE_SIGNATURE", path, sentence)
@@ -114,8 +121,12 @@ def _quantization(value: Value, path: str) -> Iterator[Finding]:
         yield Finding(Severity.ERROR, "QUANTIZATION", path, sentence)
     for sentence in misfits(value):
         yield Finding(Severity.ERROR, "QUANTIZATION", path, sentence)
+    for sentence in absent_axis(value):
+        yield Finding(Severity.WARNING, "QUANTIZATION", path, sentence)
     for sentence in impossible_scales(value):
         yield Finding(Severity.ERROR, "SCALE", path, sentence)
+    for sentence in zero_scales(value):
+        yield Finding(Severity.WARNING, "SCALE", path, sentence)
     for sentence in absurd_points(value):
         yield Finding(Severity.ERROR, "ZERO_POINT", path, sentence)
     for sentence in outside_points(value):
@@ -229,19 +240,26 @@ def _order(graph: Graph, path: str) -> Iterator[Finding]:
         for value in op.operands:
             if value is None or value in ready or value.is_constant or value.is_variable:
                 continue
-            why = (
-                "is computed only later"
-                if value.producer
-                else "has no contents and nothing computes it"
-            )
-            sentence = f"{op}: operand {value.name!r} {why}"
-            yield Finding(Severity.ERROR, "UNDEFINED", f"{path}.operators[{index}]", sentence)
+            yield _undefined(op, value, f"{path}.operators[{index}]")
         ready.update(op.results)
     for value in graph.outputs:
         if value not in ready and not value.is_constant and not value.is_variable:
             yield Finding(
                 Severity.ERROR, "UNDEFINED", f"{path}.outputs", f"nothing computes {value.name!r}"
             )
+
+
+def _undefined(op: Op, value: Value, path: str) -> Finding:
+    """Say that an operand is not there. What nothing computes may be room to work in for an
+    operator that is not known: Ethos-U's has such.
+    """
+    operand = f"{op}: operand {value.name!r}"
+    if value.producer is not None:
+        return Finding(Severity.ERROR, "UNDEFINED", path, f"{operand} is computed only later")
+    sentence = f"{operand} has no contents and nothing computes it"
+    if isinstance(op, UnknownOp):
+        return Finding(Severity.WARNING, "UNDEFINED", path, sentence)
+    return Finding(Severity.ERROR, "UNDEFINED", path, sentence)
 
 
 _CHECKS: tuple[Check, ...] = (_tensors, _names, _operators, _order)

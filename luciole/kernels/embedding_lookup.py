@@ -23,5 +23,5 @@ def embedding_lookup(op: EmbeddingLookup, lookup: Array, value: Array) -> Array:
         return np.asarray(value[rows])
     if op.value.dtype not in QUANTIZED:
         raise UnsupportedError(f"rows of {op.value.dtype.name} do not become FLOAT32")
-    affine = Affine.of(op.value, "value").entries(rows, value.shape)
+    affine = Affine.of(op.value, "value", only_read=True).entries(rows, value.shape)
     return affine.decode(value[rows]).astype(np.float32)

@@ -70,7 +70,7 @@ def build_requantize(op: Quantize, context: Context) -> NativeStep | None:
 @reference(Dequantize, *TYPES, *PACKED)
 def dequantize(op: Dequantize, x: Array) -> Array:
     """Compute scale (x - zero point)."""
-    return Affine.of(op.input, "the input").decode(x).astype(np.float32)
+    return Affine.of(op.input, "the input", only_read=True).decode(x).astype(np.float32)
 
 
 @reference(Dequantize, TensorType.FLOAT16, TensorType.FLOAT32)

@@ -90,18 +90,6 @@ def negative_extent(root: t.Model) -> None:
     tensor(root, 2).shape = ints(1, -4)
 
 
-def another_rank(root: t.Model) -> None:
-    tensor(root, 0).shape_signature = ints(-1, 4)
-
-
-def another_extent(root: t.Model) -> None:
-    tensor(root, 0).shape_signature = ints(-1, 4, 4, 3)
-
-
-def below_minus_1(root: t.Model) -> None:
-    tensor(root, 0).shape_signature = ints(-2, 4, 4, 2)
-
-
 def no_input(root: t.Model) -> None:
     main(root).inputs = ints(0, 11)
 
@@ -163,18 +151,6 @@ FOUND: dict[Callable[[t.Model], None], str] = {
     no_buffer: "[REFERENCE] subgraphs[0].tensors[1] 'filter': buffer 8 does not exist: there are 8",
     negative_extent: (
         "[EXTENTS] subgraphs[0].tensors[2] 'out': [1,-4] has an extent of -4, 0 is the least"
-    ),
-    another_rank: (
-        "[SHAPE_SIGNATURE] subgraphs[0].tensors[0] 'in': "
-        "shape signature [-1,4] contradicts shape [1,4,4,2]"
-    ),
-    another_extent: (
-        "[SHAPE_SIGNATURE] subgraphs[0].tensors[0] 'in': "
-        "shape signature [-1,4,4,3] contradicts shape [1,4,4,2]"
-    ),
-    below_minus_1: (
-        "[SHAPE_SIGNATURE] subgraphs[0].tensors[0] 'in': "
-        "shape signature [-2,4,4,2] contradicts shape [1,4,4,2]"
     ),
     no_input: "[REFERENCE] subgraphs[0].inputs: tensor 11 does not exist: there are 11",
     no_output: "[REFERENCE] subgraphs[0].outputs: tensor -1 does not exist: there are 11",

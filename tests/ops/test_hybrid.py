@@ -61,6 +61,7 @@ def test_hybrid_layers_give_what_litert_gives(
     if shape[-1] != weights[-1] and cls is Conv2D and not channels:
         pytest.skip("LiteRT wants a scale for each channel where there are groups")
     scales = np.random.default_rng(1).uniform(0.01, 0.03, weights[axis] if channels else 1)
+    scales[1:2] = 0  # a channel whose weights are 0
     given = Affine(scales.tolist(), [0] * len(scales), axis, TensorType.INT4 if bits < 8 else None)
     relu = ActivationFunctionType.RELU
     check(cls, arrays, given, (1, 2), **options | {"activation": relu})

@@ -11,7 +11,7 @@ from luciole.ir import LucioleError, Op, TensorType
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
-from tests.native_support import declines
+from tests.native_support import check_compiled, declines
 from tests.ops.int8_support import (
     ACTIVATIONS,
     INT8,
@@ -74,6 +74,19 @@ def test_dense_layers_with_weights_of_another_zero_are_those_of_litert() -> None
     x, weights, bias = made.options["affine"]
     made.options["affine"] = (x, weights._replace(zero_point=-9), bias)
     check(made)
+
+
+@pytest.mark.parametrize("sample", SAMPLES[::2])
+def test_outputs_whose_scale_is_0_are_those_of_litert(
+    sample: tuple[type[Op], Any, Any, Any],
+) -> None:
+    """Their weights are 0, and their bias is: compiled and not."""
+    cls, shape, weights, options = sample
+    made = layer(cls, shape, weights, 6, **options)
+    _, given, bias = made.options["affine"]
+    given.scale[0] = given.scale[-1] = bias.scale[0] = bias.scale[-1] = 0.0
+    check(made)
+    check_compiled(cls, made.operands, (1, 2), **made.options)
 
 
 @pytest.mark.parametrize("sample", SAMPLES[::8])

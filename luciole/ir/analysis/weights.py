@@ -114,7 +114,7 @@ def _format(value: Value, axis: int) -> NumberFormat | None:
         return Blockwise.given(value) if axis == 0 else None
     if Affine.given(value) is None:
         return None
-    found = Affine.of(value, "the weights tensor")
+    found = Affine.of(value, "the weights tensor", only_read=True)
     if found.scale.size > 1 and found.axis != axis % len(value.dims):
         raise LucioleError(f"the weights tensor has its scales along axis {found.axis}, not {axis}")
     return replace(found, axis=0)

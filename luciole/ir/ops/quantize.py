@@ -44,4 +44,4 @@ class Dequantize(Op, code=BuiltinOperator.DEQUANTIZE, options="DequantizeOptions
 
     def verify(self, /) -> Iterator[str]:
         if self.input.dtype not in _WITHOUT_SCALES and blocks_of(self.input) is None:
-            yield from faults(self.input, "the input")
+            yield from faults(self.input, "the input", only_read=True)
