@@ -36,12 +36,12 @@ GIVEN = {"ReverseV2_000": {"axis": [3, 2]}, "Net_ZeroDim_001": {"input_shape": [
 LITERT_CANNOT = {
     "All_000": "unresolved custom op: All",
     "BatchMatMulV2": "unresolved custom op: BatchMatMulV2",
-    "BroadcastTo_000": "builtin opcode 'BROADCAST_TO' version '1'",
+    "BroadcastTo_000": "unresolved custom op: BroadcastTo",
     "Fill": "NumDimensions(value) != 0 (1 != 0)",
     "MatMul_000": "unresolved custom op: MatMul",
     "MatrixBandPart_000": "unresolved custom op: MatrixBandPart",
     "MaxPoolWithArgMax": "unresolved custom op: MaxPoolWithArgMax",
-    "Net_BroadcastTo_AddV2": "builtin opcode 'BROADCAST_TO' version '1'",
+    "Net_BroadcastTo_AddV2": "unresolved custom op: BroadcastTo",
     "UnidirectionalSequenceLSTM_001": "output_state != nullptr was not true",
 }
 """By the beginning of the name: what runs here, and what LiteRT says to it."""
@@ -79,10 +79,10 @@ def band(x: Array, lower: Array, upper: Array, **_: Any) -> Array:
 
 def max_pool(x: Array, **options: Any) -> tuple[Array, Array]:
     """The largest of each window and its number in the image."""
-    extents = options["filter_height"], options["filter_width"]
+    extents, strides = options["ksize"][2:0:-1], options["strides"][2:0:-1]
     (height, down), (width, right) = (
-        _side(size, kernel, options[f"stride_{name}"], options["padding"])
-        for size, kernel, name in zip(x.shape[1:3], extents, "hw", strict=True)
+        _side(size, kernel, stride, Padding[options["padding"]])
+        for size, kernel, stride in zip(x.shape[1:3], extents, strides, strict=True)
     )
     image = np.pad(x[0, :, :, 0], (height, width), constant_values=-np.inf)
     windows = np.lib.stride_tricks.sliding_window_view(image, extents)[::down, ::right]
@@ -90,7 +90,7 @@ def max_pool(x: Array, **options: Any) -> tuple[Array, Array]:
     row, column = np.divmod(flat.argmax(-1), extents[1])
     row += down * np.arange(len(flat))[:, None] - height[0]
     column += right * np.arange(flat.shape[1]) - width[0]
-    number = (row * x.shape[2] + column).astype(NUMPY[TensorType(options["output_type"])])
+    number = (row * x.shape[2] + column).astype(NUMPY[TensorType(options["Targmax"])])
     return flat.max(-1)[None, :, :, None], number[None, :, :, None]
 
 
@@ -105,6 +105,7 @@ FROM_TENSORFLOW: dict[str, Callable[..., Any]] = {
     "AddV2": lambda x, y, **_: x + y,
     "All": all_,
     "BatchMatMulV2": matrix_product,
+    "BroadcastTo": lambda x, shape, **_: np.broadcast_to(x, shape),
     "MatMul": matrix_product,
     "MatrixBandPart": band,
     "MaxPoolWithArgMax": max_pool,

@@ -42,7 +42,7 @@ _LINKS = frozenset({"model", "values", "_inputs", "_outputs", "ops"})
 @dataclass(eq=False)
 class Model(Shown):
     """What a model file holds. ``graphs[0]`` is the main one; ``buffers[0]`` is empty, as files
-    want it.
+    want it. ``use_buffer_offset`` says that constants are to lie behind a file's tables.
     """
 
     graphs: list[Graph] = field(default_factory=list)
@@ -51,6 +51,7 @@ class Model(Shown):
     metadata: list[tuple[str, Buffer]] = field(default_factory=list)
     metadata_buffers: list[Buffer] = field(default_factory=list)
     signatures: list[Signature] = field(default_factory=list)
+    use_buffer_offset: bool = False
 
     def __repr__(self) -> str:
         buffers = {id(v.buffer): len(v.buffer) for g in self.graphs for v in g.values if v.buffer}
@@ -100,6 +101,7 @@ class Model(Shown):
             list(self.buffers),
             list(self.metadata),
             list(self.metadata_buffers),
+            use_buffer_offset=self.use_buffer_offset,
         )
         maps: dict[int, dict[Value, Value]] = {}
         for graph in self.graphs:

@@ -142,6 +142,7 @@ _MAX_POOL = {
 CUSTOM: dict[str, Mapping[str, Any]] = {
     "AddV2": {"T": TensorType.FLOAT32},
     "All": {"Tidx": TensorType.INT32, "keep_dims": False},
+    "BroadcastTo": {"T": TensorType.FLOAT32, "Tidx": TensorType.INT32},
     "BatchMatMulV2": {"adj_x": False, "adj_y": False, "T": TensorType.FLOAT32},
     "Erf": {"T": TensorType.FLOAT32},
     "MatMul": {"transpose_a": False, "transpose_b": False, "T": TensorType.FLOAT32},
@@ -149,7 +150,9 @@ CUSTOM: dict[str, Mapping[str, Any]] = {
     "MaxPoolWithArgMax": _MAX_POOL,
     "MaxPoolWithArgmax": _MAX_POOL,
 }
-"""TensorFlow's operators that ONE keeps as CUSTOM: their options and defaults."""
+"""TensorFlow's operators that ONE keeps as CUSTOM: their options and defaults. TFLite has come to
+have some of them; recipes call those by their code, BROADCAST_TO.
+"""
 
 INDEX_VECTORS = {
     "SparseIdxVecType_NONE": None,
@@ -185,12 +188,13 @@ _BY_TABLE = {
 
 def builtin_of(type_: str) -> BuiltinOperator | None:
     """Find the operator that a recipe's ``type`` names, None for a custom one."""
-    return _BY_TYPE.get(plain(type_))
+    return None if type_ in CUSTOM else _BY_TYPE.get(plain(type_))
 
 
 def type_of(code: BuiltinOperator) -> str:
     """Find what recipes call an operator."""
-    return _TYPES.get(code.name, _camel(code.name))
+    name = _TYPES.get(code.name, _camel(code.name))
+    return code.name if name in CUSTOM else name
 
 
 def message_of(code: BuiltinOperator) -> str:
@@ -229,7 +233,69 @@ def told(options: Table) -> Iterator[tuple[Field, Any]]:
             yield field, value
 
 
-def custom_bytes(options: Mapping[str, Any]) -> bytes:
+def custom_bytes(type_: str, options: Mapping[str, Any]) -> bytes:
     """Write a custom operator's options as a FlexBuffer map, in which enum members are numbers."""
-    plain = {k: int(v) if isinstance(v, IntEnum) else v for k, v in options.items()}
-    return bytes(flexbuffers.Dumps(plain)) if plain else b""
+    stored = _pool_entries(options) if CUSTOM.get(type_) is _MAX_POOL else options
+    if not stored:
+        return b""
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        for name, value in stored.items():
+            builder.Key(name)
+            if isinstance(value, list):
+                builder.TypedVectorFromElements(value)
+            else:
+                builder.Add(int(value) if isinstance(value, IntEnum) else value)
+    return bytes(builder.Finish())
+
+
+def custom_options(type_: str, entries: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Find the options that a recipe gives a custom operator for the entries of its map, None where
+    none do; those of operators that ONE does not know are the entries.
+    """
+    defaults = CUSTOM.get(type_, {})
+    found = _pool_options(entries) if defaults is _MAX_POOL else entries
+    if found.keys() != defaults.keys():
+        return None
+    return {name: _as(default, found[name]) for name, default in defaults.items()}
+
+
+def _as(default: object, value: object) -> object:
+    if isinstance(default, IntEnum) and isinstance(value, int) and value in set(type(default)):
+        return type(default)(value)
+    return bool(value) if isinstance(default, bool) else value
+
+
+def _pool_entries(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn a pool's options into TensorFlow's attributes, with the width first as ONE has it."""
+    return {
+        "ksize": [1, options["filter_width"], options["filter_height"], 1],
+        "strides": [1, options["stride_w"], options["stride_h"], 1],
+        "Targmax": options["output_type"],
+        "padding": Padding(options["padding"]).name,
+        "include_batch_in_index": options["include_batch_in_index"],
+        "T": TensorType.FLOAT32,
+    }
+
+
+def _pool_options(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn TensorFlow's attributes into a pool's options; empty where they are not all there."""
+    sizes = [entries.get(name) for name in ("ksize", "strides")]
+    padding = entries.get("padding")
+    if padding not in Padding.__members__ or not all(_is_window(size) for size in sizes):
+        return {}
+    (_, width, height, _), (_, stride_w, stride_h, _) = sizes
+    return {
+        "filter_width": width,
+        "filter_height": height,
+        "stride_w": stride_w,
+        "stride_h": stride_h,
+        "padding": Padding[padding],
+        "output_type": entries.get("Targmax"),
+        "include_batch_in_index": entries.get("include_batch_in_index"),
+    }
+
+
+def _is_window(size: object) -> bool:
+    """Tell whether an attribute is an extent for each of four axes."""
+    return isinstance(size, list) and len(size) == 4 and all(type(n) is int for n in size)

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flatbuffers import flexbuffers
 
 import luciole
 from luciole.exporters import to_bytes
 from luciole.exporters.circle.tables import to_tables
+from luciole.exporters.recipe.text import to_recipe
+from luciole.importers import from_bytes
 from luciole.importers.recipe import sparse
 from luciole.importers.recipe.cook import cook_file, import_recipe
 from luciole.importers.recipe.sparse import sparse_rows
@@ -21,13 +24,12 @@ from luciole.ir.errors import FormatError
 from luciole.ir.verify import Severity
 from luciole.schema import opcodes, recipe, tables
 from luciole.schema.enums import BuiltinOperator, TensorType
+from luciole.schema.reader import read
 from tests.proto_support import message_class
 from tests.schema.test_textproto import recipes
-from tests.support import data_path
+from tests.support import data_path, litert
 
 WRONG = {
-    "ExpandDims_001": "axis is 1, the tensor has 1 axes",
-    "ExpandDims_002": "axis is 1, the tensor has 1 axes",
     "Net_Dangle_001": "nothing computes 'ofm2'",
     "Reshape_003": "does not reshape to []",
     "Slice_001": "begin -1 and size 1 do not fit",
@@ -42,7 +44,6 @@ LITERT_REFUSES = {
     *("Fill_000", "Fill_001"),  # the value is a vector of one
     *("L2Pool2D_U8_000", "DepthwiseConv2D_U8_001"),  # no kernel for these types
     "PadV2_000",  # the value is of another type
-    "BroadcastTo_000",  # LiteRT has it from version 2 on
     "While_003",  # the condition is no single bool
 }
 
@@ -211,10 +212,104 @@ def test_a_custom_operator_keeps_its_options() -> None:
     (op,) = cook(text + ' input: "x" output: "y"').graph.ops
     assert isinstance(op, UnknownOp)
     assert op.operands[1] is None
-    from flatbuffers import flexbuffers
-
     wanted = {"n": 3, "name": "q", "flag": True, "w": 1.5}
     assert flexbuffers.Loads(op.custom_options.tobytes()) == wanted
+
+
+@pytest.mark.parametrize("words", ["T t TRUE true 1", "F f FALSE false 0"])
+def test_bools_are_spelled_as_one_reads_them(words: str) -> None:
+    arguments = " ".join(f'arg: "{word}"' for word in words.split())
+    model = import_recipe(
+        'operand { name: "x" type: BOOL shape { dim: 5 } '
+        f'filler {{ tag: "explicit" {arguments} }} }}'
+    )
+    np.testing.assert_array_equal(model.graph.values[0].data, [words[0] == "T"] * 5)
+
+
+def test_options_of_another_operator_count_only_where_they_say_something() -> None:
+    text = 'operation { type: "Minimum" maximum_options { } input: "x" input: "x" output: "y" }'
+    operands = [f'operand {{ name: "{n}" type: FLOAT32 shape {{ dim: 1 }} }}' for n in "xy"]
+    (op,) = import_recipe(" ".join([*operands, text, 'input: "x" output: "y"'])).graph.ops
+    assert op.kind == "MINIMUM"
+
+
+POOL = """\
+operand { name: "x" type: FLOAT32 shape { dim: 1 dim: 8 dim: 8 dim: 1 } }
+operand { name: "y" type: FLOAT32 shape { dim: 1 dim: 4 dim: 4 dim: 1 } }
+operand { name: "i" type: INT32 shape { dim: 1 dim: 4 dim: 4 dim: 1 } }
+operation {
+  type: "%s" input: "x" output: "y" output: "i" %s
+  max_pool_with_argmax_options {
+    padding: SAME filter_width: 3 filter_height: 2 stride_w: 5 stride_h: 4 output_type: INT32
+  }
+}
+input: "x" output: "y" output: "i"
+"""
+
+
+@pytest.mark.parametrize(
+    "name", [("Custom", 'custom_code: "MaxPoolWithArgmax"'), ("MaxPoolWithArgMax", "")]
+)
+def test_custom_pools_have_the_attributes_that_one_writes(name: tuple[str, str]) -> None:
+    """``compiler/tflchef/core/src/CustomOp/MaxPoolWithArgmax.cpp``."""
+    model = import_recipe(POOL % name)
+    (op,) = model.graph.ops
+    assert isinstance(op, UnknownOp)
+    raw = op.custom_options.tobytes()
+    assert flexbuffers.Loads(raw) == {
+        "ksize": [1, 3, 2, 1],
+        "strides": [1, 5, 4, 1],
+        "Targmax": 2,
+        "padding": "SAME",
+        "include_batch_in_index": False,
+        "T": 0,
+    }
+    assert flexbuffers.GetRoot(raw).AsMap["ksize"].IsTypedVector
+    text = to_recipe(model).text
+    assert "filter_width: 3" in text
+    (again,) = import_recipe(text).graph.ops
+    assert isinstance(again, UnknownOp)
+    assert again.custom_options.tobytes() == raw
+
+
+def test_broadcast_to_is_custom_by_the_name_that_one_has_for_it() -> None:
+    """``compiler/tflchef/core/src/CustomOp/BroadcastTo.cpp``."""
+    operands = """\
+    operand { name: "x" type: FLOAT32 shape { dim: 1 } }
+    operand { name: "s" type: INT32 shape { dim: 1 } filler { tag: "explicit" arg: "2" } }
+    operand { name: "y" type: FLOAT32 shape { dim: 2 } }
+    operation { type: "%s" input: "x" input: "s" output: "y" }
+    """
+    (custom,) = import_recipe(operands % "BroadcastTo").graph.ops
+    assert isinstance(custom, UnknownOp)
+    assert flexbuffers.Loads(custom.custom_options.tobytes()) == {"T": 0, "Tidx": 2}
+    builtin = import_recipe(operands % "BROADCAST_TO")
+    assert builtin.graph.ops[0].kind == "BROADCAST_TO"
+    for model in (builtin, import_recipe(operands % "BroadcastTo")):
+        text = to_recipe(model).text
+        assert [op.kind for op in import_recipe(text).graph.ops] == [
+            op.kind for op in model.graph.ops
+        ]
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_ext_offset_puts_constants_behind_the_tables(behind: bool) -> None:
+    filler = 'filler { tag: "gaussian" arg: "0" arg: "1" }'
+    text = f"""\
+    operand {{ name: "x" type: FLOAT32 shape {{ dim: 64 }} }}
+    operand {{ name: "c" type: FLOAT32 shape {{ dim: 64 }} {filler} }}
+    operand {{ name: "y" type: FLOAT32 shape {{ dim: 64 }} }}
+    operation {{ type: "Add" input: "x" input: "c" output: "y" add_options {{ }} }}
+    input: "x" output: "y" ext_offset: {str(behind).lower()}
+    """
+    model = import_recipe(text).clone()
+    assert ("ext_offset: true" in to_recipe(model).text) == behind
+    content = to_bytes(model, "tflite")
+    buffers = read(content)[0].buffers or []
+    assert [b.size for b in buffers if b.offset] == ([256] if behind else [])
+    x = np.arange(64, dtype=np.float32)
+    constant = from_bytes(content).graph.values[1].data
+    np.testing.assert_array_equal(litert(content, [x])[0], x + constant)
 
 
 def test_make_sparse_keeps_what_is_not_zero() -> None:
@@ -334,7 +429,7 @@ def test_recipes_refuse_long_names_in_a_sentence(field: str) -> None:
         ("operation { }", "line 1: an operation has no type"),
         ('operation { type: "Sparkle" }', "line 1: operator 'Sparkle' is not known"),
         (
-            'operation { type: "Add" sub_options { } }',
+            'operation { type: "Add" sub_options { x: 1 } }',
             "operation has no field 'sub_options'",
         ),
         ('operation { type: "Add" add_options { axis: 1 } }', "AddOptions has no field 'axis'"),

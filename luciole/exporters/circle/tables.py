@@ -31,7 +31,8 @@ def export_model(
     """Give a model file's bytes in parts. Raises UnsupportedError for operators that the format has
     not, FormatError that names what else it cannot hold.
     """
-    return large.parts(to_tables(model, dialect), dialect, use_buffer_offset)
+    behind = use_buffer_offset or model.use_buffer_offset
+    return large.parts(to_tables(model, dialect), dialect, behind)
 
 
 def to_tables(model: Model, dialect: Dialect = CIRCLE) -> tables.Model:

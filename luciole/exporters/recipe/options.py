@@ -98,17 +98,9 @@ def _named(value: object) -> list[Scalar]:
 
 def _known(custom: str, raw: bytes) -> Mapping[str, object] | None:
     """Find the options that are not the default, when cooking them gives these very bytes."""
-    defaults = recipe.CUSTOM.get(custom, {})
     found = read_map(raw) if raw else {}
-    if found is None or found.keys() != defaults.keys():
+    options = None if found is None else recipe.custom_options(custom, found)
+    if options is None or recipe.custom_bytes(custom, options) != raw:
         return None
-    options = {name: _as(defaults[name], found[name]) for name in defaults}
-    if recipe.custom_bytes(options) != raw:
-        return None
+    defaults = recipe.CUSTOM.get(custom, {})
     return {name: value for name, value in options.items() if value != defaults[name]}
-
-
-def _as(default: object, value: object) -> object:
-    if isinstance(default, IntEnum) and isinstance(value, int) and value in set(type(default)):
-        return type(default)(value)
-    return bool(value) if isinstance(default, bool) else value

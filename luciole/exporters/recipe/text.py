@@ -42,10 +42,11 @@ def to_recipe(model: Model, most_values: int = MOST_VALUES, dialect: Dialect = C
     name.
     """
     writer = _Writer(to_tables(model), most_values, dialect is CIRCLE)
-    text = write_text(writer.model())
-    return Recipe(
-        text, [*_model_losses(model), *(f"{what} ({n})" for what, n in writer.lost.items())]
-    )
+    recipe = writer.model()
+    if model.use_buffer_offset:
+        recipe.add("ext_offset", Word("true"))
+    lost = (f"{what} ({n})" for what, n in writer.lost.items())
+    return Recipe(write_text(recipe), [*_model_losses(model), *lost])
 
 
 def _model_losses(model: Model) -> list[str]:

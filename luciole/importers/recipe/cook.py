@@ -65,7 +65,10 @@ def import_recipe(source: str, seed: int = 0, constants_limit: int = CONSTANTS_L
     or the operand that is wrong, also where constants would take more than ``constants_limit``
     bytes.
     """
-    return from_tables(_Cook(seed, constants_limit).model(entries(source)))
+    cooking = _Cook(seed, constants_limit)
+    model = from_tables(cooking.model(entries(source)))
+    model.use_buffer_offset = cooking.use_buffer_offset
+    return model
 
 
 class _Cook:
@@ -74,6 +77,7 @@ class _Cook:
     def __init__(self, seed: int, constants_limit: int) -> None:
         self.seed = seed
         self.room = constants_limit
+        self.use_buffer_offset = False
         self.buffers = [tables.Buffer()]
         self.codes: dict[tuple[int, int, str | None], int] = {}
 
@@ -82,6 +86,7 @@ class _Cook:
         tensors, rest = self._tensors(recipe, 0)
         found = members(rest, "recipe", *_GRAPH, "version", "graph", "signature_def", "ext_offset")
         version = integers(found, "version")
+        self.use_buffer_offset = flag(found, "ext_offset")
         if version and not 0 <= version[0] <= _NEWEST_VERSION:
             raise FormatError(f"recipe version {version[0]} is newer than {_NEWEST_VERSION}")
         cooked = [self._graph(tensors, rest, 0)]
@@ -158,7 +163,8 @@ class _Cook:
 
     def _operator(self, operation: Message, names: _Names) -> tables.Operator:
         kind = options.kind_of(operation)
-        found = members(operation, "operation", *options.OPERATION, kind.message)
+        idle = (e.name for e in operation if options.is_idle(e))
+        found = members(operation, "operation", *options.OPERATION, kind.message, *idle)
         version = integers(found, "version") or [1]
         code = (kind.number, version[0], kind.custom)
         operator = tables.Operator(

@@ -20,8 +20,8 @@ from luciole.schema.printable import quoted, shorten
 Bytes = NDArray[np.uint8]
 Arguments = Sequence[str]
 
-_TRUE = ("1", "T", "TRUE", "True", "true")
-_FALSE = ("0", "F", "FALSE", "False", "false")
+_TRUE = ("1", "T", "t", "TRUE", "True", "true")
+_FALSE = ("0", "F", "f", "FALSE", "False", "false")
 CONSTANTS_LIMIT = 2**29
 """Bytes: a few words of a recipe must not take all memory."""
 _LARGEST_BUFFER = 2**31 - 1

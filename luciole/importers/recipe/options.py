@@ -48,6 +48,14 @@ def kind_of(operation: Message) -> Kind:
     )
 
 
+def is_idle(entry: Entry) -> bool:
+    """Tell whether an entry is an options message that says nothing: ONE's recipes have some of
+    other operators.
+    """
+    empty = isinstance(entry.value, Message) and not entry.value.entries
+    return empty and entry.name.endswith("_options")
+
+
 def _message_in(operation: Message, name: str) -> str:
     """Find the message's name as it is spelled here: underscores do not count."""
     alike = (e.name for e in operation if recipe.plain(e.name) == recipe.plain(name))
@@ -92,7 +100,7 @@ def _map(custom: str, given: Message | None) -> bytes:
         if custom in recipe.CUSTOM and entry.name not in options:
             raise FormatError(f"line {entry.line}: {custom} has no option {quoted(entry.name)}")
         options[entry.name] = _option(entry, options)
-    return recipe.custom_bytes(options)
+    return recipe.custom_bytes(custom, options)
 
 
 def _option(entry: Entry, options: Mapping[str, object]) -> object:
