@@ -18,7 +18,7 @@ from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT
 from luciole.interpreter.records import Track
 from luciole.ir import Array, Graph, Model
 from luciole.ir.names import by_own_names
-from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.ir.passes.unroll_lstm import unroll_lstm, whole_lstms
 from luciole.lquantizer import (
     OutputAware,
     Published,
@@ -107,7 +107,10 @@ def quantize(
     model = model if isinstance(model, Model) else load(model)
     records = None if data is None else _records(model, data)
     result = _quantized(model, records, options, track)
-    _weigh(result, model, isinstance(options, FitOptions) and options.unroll_lstms)
+    unrolled = isinstance(options, FitOptions) and options.unroll_lstms
+    if unrolled:
+        result.report.warnings += whole_lstms(model.graph)
+    _weigh(result, model, unrolled)
     return result
 
 

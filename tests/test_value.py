@@ -177,6 +177,24 @@ def test_new_contents_bring_their_own_type_and_shape() -> None:
     assert value.data.tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_new_contents_take_the_place_of_the_old_ones_in_the_file(shared: bool) -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    value = graph.add_constant("w", np.zeros(1000, np.float32))
+    if shared:
+        graph.add_value(value.clone())
+    graph.outputs = [graph.append(Abs(value), "y").output]
+    model = from_bytes(to_bytes(model))
+    before = to_bytes(model)
+    model.graph.values[0].set_data(np.ones(1000, np.float32))
+    after = to_bytes(model)
+    grown = len(after) - len(before)
+    assert 4000 < grown < 4100 if shared else grown == 0
+    found = [v.data for v in from_bytes(after).graph.values if v.is_constant]
+    assert [int(data[0]) for data in found if data is not None] == ([1, 0] if shared else [1])
+
+
 def test_a_computed_tensor_refuses_contents() -> None:
     graph = Graph()
     y = graph.append(Abs(graph.add_input("x", (1,))), "y").output

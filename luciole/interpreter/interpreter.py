@@ -300,9 +300,9 @@ class Interpreter(Uncopied):
             self.reset_all_variables()
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
-        """Return argument and result names of every signature."""
+        """Return argument and result names of every signature, in alphabetical order as LiteRT."""
         return {
-            s.key: {"inputs": [n for n, _ in s.inputs], "outputs": [n for n, _ in s.outputs]}
+            s.key: {"inputs": sorted(dict(s.inputs)), "outputs": sorted(dict(s.outputs))}
             for s in self.model.signatures
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from luciole.interpreter.errors import InputError
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 
 
 class SignatureRunner:
-    """``runner(name=array, ...)`` runs the model and returns the results by name, as in LiteRT."""
+    """``runner(name=array, ...)`` runs the model and returns the results by name, as in LiteRT:
+    in alphabetical order.
+    """
 
     def __init__(self, interpreter: Interpreter, signature: Signature) -> None:
         self._interpreter = interpreter
@@ -26,7 +29,7 @@ class SignatureRunner:
                 f"{self._signature.key} takes {sorted(names)}, given were {sorted(arguments)}"
             )
         given = {names[name].name: array for name, array in arguments.items()}
-        outputs = self._signature.outputs
+        outputs = sorted(self._signature.outputs, key=itemgetter(0))
         found = self._interpreter.computed(given, [value for _, value in outputs])
         return {name: array for (name, _), array in zip(outputs, found, strict=True)}
 
@@ -40,7 +43,7 @@ class SignatureRunner:
 
     def _details(self, side: list[tuple[str, Value]]) -> dict[str, TensorDetails]:
         details = self._interpreter.get_tensor_details()
-        return {name: details[self._index(value)] for name, value in side}
+        return {n: details[self._index(v)] for n, v in sorted(side, key=itemgetter(0))}
 
     def _index(self, value: Value) -> int:
         return self._interpreter.graph.values.index(value)

@@ -72,6 +72,17 @@ class Model(Shown):
         self.graphs.append(graph)
         return graph
 
+    def replace_buffer(self, old: Buffer, new: Buffer) -> None:
+        """Let a buffer that no tensor and no metadata holds any more make room for another one,
+        which gets its number.
+        """
+        held = [value.buffer for graph in self.graphs for value in graph.values]
+        held += [*(buffer for _, buffer in self.metadata), *self.metadata_buffers]
+        kept = any(buffer is old for buffer in held)
+        for place, buffer in enumerate(self.buffers):
+            if buffer is old and place > 0 and not kept:  # files want the first one empty
+                self.buffers[place] = new
+
     def __getstate__(self) -> dict[str, Any]:
         """Pickle everything, with the graphs as flat lists."""
         graphs = {graph: number for number, graph in enumerate(self.graphs)}

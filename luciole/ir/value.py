@@ -252,7 +252,7 @@ class Value:
 
     def set_data(self, array: Array, dtype: TensorType | None = None) -> None:
         """Make this a constant with the given contents (``dtype`` for types that NumPy does not
-        have).
+        have). What it held before leaves the model where no other tensor holds it.
         """
         if self.producer is not None:
             raise GraphError(
@@ -262,7 +262,10 @@ class Value:
         self.shape = array.shape
         raw = dtypes.pack(array, self.dtype).copy()  # the caller may go on using the array
         raw.flags.writeable = False
-        self.buffer = Buffer(raw)
+        before, self.buffer = self.buffer, Buffer(raw)
+        model = self.graph.model if self.graph is not None else None
+        if before is not None and model is not None:
+            model.replace_buffer(before, self.buffer)
 
     def replace_with(self, other: Value) -> None:
         """Make everything that uses this value use another one, the graph's outputs and signatures

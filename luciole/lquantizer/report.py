@@ -11,7 +11,8 @@ import numpy as np
 
 from luciole.ir import Array, Model, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
-from luciole.ir.analysis.weights import has_weights
+from luciole.ir.analysis.weights import is_layer
+from luciole.ir.calls import reachable
 from luciole.ir.graph import all_ops
 from luciole.ir.names import short_names
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
@@ -163,8 +164,10 @@ def snr_db(signal: float, mse: float) -> float | None:
 def in_order(
     model: Model, done: Mapping[str, LayerReport], skipped: Mapping[str, str]
 ) -> list[LayerReport]:
-    """Give one report for every layer with weights, in the execution order of the float model."""
-    layers = [op for op in model.graph.ops if has_weights(op)]
+    """Give one report for every layer, in the execution order of the float model; those of graphs
+    that are called come behind.
+    """
+    layers = list(filter(is_layer, all_ops(reachable(model.graph))))
     short, reports = short_names(op.name for op in layers), []
     for op in layers:
         if op.name in done:

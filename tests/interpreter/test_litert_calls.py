@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.exporters import to_bytes
 from luciole.interpreter import InputError
-from luciole.ir import Array, Graph
+from luciole.ir import Array, Graph, Model, Signature
+from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.elementwise_unary import Abs
 from tests.networks import network, random, two_inputs, value_named
 from tests.support import data_path
@@ -150,6 +152,28 @@ def test_a_signature_runner_is_litert_s(key: str | None) -> None:
     found, wanted = ours(fixed_input=x), theirs(fixed_input=x)
     assert found.keys() == wanted.keys() == {"sequential"}
     np.testing.assert_allclose(found["sequential"], wanted["sequential"], rtol=0, atol=1e-5)
+
+
+def test_names_of_a_signature_are_sorted_as_in_litert() -> None:
+    from ai_edge_litert.interpreter import Interpreter as LiteRT
+
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x, y = graph.add_input("x", (2,)), graph.add_input("y", (2,))
+    results = [graph.append(cls(x, y), cls.__name__).output for cls in (Add, Mul)]
+    graph.outputs = results
+    names = [("z", x), ("B", y)], [("sum", results[0]), ("mul", results[1])]
+    model.signatures.append(Signature("serve", graph, *names))
+    content = to_bytes(model, "tflite")
+    ours, theirs = luciole.Interpreter(model_content=content), LiteRT(model_content=content)
+    assert ours.get_signature_list() == theirs.get_signature_list()
+    assert ours.get_signature_list() == {"serve": {"inputs": ["B", "z"], "outputs": ["mul", "sum"]}}
+    a, b = (i.get_signature_runner("serve") for i in (ours, theirs))
+    assert list(a.get_input_details()) == list(b.get_input_details())
+    given = {"z": np.float32([1, 2]), "B": np.float32([3, 4])}
+    found, wanted = a(**given), b(**given)
+    assert list(found) == list(wanted) == ["mul", "sum"]
+    np.testing.assert_array_equal(found["mul"], wanted["mul"])
 
 
 def test_a_signature_runner_resizes() -> None:

@@ -7,9 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from luciole import quantize
 from luciole.ir import Graph, Model, TensorType
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.activations import Tanh
+from luciole.ir.ops.batch_matmul import BatchMatMul
+from luciole.ir.ops.control_flow import Call
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import Choice, Config
@@ -134,6 +137,24 @@ def test_layers_of_other_kinds_are_named() -> None:
         [],
         {"conv": "CONV_2D has no learned form"},
     )
+
+
+def test_layers_of_called_graphs_and_products_of_matrices_are_listed() -> None:
+    model = network((20, 16))
+    main, body = model.graph, model.add_graph(Graph("body"))
+    y = main.outputs[0]
+    weights = body.add_constant("inner/w", random(0, 16, 16))
+    inner = body.append(FullyConnected(body.add_input("inner/x", y.shape), weights), "inner")
+    body.outputs = [inner.output]
+    called = main.append(Call.from_operands([y], {"graph_": body}), "called").output
+    product = main.append(BatchMatMul(called, main.add_constant("m", random(1, 16, 4))), "product")
+    main.outputs = [product.output]
+    report = quantize(model, {"x": random(2, 30, 20)}).report
+    assert report.left_alone() == {
+        "BATCH_MATMUL has no learned form": ["product"],
+        "it is inside of graph 'body', which is called": ["inner"],
+    }
+    assert [layer.bytes_before for layer in report.layers[1:]] == [16 * 4 * 4, 16 * 16 * 4]
 
 
 def test_the_config_leaves_layers_alone_and_chooses_widths() -> None:

@@ -315,5 +315,6 @@ def test_a_model_without_an_lstm_needs_no_unrolling(capsys: Capture, folder: Pat
     luciole.save(network(), "model.circle")
     quantize(capsys)
     plain = Path("answer.circle").read_bytes()
-    quantize(capsys, "--unroll_lstm")
+    outcome = quantize(capsys, "--unroll_lstm")
     assert Path("answer.circle").read_bytes() == plain
+    assert "warning: no LSTM to unroll: the model has no UNIDIRECTIONAL_SEQUENCE" in outcome.err

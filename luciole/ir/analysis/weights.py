@@ -84,6 +84,13 @@ def has_weights(op: Op) -> bool:
     return op.quant is not None and op.quant.weight is not None
 
 
+def is_layer(op: Op) -> bool:
+    """Tell whether an operator multiplies matrices, whether or not one of them is declared as the
+    weight.
+    """
+    return has_weights(op) or op.macs() is not None
+
+
 def weight_constant(op: Op) -> Value | None:
     """Find the constant that an operator's weights are in: the declared one, else the largest
     matrix.

@@ -46,6 +46,17 @@ def unroll_lstm(graph: Graph) -> bool:
     return changed
 
 
+def whole_lstms(graph: Graph) -> list[str]:
+    """Say, in a sentence each, which LSTMs of a graph the pass leaves as they are, and that there
+    are none at all.
+    """
+    found = [op for op in graph.ops if isinstance(op, UnidirectionalSequenceLSTM)]
+    if not found:
+        return ["no LSTM to unroll: the model has no UNIDIRECTIONAL_SEQUENCE_LSTM"]
+    reasons = {op: not_unrolled(op) for op in found}
+    return [f"{op} is not unrolled: {why}" for op, why in reasons.items() if why is not None]
+
+
 def not_unrolled(op: UnidirectionalSequenceLSTM) -> str | None:
     """Why an LSTM stays as it is, None when it can be spelled out."""
     try:

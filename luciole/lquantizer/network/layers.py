@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from luciole.ir import Graph, Op, TensorType
 from luciole.ir.analysis.constancy import is_fixed
-from luciole.ir.analysis.weights import has_weights, learned_weights, weight_constant
+from luciole.ir.analysis.weights import is_layer, learned_weights, weight_constant
+from luciole.ir.calls import reachable
 from luciole.ir.names import short_names
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.conv_2d import Conv2D
@@ -72,7 +73,7 @@ def find_groups(
     behind convolutions: they are small and cost most of the accuracy.
     """
     scope = scope or Scope()
-    layers = [op for op in graph.ops if has_weights(op)]
+    layers = list(filter(is_layer, graph.ops))
     config = config.among([op.name for op in layers])
     groups: dict[tuple[int, int], Group] = {}
     skipped: dict[str, str] = {}
@@ -90,7 +91,17 @@ def find_groups(
         group.ops.append(op)
         group.names.append(op.name)
         _agree(group, op, choice, config)
-    return list(groups.values()), skipped
+    return list(groups.values()), skipped | _inside(graph)
+
+
+def _inside(graph: Graph) -> dict[str, str]:
+    """Find the layers of graphs that operators call, by name, with the reason why they stay."""
+    called = [inner for inner in reachable(graph) if inner is not graph]
+    return {
+        op.name: f"it is inside of graph {inner.name!r}, which is called"
+        for inner in called
+        for op in filter(is_layer, inner.ops)
+    }
 
 
 def _why_not(op: Op, choice: Choice, scope: Scope) -> str | None:
@@ -148,7 +159,7 @@ def _already(graph: Graph) -> str:
     learned = [op for op in graph.ops if learned_weights(op) is not None]
     if learned:
         return f"{len(learned)} layers have learned levels"
-    layers = [op for op in graph.ops if has_weights(op)]
+    layers = list(filter(is_layer, graph.ops))
     weights = [v for op in layers if (v := weight_constant(op)) is not None and is_affine(v)]
     kinds = sorted({value.dtype.name for value in weights})
     return f"{len(weights)} layers have {' or '.join(kinds)} weights" if weights else ""
