@@ -280,11 +280,12 @@ def _pool_entries(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _pool_options(entries: Mapping[str, Any]) -> dict[str, Any]:
     """Turn TensorFlow's attributes into a pool's options; empty where they are not all there."""
-    sizes = [entries.get(name) for name in ("ksize", "strides")]
-    padding = entries.get("padding")
-    if padding not in Padding.__members__ or not all(_is_window(size) for size in sizes):
+    attributes: tuple[Any, ...] = tuple(entries.get(n) for n in ("ksize", "strides", "padding"))
+    kernel, strides, padding = attributes
+    if not (_is_window(kernel) and _is_window(strides) and padding in ("SAME", "VALID")):
         return {}
-    (_, width, height, _), (_, stride_w, stride_h, _) = sizes
+    _, width, height, _ = kernel
+    _, stride_w, stride_h, _ = strides
     return {
         "filter_width": width,
         "filter_height": height,
@@ -296,6 +297,6 @@ def _pool_options(entries: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _is_window(size: object) -> bool:
+def _is_window(size: Any) -> bool:
     """Tell whether an attribute is an extent for each of four axes."""
     return isinstance(size, list) and len(size) == 4 and all(type(n) is int for n in size)

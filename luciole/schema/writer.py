@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import flatbuffers
@@ -47,17 +48,43 @@ def write(model: Model, dialect: Dialect) -> bytes:
     return bytes(builder.Output())
 
 
+_MOST_SHARED, _MOST_SHARED_OCTETS = 64, 128
+"""Bytes of a list of numbers, and of custom options, up to which all that hold the same share one:
+the reader refuses files whose lists come to several times their bytes.
+"""
+
+_Contents = tuple[Any, ...]
+
+
 class Writer:
-    """One pass over one tree of tables, leaves first as flatbuffers wants it."""
+    """One pass over one tree of tables, leaves first as flatbuffers wants it.
+
+    Short lists of numbers, and tables in fields of their own (options, quantization), are written
+    once for all that have the same contents: shapes and options of an unrolled loop are.
+    """
 
     def __init__(self, builder: flatbuffers.Builder, dialect: Dialect) -> None:
         self.builder = builder
         self.dialect = dialect
+        self._written: dict[_Contents, int] = {}
 
-    def table(self, table: Table) -> int:
-        """Write a table and what it holds; returns its offset."""
+    def table(self, table: Table, *, shared: bool = False) -> int:
+        """Write a table and what it holds; returns its offset, with ``shared`` that of an equal one
+        where there is one.
+        """
         held = [f for f in table.fields if not _is_default(f, getattr(table, f.name))]
         placed = [(f, self._slot(table, f), self._content(f, getattr(table, f.name))) for f in held]
+        if not (shared and all(_is_short(f, getattr(table, f.name)) for f in held)):
+            return self._object(table, placed)
+        contents = [(slot, repr(content)) for _, slot, content in placed]  # -0.0 is not 0.0
+        return self._once((type(table), *contents), lambda: self._object(table, placed))
+
+    def _once(self, contents: _Contents, write: Callable[[], int]) -> int:
+        if contents not in self._written:
+            self._written[contents] = write()
+        return self._written[contents]
+
+    def _object(self, table: Table, placed: list[tuple[Field, int, Any]]) -> int:
         self.builder.StartObject(1 + max((slot for _, slot, _ in placed), default=-1))
         for field, slot, content in placed:
             if field.kind == "scalar":
@@ -86,9 +113,9 @@ class Writer:
         if field.kind == "string":
             return self.builder.CreateString(value, "utf-8", "surrogateescape")
         if field.kind in ("table", "union"):
-            return self.table(value)
+            return self.table(value, shared=True)
         if field.kind == "vector":
-            return self._vector(field, value)
+            return self._numbers(field, value)
         write = self.builder.CreateString if field.kind == "strings" else self.table
         return self._offsets([write(item) for item in value])
 
@@ -111,9 +138,15 @@ class Writer:
     def _scalar(self, field: Field, slot: int, number: Any) -> None:
         self.builder.PrependSlot(_FLAGS[field.of], slot, number, None)
 
-    def _vector(self, field: Field, numbers: NDArray[Any]) -> int:
+    def _numbers(self, field: Field, numbers: NDArray[Any]) -> int:
+        raw = np.ascontiguousarray(numbers, SCALARS[field.of]).view(np.uint8)
+        if not _is_short(field, numbers):
+            return self._vector(field, numbers, raw)
+        contents = field.of, field.align, raw.tobytes()
+        return self._once(contents, lambda: self._vector(field, numbers, raw))
+
+    def _vector(self, field: Field, numbers: NDArray[Any], raw: NDArray[np.uint8]) -> int:
         dtype = SCALARS[field.of]
-        raw = np.ascontiguousarray(numbers, dtype).view(np.uint8)
         self.builder.StartVector(dtype.itemsize, len(numbers), max(dtype.itemsize, field.align))
         head = self.builder.Head() - raw.nbytes
         self.builder.head = head
@@ -125,6 +158,14 @@ class Writer:
         for offset in reversed(offsets):
             self.builder.PrependUOffsetTRelative(offset)
         return int(self.builder.EndVector())
+
+
+def _is_short(field: Field, value: Any) -> bool:
+    """Tell whether a value is a number, or a list that may be shared: constants stay apart."""
+    if field.kind != "vector":
+        return field.kind == "scalar"
+    most = _MOST_SHARED_OCTETS if field.of == "ubyte" else _MOST_SHARED
+    return field.align <= 1 and SCALARS[field.of].itemsize * len(value) <= most
 
 
 def _is_default(field: Field, value: Any) -> bool:

@@ -228,13 +228,15 @@ def test_names_stay_and_new_ones_are_unique_and_derived() -> None:
     model = lstm()
     graph = model.graph
     graph.add_constant("y/step/0/cell", np.zeros(1, np.float32))
+    graph.add_constant("step/0/cell", np.zeros(1, np.float32))
     graph.append(Relu(graph.outputs[0]), "z")
     graph.outputs = [graph.values[-1], operator(model).output]
     before = {v.name for v in graph.values}
     assert unroll_lstm(graph)
     names = [v.name for v in graph.values]
     assert len(set(names)) == len(names)
-    assert all(name.startswith("y/step_/") for name in set(names) - before)
+    assert all(name.startswith(("y/step_/", "step_/")) for name in set(names) - before)
+    assert {"y/step_/0/from_input", "y/step_/1/from_output", "step_/1/cell"} <= set(names)
     assert [v.name for v in graph.outputs] == ["z", "y"]
     assert graph.outputs[0].producer is not None
     assert graph.outputs[0].producer.op.operands == (graph.outputs[1],)

@@ -197,3 +197,54 @@ def test_a_negative_zero_is_no_default() -> None:
     found = again.subgraphs[0].operators[0].builtin_options  # type: ignore[index]  # there is one
     assert isinstance(found, tables.LQFullyConnectedOptions)
     assert str(found.input_offset) == "-0.0"
+
+
+def quantized(count: int, channels: int) -> tables.Model:
+    """As many tensors of one shape and quantization, each of which is a table of its own."""
+    tensors = [
+        tables.Tensor(
+            shape=np.array([1, channels], np.int32),
+            name=str(n),
+            quantization=tables.QuantizationParameters(
+                scale=np.full(channels, 0.5, np.float32),
+                zero_point=np.zeros(channels, np.int64),
+                quantized_dimension=1,
+            ),
+        )
+        for n in range(count)
+    ]
+    return tables.Model(subgraphs=[tables.SubGraph(tensors=tensors)])
+
+
+def test_tensors_share_short_lists_and_small_tables() -> None:
+    sizes = [len(write(quantized(count, 4), CIRCLE)) for count in (100, 101)]
+    assert sizes[1] - sizes[0] <= 36, "a tensor with its name and its place in the list"
+    root, _ = read(write(quantized(100, 4), CIRCLE))
+    assert root.subgraphs == quantized(100, 4).subgraphs
+
+
+def test_long_lists_are_not_shared_so_that_any_number_is_read() -> None:
+    content = write(quantized(1000, 500), CIRCLE)
+    assert len(content) > 1000 * 500 * 8
+    root, _ = read(content)
+    assert len((root.subgraphs or [])[0].tensors or []) == 1000
+
+
+@pytest.mark.parametrize("channels", [4, 8, 9, 16, 17, 40])
+def test_what_is_shared_is_never_too_much_for_the_reader(channels: int) -> None:
+    root, _ = read(write(quantized(20_000, channels), CIRCLE))
+    assert len((root.subgraphs or [])[0].tensors or []) == 20_000
+
+
+def test_shared_options_differ_where_a_sign_does() -> None:
+    options = [tables.LeakyReluOptions(alpha=alpha) for alpha in (0.0, -0.0, 0.5, 0.5)]
+    operators = [tables.Operator(builtin_options=option) for option in options]
+    model = tables.Model(subgraphs=[tables.SubGraph(operators=operators)])
+    (graph,) = read(write(model, CIRCLE))[0].subgraphs or []
+    found = [operator.builtin_options for operator in graph.operators or []]
+    assert [str(o.alpha) for o in found if isinstance(o, tables.LeakyReluOptions)] == [
+        "0.0",
+        "-0.0",
+        "0.5",
+        "0.5",
+    ]

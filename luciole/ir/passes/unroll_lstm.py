@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from luciole.ir.analysis.weights import is_layer
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
 from luciole.ir.graph import Graph
@@ -119,25 +120,30 @@ def _unroll(graph: Graph, op: UnidirectionalSequenceLSTM) -> None:
 
 
 class _Writer:
-    """Adds operators before an LSTM. Their results are named after its own, ``lstm/step/3/cell``:
-    the part in the middle is one that no other tensor has.
+    """Adds operators before an LSTM. Layers and constants are named after its own result,
+    ``lstm/step/3/from_input``, and what is between them shortly, ``step/3/cell``: a file has a name
+    for each step. Both begin as no other tensor does.
     """
 
     def __init__(self, graph: Graph, op: UnidirectionalSequenceLSTM) -> None:
         self.graph, self.op, self.place = graph, op, ""
-        self.stem = f"{op.name}/step"
-        while any(value.name.startswith(f"{self.stem}/") for value in graph.values):
-            self.stem += "_"
+        self.stem, self.short = self._free(f"{op.name}/step"), self._free("step")
+
+    def _free(self, stem: str) -> str:
+        while any(value.name.startswith(f"{stem}/") for value in self.graph.values):
+            stem += "_"
+        return stem
 
     def constant(self, what: str, array: Array) -> Value:
         return self.graph.add_constant(f"{self.stem}/{what}", np.ascontiguousarray(array))
 
     def add(self, what: str, op: Op) -> Value:
-        return self.graph.insert_before(self.op, op, f"{self.stem}/{self.place}{what}").output
+        stem = self.stem if is_layer(op) else self.short
+        return self.graph.insert_before(self.op, op, f"{stem}/{self.place}{what}").output
 
     def add_all(self, what: str, op: Op) -> tuple[Value, ...]:
         """Add an operator with several results, which are numbered."""
-        names = [f"{self.stem}/{self.place}{what}/{i}" for i in range(len(op.result_shapes()))]
+        names = [f"{self.short}/{self.place}{what}/{i}" for i in range(len(op.result_shapes()))]
         self.graph.insert_before(self.op, op, *names)
         return op.results
 
