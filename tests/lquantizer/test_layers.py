@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from luciole import quantize
+from luciole.interpreter import Interpreter
 from luciole.ir import Graph, Model, TensorType
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.control_flow import Call
 from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import Choice, Config
 from luciole.lquantizer.calibration.positions import weight_matrix
@@ -155,6 +157,24 @@ def test_layers_of_called_graphs_and_products_of_matrices_are_listed() -> None:
         "it is inside of graph 'body', which is called": ["inner"],
     }
     assert [layer.bytes_before for layer in report.layers[1:]] == [16 * 4 * 4, 16 * 16 * 4]
+
+
+def test_a_first_step_on_zeros_keeps_no_second_kernel() -> None:
+    model = network((20, 16))
+    graph, op = model.graph, model.graph.ops[0]
+    weights = op.operands[1]
+    assert weights is not None
+    zeros = graph.add_constant("zeros", np.zeros((1, 20), np.float32))
+    first = graph.insert_before(op, FullyConnected(zeros, weights), "first").output
+    graph.outputs = [graph.append(Add(op.output, first), "sum").output]
+    x = random(2, 30, 20)
+    found = quantize(model, {"x": x})
+    kinds = [op.kind for op in found.model.graph.ops]
+    assert kinds == ["LQ_FULLY_CONNECTED", "ADD"]
+    assert found.report.left_alone() == {}
+    assert max(len(b) for b in found.model.buffers) < 20 * 16 * 4
+    wanted, ours = (Interpreter(m).run(x[:1])["sum"] for m in (model, found.model))
+    assert np.abs(wanted - ours).max() < 0.5 * np.abs(wanted).max()
 
 
 def test_the_config_leaves_layers_alone_and_chooses_widths() -> None:

@@ -9,13 +9,16 @@ import numpy as np
 
 from luciole.interpreter.records import Records, check_records
 from luciole.ir import Array, Model, Op, Value
-from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.analysis.constancy import constant_bytes, is_fixed
+from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.ops.activations import FUSED_AS, LIMITS
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
+from luciole.ir.passes.fold_constants import FoldConstants
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.kernels.core import registry
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import batch_for, check_finite
 from luciole.lquantizer.config import Config
@@ -84,6 +87,9 @@ def prepare(
     work = model.clone()
     if unroll and unroll_lstm(work.graph):
         remove_dead(work.graph)
+    if any(_is_spare(op) for op in work.graph.ops):
+        FoldConstants(registry.evaluate)(work.graph)
+        remove_dead(work.graph)
     listed = work.clone()
     scope = method.scope
     groups, skipped = find_groups(work.graph, config, scope)
@@ -99,6 +105,17 @@ def prepare(
         job.float_inputs = [twins[op.input] for op in job.group.ops]
     batch = batch_for(reference, records)
     return Preparation(work, reference, listed, jobs, skipped, sizes, twins, count, batch)
+
+
+def _is_spare(op: Op) -> bool:
+    """Tell whether a layer does the same in each run and would keep float weights for it that other
+    layers share: the first step of an unrolled recurrent layer, whose state is 0.
+    """
+    weights = weight_constant(op) if has_weights(op) else None
+    data = op.operands[0]
+    if weights is None or data is None or not is_fixed(data):
+        return False
+    return any(not is_fixed(user.op.output) for user in weights.users)
 
 
 def _job(group: Group, number: int, count: int, seed: int, most: int | None) -> Job:
