@@ -309,6 +309,7 @@ def test_ext_offset_puts_constants_behind_the_tables(behind: bool) -> None:
     assert [b.size for b in buffers if b.offset] == ([256] if behind else [])
     x = np.arange(64, dtype=np.float32)
     constant = from_bytes(content).graph.values[1].data
+    assert constant is not None
     np.testing.assert_array_equal(litert(content, [x])[0], x + constant)
 
 

@@ -170,7 +170,7 @@ def test_names_of_a_signature_are_sorted_as_in_litert() -> None:
     assert ours.get_signature_list() == {"serve": {"inputs": ["B", "z"], "outputs": ["mul", "sum"]}}
     a, b = (i.get_signature_runner("serve") for i in (ours, theirs))
     assert list(a.get_input_details()) == list(b.get_input_details())
-    given = {"z": np.float32([1, 2]), "B": np.float32([3, 4])}
+    given = {"z": np.array([1, 2], "f4"), "B": np.array([3, 4], "f4")}
     found, wanted = a(**given), b(**given)
     assert list(found) == list(wanted) == ["mul", "sum"]
     np.testing.assert_array_equal(found["mul"], wanted["mul"])
