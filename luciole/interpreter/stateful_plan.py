@@ -17,6 +17,7 @@ from luciole.ir.ops.control_flow import CallOnce
 from luciole.ir.ops.variables import AssignVariable
 from luciole.kernels.core import registry
 from luciole.kernels.core.allocation import side_by_side
+from luciole.kernels.core.reasons import Declined
 from luciole.kernels.core.registry import accepted
 from luciole.kernels.core.state import State
 
@@ -73,7 +74,7 @@ class StatefulPlan(Plan):
         if step.context is None:
             return None
         found = registry.build_stateful(step.op, self._state, step.context)
-        step.reason = found.reason if isinstance(found, registry.Declined) else ""
+        step.reason = found.reason if isinstance(found, Declined) else ""
         return found if isinstance(found, registry.NativeStep) else None
 
 
