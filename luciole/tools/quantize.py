@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
 from luciole.tools.common.command import (
+    DESCRIBE,
     FINE,
     UsageError,
     a_model,
@@ -37,7 +39,7 @@ _SAME = {"-o": "--output-model", "--output": "--output-model", "--data": "--inpu
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole quantize") -> int:
     """Run the program."""
-    words = list(argv or [])
+    words = sys.argv[1:] if argv is None else argv
     if _scheme(words) == LEARNED:
         from luciole.tools import lquantizer
 
@@ -59,7 +61,7 @@ def _scheme(words: Sequence[str]) -> str | None:
         name, _, value = word.partition("=")
         if name == "--scheme":
             return value or (words[number + 1] if number + 1 < len(words) else None)
-    asks_for_help = not words or words[0] in ("-h", "--help")
+    asks_for_help = not words or words[0] in ("-h", "--help", *DESCRIBE)
     return None if asks_for_help else LEARNED
 
 

@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array, Graph, LucioleError, Model, Op, ShapeError, TensorType, Value
+from luciole.ir import (
+    CUSTOM_OPS,
+    OPS,
+    Array,
+    Graph,
+    LucioleError,
+    Model,
+    Op,
+    ShapeError,
+    TensorType,
+    Value,
+)
 from luciole.ir.dtypes import NUMPY, PACKED, integer_range
 from luciole.ir.op import REQUIRED, Field
 from luciole.ir.ops.variables import VarHandle
@@ -35,8 +46,9 @@ _AFFINE = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, *PACKED)
 
 @cache
 def kinds() -> list[tuple[type[Op], registry.Signature]]:
-    """Every operator class with every signature that it has a kernel for."""
-    found = [(cls, s) for kind, cls, s in registry.registered() if kind != "native"]
+    """Every operator class of files with every signature that it has a kernel for."""
+    stored = {*OPS.values(), *CUSTOM_OPS.values()}
+    found = [(c, s) for kind, c, s in registry.registered() if kind != "native" and c in stored]
     return sorted(found, key=lambda pair: (int(pair[0].code), [int(t) for t in pair[1]]))
 
 

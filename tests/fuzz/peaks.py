@@ -111,6 +111,8 @@ def kernels() -> list[Kernel]:
     for table in (registry._REFERENCE, registry._NATIVE, registry._STATEFUL):
         for key, function in table.items():
             cls = key[0] if isinstance(key, tuple) else key
+            if not hasattr(cls, "code"):
+                continue  # of plans alone: no model has it
             new = Kernel(cls, table is registry._NATIVE, function, table)
             found.setdefault((cls, function), new).keys.append(key)
     return list(found.values())

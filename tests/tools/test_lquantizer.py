@@ -48,7 +48,7 @@ def test_the_command_of_the_manual_works_as_it_stands(capsys: Capture, folder: P
     title, head, *_ = outcome.out.splitlines()
     assert title == "signal/noise of each layer's output in dB"
     assert head.split() == ["layer", "bits", "baseline", "offset", "fit", "bytes"]
-    assert outcome.out.splitlines()[-1].startswith("answer.circle: 2.6 KB -> 2.0 KB in ")
+    assert outcome.out.splitlines()[-1].startswith("answer.circle: 2.5 KB -> 2.0 KB in ")
     x = random(50, 60, 20)
     wanted, found = (
         luciole.Interpreter(f).run(x)["fc2"] for f in ("model.circle", "answer.circle")
