@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, Value
+from luciole.ir.ops.non_max_suppression import CORNERS
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess, background
 from luciole.ir.quantization import Affine
 from luciole.kernels.boxes import detections
@@ -74,7 +75,8 @@ def build(op: TFLiteDetectionPostProcess, context: Context) -> NativeStep | None
     tables = accepted(_tables, op, encodings, predictions, memory)
     if tables is None:
         return None
-    record = _record(op, context, memory.keep(known, len(known), 4), memory, tables)
+    places = memory.keep(known, encodings.shape[1], CORNERS)
+    record = _record(op, context, places, memory, tables)
     kinds = (bool(given) for given, _ in tables)
     found = detections.kernel(op.use_regular_nms, *kinds)
     return memory.step(found.address, record)
@@ -111,15 +113,22 @@ def _record(
     assert predictions is not None
     _, count, numbers = encodings.shape
     width = predictions.shape[2]
-    given = [reach(array, array.nbytes) for array in (encodings, predictions)]
+    rows = op.max_detections * op.max_classes_per_detection
+    given = [
+        reach(encodings, encodings.itemsize * count * max(numbers, CORNERS)),
+        reach(predictions, predictions.itemsize * count * width),
+    ]
     real = [address or at for (address, _), at in zip(tables, given, strict=True)]
-    corners, kinds, values, found = (reach(y, y.nbytes) for y in context.results)
+    sizes = (CORNERS * rows, rows, rows, 1)
+    corners, kinds, values, found = (
+        reach(y, y.itemsize * size) for y, size in zip(context.results, sizes, strict=True)
+    )
     return DetectionRecord(
         corners=corners,
         kinds=kinds,
         values=values,
         found=found,
-        rows=context.results[1].size,
+        rows=rows,
         encodings=real[0],
         numbers=numbers,
         anchors=anchors,

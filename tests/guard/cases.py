@@ -27,6 +27,7 @@ from luciole.kernels.layers.levels import counting
 from tests.fuzz.compiled import Compared
 from tests.fuzz.models import alone
 from tests.fuzz.programs import BrokenPromiseError
+from tests.guard.quantized import quantized
 from tests.guard.recurrent import recurrent
 from tests.guard.sizes import ODD, OddSizes
 
@@ -83,7 +84,7 @@ def make(seed: int, number: int) -> Case:
     kind = kinds()[number // 2 % len(kinds())]
     rng = np.random.default_rng([seed, 0, number])
     for _ in range(TRIES):
-        by_hand = recurrent(*kind, rng)
+        by_hand = recurrent(*kind, rng) or quantized(*kind, rng)
         model, is_sound = (by_hand, True) if by_hand else alone(*kind, OddSizes(rng))
         if is_sound and _native(model) is not None:
             return Case(number, name_of(kind), model, bool(number % 2))

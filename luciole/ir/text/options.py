@@ -55,8 +55,8 @@ def _attribute(op: Op, field: Field, numbers: Numbering) -> str:
 
 
 def _text(value: Any, numbers: Numbering) -> str:
-    if isinstance(value, str):
-        return one_line(value)
+    if value is None or isinstance(value, str):
+        return one_line(value or "")
     if isinstance(value, Graph):
         return str(numbers.graph(value))
     return listed(value) if isinstance(value, tuple) else scalar(value)

@@ -1,0 +1,51 @@
+"""Models of compiled operators whose scales, types or anchors chance hardly makes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, Model, Op, TensorType
+from luciole.ir.ops.elementwise_unary import Rsqrt, Sqrt
+from luciole.ir.ops.quantize import Quantize
+from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess
+from luciole.kernels.core.registry import Signature
+from tests.guard.sizes import ODD
+from tests.ops.test_tflite_detection_postprocess import BASE, INTEGERS, operands
+from tests.support import Affine, one_op
+
+LOWEST = -(2**15)
+"""The zero point of 16 bits below which no number is."""
+
+
+def quantized(cls: type[Op], signature: Signature, rng: np.random.Generator) -> Model | None:
+    """Make a model of odd extents, None for what chance does make."""
+    if cls is TFLiteDetectionPostProcess:
+        return _detections(signature, rng)
+    if cls in (Sqrt, Rsqrt) and signature == (TensorType.INT16,):
+        given = [Affine(2e-4, LOWEST)]
+        return one_op(cls, [_integers(rng, np.int16)], affine=given, results=[Affine(3e-3)])
+    if cls is Quantize and signature == (TensorType.INT32,):
+        results = [Affine(0.1, 9, 0, TensorType(rng.choice([TensorType.INT8, TensorType.INT16])))]
+        return one_op(cls, [_integers(rng, np.int32)], affine=[Affine(0.05, 3)], results=results)
+    return None
+
+
+def _integers(rng: np.random.Generator, dtype: type[np.signedinteger]) -> Array:
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, int(rng.choice(ODD)), dtype, endpoint=True)
+
+
+def _detections(signature: Signature, rng: np.random.Generator) -> Model:
+    count = int(rng.choice([n for n in ODD if 0 < n <= 70]))
+    given = operands(count, 6)
+    types = [signature[min(k, len(signature) - 1)] for k in range(len(given))]
+    affine = [
+        grid if dtype == TensorType.UINT8 else None
+        for grid, dtype in zip(INTEGERS, types, strict=True)
+    ]
+    arrays = [
+        rng.integers(0, 256, array.shape, np.uint8) if dtype == TensorType.UINT8 else array
+        for array, dtype in zip(given, types, strict=True)
+    ]
+    options = BASE | {"use_regular_nms": bool(rng.integers(2))}
+    return one_op(TFLiteDetectionPostProcess, arrays, (2,), affine=affine, **options)
