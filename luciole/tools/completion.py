@@ -10,19 +10,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from luciole.ir.errors import missing_extra
 from luciole.tools.common import console
-from luciole.tools.common.command import (
-    FINE,
-    UsageError,
-    add_common,
-    parser_for,
-    run_program,
-)
+from luciole.tools.common.command import FINE, add_common, parser_for, run_program
 
 SHELLS = ("bash", "zsh", "tcsh")
 OWN_NAMES = {
     "luciole": "",
-    "lquantizer": "quantize",
+    "lquantizer": "lquantizer",
     "circle-dump": "dump",
     "circle-bench": "bench",
     "circle-view": "view",
@@ -49,9 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         import shtab
     except ImportError:
-        raise UsageError(
-            'completion needs the package shtab: pip install "luciole[completion]"'
-        ) from None
+        raise missing_extra("completion needs the package shtab", "completion") from None
     script = str(shtab.complete(described(arguments.program), arguments.shell))
     if arguments.json:
         console.print_json({"shell": arguments.shell, "script": script})

@@ -83,7 +83,7 @@ def no_graph(root: t.Model) -> None:
 
 
 def no_buffer(root: t.Model) -> None:
-    tensor(root, 1).buffer = 8
+    tensor(root, 1).buffer = 9
 
 
 def negative_extent(root: t.Model) -> None:
@@ -91,7 +91,7 @@ def negative_extent(root: t.Model) -> None:
 
 
 def no_input(root: t.Model) -> None:
-    main(root).inputs = ints(0, 11)
+    main(root).inputs = ints(0, 12)
 
 
 def no_output(root: t.Model) -> None:
@@ -131,7 +131,7 @@ def no_intermediate(root: t.Model) -> None:
 
 
 def no_metadata(root: t.Model) -> None:
-    (root.metadata or [])[0].buffer = 8
+    (root.metadata or [])[0].buffer = 9
 
 
 def no_metadata_buffer(root: t.Model) -> None:
@@ -143,21 +143,21 @@ def no_signature_graph(root: t.Model) -> None:
 
 
 def no_signature_tensor(root: t.Model) -> None:
-    (signature(root).outputs or [])[0].tensor_index = 11
+    (signature(root).outputs or [])[0].tensor_index = 12
 
 
 FOUND: dict[Callable[[t.Model], None], str] = {
     no_graph: "[NO_GRAPH] model: there is no graph",
-    no_buffer: "[REFERENCE] subgraphs[0].tensors[1] 'filter': buffer 8 does not exist: there are 8",
+    no_buffer: "[REFERENCE] subgraphs[0].tensors[1] 'filter': buffer 9 does not exist: there are 9",
     negative_extent: (
         "[EXTENTS] subgraphs[0].tensors[2] 'out': [1,-4] has an extent of -4, 0 is the least"
     ),
-    no_input: "[REFERENCE] subgraphs[0].inputs: tensor 11 does not exist: there are 11",
-    no_output: "[REFERENCE] subgraphs[0].outputs: tensor -1 does not exist: there are 11",
-    no_operand: "[REFERENCE] subgraphs[0].operators[1]: tensor -2 does not exist: there are 11",
+    no_input: "[REFERENCE] subgraphs[0].inputs: tensor 12 does not exist: there are 12",
+    no_output: "[REFERENCE] subgraphs[0].outputs: tensor -1 does not exist: there are 12",
+    no_operand: "[REFERENCE] subgraphs[0].operators[1]: tensor -2 does not exist: there are 12",
     no_operands: (
         "[REFERENCE] subgraphs[0].operators[1]: "
-        "tensor 20 does not exist, nor do 2 more: there are 11"
+        "tensor 20 does not exist, nor do 2 more: there are 12"
     ),
     no_code: "[REFERENCE] subgraphs[0].operators[2]: operator code 3 does not exist: there are 3",
     twice: "[COMPUTED_TWICE] subgraphs[0].operators[1]: tensor 'out' is computed twice",
@@ -165,15 +165,15 @@ FOUND: dict[Callable[[t.Model], None], str] = {
         "[COMPUTED_TWICE] subgraphs[0].operators[1]: tensor 'custom out' is computed twice"
     ),
     no_intermediate: (
-        "[REFERENCE] subgraphs[0].operators[0]: intermediate tensor 99 does not exist: there are 11"
+        "[REFERENCE] subgraphs[0].operators[0]: intermediate tensor 99 does not exist: there are 12"
     ),
-    no_metadata: "[REFERENCE] metadata[0]: buffer 8 does not exist: there are 8",
-    no_metadata_buffer: "[REFERENCE] metadata_buffer: buffer -1 does not exist: there are 8",
+    no_metadata: "[REFERENCE] metadata[0]: buffer 9 does not exist: there are 9",
+    no_metadata_buffer: "[REFERENCE] metadata_buffer: buffer -1 does not exist: there are 9",
     no_signature_graph: (
         "[REFERENCE] signature_defs[0] 'serve': subgraph 2 does not exist: there are 2"
     ),
     no_signature_tensor: (
-        "[REFERENCE] signature_defs[0] 'serve': tensor 11 does not exist: there are 11"
+        "[REFERENCE] signature_defs[0] 'serve': tensor 12 does not exist: there are 12"
     ),
     no_type: "[ELEMENT_TYPE] subgraphs[0].tensors[0] 'in': element type 77 is not known",
     data_outside: "[BYTES] buffers[3]: its bytes end at byte 4294967296, the file has ",
