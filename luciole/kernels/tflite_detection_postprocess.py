@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,21 +142,35 @@ def _record(
         scored=given[1],
         score_table=tables[1][1],
         all_scores=real[1],
-        boxes=memory.scratch(count, 4),
-        best=memory.scratch(count),
-        good=memory.scratch(count, 2),
-        left=memory.scratch(count, 2),
-        top=memory.scratch(op.max_detections, 2),
-        most=op.max_detections,
-        classes_each=op.max_classes_per_detection,
-        most_of_class=op.detections_per_class,
-        score_threshold=op.nms_score_threshold,
-        overlap=op.nms_iou_threshold,
-        y_scale=op.y_scale,
-        x_scale=op.x_scale,
-        h_scale=op.h_scale,
-        w_scale=op.w_scale,
+        **_own_memory(op, count, memory),
+        **_settings(op),
     )
+
+
+def _own_memory(op: TFLiteDetectionPostProcess, count: int, memory: Memory) -> dict[str, Any]:
+    """Take what the kernel writes for itself about so many boxes."""
+    return {
+        "boxes": memory.scratch(count, CORNERS),
+        "best": memory.scratch(count),
+        "good": memory.scratch(count, 2),
+        "left": memory.scratch(count, 2),
+        "top": memory.scratch(op.max_detections, 2),
+    }
+
+
+def _settings(op: TFLiteDetectionPostProcess) -> dict[str, Any]:
+    """Name the operator's attributes as the record does."""
+    return {
+        "most": op.max_detections,
+        "classes_each": op.max_classes_per_detection,
+        "most_of_class": op.detections_per_class,
+        "score_threshold": op.nms_score_threshold,
+        "overlap": op.nms_iou_threshold,
+        "y_scale": op.y_scale,
+        "x_scale": op.x_scale,
+        "h_scale": op.h_scale,
+        "w_scale": op.w_scale,
+    }
 
 
 def _real(value: Value, array: Array, name: str) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypedDict
 from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.levels import Settings
-from luciole.lquantizer.schemes import Granularity, Rounding, UniformOptions
+from luciole.lquantizer.schemes import Granularity, Rescale, Rounding, UniformOptions
 
 LEARNED = "learned"
 """The scheme that is not a uniform one."""
@@ -30,6 +30,7 @@ class Choices(TypedDict, total=False):
     granularity: Granularity
     ranges: str
     rounding: Rounding
+    rescale: Rescale
     input_type: str
     output_type: str
     method: MethodName

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from luciole.ir import TensorType
 from luciole.ir.dtypes import element_bits
@@ -11,6 +11,7 @@ from luciole.lquantizer.errors import QuantizeError
 
 Granularity = Literal["channel", "tensor"]
 Rounding = Literal["output_aware", "nearest"]
+Rescale = Literal["auto", "none", "weights", "peaks", "equal"]
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,16 @@ class UniformOptions:
     """How a network gets uniform integers.
 
     ``ranges`` is a rule of ``calibration.ranges``; ``rounding`` of weights keeps each layer's
-    output close, or takes the nearest integers. ``input_type`` and ``output_type`` are those of the
-    file: integers have the scale and zero point that the tensor has inside.
+    output close, or takes the nearest integers. ``rescale`` is a rule of ``uniform.rescale``,
+    "auto" the best of them between every two layers. ``input_type`` and ``output_type`` are those
+    of the file: integers have the scale and zero point that the tensor has inside.
     """
 
     scheme: str = "int8"
     granularity: Granularity = "channel"
     ranges: str = "mse"
     rounding: Rounding = "output_aware"
+    rescale: Rescale = "auto"
     input_type: str = "float32"
     output_type: str = "float32"
     seed: int = 0
@@ -79,8 +82,9 @@ class UniformOptions:
     def __post_init__(self) -> None:
         """Refuse what there is not, and what does not go together."""
         self._check("scheme", SCHEMES)
-        self._check("granularity", ("channel", "tensor"))
-        self._check("rounding", ("output_aware", "nearest"))
+        self._check("granularity", get_args(Granularity))
+        self._check("rounding", get_args(Rounding))
+        self._check("rescale", get_args(Rescale))
         inside = self.types.activations
         for name in ("input_type", "output_type"):
             self._check(name, ENDS)

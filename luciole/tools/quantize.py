@@ -112,6 +112,12 @@ def _add_scheme_arguments(parser: argparse.ArgumentParser) -> None:
         "--rounding", default="output_aware", help="of weights: output_aware (default) or nearest"
     )
     parser.add_argument(
+        "--rescale",
+        default="auto",
+        help="channels between two layers: auto (default: whatever is best), none, weights, peaks, "
+        "equal",
+    )
+    parser.add_argument(
         "--input-type", default="float32", help="of the file's inputs: float32, int8, uint8, int16"
     )
     parser.add_argument("--output-type", default="float32", help="of its outputs, likewise")
@@ -148,6 +154,7 @@ def _options(arguments: argparse.Namespace) -> UniformOptions:
         granularity=arguments.granularity,
         ranges=arguments.ranges,
         rounding=arguments.rounding,
+        rescale=arguments.rescale,
         input_type=arguments.input_type,
         output_type=arguments.output_type,
         seed=arguments.seed,

@@ -17,7 +17,6 @@ from luciole.interpreter.records import (
     Records,
     Track,
     batch_size,
-    check_records,
 )
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.analysis.constancy import constant_bytes
@@ -37,7 +36,6 @@ from luciole.lquantizer.calibration.products import (
 )
 from luciole.lquantizer.calibration.ranges import rule_of
 from luciole.lquantizer.calibration.seen import seen
-from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.uniform import Integers, nearest, output_aware
 from luciole.lquantizer.network.grids import choose_grids, is_float
@@ -66,8 +64,6 @@ def walk(
 
     Raises QuantizeError where nothing can be quantized, and for data that cannot be used.
     """
-    check_records(work.graph, records)
-    check_finite(records)
     names = {op: op.name for op in work.graph.ops}
     way = _Way.begin(work, records, options, track)
     layers = way.layers()

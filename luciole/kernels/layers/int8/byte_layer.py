@@ -4,7 +4,7 @@ padded copy first, whose windows all are whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple, Protocol
@@ -166,20 +166,15 @@ class ByteLayer:
         """
         groups, outputs, _, _, depth = weights.shape
         found = cases(self.rows.padded, self.columns.padded)
-        tiling, runs = _tiling(found, outputs, depth), self._runs(weights, line)
-        if line is not None:
-            tiling = Tiling(line.pixels, 1)
-        more = LANES if common else 0
-        if more:
-            tiling = tiling.with_more()
+        tiling = _tiling(found, outputs, depth) if line is None else Tiling(line.pixels, 1)
+        more, runs = LANES if common else 0, self._runs(weights, line)
+        tiling = tiling.with_more() if more else tiling
         kinds = self._tiles(found, tiling, groups * outputs, kernel, line)
         walk, lanes, parts = self._walk(runs, tiling.lanes + more), tiling.lanes, []
-        packed = np.moveaxis(by_lanes(runs, lanes), -2, -1)
         shape = (groups, -(-outputs // lanes))
-        read = {"weights": packed, **blocks(lanes)}
+        read = {"weights": np.moveaxis(by_lanes(runs, lanes), -2, -1), **blocks(lanes)}
         if more:
-            read["weights"] = self._with_common(packed, weights, common)
-            read["starts"] = np.pad(read["starts"], [(0, 0), (0, 0), (0, more)])
+            read = self._with_common(read, weights, common)
         places = {name: self._by_block(array, *shape) for name, array in read.items()}
         for number, (group, output) in enumerate(product(range(groups), range(0, outputs, lanes))):
             moves = (group * depth, self.y.itemsize * (group * outputs + output))
@@ -194,12 +189,16 @@ class ByteLayer:
         cycles = len(self.x) * groups * tiling.cycles(found, outputs, -(-depth // FOUR))
         return in_sequence(parts, self.memory, cycles, first)
 
-    def _with_common(self, packed: Array, weights: Array, common: int) -> Array:
-        """Add 16 outputs with a common number wherever a weight stands."""
+    def _with_common(
+        self, read: Mapping[str, Array], weights: Array, common: int
+    ) -> dict[str, Array]:
+        """Add, to what a kernel reads, 16 outputs with a common number wherever a weight stands."""
         groups, _, *rest = weights.shape
         ones = self._runs(np.full((groups, 1, *rest), common, np.int8), None)
-        shape = (*packed.shape[:-2], LANES, FOUR)
-        return np.concatenate([packed, np.broadcast_to(ones[..., None, :], shape)], -2)
+        shape = (*read["weights"].shape[:-2], LANES, FOUR)
+        wider = np.concatenate([read["weights"], np.broadcast_to(ones[..., None, :], shape)], -2)
+        starts = np.pad(read["starts"], [(0, 0), (0, 0), (0, LANES)])
+        return {**read, "weights": wider, "starts": starts}
 
     def _tiles(
         self,

@@ -1,0 +1,118 @@
+"""Channels between two layers are rescaled: floats stay what they are, integers come closer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.interpreter.records import outputs_of
+from luciole.ir import Array, Graph, Model, Value
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.uniform.rescale import RULES, rescale
+from luciole.schema.enums import ActivationFunctionType as Act
+from tests.networks import random
+
+CHANNELS = 16
+UNEVEN = 2.0 ** np.random.default_rng(1).integers(-6, 1, CHANNELS).astype(np.float32)
+"""What channels are multiplied by where they are made."""
+
+
+def network(activation: Act, uneven: bool) -> Model:
+    """A convolution, a depthwise one and a pointwise one. In float they do the same whether or not
+    channels are uneven, as long as none reaches what cuts it off.
+    """
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 6, 6, 3))
+    scale = UNEVEN if uneven else np.ones(CHANNELS, np.float32)
+
+    def constant(name: str, array: Array) -> Value:
+        return graph.add_constant(name, array.astype(np.float32))
+
+    first = random(1, CHANNELS, 3, 3, 3) / 9 * scale.reshape(-1, 1, 1, 1)
+    bias = np.abs(random(2, CHANNELS)) / 4 * scale
+    steps: dict[str, Any] = {"stride_h": 1, "stride_w": 1, "activation": activation}
+    y = graph.append(Conv2D(x, constant("w1", first), constant("b1", bias), **steps), "y1").output
+    taps = random(3, 1, 3, 3, CHANNELS) / 3 / scale * scale[::-1]
+    op = DepthwiseConv2D(y, constant("w2", taps), None, depth_multiplier=1, **steps)
+    y = graph.append(op, "y2").output
+    last = random(4, 5, 1, 1, CHANNELS) / 4 / scale[::-1]
+    op2 = Conv2D(y, constant("w3", last), constant("b3", random(5, 5)), stride_h=1, stride_w=1)
+    graph.outputs = [graph.append(op2, "y3").output]
+    return model
+
+
+def records(seed: int = 3, count: int = 64) -> dict[str, Array]:
+    return {"x": random(seed, count, 6, 6, 3)}
+
+
+def answers(model: Model) -> Array:
+    return outputs_of(luciole.Interpreter(model), records(9))["y3"]
+
+
+def error(uneven: bool, **choices: Any) -> float:
+    model = network(Act.RELU6, uneven)
+    made = luciole.quantize(model, records(), scheme="int8", **choices).model
+    return float(np.square(answers(made) - answers(model)).mean())
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("activation", [Act.NONE, Act.RELU, Act.RELU6])
+def test_the_float_network_stays_what_it_is(activation: Act, rule: str) -> None:
+    model = network(activation, uneven=True)
+    before = [v.data for v in model.graph.values if v.data is not None]
+    wanted = answers(model)
+    rescale(model, records(), 16, (rule,), None)
+    np.testing.assert_allclose(answers(model), wanted, atol=1e-5)
+    after = [op.operands[1].data for op in model.graph.ops if op.operands[1] is not None]
+    same = [a is not None and any(np.array_equal(a, b) for b in before) for a in after]
+    assert not any(same)
+
+
+@pytest.mark.parametrize("granularity", ["channel", "tensor"])
+def test_uneven_channels_cost_next_to_nothing(granularity: str) -> None:
+    lost = error(True, granularity=granularity, rescale="none")
+    repaired = error(True, granularity=granularity)
+    even = error(False, granularity=granularity, rescale="none")
+    assert repaired < lost / 4
+    assert repaired < 2.5 * even
+
+
+def test_a_channel_that_is_cut_off_is_left_alone_and_none_is_lifted_there() -> None:
+    model = network(Act.RELU6, uneven=False)
+    first = model.graph.ops[0]
+    assert isinstance(first, Conv2D)
+    weights = first.filter.data
+    assert weights is not None
+    larger = weights.copy()
+    larger[0] *= 60
+    first.filter.set_data(larger)
+    wanted = answers(model)
+    rescale(model, records(), 16, ("weights",), None)
+    kept = first.filter.data
+    assert kept is not None
+    np.testing.assert_array_equal(kept[0], larger[0])
+    (reached,) = outputs_of(luciole.Interpreter(_up_to_first(model)), records()).values()
+    assert reached[..., 1:].max() < 6
+    np.testing.assert_allclose(answers(model), wanted, atol=1e-4)
+
+
+def _up_to_first(model: Model) -> Model:
+    copy = model.clone()
+    copy.graph.outputs = [copy.graph.ops[0].output]
+    return copy
+
+
+def test_even_channels_are_no_worse_for_it() -> None:
+    assert error(False) < 1.1 * error(False, rescale="none")
+
+
+def test_another_rule_is_refused() -> None:
+    choices: Any = {"scheme": "int8", "rescale": "some"}
+    with pytest.raises(QuantizeError, match="rescale is 'some'"):
+        luciole.quantize(network(Act.RELU, False), records(), **choices)
