@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.rules import window
 from luciole.kernels.layers.geometry.windows import patches
@@ -74,27 +75,28 @@ def input_rows(op: Dense, x: Array, picks: Picks) -> Rows:
     if isinstance(op, FullyConnected):
         n = weight_matrix(op).shape[1]
         return Rows(output_rows(x, n, picks), None)
-    filter = op.filter.data
-    assert filter is not None, "a layer that qualifies has constant weights"
     images = x.reshape(-1, *x.shape[-3:])
-    windows = _windows(op, images, filter.shape)
-    of_record, place = np.divmod(picks, windows.shape[1] * windows.shape[2])
-    image = np.arange(len(picks))[:, None] * (len(images) // len(picks)) + of_record
-    row, column = np.divmod(place, windows.shape[2])
+    windows = windows_of(op, images)
+    image, row, column = window_places(windows, picks)
     values = windows[image, row, column]
-    mask = _windows(op, np.ones((1, *images.shape[1:3], 1), np.bool_), filter.shape)
+    mask = windows_of(op, np.ones((1, *images.shape[1:3], 1), np.bool_))
     inside = np.broadcast_to(mask[0, row, column], values.shape)
     return Rows(_flat(values), _flat(inside))
 
 
-def _windows(op: Conv2D, x: Array, filter_shape: tuple[int, ...]) -> Array:
-    return patches(
-        x,
-        (filter_shape[1], filter_shape[2]),
-        (op.stride_h, op.stride_w),
-        op.padding,
-        (op.dilation_h_factor, op.dilation_w_factor),
-    )
+def windows_of(op: Conv2D | DepthwiseConv2D, images: Array) -> Array:
+    """Take the windows of a convolution: [images, rows, columns, channels, kh, kw]."""
+    _, kh, kw, _ = op.filter.dims
+    stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
+    return patches(images, (kh, kw), stride, op.padding, dilation)
+
+
+def window_places(windows: Array, picks: Picks) -> tuple[Picks, Picks, Picks]:
+    """Find image, row and column of sampled positions, of records with as many images each."""
+    of_record, place = np.divmod(picks, windows.shape[1] * windows.shape[2])
+    image = np.arange(len(picks))[:, None] * (len(windows) // len(picks)) + of_record
+    row, column = np.divmod(place, windows.shape[2])
+    return image, row, column
 
 
 def _flat(windows: Array) -> Array:

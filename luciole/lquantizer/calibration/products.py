@@ -6,7 +6,7 @@ dense layer have one group, a depthwise convolution one for each channel of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,12 @@ from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.kernels.layers.geometry.windows import patches
-from luciole.lquantizer.calibration.positions import output_rows, pick
+from luciole.lquantizer.calibration.positions import (
+    output_rows,
+    pick,
+    window_places,
+    windows_of,
+)
 from luciole.lquantizer.calibration.watch import watched
 
 Product = FullyConnected | Conv2D | DepthwiseConv2D
@@ -66,23 +70,13 @@ def input_rows(op: Product, x: Array, records: range, sampling: Sampling) -> Arr
         picks = pick(by_record.shape[1], records, sampling.positions, sampling.seed)
         return output_rows(by_record, n, picks)[None]
     images = x.reshape(-1, *x.shape[-3:])
-    windows = _windows(op, images)
-    per_record = len(images) // len(records)
-    _, height, width, channels, *_ = windows.shape
-    picks = pick(per_record * height * width, records, sampling.positions, sampling.seed)
-    of_record, place = np.divmod(picks, height * width)
-    image = np.arange(len(records))[:, None] * per_record + of_record
-    row, column = np.divmod(place, width)
-    taken = windows[image, row, column]  # records, positions, c, kh, kw
+    windows = windows_of(op, images)
+    positions = len(images) // len(records) * windows.shape[1] * windows.shape[2]
+    picks = pick(positions, records, sampling.positions, sampling.seed)
+    taken = windows[window_places(windows, picks)]  # records, positions, c, kh, kw
     groups = groups_of(op)
-    split = taken.reshape(-1, groups, channels // groups, *taken.shape[-2:])
+    split = taken.reshape(-1, groups, taken.shape[2] // groups, *taken.shape[-2:])
     return split.transpose(1, 0, 3, 4, 2).reshape(groups, len(split), n)
-
-
-def _windows(op: Conv2D | DepthwiseConv2D, x: Array) -> Array:
-    _, kh, kw, _ = op.filter.dims
-    stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
-    return patches(x, (kh, kw), stride, op.padding, dilation)
 
 
 def result_rows(op: Product, y: Array, records: range, sampling: Sampling) -> Array:
@@ -118,8 +112,3 @@ def rows_of_input(
         for part, (x,) in watched(model, [op.operands[0] or op.output], records, batch)
     ]
     return np.concatenate(found, 1)
-
-
-def by_group(array: Array, groups: int) -> Iterator[Array]:
-    """Split the outputs of an array [..., o] into those of each group."""
-    yield from np.split(array, groups, -1)

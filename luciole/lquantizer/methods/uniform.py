@@ -85,11 +85,3 @@ def _aim(part: Part, weights: Matrix) -> Matrix:
     if len(part.z) < 2 * len(weights):
         return weights
     return part.refitted(weights, _REFIT)
-
-
-def corrected(parts: Sequence[Part], integers: Integers) -> Integers:
-    """Give the bias that keeps the means of the outputs, what a RELU cuts off left out."""
-    values = integers.codes * integers.scales[:, None]
-    groups = np.split(values.astype(np.float32), len(parts))
-    biases = [part.bias(np.ascontiguousarray(g.T)) for part, g in zip(parts, groups, strict=True)]
-    return Integers(integers.codes, integers.scales, np.concatenate(biases))

@@ -148,7 +148,7 @@ def floors(op: Op, outputs: Array, branch: Array | None = None) -> Array | None:
         return None
     total = op.output.users[0].op
     assert isinstance(total, Add), "a branch is what an ADD adds"
-    floor = _floor(total.activation)
+    floor = floor_of(total.activation)
     floor = _floor_behind(total.output) if floor is None else floor
     return None if floor is None else np.asarray(floor - branch)
 
@@ -157,10 +157,10 @@ def _floor_behind(value: Value) -> float | None:
     """Find what a RELU that alone reads a tensor makes of everything below it."""
     if value.is_output or len(value.users) != 1:
         return None
-    return _floor(FUSED_AS.get(type(value.users[0].op), ActivationFunctionType.NONE))
+    return floor_of(FUSED_AS.get(type(value.users[0].op), ActivationFunctionType.NONE))
 
 
-def _floor(activation: ActivationFunctionType) -> float | None:
+def floor_of(activation: ActivationFunctionType) -> float | None:
     """Find what an activation makes of everything below it, None where it cuts off nothing
     there.
     """

@@ -54,6 +54,8 @@ def quantize_uniform(
     if options.needs_data:
         if records is None:
             raise QuantizeError(f"the scheme {options.scheme} learns from data: give some")
+        check_records(work.graph, records)
+        check_finite(records)
         _rescale(work, records, options)
         reports = walk(work, records, options, track or untracked)
     else:
@@ -68,8 +70,6 @@ def quantize_uniform(
 
 def _rescale(work: Model, records: Records, options: UniformOptions) -> None:
     """Rescale channels as the options say, judged by a few of the records."""
-    check_records(work.graph, records)
-    check_finite(records)
     if options.rescale == "none":
         return
     some = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}

@@ -88,7 +88,8 @@ def rescale(
     ``error`` judges, by the best of them, if it is better than none.
     """
     for pair in list(_pairs(model.graph)):
-        scales = [_scales(model, pair, records, batch, RULES[name]) for name in names]
+        reached = _reached(model, pair, records, batch)
+        scales = [_scales(pair, reached, RULES[name]) for name in names]
         if error is not None:
             scales = [_best(model, pair, scales, records, batch, error)]
         apply(model.graph, pair, scales[0])
@@ -131,11 +132,10 @@ def _depth(op: Product) -> int | None:
     return None if x is None or not x.shape else x.shape[-1]
 
 
-def _scales(
-    model: Model, pair: Pair, records: Records, batch: int, rule: Callable[[Peaks], Floats]
-) -> Floats:
-    """Choose what to multiply the channels between two layers by: 1 where a channel is cut off."""
-    reached = _reached(model, pair, records, batch)
+def _scales(pair: Pair, reached: Floats, rule: Callable[[Peaks], Floats]) -> Floats:
+    """Choose what to multiply the channels between two layers by, given the largest number of each:
+    1 where a channel is cut off.
+    """
     peaks = Peaks(_row_peaks(pair.front), _input_peaks(pair.back), _floored(reached))
     wanted = np.clip(rule(peaks), 1 / _MOST, _MOST)
     _, high = LIMITS.get(_activation(pair.front), (-np.inf, np.inf))

@@ -21,7 +21,6 @@ from luciole.interpreter.records import (
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights
-from luciole.ir.ops.activations import LIMITS
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.quant import Quant
 from luciole.ir.quantization import Affine
@@ -39,6 +38,7 @@ from luciole.lquantizer.calibration.seen import seen
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.uniform import Integers, nearest, output_aware
 from luciole.lquantizer.network.grids import choose_grids, is_float
+from luciole.lquantizer.network.preparation import floor_of
 from luciole.lquantizer.report import LayerReport, snr_db
 from luciole.lquantizer.rewrite.ends import set_ends
 from luciole.lquantizer.rewrite.integers import (
@@ -50,7 +50,6 @@ from luciole.lquantizer.rewrite.integers import (
     to_integers,
 )
 from luciole.lquantizer.schemes import Scheme, UniformOptions
-from luciole.schema.enums import ActivationFunctionType
 
 _LEARNED_FROM = 400
 """Records that layers are learned from at the most; ranges are of all. 1,000 gave the same."""
@@ -156,7 +155,7 @@ class _Way:
     def _parts(self, op: Op, target: Array) -> Iterator[Part]:
         assert isinstance(op, Product), "only these have rows"
         rows = rows_of_input(self.work, op, self.records, self.batch, self.sampling)
-        floor = _floor(op)
+        floor = floor_of(op.activation)
         for z, t in zip(rows, np.split(target, groups_of(op), -1), strict=True):
             yield Part(z, t, None if floor is None else np.full_like(t, floor))
 
@@ -176,13 +175,6 @@ def _bias(op: Op) -> Array:
     value = None if name is None else slot_of(op, name)[1]
     data = None if value is None else value.data
     return np.zeros(len(weight_rows(op)), np.float32) if data is None else data.reshape(-1)
-
-
-def _floor(op: Op) -> float | None:
-    """What a layer's activation makes of everything below it."""
-    activation = op.attributes().get("activation", ActivationFunctionType.NONE)
-    low, _ = LIMITS.get(activation, (-np.inf, np.inf))
-    return low if np.isfinite(low) else None
 
 
 def _fits(op: Op, options: UniformOptions) -> bool:
