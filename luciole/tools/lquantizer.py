@@ -11,6 +11,7 @@ from luciole.tools.common.command import (
     FINE,
     UsageError,
     a_model,
+    add_calibration,
     add_common,
     add_custom,
     add_data_bounds,
@@ -107,9 +108,7 @@ def _add_width_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
     fit = parser.add_argument_group("data and fit")
     add_preprocess(fit)
-    fit.add_argument(
-        "--calibration", type=int, metavar="N", help="learn from the first N records (default: all)"
-    )
+    add_calibration(fit)
     fit.add_argument(
         "--method",
         choices=("fit", "published"),

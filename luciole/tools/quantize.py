@@ -13,9 +13,11 @@ from luciole.tools.common.command import (
     FINE,
     UsageError,
     a_model,
+    add_calibration,
     add_common,
     add_custom,
     add_data_bounds,
+    add_preprocess,
     parser_for,
     run_program,
 )
@@ -92,12 +94,8 @@ def _add_scheme_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DATA",
         help="unlabelled records: ONE's HDF5, .npz[:array], .npy, a folder, a list file",
     )
-    parser.add_argument(
-        "--preprocess", metavar="EXPR", help='arithmetic on the records, for example "x/255"'
-    )
-    parser.add_argument(
-        "--calibration", type=int, metavar="N", help="learn from the first N records (default: all)"
-    )
+    add_preprocess(parser)
+    add_calibration(parser)
     parser.add_argument(
         "--granularity", default="channel", help="scales of weights: channel (default) or tensor"
     )

@@ -105,6 +105,7 @@ _NATIVE: dict[tuple[type[Op], Signature], Build] = {}
 _STATEFUL: dict[type[Op], Stateful] = {}
 _STATEFUL_NATIVE: dict[type[Op], StatefulBuild] = {}
 _T = TypeVar("_T", Reference, Build)
+_F = TypeVar("_F", bound=Callable[..., Any])
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -123,14 +124,7 @@ def reference(
 
 def stateful(cls: type[O]) -> Callable[[Stateful], Stateful]:
     """Register the kernel of an operator that calls graphs or has state, for all element types."""
-
-    def register(kernel: Stateful) -> Stateful:
-        if cls in _STATEFUL:
-            raise TypeError(f"{cls.__name__} has two kernels")
-        _STATEFUL[cls] = kernel
-        return kernel
-
-    return register
+    return _register_once(_STATEFUL, cls, "kernels")
 
 
 def native(cls: type[O], *signatures: TensorType | Signature) -> Callable[[Build], Build]:
@@ -140,12 +134,15 @@ def native(cls: type[O], *signatures: TensorType | Signature) -> Callable[[Build
 
 def stateful_native(cls: type[O]) -> Callable[[StatefulBuild], StatefulBuild]:
     """Register the builder of what an operator with state is compiled to once it ran."""
+    return _register_once(_STATEFUL_NATIVE, cls, "builders")
 
-    def register(build: StatefulBuild) -> StatefulBuild:
-        if cls in _STATEFUL_NATIVE:
-            raise TypeError(f"{cls.__name__} has two builders")
-        _STATEFUL_NATIVE[cls] = build
-        return build
+
+def _register_once(table: dict[type[Op], _F], cls: type[Op], what: str) -> Callable[[_F], _F]:
+    def register(function: _F) -> _F:
+        if cls in table:
+            raise TypeError(f"{cls.__name__} has two {what}")
+        table[cls] = function
+        return function
 
     return register
 

@@ -105,6 +105,13 @@ def add_preprocess(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_calibration(parser: argparse._ActionsContainer) -> None:
+    """Declare ``--calibration N``, for programs that learn from records."""
+    parser.add_argument(
+        "--calibration", type=int, metavar="N", help="learn from the first N records (default: all)"
+    )
+
+
 _UNITS = {"": 1, "b": 1} | {
     f"{letter}{end}": base**power
     for power, letter in enumerate("kmgt", 1)
