@@ -94,6 +94,27 @@ def test_two_inputs_and_two_outputs_keep_their_names(keras: Any) -> None:
         np.testing.assert_allclose(found[name], wanted.numpy(), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("batch", [None, 2])
+def test_inputs_and_outputs_come_in_the_order_of_keras(keras: Any, batch: int | None) -> None:
+    """By name, keras_tensor_100 lies before keras_tensor_99, and output_10 before output_2."""
+    names = [(f"t{number}", 3 + number) for number in (99, 100, 9)]
+    inputs = [keras.Input((width,), name=name) for name, width in names]
+    outputs = [keras.layers.Dense(1 + width)(inputs[0]) for width in range(12)]
+    imported = from_keras(keras.Model(inputs, outputs), batch)
+    graph, (signature,) = imported.graph, imported.signatures
+    assert [value.shape for value in graph.inputs] == [(batch, width) for _, width in names]
+    assert [value.shape[-1] for value in graph.outputs] == list(range(1, 13))
+    assert [name for name, _ in signature.inputs] == [name for name, _ in names]
+    assert [name for name, _ in signature.outputs] == [f"output_{n}" for n in range(12)]
+
+
+def test_outputs_with_names_come_in_the_order_of_keras(keras: Any) -> None:
+    given = keras.Input((3,))
+    dense = keras.layers.Dense
+    imported = from_keras(keras.Model(given, {"y": dense(2)(given), "c": dense(4)(given)}))
+    assert [value.shape for value in imported.graph.outputs] == [(None, 4), (None, 2)]
+
+
 def test_attention_gives_what_keras_computes_and_keeps_its_batch_open(keras: Any) -> None:
     given = keras.Input((TIME, 8))
     model = keras.Model(given, keras.layers.MultiHeadAttention(2, 4)(given, given))

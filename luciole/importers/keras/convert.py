@@ -18,6 +18,7 @@ from typing import Any
 
 from luciole.importers.circle.model import from_bytes
 from luciole.importers.imported import Imported
+from luciole.importers.keras.order import order_as_keras
 from luciole.importers.keras.programs import refuse_programs
 from luciole.importers.reader import file_bytes
 from luciole.ir import LucioleError, Model
@@ -69,7 +70,7 @@ def _converted(framework: ModuleType, keras_model: Any, batch: int | None) -> Im
         return Imported(_with_batch(framework, keras_model, batch), [])
     try:
         converter = framework.lite.TFLiteConverter.from_keras_model(keras_model)
-        return Imported(from_bytes(converter.convert()), [])
+        return Imported(_ordered(converter, keras_model), [])
     except Exception as error:
         if all(value.shape[0] is not None for value in keras_model.inputs):
             raise
@@ -105,7 +106,13 @@ def _with_batch(framework: ModuleType, keras_model: Any, batch: int) -> Model:
     with tempfile.TemporaryDirectory() as folder:
         archive.write_out(folder, verbose=False)
         converter = framework.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[name])
-        return from_bytes(converter.convert())
+        return _ordered(converter, keras_model)
+
+
+def _ordered(converter: Any, keras_model: Any) -> Model:
+    model = from_bytes(converter.convert())
+    order_as_keras(model, keras_model)
+    return model
 
 
 def _from_saved_model(framework: ModuleType, path: Path) -> Model:
