@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from luciole.ir import strings
 from luciole.schema.enums import TensorType
 
 Array = NDArray[Any]
@@ -45,10 +46,13 @@ float32.
 """
 
 _OF_NUMPY = {dtype: t for t, dtype in NUMPY.items() if t != TensorType.RESOURCE}
+_OF_NUMPY[strings.OBJECTS] = TensorType.STRING
 
 
 def tensor_type(dtype: np.dtype[Any]) -> TensorType:
-    """Find the element type of an array. Raises TypeError for one that circle does not have."""
+    """Find the element type of an array: objects are texts. Raises TypeError for one that circle
+    does not have.
+    """
     try:
         return _OF_NUMPY[np.dtype(dtype)]
     except KeyError:
@@ -120,7 +124,11 @@ def unpack(raw: NDArray[np.uint8], dtype: TensorType, shape: tuple[int, ...]) ->
 
 
 def pack(array: Array, dtype: TensorType) -> NDArray[np.uint8]:
-    """Turn an array into the bytes of a buffer, the inverse of ``unpack``."""
+    """Turn an array into the bytes of a buffer: the inverse of ``unpack``, and of
+    ``strings.decode``.
+    """
+    if dtype == TensorType.STRING:
+        return strings.encode(list(strings.given(array).flat))
     if dtype in NUMPY:
         return np.ascontiguousarray(array, NUMPY[dtype]).reshape(-1).view(np.uint8)
     if dtype not in PACKED:

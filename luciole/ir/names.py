@@ -21,6 +21,16 @@ _PRODUCTS = ("BiasAdd", "MatMul", "Conv2D", "convolution", "depthwise")
 """What TensorFlow calls the operators of a layer with weights, within the layer's scope."""
 
 
+STRIPPED = "~"
+"""What the number begins with that a tensor is called by whose name was taken off."""
+_NUMBER = re.compile(re.escape(STRIPPED) + "[0-9a-z]+")
+
+
+def is_stripped(name: str) -> bool:
+    """Tell whether a name is a number of ``strip_names``, which says nothing of the tensor."""
+    return _NUMBER.fullmatch(name) is not None
+
+
 class Way(NamedTuple):
     """One way to call a graph: a name for every input in order, and the results that come then."""
 

@@ -430,9 +430,13 @@ class Op:
         return types if isinstance(types, tuple) else (types,) * len(self.result_shapes())
 
     def broken_rules(self) -> Iterator[str]:
-        """List what the class's own ``verify`` says, and where that fails, so."""
+        """List what the class's own ``verify`` says, and where that fails, so; nothing of operands
+        that have no rank.
+        """
         try:
             yield from self.verify()
+        except UnrankedError:
+            return
         except SLIPS as error:
             yield _slip(error)
 

@@ -75,7 +75,7 @@ class Versions:
         """The first version with an input and, of a layer, weights of these types."""
         if weights == TensorType.INT4:
             return self.int4
-        by_type = {TensorType.INT8: self.int8, TensorType.INT16: self.int16}
+        by_type = {TensorType.INT8: self.int8, TensorType.INT16: self.int16, TensorType.UINT8: 1}
         plain = (TensorType.FLOAT32, None)
         return by_type.get(input, self.hybrid if weights not in plain else 1)
 
@@ -88,7 +88,8 @@ FIRST = Versions(1, 1)
 class Quant:
     """What a quantizer must know about an operator that may compute with integers: which operand is
     the weight (None: it has none), along which axis its output channels lie, which operand is the
-    bias, what binds the scale and zero point of its result, and since which versions it does.
+    bias, what binds the scale and zero point of its result, since which versions it does, and which
+    ``input`` a layer multiplies its weight with.
     """
 
     weight: str | None = None
@@ -96,12 +97,15 @@ class Quant:
     bias: str | None = None
     result: Result = FREE
     since: Versions = Versions()
+    input: str = "input"
 
     @property
     def spoken_of(self) -> tuple[str, ...]:
         """The operands that it names."""
         shared = self.result.operands if isinstance(self.result, Like) else ()
-        return tuple(name for name in (self.weight, self.bias, *shared) if name is not None)
+        given = None if self.weight is None else self.input
+        every = (self.weight, self.bias, *shared, given)
+        return tuple(name for name in every if name is not None)
 
     def fixed(self, dtype: TensorType) -> Grid | None:
         """Scale and zero point that a result of this type must have, None where it may have any."""

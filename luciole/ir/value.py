@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import dtypes
+from luciole.ir import dtypes, strings
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError, UnrankedError
 from luciole.schema.enums import CompressionType, TensorType
@@ -229,15 +229,15 @@ class Value:
 
     @property
     def data(self) -> Array | None:
-        """The contents of a constant, read-only, shaped and unpacked; None for everything else.
+        """The contents of a constant, read-only, shaped and unpacked; None for everything else,
+        also for ``texts``.
 
         Raises GraphError when the buffer is not as long as shape and dtype say, and for extents
         that no array has.
         """
         if not self.is_constant or self.sparsity is not None:
             return None
-        raw = self.buffer.data if self.buffer is not None else None
-        raw = np.empty(0, np.uint8) if raw is None else raw
+        raw = self._stored()
         wanted = dtypes.byte_count(self.dtype, element_count(self.dims))
         if wanted is not None and wanted != len(raw):
             raise GraphError(
@@ -245,10 +245,43 @@ class Value:
                 f"takes {wanted} bytes, "
                 f"its buffer has {len(raw)}"
             )
+        self._refuse_impossible()
+        return dtypes.unpack(raw, self.dtype, self.dims)
+
+    @property
+    def texts(self) -> Array | None:
+        """The contents of a constant of type STRING, bytes objects in its shape; None for
+        everything else.
+
+        Raises GraphError when the buffer is damaged or holds another number of texts, and for
+        extents that no array has.
+        """
+        if self.dtype != TensorType.STRING or not self.is_constant:
+            return None
+        self._refuse_impossible()
+        fault = self.text_fault()
+        if fault is not None:
+            raise GraphError(f"tensor {self.name!r}: {fault}")
+        return strings.array_of(strings.decode(self._stored()) or (), self.dims)
+
+    def text_fault(self) -> str | None:
+        """Say why the buffer of a constant of type STRING does not hold its texts, None where it
+        does.
+        """
+        found, wanted = strings.ends(self._stored()), element_count(self.dims)
+        if found is not None and len(found) == wanted + 1:
+            return None
+        holds = "is damaged" if found is None else f"holds {len(found) - 1}"
+        return f"{shape_text(self.dims)} of STRING takes {wanted} texts, its buffer {holds}"
+
+    def _stored(self) -> NDArray[np.uint8]:
+        raw = self.buffer.data if self.buffer is not None else None
+        return np.empty(0, np.uint8) if raw is None else raw
+
+    def _refuse_impossible(self) -> None:
         reason = impossible(self.dims)
         if reason is not None:
             raise GraphError(f"tensor {self.name!r} has {reason}")
-        return dtypes.unpack(raw, self.dtype, self.dims)
 
     def set_data(self, array: Array, dtype: TensorType | None = None) -> None:
         """Make this a constant with the given contents (``dtype`` for types that NumPy does not

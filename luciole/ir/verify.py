@@ -22,6 +22,7 @@ from luciole.ir.quantization import (
 )
 from luciole.ir.sparsity import fault
 from luciole.ir.value import MOST_AXES, Value, compatible, element_count, impossible, shape_text
+from luciole.schema.enums import TensorType
 
 __all__ = ["Finding", "Severity", "verify"]
 
@@ -107,6 +108,9 @@ def _buffer(value: Value, path: str) -> Iterator[Finding]:
             f"its buffer has {len(value.buffer)}"
         )
         yield Finding(Severity.ERROR, "BUFFER_SIZE", path, sentence)
+    reason = value.text_fault() if value.dtype == TensorType.STRING else None
+    if reason is not None:
+        yield Finding(Severity.ERROR, "STRINGS", path, reason)
 
 
 def _sparsity(value: Value, path: str) -> Iterator[Finding]:

@@ -139,7 +139,10 @@ class Writer:
         self.builder.PrependSlot(_FLAGS[field.of], slot, number, None)
 
     def _numbers(self, field: Field, numbers: NDArray[Any]) -> int:
-        raw = np.ascontiguousarray(numbers, SCALARS[field.of]).view(np.uint8)
+        stored = np.ascontiguousarray(numbers, SCALARS[field.of])
+        if numbers.dtype.kind in "iu" and not _same(stored, numbers):
+            raise FormatError(f"{field.name} has numbers that its type {field.of} does not hold")
+        raw = stored.view(np.uint8)
         if not _is_short(field, numbers):
             return self._vector(field, numbers, raw)
         contents = field.of, field.align, raw.tobytes()
@@ -166,6 +169,11 @@ def _is_short(field: Field, value: Any) -> bool:
         return field.kind == "scalar"
     most = _MOST_SHARED_OCTETS if field.of == "ubyte" else _MOST_SHARED
     return field.align <= 1 and SCALARS[field.of].itemsize * len(value) <= most
+
+
+def _same(stored: NDArray[Any], numbers: NDArray[Any]) -> bool:
+    """Tell whether numbers are what they were once they have another type."""
+    return stored.dtype == numbers.dtype or bool((stored == numbers).all())
 
 
 def _is_default(field: Field, value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,14 @@ from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import LucioleError, ShapeError
 from luciole.ir.learned_levels import WORD, numbers, unpack
+from luciole.ir.minifloat import Minifloat
 from luciole.ir.number_format import Affine, Float, LearnedLevels, NumberFormat
 from luciole.ir.op import INDEX, Op
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, clusters_of, matrix_rows
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.ir.ops.minifloat import MinifloatDecode, constant_codes, minifloat_of
 from luciole.ir.value import Value
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
 
@@ -55,8 +57,10 @@ def weights_of(op: Op) -> Weights[NumberFormat] | None:
     if learned is not None or op.quant is None or op.quant.weight is None:
         return learned
     value, axis = weight_constant(op), op.quant.axis
-    found = None if value is None or _is_shuffled(op) else _format(value, axis)
-    if value is None or found is None:
+    if value is None:
+        return _of_minifloats(op, axis)
+    found = None if _is_shuffled(op) else _format(value, axis)
+    if found is None:
         return None
     data = value.data if value.sparsity is None else sparsity.dense(value)
     if data is None or not -data.ndim <= axis < data.ndim:
@@ -73,10 +77,15 @@ def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
 
     Raises ShapeError for constants that do not fit each other or the operator.
     """
-    if not isinstance(op, LQFullyConnected | LQConv2D | BCQFullyConnected):
+    if not has_levels(op):
         return None
     _check_types(op)
     return _of_planes(op) if isinstance(op, BCQFullyConnected) else _of_levels(op)
+
+
+def has_levels(op: Op) -> TypeGuard[LQFullyConnected | LQConv2D | BCQFullyConnected]:
+    """Tell whether an operator is a layer with learned levels."""
+    return isinstance(op, LQFullyConnected | LQConv2D | BCQFullyConnected)
 
 
 def has_weights(op: Op) -> bool:
@@ -104,6 +113,14 @@ def weight_constant(op: Op) -> Value | None:
         if v is not None and v.is_constant and len(v.dims) >= 2 and v.dtype not in INDEX
     ]
     return max(matrices, key=lambda v: len(v.buffer or ()), default=None)
+
+
+def coded_weight(op: Op) -> Value | None:
+    """Find the tensor of an operator's weights where it is read from constant minifloats."""
+    name = None if op.quant is None else op.quant.weight
+    value = op.given_operands().get(name or "")
+    made = None if value is None or value.producer is None else value.producer.op
+    return value if isinstance(made, MinifloatDecode) and made.codes.is_constant else None
 
 
 def input_levels(op: Op) -> LearnedLevels | None:
@@ -140,6 +157,17 @@ def _is_misnamed(op: Op, found: Affine) -> bool:
     first, (_, points) = op.operands[0], found.parameters
     is_float = first is not None and first.dtype == TensorType.FLOAT32
     return is_float and found.dtype == TensorType.UINT8 and not points.any()
+
+
+def _of_minifloats(op: Op, axis: int) -> Weights[Minifloat] | None:
+    """Read weights that a MinifloatDecode makes of constant codes."""
+    value = coded_weight(op)
+    numbers = None if value is None else minifloat_of(value)
+    codes = None if value is None else constant_codes(value)
+    if numbers is None or codes is None or not -codes.ndim <= axis < codes.ndim:
+        return None
+    rows = np.moveaxis(codes, axis, 0)
+    return Weights(rows.reshape(len(rows), -1), numbers, rows.shape[1:])
 
 
 def _of_levels(op: LQFullyConnected | LQConv2D) -> Weights[LearnedLevels] | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from luciole.ir import Op
-from luciole.ir.analysis.weights import weight_constant
+from luciole.ir import Op, Value
+from luciole.ir.analysis.weights import coded_weight, weight_constant
 from luciole.ir.dtypes import element_bits
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_fully_connected import LQLayer
+from luciole.ir.ops.minifloat import minifloat_of
 
 
 class Bits(NamedTuple):
@@ -27,11 +28,17 @@ def bits_of(op: Op) -> Bits | None:
         clusters = op.weights_clusters.data
         known = clusters is not None and clusters.ndim == 2 and clusters.size
         return Bits(int(clusters[:, 0].max()), _input_bits(op)) if known else None  # type: ignore[index]  # known
-    weights = weight_constant(op)
-    width = None if weights is None else element_bits(weights.dtype)
+    weights = weight_constant(op) or coded_weight(op)
+    width = None if weights is None else _width(weights)
     return None if width is None else Bits(width, _input_bits(op))
 
 
 def _input_bits(op: Op) -> int | None:
     first = op.operands[0] if op.operands else None
-    return None if first is None else element_bits(first.dtype)
+    return None if first is None else _width(first)
+
+
+def _width(value: Value) -> int | None:
+    """Bits of a tensor's elements; of a float one as many as it was rounded to."""
+    numbers = minifloat_of(value)
+    return element_bits(value.dtype) if numbers is None else numbers.bits

@@ -45,3 +45,11 @@ class Dequantize(Op, code=BuiltinOperator.DEQUANTIZE, options="DequantizeOptions
     def verify(self, /) -> Iterator[str]:
         if self.input.dtype not in _WITHOUT_SCALES and blocks_of(self.input) is None:
             yield from faults(self.input, "the input", only_read=True)
+
+
+def version_of_dequantize(dtype: TensorType, channels: bool) -> int:
+    """Return the first version of a DEQUANTIZE of this element type, with a scale for each of the
+    ``channels``, that TFLite's runtimes know (``tools/versioning/op_version.cc``).
+    """
+    since = {TensorType.UINT8: 1, TensorType.INT8: 2, TensorType.INT4: 6}
+    return max(since.get(dtype, 3), 5 if channels else 1)

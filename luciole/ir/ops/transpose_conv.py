@@ -31,7 +31,7 @@ class TransposeConv(Op, code=BuiltinOperator.TRANSPOSE_CONV, options="TransposeC
     )
     quantized_bias_type: TensorType = attr(default=TensorType.FLOAT32)
 
-    quant = Quant(weight="filter", axis=0, bias="bias")
+    quant = Quant(weight="filter", axis=0, bias="bias", input="out_backprop")
     infer_dtype = dtype_of("out_backprop")
 
     def infer_shape(self, /) -> Shape:

@@ -60,8 +60,10 @@ def _fuse(graph: Graph, op: Op, runs: Runs) -> bool:
     quantizes = [_only_quantize(result) for result in op.results if _is_float(result)]
     if slots == list(op.operands) or any(_is_float(value) for value in slots):
         return False
+    before = list(op.operands)
     if None in quantizes or not _reads(op, slots, runs):
         return False
+    _keep_names(before, slots)
     floats = [result for result in op.results if _is_float(result)]
     for result, quantize in zip(floats, quantizes, strict=True):
         assert quantize is not None, "every float result has one"
@@ -73,7 +75,9 @@ def _fuse(graph: Graph, op: Op, runs: Runs) -> bool:
 def raise_version(op: Op) -> None:
     """Give an operator the first version that knows the element types that it reads."""
     assert op.quant is not None, "only operators that say how they are quantized come here"
-    weights, first = op.given_operands().get(op.quant.weight or ""), op.operands[0]
+    given = op.given_operands()
+    weights = given.get(op.quant.weight or "")
+    first = op.operands[0] if weights is None else given.get(op.quant.input)
     types = [None if value is None else value.dtype for value in (first, weights)]
     if types[0] is not None:
         op.version = max(op.version, op.quant.since.of(types[0], types[1]))
@@ -85,14 +89,11 @@ def _encode_bias(graph: Graph, op: Op, slots: list[Value | None]) -> None:
     """
     assert op.quant is not None, "only operators that say how they are quantized come here"
     named = dict(zip((name for name, _ in op.named_operands()), slots, strict=True))
-    bias, weights = named.get(op.quant.bias or ""), named.get(op.quant.weight or "")
-    of_input, of_weights = _scales(slots[0]), _scales(weights)
-    if bias is None or bias.data is None or not _is_float(bias):
+    bias, steps = named.get(op.quant.bias or ""), steps_of_bias(op, slots)
+    if bias is None or bias.data is None or not _is_float(bias) or steps is None:
         return
-    if of_input is None or of_weights is None:
-        return
-    steps = of_input * of_weights
-    wide = slots[0] is not None and slots[0].dtype == TensorType.INT16
+    given = named.get(op.quant.input)
+    wide = given is not None and given.dtype == TensorType.INT16
     affine = Affine.channels(
         steps, np.zeros(len(steps)), 0, TensorType.INT64 if wide else TensorType.INT32
     )
@@ -100,6 +101,17 @@ def _encode_bias(graph: Graph, op: Op, slots: list[Value | None]) -> None:
     constant = graph.add_constant(graph.unique_name(f"{bias.name}/integers"), codes, affine.dtype)
     constant.quantization = affine.table()
     slots[slots.index(bias)] = constant
+
+
+def steps_of_bias(op: Op, slots: Sequence[Value | None]) -> NDArray[np.float32] | None:
+    """Compute what a step of a layer's bias stands for, one or [outputs], with other operands in
+    its ``slots``: its input's scale times its weights'. None where these are no integers.
+    """
+    assert op.quant is not None, "only operators that say how they are quantized come here"
+    named = dict(zip((name for name, _ in op.named_operands()), slots, strict=True))
+    of_input = _scales(named.get(op.quant.input))
+    of_weights = _scales(named.get(op.quant.weight or ""))
+    return None if of_input is None or of_weights is None else of_input * of_weights
 
 
 def _scales(value: Value | None) -> NDArray[np.float32] | None:
@@ -143,9 +155,24 @@ def _reads(op: Op, slots: Sequence[Value | None], runs: Runs) -> bool:
     return False
 
 
+def _keep_names(before: Sequence[Value | None], slots: Sequence[Value | None]) -> None:
+    """Let constants that were encoded have the names of those that nothing reads any more."""
+    for old, new in zip(before, slots, strict=True):
+        if (
+            old is not None
+            and new is not None
+            and old.is_constant
+            and old is not new
+            and not old.users
+        ):
+            old.name, new.name = new.name, old.name
+
+
 def _take_over(graph: Graph, result: Value, quantize: Quantize) -> None:
     """Let a float result hold the integers that a QUANTIZE makes of it, and drop the QUANTIZE."""
     integers = quantize.output
+    if integers.is_output:
+        result.name, integers.name = integers.name, result.name
     result.dtype, result.quantization = integers.dtype, integers.quantization
     integers.replace_with(result)
     graph.remove(quantize)
