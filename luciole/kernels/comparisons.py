@@ -29,8 +29,8 @@ _register(ops.Less, np.less, *NUMBERS, TensorType.FLOAT16)
 _register(ops.LessEqual, np.less_equal, *NUMBERS, TensorType.FLOAT16)
 _register(ops.Greater, np.greater, *NUMBERS, TensorType.FLOAT16)
 _register(ops.GreaterEqual, np.greater_equal, *NUMBERS, TensorType.FLOAT16)
-_register(ops.Equal, np.equal, *NUMBERS, TensorType.FLOAT16, TensorType.BOOL)
-_register(ops.NotEqual, np.not_equal, *NUMBERS, TensorType.FLOAT16, TensorType.BOOL)
+for _cls, _test in ((ops.Equal, np.equal), (ops.NotEqual, np.not_equal)):
+    _register(_cls, _test, *NUMBERS, TensorType.FLOAT16, TensorType.BOOL, TensorType.STRING)
 
 
 def _compile(cls: type[ops.Comparison], test: Test, *types: TensorType, turned: bool) -> None:

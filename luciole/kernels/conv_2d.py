@@ -15,7 +15,8 @@ from luciole.kernels.layers.int8.byte_layer import sides
 from luciole.kernels.layers.int8.hybrid import of_rows, one_scale, weight_scale, weight_scales
 from luciole.kernels.layers.int8.hybrid_layer import HybridLayer, may_overflow
 from luciole.kernels.layers.int8.layer import IntegerLayer
-from luciole.kernels.layers.int8.rescale import BYTES, SIGNATURES, Rescaling, centred
+from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
+from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
 
 
 @reference(Conv2D, TensorType.FLOAT32)
@@ -58,8 +59,12 @@ def conv_2d_integer(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> 
     """
     to = _rescaling(op)
     sums = _sums(op, centred(x, to.input_zero), centred(filter, to.weights_zero))
-    bias_type = op.quantized_bias_type if op.bias is None else op.bias.dtype
-    return to.convolved(sums, bias, bias_type)
+    return to.convolved(sums, bias, _bias_type(op))
+
+
+def _bias_type(op: Conv2D) -> TensorType:
+    """Return the integers that sums are."""
+    return op.quantized_bias_type if op.bias is None else op.bias.dtype
 
 
 def _rescaling(op: Conv2D) -> Rescaling:
@@ -133,6 +138,18 @@ def build_integer(op: Conv2D, context: Context) -> NativeStep | None:
     x, filter, bias, y = given
     layer = IntegerLayer(*sides(op, x, filter), x, y, to=to)
     return layer.convolution(_grouped(x, filter), bias, exact=False)
+
+
+@native(Conv2D, *SHORTS)
+def build_short(op: Conv2D, context: Context) -> NativeStep | None:
+    """Do so for images of 16 bits, see ``layers.int16.layer``."""
+    given, to = arrays_of(op, context), accepted(_rescaling, op)
+    if given is None or to is None:
+        return None
+    x, filter, bias, y = given
+    way = way_of_convolution(to, _bias_type(op))
+    layer = ShortLayer.of(sides(op, x, filter), x, y, to, way)
+    return layer.convolution(_grouped(x, filter), bias)
 
 
 def _grouped(x: Array, filter: Array) -> Array:

@@ -15,7 +15,8 @@ from luciole.kernels.layers.int8.byte_layer import sides
 from luciole.kernels.layers.int8.depthwise import DepthwiseLayer
 from luciole.kernels.layers.int8.hybrid_layer import HybridDepthwise, HybridLayer, may_overflow
 from luciole.kernels.layers.int8.layer import IntegerLayer
-from luciole.kernels.layers.int8.rescale import BYTES, SIGNATURES, Rescaling, centred
+from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
+from luciole.kernels.layers.int16.layer import ShortDepthwise, ShortLayer, way_of_convolution
 
 
 @reference(DepthwiseConv2D, TensorType.FLOAT32)
@@ -124,3 +125,19 @@ def build_integer(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
     grouped = weights.reshape(channels, outputs // channels, kh, kw, 1)
     layer = IntegerLayer(*both, x, y, to=to)
     return layer.convolution(grouped, bias, exact=False)
+
+
+@native(DepthwiseConv2D, *SHORTS)
+def build_short(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
+    """Do so for images of 16 bits, see ``layers.int16.layer``."""
+    given, to = arrays_of(op, context), accepted(_rescaling, op)
+    if given is None or to is None:
+        return None
+    x, filter, bias, y = given
+    (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
+    way = way_of_convolution(to, None if op.bias is None else op.bias.dtype)
+    both, weights = sides(op, x, filter), np.moveaxis(filter[0], -1, 0)
+    if outputs == channels > 1:
+        return ShortDepthwise.of(both, x, y, to, way).depthwise(weights, bias)
+    layer = ShortLayer.of(both, x, y, to, way)
+    return layer.convolution(weights.reshape(channels, outputs // channels, kh, kw, 1), bias)

@@ -8,11 +8,11 @@ from luciole.ir import Array
 from luciole.ir.ops.fill import Fill, not_negative
 from luciole.ir.rules import agree, integers
 from luciole.kernels.core.limits import affordable
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
 
 
-@reference(Fill, *ANY)
+@reference(Fill, *ANYTHING)
 def fill(op: Fill, dims: Array, value: Array) -> Array:
     """Repeat one element everywhere."""
     agree("elements", value.size, 1, "value", "a filling")

@@ -5,15 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError
+from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.kernels.arrays.fused_activation import activate
+from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.layers.floats.blocks import BlockLayer, pays, takes
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.int8 import hybrid
 from luciole.kernels.layers.int8.byte_layer import Side
 from luciole.kernels.layers.int8.hybrid_layer import HybridLayer, may_overflow
 from luciole.kernels.layers.int8.layer import IntegerLayer
-from luciole.kernels.layers.int8.rescale import BYTES, SIGNATURES, Rescaling, centred
+from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
+from luciole.kernels.layers.int16.layer import ShortLayer
+from luciole.kernels.layers.int16.pair_tiles import Scaling
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, Padding
 
 
@@ -39,8 +44,12 @@ def fully_connected_hybrid(
     op: FullyConnected, x: Array, weights: Array, bias: Array | None
 ) -> Array:
     """Multiply float rows, quantized one by one, and integer weights, as TFLite does; sums are
-    integers.
+    integers. Weights with a scale for each block are multiplied as the real numbers they are.
     """
+    blocks = Blockwise.given(op.weights)
+    if blocks is not None:
+        real = blocks.decode(weights).astype(np.float32)
+        return np.asarray(fully_connected(op, x, real, bias))
     weights = hybrid.signed(weights)
     rows = x.reshape(-1, weights.shape[1])
     quantized, scales = hybrid.of_rows(rows, asymmetric=op.asymmetric_quantize_inputs)
@@ -85,8 +94,10 @@ def build(op: FullyConnected, context: Context) -> NativeStep | None:
 @native(FullyConnected, *hybrid.SIGNATURES)
 def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
     """Run the layer as a convolution whose images are the rows, each quantized on its own, see
-    ``hybrid_layer``.
+    ``hybrid_layer``; or with weights of blocks, see ``layers.floats.blocks``.
     """
+    if blocks_of(op.weights) is not None:
+        return _build_blocks(op, context)
     given, scales = _arrays(op, context), accepted(hybrid.weight_scales, op.weights, 0)
     if given is None or scales is None:
         return None
@@ -98,6 +109,21 @@ def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
         one, one, rows, y, activation=op.activation, scales=scales, asymmetric=asymmetric
     )
     return layer.convolution(hybrid.signed(weights)[None, :, None, None], bias)
+
+
+def _build_blocks(op: FullyConnected, context: Context) -> NativeStep | None:
+    given, blocks = _arrays(op, context), accepted(Blockwise.given, op.weights)
+    if given is None or blocks is None:
+        return None
+    x, weights, bias, y = given
+    outputs, n = weights.shape
+    if takes(blocks) and pays(x.size // n, weights.size):
+        layer = BlockLayer(x.reshape(-1, n), y.reshape(-1, outputs), op.activation)
+        return layer.product(weights, blocks, bias)
+    room(4 * weights.size, "weights as real numbers")
+    real = blocks.decode(weights).astype(np.float32)
+    geometry = Geometry.of_rows(x.size // n, n)
+    return FloatLayer(geometry, op.activation, x, y).convolution(real[None, :, None], bias)
 
 
 @native(FullyConnected, *BYTES)
@@ -113,3 +139,16 @@ def build_integer(op: FullyConnected, context: Context) -> NativeStep | None:
     one, many = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
     layer = IntegerLayer(one, many, rows, y, to=to)
     return layer.convolution(weights[None, :, None, None], bias, exact=True)
+
+
+@native(FullyConnected, *SHORTS)
+def build_short(op: FullyConnected, context: Context) -> NativeStep | None:
+    """Do so for rows of 16 bits, see ``layers.int16.layer``."""
+    given, to = _arrays(op, context), accepted(_rescaling, op)
+    if given is None or to is None:
+        return None
+    x, weights, bias, y = given
+    rows = x.reshape(1, 1, -1, weights.shape[1])
+    one, many = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
+    layer = ShortLayer.of((one, many), rows, y, to, Scaling.EXACT)
+    return layer.convolution(weights[None, :, None, None], bias)

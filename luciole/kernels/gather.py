@@ -7,11 +7,11 @@ import numpy as np
 from luciole.ir import Array, ShapeError
 from luciole.ir.ops.gather import Gather, gathered, places
 from luciole.ir.rules import settled
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
 
 
-@reference(Gather, *ANY)
+@reference(Gather, *ANYTHING)
 def gather(op: Gather, params: Array, indices: Array) -> Array:
     """Pick along the axis, one batch after the other."""
     along, batch = places(op, params.ndim, indices.ndim)

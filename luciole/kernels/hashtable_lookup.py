@@ -7,11 +7,12 @@ import numpy as np
 from luciole.ir import Array, ShapeError
 from luciole.ir.ops.hashtable_lookup import HashtableLookup
 from luciole.ir.rules import agree
+from luciole.ir.strings import OBJECTS, blank
 from luciole.kernels.core.limits import affordable
-from luciole.kernels.core.registry import ANY, reference
+from luciole.kernels.core.registry import ANYTHING, reference
 
 
-@reference(HashtableLookup, *ANY)
+@reference(HashtableLookup, *ANYTHING)
 def hashtable_lookup(
     op: HashtableLookup, lookup: Array, key: Array, value: Array
 ) -> tuple[Array, Array]:
@@ -19,7 +20,8 @@ def hashtable_lookup(
     agree("rows", len(key), len(value), "key", "value")
     if (key[1:] < key[:-1]).any():
         raise ShapeError("key is not sorted, it must be")
-    y = np.zeros(affordable(op, (len(lookup), *value.shape[1:])), value.dtype)
+    shape = affordable(op, (len(lookup), *value.shape[1:]))
+    y = blank(shape) if value.dtype == OBJECTS else np.zeros(shape, value.dtype)
     place = np.searchsorted(key, lookup)
     hits = place < len(key)
     hits[hits] = key[place[hits]] == lookup[hits]

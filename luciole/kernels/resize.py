@@ -198,4 +198,5 @@ def _steps(op: Resize, inputs: int, outputs: int) -> Sources:
     lower = np.clip(places >> FRACTION_BITS, 0, inputs - 1)
     above = (places + (1 << FRACTION_BITS) - 1) >> FRACTION_BITS
     upper = np.clip(above, 0, inputs - 1)
-    return Sources(lower, upper, places - (lower << FRACTION_BITS))
+    part = places - (lower << FRACTION_BITS)
+    return Sources(lower, upper, np.where(lower == upper, 0, part))  # the same, whatever the part

@@ -7,11 +7,11 @@ from types import EllipsisType
 from luciole.ir import Array
 from luciole.ir.ops.slice import Slice, box
 from luciole.ir.rules import integers, settled
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
 
 
-@reference(Slice, *ANY)
+@reference(Slice, *ANYTHING)
 def slice_(op: Slice, x: Array, begin: Array, size: Array) -> Array:
     """Copy the box."""
     return _box(x, begin, size).copy()

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from luciole.ir import Array
 from luciole.ir.ops.strided_slice import StridedSlice, element, entries, has_bit, span
 from luciole.ir.rules import integers
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
 
 
-@reference(StridedSlice, *ANY)
+@reference(StridedSlice, *ANYTHING)
 def strided_slice(op: StridedSlice, x: Array, begin: Array, end: Array, strides: Array) -> Array:
     """Copy what NumPy's basic indexing takes."""
     return _taken(op, x, begin, end, strides).copy()

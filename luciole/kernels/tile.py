@@ -8,11 +8,11 @@ from luciole.ir import Array
 from luciole.ir.ops.tile import Tile, tiled
 from luciole.ir.rules import integers, settled
 from luciole.kernels.core.limits import affordable
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
 
 
-@reference(Tile, *ANY)
+@reference(Tile, *ANYTHING)
 def tile(op: Tile, x: Array, multiples: Array) -> Array:
     """Repeat the operand side by side."""
     times = integers(multiples, "multiples", x.ndim)

@@ -44,13 +44,13 @@ def sequence_lstm(op: UnidirectionalSequenceLSTM, *operands: Array | None) -> Ar
     return _sequence(op, given, _cell(op, given, op.asymmetric_quantize_inputs).step)
 
 
-def _integer_signatures(*, normalized: Sequence[int] = (0, 1)) -> set[tuple[TensorType, ...]]:
+def _integer_signatures() -> set[tuple[TensorType, ...]]:
     """Return the types of input, biases of three or four gates and of a projection or none, states,
     and coefficients for as many gates or none.
     """
     return {
         (INT8, *[INT32] * (gates + projected), INT8, INT16, *[INT16] * (gates * norms))
-        for gates, projected, norms in product((3, 4), (0, 1), normalized)
+        for gates, projected, norms in product((3, 4), (0, 1), (0, 1))
     }
 
 
@@ -93,14 +93,14 @@ def _cell(op: LSTMLayer, given: Arrays, asymmetric: bool) -> Cell:
     return Cell(settings, given, named_weights(op, given, asymmetric))
 
 
-@native(LSTM, *_integer_signatures(normalized=(0,)))
+@native(LSTM, *_integer_signatures())
 def build_integer_step(op: LSTM, context: Context) -> NativeStep | None:
     """Build one step in integers."""
     x, y = named(op, context.operands)["input"], context.results[0]
     return _integer_layer(op, context, x[None], y[None])
 
 
-@native(UnidirectionalSequenceLSTM, *_integer_signatures(normalized=(0,)))
+@native(UnidirectionalSequenceLSTM, *_integer_signatures())
 def build_integer(op: UnidirectionalSequenceLSTM, context: Context) -> NativeStep | None:
     """Build the loop over time in integers."""
     x, y = named(op, context.operands)["input"], context.results[0]

@@ -1,4 +1,4 @@
-"""Limit of a model's memory: every array that is made for the model is counted."""
+"""Limit of a model's memory: every array that is made for the model is counted, and every text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _MOST = 1 << 62
 
 
 class Meter:
-    """Counts the bytes of NumPy's arrays that are made while it is entered, as long as they live.
+    """Counts the bytes of NumPy's arrays that are made while it is entered, as long as they live,
+    and of other objects as long as somebody says that they are held.
 
     An array beyond ``limit`` and SLACK is refused: a MemoryError inside, which leaves the ``with``
     statement as MemoryLimitError. A meter may be entered again inside.
@@ -34,6 +35,7 @@ class Meter:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._tally = Tally.take(min(max(limit, 0) + SLACK, _MOST))
+        self._held = 0
         self._before: list[tuple[Token[Meter | None], Any]] = []
 
     def __del__(self) -> None:
@@ -54,8 +56,25 @@ class Meter:
 
     @property
     def taken(self) -> int:
-        """Bytes of the arrays that are alive."""
-        return int(self._tally.counts.taken)
+        """Bytes of the arrays that are alive, and of what else is held."""
+        return int(self._tally.counts.taken) + self._held
+
+    def check(self, size: int) -> None:
+        """Raise MemoryLimitError where objects of ``size`` bytes are beyond the limit."""
+        if self._held + size > self.limit or self.taken + size > self.limit + SLACK:
+            raise MemoryLimitError(
+                f"{size} bytes of texts are too many where {self.taken} are taken and "
+                f"memory_limit is {self.limit}"
+            )
+
+    def hold(self, size: int) -> None:
+        """Count objects that are no arrays (a negative size: no longer), of which arrays may take
+        the less. Raises MemoryLimitError beyond the limit.
+        """
+        if size > 0:
+            self.check(size)
+        self._held += size
+        self._tally.counts.most -= size
 
     @property
     def highest(self) -> int:

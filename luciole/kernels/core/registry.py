@@ -44,6 +44,11 @@ Signature = tuple[TensorType, ...]
 ANY: tuple[TensorType, ...] = tuple(NUMPY)
 """For kernels that only move elements."""
 
+ANYTHING: tuple[TensorType, ...] = (*ANY, TensorType.STRING)
+"""For references of such operators that LiteRT runs on texts, too: arrays of objects, see
+``luciole.ir.strings``. They have no places in the arena, so that no compiled kernel is given one.
+"""
+
 O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
 

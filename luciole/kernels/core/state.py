@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from luciole.ir import Array, Graph, LucioleError, Op
+from luciole.ir.strings import OBJECTS
 from luciole.kernels.arrays.philox import Philox
 from luciole.kernels.core.allocation import placed
 
 
+@dataclass(frozen=True)
+class Table:
+    """A hash table that was filled: NumPy's types of its keys and values, and these."""
+
+    keys: np.dtype[Any]
+    values: np.dtype[Any]
+    entries: Mapping[int | bytes, Any]
+
+
 class State:
-    """The variables of an interpreter.
+    """The variables of an interpreter, and its hash tables by number, None before they are filled.
 
     ``once`` are the graphs that CALL_ONCE has run; ``loop_limit`` is how many steps a WHILE may do;
     ``generators`` are those of the operators that draw random numbers. ``moves`` counts how often a
@@ -22,6 +37,7 @@ class State:
         self.once: set[Graph] = set()
         self.generators: WeakKeyDictionary[Op, Philox] = WeakKeyDictionary()
         self.moves = 0
+        self.tables: dict[int, Table | None] = {}
         self._numbers: dict[tuple[str, str], int] = {}
         self._contents: dict[int, Array] = {}
 
@@ -39,7 +55,7 @@ class State:
             held[...] = array
             return
         self.moves += held is not None
-        self._contents[handle] = placed(array)
+        self._contents[handle] = array.copy() if array.dtype == OBJECTS else placed(array)
 
     def read(self, handle: int) -> Array:
         """Copy the value of a variable. Raises LucioleError when nothing was assigned to it."""

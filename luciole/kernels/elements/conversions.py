@@ -1,4 +1,6 @@
-"""Compiled kernels between floats and integers: plain loops, which LLVM turns into vector code."""
+"""Compiled kernels between floats and integers: plain loops, which LLVM turns into vector code, and
+vectors where that is not enough.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from luciole.kernels.elements import strided
 from luciole.kernels.jit import floats
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
-from luciole.kernels.jit.vector.rounding import DOUBT, Grid64, quantize_64
+from luciole.kernels.jit.vector.rounding import DOUBT, Grid64, quantize_32, quantize_64
 
 KINDS = {
     TensorType.INT8: Kind.INT8,
@@ -26,6 +28,9 @@ KINDS = {
 
 WIDE = 64
 """Floats that become bytes at a time."""
+
+SHORT, SHORTS = int(Kind.INT16), 32
+"""Those that become integers of 16 bits."""
 
 BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
 """What is added before a fraction is cut off: with it sums below a half are not rounded up to one.
@@ -152,12 +157,17 @@ def _to_nearest(kind: int, wide: int) -> jit.Kernel:
             for _ in range((r.end - first) // WIDE):
                 quantize_64(r.y + first, r.x + 4 * first, r.constants)
                 first += WIDE
+        if kind == SHORT:
+            for _ in range((r.end - first) // SHORTS):
+                to, given = r.y + 2 * first, r.x + 4 * first
+                quantize_32(to, given, scale, r.zero, least, most, half)
+                first += SHORTS
         for k in range(first, r.end):
             steps = x[k] / scale
             steps += half if steps > 0 else -half
             steps = steps if steps > least else least  # and where it is NaN
             steps = steps if steps < most else most
-            y[k] = zero_point + np.int32(steps)
+            y[k] = np.int32(zero_point + np.int32(steps))
 
     return to_nearest_integer
 

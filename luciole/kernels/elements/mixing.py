@@ -15,13 +15,13 @@ from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, Shared, reader
-from luciole.kernels.jit.vector import bytes as vector_bytes
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.elementwise import Binary, Unary, Vector
+from luciole.kernels.jit.vector.neighbours import mix_signed, mix_unsigned
 
 SCALE, ADD = int(Unary.SCALE), int(Binary.ADD)
-INT8, UINT8, INT16 = int(Kind.INT8), int(Kind.UINT8), int(Kind.INT16)
+INT16 = int(Kind.INT16)
 
 
 class Number(IntEnum):
@@ -35,6 +35,9 @@ class Number(IntEnum):
 
 
 FLOATS, UNSIGNED, SIGNED = int(Number.FLOAT32), int(Number.UINT8), int(Number.INT8)
+
+THREE, FOUR = 3, 4
+"""Channels of a picture in colours, and the bytes that are read of a pixel then."""
 
 FRACTION_BITS = 10
 """Of integer shares."""
@@ -73,6 +76,8 @@ class MixRecord(Shared):
     """Bytes of one."""
     image: int
     """Bytes of one of the operand."""
+    last: int
+    """How far its last row lies behind the beginning."""
     rows: int
     columns: int
 
@@ -81,17 +86,19 @@ _real_at, _whole_at = reader(RealPlace), reader(WholePlace)
 
 
 @cache
-def kernel(number: int, few: bool) -> jit.Kernel:
-    """Make the kernel for a ``Number``, and for ``few`` channels: less than 16."""
+def kernel(number: int, lanes: int) -> jit.Kernel:
+    """Make the kernel for a ``Number`` and so many channels at a time; 0 of floats are 16, or less
+    where there are no more.
+    """
 
     @jit.kernel
     def mix_pixels(r: MixRecord) -> None:
         for row in range(r.begin, r.end):
             x, z = r.x + row // r.height * r.image, r.z + row * r.width * r.pixel
-            if number in (FLOATS, UNSIGNED):
-                _row_by_floats(r, number, few, z, x, row % r.height)
-            elif number == SIGNED:
-                _row_by_integers(r, few, z, x, row % r.height)
+            if number == FLOATS:
+                _row_by_floats(r, lanes == 0, z, x, row % r.height)
+            elif number in (UNSIGNED, SIGNED):
+                _row_of_bytes(r, number, lanes, z, x, row % r.height)
             else:
                 _row_by_long_integers(r, z, x, row % r.height)
 
@@ -99,7 +106,7 @@ def kernel(number: int, few: bool) -> jit.Kernel:
 
 
 @jit.merged
-def _row_by_floats(r: MixRecord, number: int, few: bool, z: int, x: int, row: int) -> None:
+def _row_by_floats(r: MixRecord, few: bool, z: int, x: int, row: int) -> None:
     down, columns = _real_at(r.rows, row), r.columns
     width, channels, pixel = r.width, r.channels, r.pixel
     above, below, near, far = x + down.lower, x + down.upper, down.near, down.far
@@ -108,54 +115,29 @@ def _row_by_floats(r: MixRecord, number: int, few: bool, z: int, x: int, row: in
         left, right, this, next_ = across.lower, across.upper, across.near, across.far
         for first in range(0, LANES if few else channels, LANES):
             count = channels if few else min(channels - first, LANES)
-            at = first * (4 if number == FLOATS else 1)
-            a = _read(number, few, above + left + at, count)
-            b = _read(number, few, below + left + at, count)
-            c = _read(number, few, above + right + at, count)
-            d = _read(number, few, below + right + at, count)
+            at = first * 4
+            a, b = _read(few, above + left + at, count), _read(few, below + left + at, count)
+            c, d = _read(few, above + right + at, count), _read(few, below + right + at, count)
             sum_ = _plus(_times(a, near, this), _times(b, far, this))
             sum_ = _plus(sum_, _times(c, near, next_))
             sum_ = _plus(sum_, _times(d, far, next_))
-            _write(number, few, sum_, z + at, count)
+            _write(few, sum_, z + at, count)
         z += pixel
 
 
 @jit.merged
-def _read(number: int, few: bool, address: int, count: int) -> Vector:
-    if number == FLOATS:
-        if not few and count == LANES:
-            return elementwise.load_vector(address)
-        return elementwise.load_first(address, count, np.float32(0))
+def _read(few: bool, address: int, count: int) -> Vector:
     if not few and count == LANES:
-        return vector_bytes.as_floats(vector_bytes.load_all_bytes(address, UINT8))
-    return vector_bytes.as_floats(vector_bytes.load_bytes(address, count, 0, UINT8))
+        return elementwise.load_vector(address)
+    return elementwise.load_first(address, count, np.float32(0))
 
 
 @jit.merged
-def _write(number: int, few: bool, x: Vector, address: int, count: int) -> None:
-    if number == FLOATS:
-        _write_floats(few, x, address, count)
-    else:
-        codes = vector_bytes.toward_zero(_plus(x, elementwise.spread(np.float32(0.5))))
-        _write_bytes(few, codes, 0, 255, address, count)
-
-
-@jit.merged
-def _write_floats(few: bool, x: Vector, address: int, count: int) -> None:
+def _write(few: bool, x: Vector, address: int, count: int) -> None:
     if not few and count == LANES:
         elementwise.store_vector(x, address)
     else:
         elementwise.store_first(x, address, count)
-
-
-@jit.merged
-def _write_bytes(
-    few: bool, x: vector_bytes.Vector, low: int, high: int, address: int, count: int
-) -> None:
-    if not few and count == LANES:
-        vector_bytes.store_all_bytes(x, low, high, address)
-    else:
-        vector_bytes.store_bytes(x, low, high, address, count)
 
 
 @jit.merged
@@ -171,27 +153,52 @@ def _plus(x: Vector, y: Vector) -> Vector:
 
 
 @jit.merged
-def _row_by_integers(r: MixRecord, few: bool, z: int, x: int, row: int) -> None:
-    down, columns, width, channels = _whole_at(r.rows, row), r.columns, r.width, r.channels
+def _row_of_bytes(r: MixRecord, number: int, lanes: int, z: int, x: int, row: int) -> None:
+    """Mix bytes; the last channels of a pixel may be computed twice. Of three channels four bytes
+    are read where another row lies behind those of the operand.
+    """
+    if lanes == THREE and x + _whole_at(r.rows, row).upper < r.x + r.last:
+        _mixed_row(r, number, lanes, FOUR, z, x, row)
+    else:
+        _mixed_row(r, number, lanes, lanes, z, x, row)
+
+
+@jit.merged
+def _mixed_row(r: MixRecord, number: int, lanes: int, read: int, z: int, x: int, row: int) -> None:
+    if number == SIGNED:
+        _row_of_signed(r, lanes, read, z, x, row)
+    else:
+        _row_of_unsigned(r, lanes, read, z, x, row)
+
+
+@jit.merged
+def _row_of_unsigned(r: MixRecord, lanes: int, read: int, z: int, x: int, row: int) -> None:
+    down, columns, width, channels = _real_at(r.rows, row), r.columns, r.width, r.channels
     above, below, near, far = x + down.lower, x + down.upper, down.near, down.far
     for column in range(width):
-        across = _whole_at(columns, column)
-        left, right, this, next_ = across.lower, across.upper, across.near, across.far
-        for first in range(0, LANES if few else channels, LANES):
-            count = channels if few else min(channels - first, LANES)
-            sum_ = _part(few, above + left + first, count, near * this)
-            sum_ = vector_bytes.plus(sum_, _part(few, below + left + first, count, far * this))
-            sum_ = vector_bytes.plus(sum_, _part(few, above + right + first, count, near * next_))
-            sum_ = vector_bytes.plus(sum_, _part(few, below + right + first, count, far * next_))
-            _write_bytes(few, vector_bytes.halved(sum_, BITS), -128, 127, z + first, count)
+        across = _real_at(columns, column)
+        left, right = across.lower, across.upper - across.lower
+        this, next_ = across.near, across.far
+        for first in range(0, channels, lanes):
+            at = min(first, channels - lanes)
+            upper, lower = above + left + at, below + left + at
+            mix_unsigned(z + at, upper, lower, right, near, far, this, next_, lanes, read)
         z += channels
 
 
 @jit.merged
-def _part(few: bool, address: int, count: int, share: int) -> vector_bytes.Vector:
-    if not few and count == LANES:
-        return vector_bytes.times(vector_bytes.load_all_bytes(address, INT8), share)
-    return vector_bytes.times(vector_bytes.load_bytes(address, count, 0, INT8), share)
+def _row_of_signed(r: MixRecord, lanes: int, read: int, z: int, x: int, row: int) -> None:
+    down, columns, width, channels = _whole_at(r.rows, row), r.columns, r.width, r.channels
+    above, below, both = x + down.lower, x + down.upper, down.far << 16 | down.near
+    for column in range(width):
+        across = _whole_at(columns, column)
+        left, right = across.lower, across.upper - across.lower
+        this, next_ = across.near, across.far
+        for first in range(0, channels, lanes):
+            at = min(first, channels - lanes)
+            upper, lower = above + left + at, below + left + at
+            mix_signed(z + at, upper, lower, right, both, this, next_, BITS, lanes, read)
+        z += channels
 
 
 @jit.merged
@@ -233,7 +240,17 @@ def step(
         channels=channels,
         pixel=pixel,
         image=image,
+        last=images * image - x.strides[1],
         rows=memory.table(rows, kind),
         columns=memory.table(columns, kind),
     )
-    return strided.step(kernel(int(number), channels < LANES), record, z.size, memory)
+    return strided.step(kernel(int(number), _lanes(number, channels)), record, z.size, memory)
+
+
+def _lanes(number: Number, channels: int) -> int:
+    """Choose how many channels are computed at once: as many as a vector of bytes has, or parts of
+    one where there are less.
+    """
+    if number in (Number.FLOAT32, Number.INT16):
+        return LANES if channels >= LANES else 0
+    return next((lanes for lanes in (LANES, 8, 4) if lanes <= channels), channels)

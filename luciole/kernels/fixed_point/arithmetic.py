@@ -15,12 +15,16 @@ from luciole.ir.quantization import rounded
 from luciole.schema.enums import ActivationFunctionType, TensorType
 
 Integers = NDArray[np.int32]
+Longs = NDArray[np.int64]
 
 BITS = 31
 """A multiplier is a fraction with as many bits behind the point."""
 
 LARGEST_SHIFT = 30
 """Factors are below 2^30: the power of two in front of a fraction is an int32."""
+
+FRACTION = 15
+"""Bits behind the point of multipliers of wide numbers."""
 
 LARGEST_WIDE_SHIFT = 14
 """Where a fraction has 15 bits, there must be one left to round by."""
@@ -78,13 +82,23 @@ def multiply_wide(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Inte
     """Multiply x by a factor: TFLite's MultiplyByQuantizedMultiplier of int64, whose multipliers
     have 15 bits.
     """
-    wide = np.asarray(multiplier, np.int64)
-    reduced = np.where(wide < 0x7FFF0000, (wide + (1 << 15)) >> 16, 0x7FFF)
-    total = 15 - np.asarray(shift, np.int64)
-    if (total < 15 - LARGEST_WIDE_SHIFT).any():
-        raise LucioleError(f"scales make a factor of 2^{15 - total.min()}; below 2^14 is needed")
+    reduced, total = reduced_multiplier(multiplier, shift)
     rounded = np.asarray(x, np.int64) * reduced + (np.int64(1) << (total - 1))
     return (rounded >> total).astype(np.int32)
+
+
+def reduced_multiplier(multiplier: ArrayLike, shift: ArrayLike) -> tuple[Longs, Longs]:
+    """Return a multiplier reduced to 15 bits, and by how many bits its products are too large.
+
+    Raises LucioleError where there is none to round by.
+    """
+    wide = np.asarray(multiplier, np.int64)
+    reduced = np.where(wide < 0x7FFF0000, (wide + (1 << 15)) >> 16, 0x7FFF)
+    total = FRACTION - np.asarray(shift, np.int64)
+    if (total < FRACTION - LARGEST_WIDE_SHIFT).any():
+        largest = FRACTION - total.min()
+        raise LucioleError(f"scales make a factor of 2^{largest}; below 2^14 is needed")
+    return reduced, total
 
 
 def activation_range(

@@ -40,3 +40,41 @@ def multiply(x: int, multiplier: int, shift: int) -> int:
 def between(x: int, low: int, high: int) -> int:
     """Cut a number off at two limits."""
     return min(max(x, low), high)
+
+
+@jit.merged
+def quotient(x: int, y: int) -> int:
+    """Divide by a positive number without the fraction, as C does."""
+    return x // y if x >= 0 else -(-x // y)
+
+
+@jit.merged
+def times(x: int, y: int) -> int:
+    """Multiply two fractions of 31 bits, one of which is not -1, halves up."""
+    return (x * y + (1 << (BITS - 1))) >> BITS
+
+
+@jit.merged
+def raised(x: int, bits: int) -> int:
+    """Compute x 2^bits, cut off at the limits of 32 bits."""
+    return between(x << bits, -(1 << BITS), (1 << BITS) - 1)
+
+
+@jit.inline
+def inverse_root(x: int) -> tuple[int, int]:
+    """Compute 1 / sqrt(x) of x from 1 to 2^31 - 1 as a multiplier and a shift, as
+    ``functions.inverse_root`` does.
+    """
+    if x <= 1:
+        return (1 << BITS) - 1, 0
+    down, pairs = 11, 0
+    if x >= 1 << 29:
+        x, down = x // 4, 12
+    while x << (2 * pairs + 2) < 1 << 29:
+        pairs += 1
+    half, found = rounding_divide((x << (2 * pairs)) >> 1, 1), 1 << 28
+    for _ in range(5):
+        cube = raised(times(times(found, found), found), 6)
+        found = raised(times((1 << 28) + (1 << 27), found) - times(half, cube), 3)
+    down -= pairs
+    return times(found, 1518500250) << max(-down, 0), -max(down, 0)

@@ -11,12 +11,15 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.quantization import per_tensor
+from luciole.ir.value import shape_text
 from luciole.kernels import jit
 from luciole.kernels.batch_matmul import batch_matmul, matrices
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
+from luciole.kernels.integers.batch_matmul_bytes import ByteProduct
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector.conversions import Kind, doubles_at, integers_at
@@ -111,6 +114,15 @@ class _Sides(NamedTuple):
     depth: int
     columns: int
 
+    def check(self, op: BatchMatMul, left: Array, right: Array) -> None:
+        """Raise ExecutionError for matrices of other extents than a kernel walks."""
+        both = (left, self[:2], op.adjoint_lhs), (right, self[1:], op.adjoint_rhs)
+        for matrix, (down, across), turned in both:
+            wanted = (across, down) if turned else (down, across)
+            if matrix.shape[-2:] != wanted:
+                found, right_one = shape_text(matrix.shape[-2:]), shape_text(wanted)
+                raise ExecutionError(f"a compiled kernel would walk {right_one} of {found}")
+
 
 @native(BatchMatMul, INT8, INT16, (INT16, INT8))
 def build(op: BatchMatMul, context: Context) -> NativeStep | None:
@@ -122,6 +134,7 @@ def build(op: BatchMatMul, context: Context) -> NativeStep | None:
         return None
     *batches, rows, columns = y.shape
     sides = _Sides(rows, left.shape[-2 if op.adjoint_lhs else -1], columns)
+    sides.check(op, left, right)
     scaling = accepted(_scaling, to)
     if scaling is None or sides.depth > MOST_PRODUCTS:
         return None
@@ -135,17 +148,18 @@ def build(op: BatchMatMul, context: Context) -> NativeStep | None:
         matrices(known, known.itemsize * math.prod(known.shape[-2:]), batches),
         matrices(y, y.itemsize * rows * columns, batches),
     ]
-    blocks = 0 if known is not right else -(-columns // LANES)
+    blocks, table = -(-columns // LANES), memory.keep(np.stack(places, 1), count, 3)
+    scaling |= {"zero": to.result_zero, "low": to.limits[0], "high": to.limits[1]}
+    pairs = ByteProduct(*sides, (op.adjoint_lhs, op.adjoint_rhs))
+    if op.x.dtype == op.y.dtype == INT8 and known is right and pairs.fits:
+        return pairs.step(table, count, (to.input_zero, to.weights_zero), scaling, memory)
     record = IntegerBatches(
-        batches=memory.keep(np.stack(places, 1), count, 3),
+        batches=table,
         count=count,
         known=int(known is not right),
-        low=to.limits[0],
-        high=to.limits[1],
-        zero=to.result_zero,
         **scaling,
         **_operands(op, to, sides, memory),
-        rights=memory.scratch(blocks, sides.depth, LANES, 2),
+        rights=memory.scratch(0 if known is not right else blocks, sides.depth, LANES, 2),
     )
     kinds = (int(KINDS[value.dtype]) for value in (op.x, op.y, op.output))
     return memory.step(_kernel(*kinds).address, record)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -109,6 +109,11 @@ class Sum:
         steps = (x.astype(np.int64) - self.zeros[slot]) << self.left
         return multiply(steps, *self.factors[slot])
 
+    def turned(self) -> Sum:
+        """Exchange what belongs to x and to y."""
+        (x, y), (first, second, third) = self.zeros, self.factors
+        return replace(self, zeros=(y, x), factors=(second, first, third))
+
     def pairs(self, function: Function) -> Pairs:
         """Return a function of the common grid as the compiled kernel takes it."""
         return Pairs(
@@ -170,10 +175,6 @@ def _compiled(
         assert x is not None
         assert y is not None
         return None if found is None else step(found, x, y, context.results[0])
-
-
-_compiled(ops.Add, lambda op: common(op).pairs(Function.SUM), INT16)
-_compiled(ops.Sub, lambda op: common(op).pairs(Function.DIFFERENCE), INT16)
 
 
 def power_of_two_shifts(op: ops.Add | ops.Sub) -> tuple[int, int] | None:

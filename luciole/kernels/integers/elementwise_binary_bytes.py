@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from luciole.ir import Op
+from luciole.ir import Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit
@@ -20,13 +20,17 @@ from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
+from luciole.kernels.elements.integer_pairs import Pairs
 from luciole.kernels.fixed_point.compiled import Factor, FactorRecord
 from luciole.kernels.integers.elementwise_binary import LEFT, SMALL, Sum, product
+from luciole.kernels.integers.linear_sums import linear_sum
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.byte_functions import (
+    LOOKS_UP_MANY,
     SumConstants,
+    WideProduct,
     WideSum,
-    looks_up_many,
+    product_64,
     sum_64,
     summed,
 )
@@ -38,6 +42,7 @@ from luciole.kernels.jit.vector.bytes import (
     store_bytes,
 )
 from luciole.kernels.jit.vector.conversions import integers_at
+from luciole.kernels.jit.vector.linear_sums import linear_sum_64
 
 Whole: TypeAlias = int | np.int32
 """An integer of 32 bits, or one that fits into them."""
@@ -62,15 +67,18 @@ HALF = (1 << 30, 0, 0, 0)
 
 
 class PairRecord(strided.Walk):
-    """The limits of results; for sums the addresses of a ``SumConstants`` and of a ``WideSum``
-    where there is one; for products zero points of x, y and the result and the factor. Fields that
-    a function does not need are 0.
+    """The limits of results, and the address of a ``WideSum`` or ``WideProduct`` where there is
+    one; for sums those of a ``SumConstants``, and of a ``LinearSum`` where there is one
+    (see ``linear_sum``); for products zero points of x, y and the result and
+    the factor. Fields that a function does not need are 0.
     """
 
     low: int
     high: int
     constants: int
     wide: int
+    linear: int
+    tied: int
     x_zero: int
     y_zero: int
     zero: int
@@ -143,16 +151,18 @@ def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
 @jit.merged
 def _sums(r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
     """Compute a line of sums: 64 at a time where there are constants for it, then 16."""
-    count = r.count
-    if left and right and looks_up_many() and r.wide:
-        for _ in range(count // WIDE):
-            sum_64(z, x, y, r.wide)
-            x += WIDE
-            y += WIDE
-            z += WIDE
-        count %= WIDE
+    many, count = 0, r.count
+    if left and right and (r.linear or r.tied or r.wide):
+        many, count = count - count % WIDE, count % WIDE
+    for first in range(0, many, WIDE):
+        if r.linear:
+            linear_sum_64(z + first, x + first, y + first, r.linear, kind, 0)
+        elif r.tied:
+            linear_sum_64(z + first, x + first, y + first, r.tied, kind, 1)
+        else:
+            sum_64(z + first, x + first, y + first, r.wide, kind)
     if count:
-        _sums_by_16(r, z, x, y, count, kind, left, right)
+        _sums_by_16(r, z + many, x + many, y + many, count, kind, left, right)
 
 
 @jit.merged
@@ -179,12 +189,28 @@ def _sums_by_16(
 
 @jit.merged
 def _products(r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
+    """Compute a line of products: 64 at a time where there are constants for it, then one."""
+    count = r.count
+    if left and right and r.wide:
+        for _ in range(count // WIDE):
+            product_64(z, x, y, r.wide, kind)
+            x += WIDE
+            y += WIDE
+            z += WIDE
+        count %= WIDE
+    _products_one_by_one(r, z, x, y, count, kind, left, right)
+
+
+@jit.merged
+def _products_one_by_one(
+    r: PairRecord, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
+) -> None:
     to, a, b = integers_at(z, kind), integers_at(x, kind), integers_at(y, kind)
     a_zero, b_zero, zero = np.int32(r.x_zero), np.int32(r.y_zero), np.int32(r.zero)
     low, high = np.int32(r.low), np.int32(r.high)
     multiplier, up, bits = np.int32(r.multiplier), np.int32(r.up), r.bits
     half, negative = np.int32(r.half), np.int32(r.negative)
-    for k in range(r.count):
+    for k in range(count):
         p = np.int32(a[k * left]) - a_zero
         q = np.int32(b[k * right]) - b_zero
         product = np.int32(np.int32(p * q) << up)
@@ -225,8 +251,11 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     signs = (1, sign) if is_first else (sign, 1)
     coarse = 0 if is_first else 1
     memory, (low, high) = Memory(), grid.limits
-    wide = _wide_sum(found, coarse, signs, memory)
-    places = {"constants": memory.record(_constants(found, coarse, signs)), "wide": wide}
+    constants = memory.record(_constants(found, coarse, signs))
+    ordered = found.turned() if coarse else found
+    places = {} if LOOKS_UP_MANY else linear_sum(ordered, signs, memory)
+    places = places or {"wide": _wide_sum(found, coarse, signs, constants, memory)}
+    places["constants"] = constants
     return Parameters({"low": low, "high": high, **places}, memory, not is_first)
 
 
@@ -259,7 +288,9 @@ def _constants(found: Sum, coarse: int, signs: tuple[int, int]) -> SumConstants:
     )
 
 
-def _wide_sum(found: Sum, coarse: int, signs: tuple[int, int], memory: Memory) -> int:
+def _wide_sum(
+    found: Sum, coarse: int, signs: tuple[int, int], constants: int, memory: Memory
+) -> int:
     """Keep the constants of ``sum_64`` and return their address, 0 where nothing is shifted."""
     multiplier, half, _, bits = rounding(found.factors[2])
     if not bits:
@@ -280,6 +311,7 @@ def _wide_sum(found: Sum, coarse: int, signs: tuple[int, int], memory: Memory) -
         turned=raised,
         fine=memory.keep(planes, 4, 256),
         coarse_turned=turned,
+        products=constants,
         multiplier=2 * multiplier,
         addend=(1 << 31) + ((half - 1) << 32) - (multiplier << 32),
         bits=bits,
@@ -293,9 +325,39 @@ def product_parameters(op: ops.Mul) -> Parameters | None:
     """
     found = product(op)
     (x_zero, y_zero), (low, high), factor = found.zeros, found.limits, found.factors[2]
+    if not _in_range((x_zero, y_zero, found.zero)):
+        return None
+    memory = Memory()
     fields = {"x_zero": x_zero, "y_zero": y_zero, "zero": found.zero, "low": low, "high": high}
     fields |= FactorRecord.of(factor).fields()
-    return Parameters(fields) if _in_range((x_zero, y_zero, found.zero)) else None
+    assert op.operands[0] is not None
+    wide = _wide_product(found, op.operands[0].dtype, memory)
+    return Parameters({**fields, "wide": wide}, memory)
+
+
+def _wide_product(found: Pairs, dtype: TensorType, memory: Memory) -> int:
+    """Keep the constants of ``product_64`` and return their address, 0 for a factor of 1 or
+    more.
+    """
+    multiplier, half, _, bits = rounding(found.factors[2])
+    if found.factors[2][1] > 0:
+        return 0
+    raised = 128 + int(np.iinfo(NUMPY[dtype]).min)
+    start = 1 << (31 if bits else 30)  # where nothing is shifted, the upper bit is never set
+    zero_point, low, high = (n - raised for n in (found.zero, *found.limits))
+    record = WideProduct(
+        zero_point=zero_point,
+        low=low,
+        high=high,
+        turned=raised,
+        multiplier=2 * multiplier,
+        addend=(1 << 31) + (max(half - 1, 0) << 32) - 2 * start * multiplier,
+        bits=bits,
+        x_zero=found.zeros[0],
+        y_zero=found.zeros[1],
+        start=start,
+    )
+    return memory.record(record)
 
 
 def _in_range(points: Sequence[int]) -> bool:

@@ -31,6 +31,13 @@ from luciole.kernels.jit.vector.bytes import (
     store_all_bytes,
     store_bytes,
 )
+from luciole.kernels.jit.vector.shorts import (
+    load_all_shorts,
+    load_shorts,
+    shares,
+    store_all_shorts,
+    store_shorts,
+)
 from luciole.kernels.pool_2d import Windows, inside_at, walk, windows
 from luciole.schema.enums import ActivationFunctionType
 
@@ -62,21 +69,22 @@ def max_pool_2d(op: MaxPool2D, x: Array) -> Array:
     return np.asarray(np.clip(largest, *limits(op, x)), x.dtype)
 
 
-SMALL = (TensorType.INT8, TensorType.UINT8)
 WIDE = 64
 """Channels whose largest bytes are found at a time."""
 
 MOST_TAPS = 1 << 15
-"""Bytes of a window whose sum single precision divides exactly."""
+"""Bytes of a window whose sum single precision divides exactly; int16 whose sum is int32."""
+
+SHORT = int(KINDS[TensorType.INT16])
 
 
-@native(AveragePool2D, *SMALL)
+@native(AveragePool2D, *TYPES)
 def build_average(op: AveragePool2D, context: Context) -> NativeStep | None:
     """Sum the taps that lie inside the image, then divide."""
     return _step(op, context, 1)
 
 
-@native(MaxPool2D, *SMALL)
+@native(MaxPool2D, *TYPES)
 def build_max(op: MaxPool2D, context: Context) -> NativeStep | None:
     """Find the largest of the taps that lie inside the image."""
     return _step(op, context, 0)
@@ -92,12 +100,13 @@ def _step(op: Pool2D, context: Context, is_mean: int) -> NativeStep | None:
     memory = Memory()
     low, high = edges
     record = PoolRecord(**walk(op, x, y, memory).fields(), low=low, high=high)
-    found = _kernel(int(KINDS[op.value.dtype]), is_mean)
+    kind = int(KINDS[op.value.dtype])
+    found = _short_kernel(is_mean) if kind == SHORT else _kernel(kind, is_mean)
     return strided.step(found, record, y.size * taps, memory)
 
 
 class PoolRecord(Windows):
-    """Windows of bytes, and the limits of their results."""
+    """Windows of integers, and the limits of their results."""
 
     low: int
     high: int
@@ -126,6 +135,51 @@ def _kernel(kind: int, is_mean: int) -> jit.Kernel:
                     _window(r, y + first, x + first, lanes, rows, taps, kind, is_mean)
 
     return quantized_pool_2d
+
+
+@cache
+def _short_kernel(is_mean: int) -> jit.Kernel:
+    """Make the kernel of means or of largest int16."""
+
+    @jit.kernel
+    def short_pool_2d(r: PoolRecord) -> None:
+        channels, columns = r.channels, r.columns
+        for line in range(r.begin, r.end):
+            down = inside_at(r.row_taps, line % r.rows)
+            for column in range(columns):
+                across = inside_at(r.column_taps, column)
+                x = r.x + line // r.rows * r.image + down.first * r.row + across.first * r.pixel
+                y = r.y + 2 * channels * (line * columns + column)
+                for first in range(0, channels, LANES):
+                    lanes = min(channels - first, LANES)
+                    at = (y + 2 * first, x + 2 * first)
+                    _short_window(r, at, lanes, down.count, across.count, is_mean)
+
+    return short_pool_2d
+
+
+@jit.merged
+def _short_window(
+    r: PoolRecord, at: tuple[int, int], lanes: int, rows: int, columns: int, is_mean: int
+) -> None:
+    """Compute one result of up to 16 channels, at (result, operand), over rows and columns of
+    taps.
+    """
+    y, x = at
+    found = in_lanes(0 if is_mean else -32768)
+    for _ in range(rows):
+        tap = x
+        for _ in range(columns):
+            given = load_all_shorts(tap) if lanes == LANES else load_shorts(tap, lanes)
+            found = plus(found, given) if is_mean else larger(found, given)
+            tap += r.pixel
+        x += r.row
+    if is_mean:
+        found = shares(found, rows * columns)
+    if lanes == LANES:
+        store_all_shorts(found, r.low, r.high, y)
+    else:
+        store_shorts(found, r.low, r.high, y, lanes)
 
 
 @jit.merged

@@ -13,6 +13,7 @@ from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.reasons import decline
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
@@ -35,6 +36,7 @@ from luciole.kernels.jit.vector.bytes import (
     total_of_lanes,
 )
 from luciole.kernels.jit.vector.conversions import integers_at
+from luciole.kernels.jit.vector.shorts import load_shorts, store_shorts
 from luciole.kernels.reduce import Cut, ReduceRecord, where
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -127,18 +129,19 @@ def reduce_prod(op: ReduceProd, x: Array, indices: Array) -> Array:
     return saturated(multiply_wide(found, *factor), to_zero, x)
 
 
-SMALL = (TensorType.INT8, TensorType.UINT8)
-MOST_ADDED = 1 << 22
-"""Bytes whose sum, and that of their steps from zero, fits into int32."""
+MOST_ADDED = {1: 1 << 22, 2: 1 << 14}
+"""By bytes, integers whose sum, and that of their steps from zero, fits into int32."""
+
+SHORT = int(KINDS[TensorType.INT16])
 
 
-@native(Mean, *SMALL)
+@native(Mean, *TYPES)
 def build_mean(op: Mean, context: Context) -> NativeStep | None:
     """Add in vector registers, then bring sums to the result's grid."""
     return _step(op, context, True)
 
 
-@native(Sum, *SMALL)
+@native(Sum, *TYPES)
 def build_sum(op: Sum, context: Context) -> NativeStep | None:
     """Add in vector registers, then bring sums to the result's grid."""
     return _step(op, context, False)
@@ -180,7 +183,8 @@ def _grid(op: Mean | Sum, x: Array, count: int, divided: bool) -> dict[str, int]
     factor, limits = factor_of(scale, to, count if divided else 1), np.iinfo(x.dtype)
     up = max(int(factor[1]), 0)
     multiplier, half, negative, bits = rounding(factor)
-    if not limits.min <= zero_point <= limits.max or count << up > MOST_ADDED:
+    if not limits.min <= zero_point <= limits.max or count << up > MOST_ADDED[x.itemsize]:
+        decline("sums may leave 32 bits")
         return None
     return {
         "start": -zero_point * count,
@@ -207,7 +211,11 @@ def _kernel(kind: int, columns: int) -> jit.Kernel:
             y = r.y + strided.offset(r.results, r.result_axes, 3, 1, run)
             if columns:
                 for first in range(0, r.inner, LANES):
-                    _column(r, x + first, y + first, min(r.inner - first, LANES), kind)
+                    lanes = min(r.inner - first, LANES)
+                    if kind == SHORT:
+                        _short_column(r, x + 2 * first, y + 2 * first, lanes)
+                    else:
+                        _column(r, x + first, y + first, lanes, kind)
             else:
                 _line(r, x, y, kind)
 
@@ -233,7 +241,7 @@ def _line(r: SumRecord, x: int, y: int, kind: int) -> None:
     for again in range(r.turns):
         line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
         for _ in range(r.lines):
-            total += _row(line, r.inner, kind)
+            total += _short_row(line, r.inner) if kind == SHORT else _row(line, r.inner, kind)
             line += r.distance
     upper = (total * r.multiplier + (1 << 30)) >> 31
     steps = ((upper + r.half + ((upper >> 63) & r.negative)) >> r.bits) + r.zero
@@ -248,6 +256,28 @@ def _row(x: int, count: int, kind: int) -> int:
         found = plus(found, load_bytes(x + first, min(count - first, LANES), 0, kind))
     total: int = total_of_lanes(found)
     return total
+
+
+@jit.merged
+def _short_row(x: int, count: int) -> int:
+    """Add int16 side by side."""
+    numbers, total = integers_at(x, SHORT), 0
+    for k in range(count):
+        total += int(numbers[k])
+    return total
+
+
+@jit.merged
+def _short_column(r: SumRecord, x: int, y: int, lanes: int) -> None:
+    """Compute up to 16 results of int16, each of elements below one another."""
+    found = in_lanes(r.start)
+    for again in range(r.turns):
+        line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
+        for _ in range(r.lines):
+            found = plus(found, load_shorts(line, lanes))
+            line += r.distance
+    steps = rescaled_lanes(found, r.multiplier, r.half, r.negative, r.bits)
+    store_shorts(plus(steps, in_lanes(r.zero)), r.low, r.high, y, lanes)
 
 
 @jit.merged

@@ -13,6 +13,7 @@ from luciole.ir.quant import Grid
 from luciole.ir.quantization import per_tensor
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.reasons import decline
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
@@ -24,8 +25,9 @@ from luciole.kernels.fixed_point.arithmetic import (
     quantize_multiplier,
     rounding_divide,
 )
+from luciole.kernels.fixed_point.compiled import Factor, FactorRecord, Whole, by_factor, factor_at
 from luciole.kernels.fixed_point.functions import exp, leading_zeros, log, reciprocal
-from luciole.kernels.fixed_point.tables import interpolated, pieces
+from luciole.kernels.fixed_point.tables import STEPS, interpolated, pieces
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 
@@ -41,6 +43,11 @@ FINER: Grid = (2.0**-16, -(2**15))
 
 LARGEST_SUM = 2**32 - 1
 """Of 8191 exponentials of 0."""
+
+MOST_SHORTS = 2**16
+"""Exponentials of 15 bits whose sum fits into int32."""
+
+SHORT = int(Kind.INT16)
 
 
 class Differences:
@@ -205,18 +212,29 @@ def _grids(op: Distribution, wanted: Grid | None = None) -> tuple[np.float32, in
     return per_tensor(op.logits, "logits")
 
 
-@reference(Softmax, TensorType.INT16)
-def softmax_16(op: Softmax, x: Array) -> Array:
-    """Look exponentials of -10 to 0 and the reciprocal of their sum, from 1 to 2, up in tables."""
-    scale, zero_point = _grids(op)
-    if zero_point:
-        raise LucioleError(f"logits has zero point {zero_point}; 0 is needed for 16 bits")
+@cache
+def tables_16() -> tuple[Array, Array]:
+    """Tabulate the exponentials of -10 to 0, and 1 / (1 + x) of 0 to 1, int16 [513] each."""
     span = np.float64(2**16 - 1)
     to = (2 / span, 0)
     powers = pieces(np.exp, (10 / span, 2**15 - 1), to)
-    inverses = pieces(lambda v: 1 / (1 + v), (1 / span, -(2**15)), to)
-    factor = float(scale * np.float32(op.beta)) / (10.0 / 65535.0)
-    units = multiply(of_largest(x), *quantize_multiplier(factor)).astype(np.int64) + 2**15 - 1
+    return powers, pieces(lambda v: 1 / (1 + v), (1 / span, -(2**15)), to)
+
+
+def factor_16(op: Softmax) -> Factor:
+    """Return the factor from differences of logits to entries of the first table."""
+    scale, zero_point = _grids(op)
+    if zero_point:
+        raise LucioleError(f"logits has zero point {zero_point}; 0 is needed for 16 bits")
+    multiplier, shift = quantize_multiplier(float(scale * np.float32(op.beta)) / (10.0 / 65535.0))
+    return int(multiplier), int(shift)
+
+
+@reference(Softmax, TensorType.INT16)
+def softmax_16(op: Softmax, x: Array) -> Array:
+    """Look exponentials of -10 to 0 and the reciprocal of their sum, from 1 to 2, up in tables."""
+    powers, inverses = tables_16()
+    units = multiply(of_largest(x), *factor_16(op)).astype(np.int64) + 2**15 - 1
     power = interpolated(powers, np.clip(units, -(2**15), 2**15 - 1)).astype(np.int64)
     total = power.sum(axis=-1, keepdims=True)
     zeros = leading_zeros(total)
@@ -225,6 +243,76 @@ def softmax_16(op: Softmax, x: Array) -> Array:
     down = BITS - zeros
     quotients = (power * share + (1 << (down - 1))) >> down
     return np.asarray(np.clip(quotients, 0, 2**15 - 1), np.int16)
+
+
+class ShortSoftmaxRecord(SoftmaxRecord):
+    """The same of int16, with tables of exponentials and of inverses; and a factor of differences,
+    see ``FactorRecord``.
+    """
+
+    factor: int
+
+
+@native(Softmax, TensorType.INT16)
+def build_16(op: Softmax, context: Context) -> NativeStep | None:
+    """Do so with both tables."""
+    x, y = context.operands[0], context.results[0]
+    assert x is not None
+    factor, n, memory = accepted(factor_16, op), x.shape[-1], Memory()
+    if factor is None:
+        return None
+    if not 0 < n <= MOST_SHORTS or factor[0] < 0:
+        decline("rows are too long, or beta is negative")
+        return None
+    rows = x.size // n
+    powers, inverses = (memory.keep(table, STEPS + 1) for table in tables_16())
+    record = ShortSoftmaxRecord(
+        begin=0,
+        end=rows,
+        y=reach(y, 2 * n * rows),
+        x=reach(x, 2 * n * rows),
+        n=n,
+        powers=powers,
+        parts=inverses,
+        factor=memory.record(FactorRecord.of(factor)),
+    )
+    return strided.step(short_softmax, record, x.size, memory)
+
+
+@jit.kernel
+def short_softmax(r: ShortSoftmaxRecord) -> None:
+    """Look up what ``softmax_16`` does; a row's exponentials wait in its result."""
+    factor, n = factor_at(r.factor, 0), r.n
+    for row in range(r.begin, r.end):
+        y, x = integers_at(r.y + 2 * n * row, SHORT), integers_at(r.x + 2 * n * row, SHORT)
+        largest = np.int64(-32768)
+        for k in range(n):
+            largest = max(largest, np.int64(x[k]))
+        total = 0
+        for k in range(n):
+            units = by_factor(x[k] - largest, factor) + 32767
+            power = _looked_up(r.powers, max(min(units, 32767), -32768))
+            y[k] = power
+            total += power
+        bits = 0
+        while total >> bits:
+            bits += 1
+        fraction = (((total << (31 - bits)) + (1 << 13)) >> 14) - (2**15 + 2**16)
+        share = _looked_up(r.parts, max(min(fraction, 32767), -32768))
+        down = BITS - 32 + bits
+        for k in range(n):
+            found = (int(y[k]) * share + (np.int64(1) << (down - 1))) >> down
+            y[k] = max(min(found, 32767), 0)
+
+
+@jit.merged
+def _looked_up(table: int, x: Whole) -> int:
+    """Interpolate a table for an integer of 16 bits: ``tables.interpolated``."""
+    at = (x >> 7) + STEPS // 2
+    entries = integers_at(table, SHORT)
+    base = np.int64(entries[at])
+    slope = np.int64(np.int16(entries[at + 1] - base))
+    return int(base + ((slope * (x & 127) + 64) >> 7))
 
 
 @reference(LogSoftmax, *SMALL)

@@ -13,6 +13,7 @@ from luciole.kernels.jit.emits import Single
 from luciole.kernels.jit.objects import of_single
 from luciole.kernels.jit.scalars import Pointer, call, floats, longs, popcount, words
 from luciole.kernels.jit.vector.bits import (
+    bytes_added,
     counters,
     fill,
     float_tile,
@@ -43,6 +44,7 @@ __all__ = [
     "Pointer",
     "Single",
     "add_products",
+    "bytes_added",
     "call",
     "caller",
     "counters",

@@ -31,6 +31,9 @@ Numbers = NDArray[np.int64]
 GATE_BITS = 3
 """Integer bits of a gate before its activation."""
 
+NORM_BITS = 12
+"""Fraction bits of a gate then, to which normalized numbers are brought."""
+
 
 @dataclass(frozen=True)
 class Factor:
@@ -89,7 +92,7 @@ class Norm:
         scaled = multiply(centred, multiplier, shift).astype(np.int64)
         sums = scaled * self.coefficients + self.bias
         rounded = _quotient(sums + np.where(sums > 0, 512, -512), 1024)
-        return saturated(self.factor(rounded, 12))
+        return saturated(self.factor(rounded, NORM_BITS))
 
 
 def _quotient(x: Array, y: int) -> Numbers:

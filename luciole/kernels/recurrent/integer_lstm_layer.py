@@ -1,4 +1,4 @@
-"""Build the compiled steps of LSTMs in integers, without layer normalization."""
+"""Build the compiled steps of LSTMs in integers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from luciole.kernels.recurrent import integer_lstm_steps as steps
 from luciole.kernels.recurrent.byte_products import Matrix, room_for_row
 from luciole.kernels.recurrent.integer_lstm_cell import (
     GATE_BITS,
+    NORM_BITS,
     Factor,
     Gate,
     IntegerCell,
+    Norm,
     Product,
 )
 from luciole.kernels.recurrent.operands import Arrays
@@ -36,10 +38,12 @@ class IntegerLSTM:
         self.gates = (kept, cell.forget, cell.candidate, cell.output)
 
     def step(self) -> NativeStep | None:
-        """Make the step, None for layer normalization, for diagonals of weights, and where sums may
-        be too large.
+        """Make the step, None for diagonals of weights, where sums may be too large, and where some
+        gates are normalized and others are not.
         """
-        if any(gate.norm is not None or gate.recurrent.weights.ndim != 2 for gate in self.gates):
+        if any(gate.recurrent.weights.ndim != 2 for gate in self.gates):
+            return None
+        if len({gate.norm is None for gate in self.gates}) > 1:
             return None
         self._check()
         matrices = {
@@ -62,6 +66,8 @@ class IntegerLSTM:
         shapes += [(gate.input.weights, (cells, inputs)) for gate in self.gates]
         shapes += [(gate.recurrent.weights, (cells, outputs)) for gate in self.gates]
         shapes += [(g.peephole[0], (cells,)) for g in self.gates if g.peephole is not None]
+        norms = [g.norm for g in self.gates if g.norm is not None]
+        shapes += [(n.coefficients, (cells,)) for n in norms] + [(n.bias, (cells,)) for n in norms]
         if self.cell.projection is not None:
             shapes.append((self.cell.projection.weights, (outputs, cells)))
         elif outputs != cells:
@@ -107,6 +113,7 @@ class IntegerLSTM:
         return {
             "coupled": int(self.cell.input is None),
             "peepholes": self._peepholes(),
+            "norms": self._norms(),
             "logistic": self._table(table(logistic)),
             "tanh_of_gate": self._table(table(tanh, GATE_BITS)),
             "tanh_of_cell": self._table(table(tanh, BITS + bits)),
@@ -144,6 +151,21 @@ class IntegerLSTM:
         self.memory.arrays.append(kept)
         cells = self.cell_state.shape[1]
         return steps.Peephole(weights=reach(kept, 2 * cells), **_fields(factor))
+
+    def _norms(self) -> int:
+        """Keep what normalizes gates, where it is there."""
+        rows = [self._norm(gate.norm) for gate in self.gates if gate.norm is not None]
+        return self.memory.table(rows, steps.Norm) if rows else 0
+
+    def _norm(self, norm: Norm) -> steps.Norm:
+        cells = self.cell_state.shape[1]
+        return steps.Norm(
+            coefficients=self.memory.keep(norm.coefficients.astype(np.int16), cells),
+            biases=self.memory.keep(norm.bias.astype(np.int32), cells),
+            multiplier=int(norm.factor.multiplier),
+            shift=int(norm.factor.shift) + NORM_BITS,
+            guard=norm.guard,
+        )
 
 
 def _fields(factor: Factor) -> dict[str, int]:

@@ -1,5 +1,4 @@
-"""The compiled loop of LSTMs in integers, without layer normalization: exactly what
-``integer_lstm_cell`` computes.
+"""The compiled loop of LSTMs in integers: exactly what ``integer_lstm_cell`` computes.
 
 16 cells are multiplied at once, one per lane, all four gates in one walk over the inputs and one
 over the last outputs. Functions of 16 bits are looked up.
@@ -10,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.fixed_point.scalars import between, multiply, rounding_divide
+from luciole.kernels.fixed_point.scalars import (
+    between,
+    inverse_root,
+    multiply,
+    quotient,
+    rounding_divide,
+    wrapped,
+)
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
@@ -24,6 +30,8 @@ from luciole.kernels.recurrent.byte_products import STEP_BYTES, add_products, ma
 
 GATES = 4
 """Vectors of a block: input, forget, candidate and output gate of 16 cells."""
+
+INPUT, FORGET, CANDIDATE, OUTPUT = range(GATES)
 
 STEP = GATES * STEP_BYTES
 CONSTANTS = GATES * LIFTED_BYTES
@@ -45,6 +53,18 @@ class Peephole(Record):
     weights: int
     multiplier: int
     shift: int
+
+
+class Norm(Record):
+    """Layer normalization of a gate: coefficients (int16) and biases (int32) [cells], their
+    ``Factor``, and what stands for a variance of 0.
+    """
+
+    coefficients: int
+    biases: int
+    multiplier: int
+    shift: int
+    guard: int
 
 
 class LSTMRecord(Record):
@@ -80,6 +100,8 @@ class LSTMRecord(Record):
     """1 where the input gate is what the forget gate leaves."""
     peepholes: int
     """A table of ``Peephole``, of input, forget and output gate; 0 where there is none."""
+    norms: int
+    """A table of ``Norm``, of all gates; 0 where there is none."""
     logistic: int
     """Tables of functions of 16 bits: of gates, of the candidate, and of the state."""
     tanh_of_gate: int
@@ -96,7 +118,7 @@ class LSTMRecord(Record):
     most: int
 
 
-_factor_at, _peephole_at = reader(Factor), reader(Peephole)
+_factor_at, _peephole_at, _norm_at = reader(Factor), reader(Peephole), reader(Norm)
 
 
 @jit.kernel
@@ -110,7 +132,11 @@ def lstm_steps(r: LSTMRecord) -> None:
             turn(state, r.output_copy, ZERO, r.outputs)
             _multiply_gates(r)
             shown = r.hidden_copy if r.projection else y
-            _step_cells(r, cells, shown)
+            for gate in range(r.coupled, OUTPUT):
+                _finish_gate(r, gate, cells)
+            _step_cells(r, cells)
+            _finish_gate(r, OUTPUT, cells)
+            _show_cells(r, cells, shown)
             if r.projection:
                 turn(shown, shown, ZERO, r.cells)
                 _project(r, y)
@@ -136,25 +162,81 @@ def _multiply_gates(r: LSTMRecord) -> None:
         blocks += 1
 
 
+@jit.merged
+def _gate_at(r: LSTMRecord, gate: int, cell: int) -> jit.Pointer:
+    """Return where a gate of a cell is kept."""
+    place = STEP * (cell // LANES) + 4 * (LANES * gate + cell % LANES)
+    return integers_at(r.gates + place, INT32)
+
+
+@jit.merged
+def _read_gate(r: LSTMRecord, gate: int, cell: int) -> int:
+    return int(np.int64(_gate_at(r, gate, cell)[0]))
+
+
 @jit.inline
-def _step_cells(r: LSTMRecord, cells: int, shown: int) -> None:
-    """Compute the next state of every cell, and what it shows."""
+def _finish_gate(r: LSTMRecord, gate: int, cells: int) -> None:
+    """Add what peepholes see of the cells' state, and normalize, where a gate has that."""
+    if r.peepholes and gate != CANDIDATE:
+        _peep(r, gate, cells)
+    if r.norms:
+        _normalize(r, gate)
+
+
+@jit.inline
+def _peep(r: LSTMRecord, gate: int, cells: int) -> None:
+    peephole, state = _peephole_at(r.peepholes, min(gate, 2)), integers_at(cells, INT16)
+    weights = integers_at(peephole.weights, INT16)
+    for cell in range(r.cells):
+        product = int(np.int64(state[cell])) * int(np.int64(weights[cell]))
+        x = _read_gate(r, gate, cell) + multiply(product, peephole.multiplier, peephole.shift)
+        _gate_at(r, gate, cell)[0] = between(x, -ONE - 1, ONE)
+
+
+@jit.inline
+def _normalize(r: LSTMRecord, gate: int) -> None:
+    """Give a gate of all cells mean 0 and variance 1, then multiply by the coefficients."""
+    norm, total, squares = _norm_at(r.norms, gate), 0, 0
+    for cell in range(r.cells):
+        x = _read_gate(r, gate, cell)
+        total += x
+        squares += x * x
+    mean = quotient(total * 1024, r.cells)
+    variance = quotient(squares * ((1 << 20) // r.cells) - mean * mean, 1 << 20)
+    multiplier, shift = inverse_root(norm.guard if variance < 1 else variance)
+    coefficients = integers_at(norm.coefficients, INT16)
+    biases = integers_at(norm.biases, INT32)
+    for cell in range(r.cells):
+        x = multiply(wrapped(1024 * _read_gate(r, gate, cell) - mean), multiplier, shift)
+        x = x * int(np.int64(coefficients[cell])) + int(np.int64(biases[cell]))
+        x = wrapped(quotient(x + (512 if x > 0 else -512), 1024))
+        x = multiply(x, norm.multiplier, norm.shift)
+        _gate_at(r, gate, cell)[0] = between(x, -ONE - 1, ONE)
+
+
+@jit.inline
+def _step_cells(r: LSTMRecord, cells: int) -> None:
+    """Compute the next state of every cell."""
+    state = integers_at(cells, INT16)
+    for cell in range(r.cells):
+        forget = _looked_up(r.logistic, _read_gate(r, FORGET, cell))
+        write = ONE - forget
+        if not r.coupled:
+            write = _looked_up(r.logistic, _read_gate(r, INPUT, cell))
+        candidate = _looked_up(r.tanh_of_gate, _read_gate(r, CANDIDATE, cell))
+        after = rounding_divide(forget * int(np.int64(state[cell])), BITS)
+        after += rounding_divide(write * candidate, r.cell_shift)
+        state[cell] = between(after, r.cell_least, r.cell_most)
+
+
+@jit.inline
+def _show_cells(r: LSTMRecord, cells: int, shown: int) -> None:
+    """Compute what every cell shows of its state."""
     state, result = integers_at(cells, INT16), integers_at(shown, INT8)
     factor = _factor_at(r.hidden, 0)
     for cell in range(r.cells):
-        gates = integers_at(r.gates + STEP * (cell // LANES) + 4 * (cell % LANES), INT32)
-        before = int(np.int64(state[cell]))
-        forget = _looked_up(r.logistic, _peeped(r, gates, 1, cell, before))
-        write = ONE - forget
-        if not r.coupled:
-            write = _looked_up(r.logistic, _peeped(r, gates, 0, cell, before))
-        candidate = _looked_up(r.tanh_of_gate, int(np.int64(gates[2 * LANES])))
-        after = rounding_divide(forget * before, BITS)
-        after += rounding_divide(write * candidate, r.cell_shift)
-        after = between(after, r.cell_least, r.cell_most)
-        state[cell] = after
-        read = _looked_up(r.logistic, _peeped(r, gates, 3, cell, after))
-        read *= _looked_up(r.tanh_of_cell, after)
+        read = _looked_up(r.logistic, _read_gate(r, OUTPUT, cell))
+        read *= _looked_up(r.tanh_of_cell, int(np.int64(state[cell])))
         read = multiply(read, factor.multiplier, factor.shift) + r.hidden_zero
         result[cell] = between(read, -128, 127)
 
@@ -162,18 +244,6 @@ def _step_cells(r: LSTMRecord, cells: int, shown: int) -> None:
 @jit.merged
 def _looked_up(table: int, x: int) -> int:
     return int(np.int64(integers_at(table, INT16)[x + ONE + 1]))
-
-
-@jit.merged
-def _peeped(r: LSTMRecord, gates: jit.Pointer, gate: int, cell: int, state: int) -> int:
-    """Return a gate of a cell, with what its peephole adds where there is one."""
-    x = int(np.int64(gates[gate * LANES]))
-    if r.peepholes:
-        peephole = _peephole_at(r.peepholes, min(gate, 2))
-        weight = int(np.int64(integers_at(peephole.weights, INT16)[cell]))
-        x += multiply(state * weight, peephole.multiplier, peephole.shift)
-        x = between(x, -ONE - 1, ONE)
-    return x
 
 
 @jit.inline

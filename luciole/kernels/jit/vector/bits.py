@@ -21,6 +21,7 @@ from luciole.kernels.jit.emits import (
     emits,
     types,
 )
+from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.vector.vectors import (
     FLOATS,
     FMA,
@@ -39,6 +40,14 @@ from luciole.kernels.jit.vector.vectors import (
     prefetch_line,
     splat,
 )
+
+BYTEWISE = "avx512vpopcntdq" not in features()
+"""Whether bits are counted in bytes, because no instruction counts those of 32."""
+
+MOST_WORDS = 255 // 8
+"""Words whose differing bits a byte can count."""
+
+_OCTETS = ir.VectorType(ir.IntType(8), 4 * LANES)
 
 AHEAD = 2048
 """Bytes from the words that are counted to those that are fetched meanwhile: with 1024 to 8192,
@@ -87,8 +96,10 @@ def xor_popcount(
     builder: Builder, tile: Vectors, x: Address, step: Int64, weights: Address
 ) -> Same:
     """Count the bits in which words differ, and add them to the counters: pixel p's word of plane i
-    at ``x + p step + 4 i`` against the words [weight planes, outputs] at ``weights``. One
-    ``vpopcntd`` each, where the machine has it.
+    at ``x + p step + 4 i`` against the words [weight planes, outputs] at ``weights``.
+
+    One ``vpopcntd`` each, where the machine has it. Else each counter is four of 8 bits, because
+    bytes are what can be counted, for MOST_WORDS words at the most: see ``bytes_added``.
     """
     pixels, planes, weight_planes, vectors = tile.kind.shape
     size = weight_planes * vectors
@@ -98,10 +109,35 @@ def xor_popcount(
         for i in range(planes):
             word = splat(builder, load(builder, I32, address, 4 * i))
             for weight in words:
-                bits = of_llvm(builder, "llvm.ctpop.v16i32", builder.xor(word, weight))
                 before = builder.extract_value(tile.value, len(added))
-                added.append(builder.add(before, bits))
+                added.append(_counted(builder, before, builder.xor(word, weight)))
     return gather(builder, added)
+
+
+def _counted(builder: Builder, before: Value, bits: Value) -> Value:
+    """Add to a vector of counters the bits that are set in another one."""
+    if not BYTEWISE:
+        return builder.add(before, of_llvm(builder, "llvm.ctpop.v16i32", bits))
+    octets = of_llvm(builder, "llvm.ctpop.v64i8", builder.bitcast(bits, _OCTETS))
+    return builder.bitcast(builder.add(builder.bitcast(before, _OCTETS), octets), INTS)
+
+
+@emits
+def bytes_added(builder: Builder, tile: Vectors, octets: Vectors) -> Same:
+    """Add to each counter of a tile the four bytes that another one has in its place."""
+    added = []
+    for k in range(tile.kind.count):
+        pairs = _halves_added(builder, builder.extract_value(octets.value, k), 8, 0x00FF00FF)
+        sums = _halves_added(builder, pairs, 16, 0xFFFF)
+        added.append(builder.add(builder.extract_value(tile.value, k), sums))
+    return gather(builder, added)
+
+
+def _halves_added(builder: Builder, vector: Value, by: int, mask: int) -> Value:
+    """Add to the numbers under a mask those that stand ``by`` bits above."""
+    low = builder.and_(vector, splat(builder, ir.Constant(I32, mask)))
+    high = builder.lshr(vector, splat(builder, ir.Constant(I32, by)))
+    return builder.add(low, builder.and_(high, splat(builder, ir.Constant(I32, mask))))
 
 
 @emits

@@ -1,11 +1,11 @@
-"""Positional popcount: 512 counters of set bits, bit-sliced over 8 vectors.
+"""Positional popcount: 512 or 256 counters of set bits, bit-sliced over 8 vectors.
 
-A counter is a number in two's complement of 8 bits, and bit k of all 512 of them is one vector.
-Adding a row of 512 bits costs two operations, whatever the counters' number: a tree of carry-save
-adders adds 8 rows or 32 at once. That is the circuit of Harley and Seal (Mula, Kurz and Lemire,
-Faster Population Counts Using AVX2 Instructions, 2018), for the count at each position as in
-Klarqvist, Mula and Lemire, Efficient Computation of Positional Population Counts Using SIMD
-Instructions, 2021. Needs AVX-512 and GFNI, see ``AVAILABLE``.
+A counter is a number in two's complement of 8 bits, and bit k of all of them is one vector. Adding
+a row of bits costs two carry-save adders at most, whatever the counters' number: a tree of them
+adds 8 rows or 32 at once. That is the circuit of Harley and Seal (Mula, Kurz and Lemire, Faster
+Population Counts Using AVX2 Instructions, 2018), for the count at each position as in Klarqvist,
+Mula and Lemire, Efficient Computation of Positional Population Counts Using SIMD Instructions,
+2021. Rows have 512 bits where the machine has the registers for it, see ``WIDE``.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from luciole.kernels.jit.emits import (
 )
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
+from luciole.kernels.jit.vector.bit_matrices import by_product, by_swaps
 from luciole.kernels.jit.vector.vectors import (
     F32,
     FLOATS,
@@ -46,17 +47,18 @@ from luciole.kernels.jit.vector.vectors import (
     prefetch_line,
     splat,
     store,
+    wide_shuffle,
 )
 
-AVAILABLE = {"avx512f", "avx512bw", "avx512vbmi2", "gfni"} <= features()
-"""Whether this machine has the instructions that this module and ``sort_word`` use."""
+WIDE = {"avx512f", "avx512bw", "avx512vbmi2", "gfni"} <= features()
+"""Whether rows have 512 bits: an adder is two instructions then, and bits are turned by one."""
 
 SLOW_COUNTS = llvm.get_host_cpu_name() != "znver5"
-"""Whether bits are counted at half the rate of additions or less: Zen 5 alone has this module's
-instructions and counts 2 vectors of bits a cycle.
+"""Whether bits are counted at half the rate of additions or less: of the machines with 512 bits Zen
+5 alone counts 2 vectors of bits a cycle.
 """
 
-COUNTERS = 512
+COUNTERS = 512 if WIDE else 256
 """Counters of one tile: bits of a row."""
 
 ROW_BYTES = COUNTERS // 8
@@ -66,16 +68,43 @@ MOST_ROWS = 120
 
 BITS = 8
 
-Bits: TypeAlias = Annotated[Vectors, Tile(types.int32, BITS)]
-"""512 counters: one vector for each of their bits."""
+_TOGETHER = 32 * LANES // COUNTERS
+"""Bits of counters that one vector of a tile holds, one behind the other."""
 
+Bits: TypeAlias = Annotated[Vectors, Tile(types.int32, BITS // _TOGETHER)]
+"""A row of counters: a vector for each of their bits."""
+
+_ROW = ir.VectorType(I32, COUNTERS // 32)
 _I8, _I16 = ir.IntType(8), ir.IntType(16)
 _SUM, _CARRY = 0x96, 0xE8
 """Truth tables of a full adder for ``vpternlogd``."""
 
 
+def _planes(builder: Builder, counters: Value) -> list[Value]:
+    """Take the vectors of a tile apart: one for each bit of the counters."""
+    size = COUNTERS // 32
+    found = []
+    for k in range(BITS):
+        vector, part = builder.extract_value(counters, k // _TOGETHER), k % _TOGETHER
+        order = range(size * part, size * (part + 1))
+        found.append(wide_shuffle(builder, vector, vector, order))
+    return found
+
+
+def _tile(builder: Builder, planes: Sequence[Value]) -> Value:
+    """Put vectors together to a tile, see ``_planes``."""
+    if _TOGETHER == 1:
+        return gather(builder, planes)
+    pairs = zip(planes[::2], planes[1::2], strict=True)
+    return gather(builder, [wide_shuffle(builder, a, b, range(LANES)) for a, b in pairs])
+
+
 def _carry_save_adder(builder: Builder, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
-    """Add three bits, 512 times: sum and carry, by two ``vpternlogd``."""
+    """Add three bits at each place: sum and carry, by two ``vpternlogd`` or five operations."""
+    if not WIDE:
+        either = builder.xor(a, b)
+        both = builder.or_(builder.and_(a, b), builder.and_(either, c))
+        return builder.xor(either, c), both
     name = "llvm.x86.avx512.pternlog.d.512"
     tables = (ir.Constant(I32, _SUM), ir.Constant(I32, _CARRY))
     sum_, carry = (_call(builder, name, INTS, a, b, c, table) for table in tables)
@@ -91,10 +120,14 @@ def _add_bits(builder: Builder, bits: list[Value], place: int, rows: Sequence[Va
     """Add rows of bits that weigh 2^place, an even number of them; what is carried to the next
     place is added up there, until one row is left, which is returned.
 
-    The counters' own bits come last, so that one addition need not wait for the one before: a full
-    adder takes 3 cycles, and 4 begin in each.
+    With 512 bits the counters' own bits come last, so that one addition need not wait for the one
+    before: a full adder takes 3 cycles, and 4 begin in each. Else they take part in each addition,
+    so that few registers are needed; they wait for one operation only.
     """
     left, carries = deque(rows), []
+    while not WIDE and len(left) > 2:
+        bits[place], carry = _carry_save_adder(builder, left.popleft(), left.popleft(), bits[place])
+        carries.append(carry)
     while len(left) > 2:
         sum_, carry = _carry_save_adder(builder, left.popleft(), left.popleft(), left.popleft())
         left.append(sum_)
@@ -114,8 +147,8 @@ def _ripple(builder: Builder, bits: list[Value], place: int, row: Value) -> None
 def _row(builder: Builder, base: Value, numbers: Value, place: int) -> Value:
     """Load the row of bits whose number stands at a place of a list."""
     number = load_half(builder, numbers, 2 * place)
-    offset = builder.shl(builder.zext(number, I64), ir.Constant(I64, 6))
-    row = builder.load(pointer(builder, builder.add(base, offset), INTS))
+    offset = builder.shl(builder.zext(number, I64), ir.Constant(I64, ROW_BYTES.bit_length() - 1))
+    row = builder.load(pointer(builder, builder.add(base, offset), _ROW))
     row.align = ROW_BYTES
     return row
 
@@ -129,7 +162,7 @@ def load_half(builder: Builder, address: Value, offset: int) -> Value:
 
 def _add_rows(builder: Builder, eights: int, counters: Value, base: Value, numbers: Value) -> Value:
     """Add ``eights`` times 8 rows of bits, see ``add_8_rows``."""
-    bits = [builder.extract_value(counters, k) for k in range(BITS)]
+    bits = _planes(builder, counters)
     carries = []
     for first in range(0, 8 * eights, 8):
         rows = [_row(builder, base, numbers, first + k) for k in range(8)]
@@ -139,13 +172,13 @@ def _add_rows(builder: Builder, eights: int, counters: Value, base: Value, numbe
         carries = [_add_bits(builder, bits, place, carries)]
         place += eights.bit_length() - 1
     _ripple(builder, bits, place, carries[0])
-    return gather(builder, bits)
+    return _tile(builder, bits)
 
 
 @emits
 def add_8_rows(builder: Builder, counters: Bits, base: Address, numbers: Address) -> Bits:
-    """Add 8 rows of 512 bits to counters: the 64 bytes at ``base + 64 n`` for each n of a list of
-    16-bit integers at ``numbers``.
+    """Add 8 rows of bits to counters: the ROW_BYTES bytes at ``base + ROW_BYTES n`` for each n of a
+    list of 16-bit integers at ``numbers``.
     """
     return _add_rows(builder, 1, counters, base, numbers)
 
@@ -159,72 +192,35 @@ def add_32_rows(builder: Builder, counters: Bits, base: Address, numbers: Addres
 @emits
 def no_counts(builder: Builder) -> Bits:
     """Make counters at 0."""
-    return gather(builder, [ir.Constant(INTS, None)] * BITS)
+    return gather(builder, [ir.Constant(INTS, None)] * (BITS // _TOGETHER))
 
 
 @emits
 def complement(builder: Builder, counters: Bits) -> Bits:
     """Replace every counter c by -1 - c."""
-    bits = [builder.extract_value(counters, k) for k in range(BITS)]
-    return gather(builder, [builder.not_(bit) for bit in bits])
+    count = BITS // _TOGETHER
+    return gather(builder, [builder.not_(builder.extract_value(counters, k)) for k in range(count)])
 
 
 @emits
 def write_counts(builder: Builder, counters: Bits, to: Address) -> None:
-    """Write counters as 512 bytes: byte 16 v + e is the counter in bit ``lane(v, e)`` of a row.
-
-    Bytes of one lane are brought together by interleaving (bytes, then pairs, then fours); one
-    product of 8 x 8 bits with the unit matrix, ``vgf2p8affineqb``, then swaps rows and columns.
+    """Write counters as COUNTERS bytes: byte 16 v + e is the counter in bit ``lane(v, e)`` of a
+    row.
     """
-    bits = [builder.extract_value(counters, k) for k in range(BITS)]
-    octets = ir.VectorType(_I8, ROW_BYTES)
-    unit = ir.Constant(octets, [1 << k % 8 for k in range(ROW_BYTES)])
-    for place, vector in enumerate(_interleaved(builder, bits[::-1])):
-        swapped = _call(
-            builder,
-            "llvm.x86.vgf2p8affineqb.512",
-            octets,
-            unit,
-            builder.bitcast(vector, octets),
-            ir.Constant(_I8, 0),
-        )
-        store(builder, swapped, to, ROW_BYTES * place)
+    bits = _planes(builder, counters)
+    octets = by_product(builder, bits) if WIDE else by_swaps(builder, bits)
+    for place, vector in enumerate(octets):
+        store(builder, vector, to, ROW_BYTES * place)
 
 
 def lane(vector: int, element: int) -> int:
     """Return the bit of a row whose counter stands at byte ``16 vector + element`` of what
     ``write_counts`` writes.
     """
-    return 16 * (vector // 4) + 128 * (vector % 4) + element
-
-
-def _interleaved(builder: Builder, vectors: Sequence[Value]) -> list[Value]:
-    """8 vectors as 8 others: every 8 bytes of theirs are the bytes of one place, in order."""
-    pairs = _interleaved_pairs(builder, vectors, 1)
-    fours = _interleaved_pairs(builder, [pairs[i] for i in (0, 2, 1, 3, 4, 6, 5, 7)], 2)
-    return _interleaved_pairs(builder, [fours[i] for i in (0, 4, 1, 5, 2, 6, 3, 7)], 4)
-
-
-def _interleaved_pairs(builder: Builder, vectors: Sequence[Value], size: int) -> list[Value]:
-    """Neighbours interleaved in elements of ``size`` bytes, within every 16 bytes: the lower half
-    of both, then the upper half.
-    """
-    found = []
-    for first, second in zip(vectors[::2], vectors[1::2], strict=True):
-        for upper in (0, 1):
-            found.append(_unpacked(builder, first, second, size, upper))
-    return found
-
-
-def _unpacked(builder: Builder, first: Value, second: Value, size: int, upper: int) -> Value:
-    count, half = ROW_BYTES // size, 8 // size
-    kind = ir.VectorType(ir.IntType(8 * size), count)
-    order: list[int] = []
-    for block in range(0, count, 2 * half):
-        for k in range(half):
-            order += [block + upper * half + k, count + block + upper * half + k]
-    mask = ir.Constant(ir.VectorType(I32, count), order)
-    return builder.shuffle_vector(builder.bitcast(first, kind), builder.bitcast(second, kind), mask)
+    if WIDE:
+        return 16 * (vector // 4) + 128 * (vector % 4) + element
+    bit, octet = divmod(16 * vector + element, ROW_BYTES)
+    return 8 * octet + bit
 
 
 @emits

@@ -5,14 +5,16 @@ from __future__ import annotations
 from llvmlite import ir
 from numba.core import cgutils
 
-from luciole.kernels.jit.emits import Address, Builder, Int64, Truth, Value, emits
+from luciole.kernels.jit.emits import Address, Builder, Int64, Literal, Truth, Value, emits
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.bytes import LONGS, MANY, Vector, in_all
+from luciole.kernels.jit.vector.conversions import Kind
 from luciole.kernels.jit.vector.dots import together
-from luciole.kernels.jit.vector.fixed_point import ByteLimits, Limits, packed
+from luciole.kernels.jit.vector.fixed_point import ByteLimits, Limits, in_order, packed
 from luciole.kernels.jit.vector.vectors import (
+    BYTES,
     FLOATS,
     I32,
     INTS,
@@ -25,6 +27,9 @@ from luciole.kernels.jit.vector.vectors import (
     wide_shuffle,
     wide_splat,
 )
+
+LOOKS_UP_MANY = "avx512vbmi" in features()
+"""Whether the machine looks up 64 bytes at once."""
 
 
 class SumConstants(Record):
@@ -52,7 +57,15 @@ class SumConstants(Record):
     zero_point: int
 
 
-class WideSum(ByteLimits):
+class WideResult(ByteLimits):
+    """How 64 raised int32 become bytes, see ``fixed_point.rescaled``."""
+
+    multiplier: int
+    addend: int
+    bits: int
+
+
+class WideSum(WideResult):
     """Constants of ``sum_64`` for such a sum."""
 
     fine: int
@@ -61,9 +74,16 @@ class WideSum(ByteLimits):
     """
     coarse_turned: int
     """The bits of the coarser operand that are flipped, so that it is signed and added."""
-    multiplier: int
-    addend: int
-    bits: int
+    products: int
+    """The address of a ``SumConstants``, where the machine looks up less than 64 bytes at once."""
+
+
+class WideProduct(WideResult):
+    """Constants of ``product_64``: zero points of both operands, and what raises products."""
+
+    x_zero: int
+    y_zero: int
+    start: int
 
 
 @emits
@@ -109,16 +129,21 @@ def summed(builder: Builder, x: Vector, y: Vector, constants: Address) -> Vector
     """
     x, y = (builder.extract_value(v, 0) for v in (x, y))
     given = _Constants(builder, constants, SumConstants)
+    total = _total(builder, x, y, given)
+    upper = _upper(builder, total, given.long("multiplier"), given.long("addend"))
+    steps = _halved(builder, upper, *given.words("half", "negative", "bits"))
+    return gather(builder, [builder.add(steps, given.word("zero_point"))])
+
+
+def _total(builder: Builder, x: Value, y: Value, given: _Constants) -> Value:
+    """Add the coarser operand and the finer one as raised int32, see ``SumConstants``."""
     coarse = builder.mul(x, given.word("coarse_step"))
     low = builder.add(builder.mul(y, given.word("fine_lower")), given.word("fine_lower_start"))
     fine = builder.add(builder.mul(y, given.word("fine_upper")), given.word("fine_upper_start"))
     fine = builder.add(fine, builder.ashr(low, in_all(11)))
     fine = _halved(builder, fine, *given.words("fine_half", "fine_negative", "fine_bits"))
     fine = builder.mul(fine, given.word("fine_sign"))
-    total = builder.add(builder.add(coarse, given.word("start")), fine)
-    upper = _upper(builder, total, given.long("multiplier"), given.long("addend"))
-    steps = _halved(builder, upper, *given.words("half", "negative", "bits"))
-    return gather(builder, [builder.add(steps, given.word("zero_point"))])
+    return builder.add(builder.add(coarse, given.word("start")), fine)
 
 
 class _Constants:
@@ -178,45 +203,93 @@ def _upper(builder: Builder, x: Value, multiplier: Value, addend: Value) -> Valu
 @emits
 def looks_up_many(builder: Builder) -> Truth:
     """Return whether the machine looks up 64 bytes at once, known when a kernel is compiled."""
-    known = "avx512vbmi" in features()
-    return ir.Constant(ir.IntType(1), known)
+    return ir.Constant(ir.IntType(1), LOOKS_UP_MANY)
 
 
 @emits
 def look_up_64(builder: Builder, to: Address, x: Address, table: Address) -> None:
     """Write what a table of 256 bytes has for each of 64 bytes; only where ``looks_up_many``."""
-    if "avx512vbmi" not in features():
+    if not LOOKS_UP_MANY:
         return
     store(builder, _looked_up(builder, _many(builder, x), table, 0), to, align=1)
 
 
 @emits
-def sum_64(builder: Builder, to: Address, x: Address, y: Address, constants: Address) -> None:
-    """Write the sums of 64 bytes and 64 others; only where ``looks_up_many``. ``constants`` is the
-    address of a ``WideSum``.
+def sum_64(
+    builder: Builder, to: Address, x: Address, y: Address, constants: Address, kind: Literal
+) -> None:
+    """Write the sums of 64 bytes of a kind and 64 others. ``constants`` is the address of a
+    ``WideSum``.
     """
-    if "avx512vbmi" not in features():
+    given = _Constants(builder, constants, WideSum)
+    if LOOKS_UP_MANY:
+        steps = _steps(builder, _sums_by_tables(builder, x, y, given), given)
+        found = packed(builder, steps, 4, Limits(builder, constants))[0]
+        store(builder, found, to, align=1)
         return
-    given, none = _Constants(builder, constants, WideSum), ir.Constant(MANY, None)
+    parts = _Constants(builder, given.number("products"), SumConstants)
+    pairs = _widened(builder, x, y, kind)
+    totals = [_total(builder, p, q, parts) for p, q in pairs]
+    _store_steps(builder, totals, given, constants, to)
+
+
+@emits
+def product_64(
+    builder: Builder, to: Address, x: Address, y: Address, constants: Address, kind: Literal
+) -> None:
+    """Write the products of 64 bytes of a kind and 64 others. ``constants`` is the address of a
+    ``WideProduct``.
+    """
+    given = _Constants(builder, constants, WideProduct)
+    zeros, start = given.words("x_zero", "y_zero"), given.word("start")
+    totals = []
+    for pair in _widened(builder, x, y, kind):
+        p, q = (builder.sub(number, zero) for number, zero in zip(pair, zeros, strict=True))
+        totals.append(builder.add(builder.mul(p, q), start))
+    _store_steps(builder, totals, given, constants, to)
+
+
+def _widened(builder: Builder, x: Value, y: Value, kind: int) -> list[tuple[Value, Value]]:
+    """Load 64 bytes from each of two addresses as int32, 16 at a time."""
+    widen = builder.sext if kind == Kind.INT8 else builder.zext
+    x_parts, y_parts = (
+        [widen(load(builder, BYTES, place, LANES * k, align=1), INTS) for k in range(4)]
+        for place in (x, y)
+    )
+    return list(zip(x_parts, y_parts, strict=True))
+
+
+def _sums_by_tables(builder: Builder, x: Value, y: Value, given: _Constants) -> list[Value]:
+    """Add signed bytes, in the uppermost 8 of 32 bits, scaled by 2^19, and what tables have for the
+    others, in the order of ``packed``.
+    """
+    none = ir.Constant(MANY, None)
     coarse = builder.xor(_many(builder, x), given.many("coarse_turned"))
     table, index = given.number("fine"), _many(builder, y)
     fine = [_looked_up(builder, index, table, 256 * plane) for plane in range(4)]
     vectors = zip(
         together(builder, [none, none, none, coarse]), together(builder, fine), strict=True
     )
-    steps = [_steps_of_sum(builder, upper, rest, given) for upper, rest in vectors]
-    found = packed(builder, gather(builder, steps), 4, Limits(builder, constants))[0]
-    store(builder, found, to, align=1)
+    return [builder.add(builder.ashr(upper, in_all(5)), rest) for upper, rest in vectors]
 
 
-def _steps_of_sum(builder: Builder, upper: Value, rest: Value, given: _Constants) -> Value:
-    """Scale signed bytes, in the uppermost 8 of 32 bits, by 2^19 and add the rest of a sum, as
-    steps of the result, see ``luciole.kernels.jit.vector.fixed_point.rescaled``.
-    """
-    total = builder.add(builder.ashr(upper, in_all(5)), rest)
-    above = _upper(builder, total, given.long("multiplier"), given.long("addend"))
-    more = builder.lshr(total, in_all(31))
-    return builder.ashr(builder.add(above, more), given.word("bits"))
+def _store_steps(
+    builder: Builder, totals: list[Value], given: _Constants, limits: Value, to: Value
+) -> None:
+    """Write four vectors of raised int32 as 64 bytes, steps of the result."""
+    steps = _steps(builder, totals, given)
+    found = packed(builder, steps, 4, Limits(builder, limits))[0]
+    store(builder, in_order(builder, found), to, align=1)
+
+
+def _steps(builder: Builder, totals: list[Value], given: _Constants) -> Value:
+    """Scale raised int32 to steps of the result, see ``fixed_point.rescaled``."""
+    found = []
+    for total in totals:
+        above = _upper(builder, total, given.long("multiplier"), given.long("addend"))
+        more = builder.lshr(total, in_all(31))
+        found.append(builder.ashr(builder.add(above, more), given.word("bits")))
+    return gather(builder, found)
 
 
 def _many(builder: Builder, address: Value) -> Value:

@@ -12,7 +12,6 @@ from luciole.kernels.jit.vector.conversions import Kind
 from luciole.kernels.jit.vector.masked import lanes_before, load_first_bytes, store_first_bytes
 from luciole.kernels.jit.vector.vectors import (
     BYTES,
-    FLOATS,
     I32,
     INTS,
     LANES,
@@ -83,26 +82,6 @@ def times(builder: Builder, x: Vector, number: Int64) -> Vector:
     """Multiply every lane by a number of 32 bits."""
     factor = splat(builder, builder.trunc(number, I32))
     return gather(builder, [builder.mul(builder.extract_value(x, 0), factor)])
-
-
-@emits
-def halved(builder: Builder, x: Vector, bits: Literal) -> Vector:
-    """Divide by 2^bits (at least 1), halves away from zero."""
-    x = builder.extract_value(x, 0)
-    more = builder.add(builder.ashr(x, in_all(31)), in_all(1 << (bits - 1)))
-    return gather(builder, [builder.ashr(builder.add(x, more), in_all(bits))])
-
-
-@emits
-def as_floats(builder: Builder, x: Vector) -> Floats:
-    """Convert integers to floats."""
-    return gather(builder, [builder.sitofp(builder.extract_value(x, 0), FLOATS)])
-
-
-@emits
-def toward_zero(builder: Builder, x: Floats) -> Vector:
-    """Convert floats to integers without their fraction."""
-    return gather(builder, [builder.fptosi(builder.extract_value(x, 0), INTS)])
 
 
 @emits

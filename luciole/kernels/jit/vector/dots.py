@@ -7,6 +7,8 @@ of an output's weights.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from luciole.kernels.jit.emits import (
@@ -23,16 +25,19 @@ from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.masked import lanes_before, load_first_bytes, store_first_bytes
 from luciole.kernels.jit.vector.pixels import Places, behind, repeated
+from luciole.kernels.jit.vector.shorts import with_pairs
 from luciole.kernels.jit.vector.vectors import (
     BYTES,
     FLOATS,
     I32,
     INTS,
     LANES,
+    SHORT_PAIRS,
     FloatsLike,
     Ints,
     Same,
     Vectors,
+    by_halves,
     gather,
     load,
     of_llvm,
@@ -55,7 +60,7 @@ def add_dots(builder: Builder, tile: Vectors, at: Places, offset: Int64, weights
     its address, with the bytes [vectors, 16, 4] at ``weights``.
     """
     vectors = tile.kind.shape[1]
-    add = _with_vnni if "avx512vnni" in features() else _with_products
+    add = _adding()
     factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(vectors)]
     sums: list[Value] = []
     for address in behind(builder, at, offset):
@@ -101,7 +106,7 @@ def add_line_dots(
     apart; weights are [taps, steps of four bytes, 16, 4], and only the first step counts. ``width``
     taps, the pixels' ``stride`` in taps and ``depth`` are known when a kernel is compiled.
     """
-    add = _with_vnni if "avx512vnni" in features() else _with_products
+    add = _adding()
     between = 4 * LANES * -(-depth // 4)
     factors = [load(builder, INTS, weights, between * tap) for tap in range(width)]
     sums = [builder.extract_value(tile.value, p) for p in range(tile.kind.count)]
@@ -115,9 +120,60 @@ def add_line_dots(
     return gather(builder, sums)
 
 
+PAIRS = "avx2" in features() and "avx512vnni" not in features()
+"""Whether products are added in pairs, of which 16 bit weights are made on the way."""
+
+PAIRED_VECTORS = 5
+"""Sums in a tile then, so that halves of inputs and weights stay in registers beside them."""
+
+
+@emits
+def add_centred_dots(
+    builder: Builder, tile: Vectors, at: Places, offset: Int64, weights: Address, zero: Int64
+) -> Same:
+    """Add products as ``add_dots`` does with weights less a number. Only where ``PAIRS``."""
+    if not PAIRS:
+        return tile.value
+    less = wide_splat(builder, builder.trunc(zero, SHORT_PAIRS.element), 2 * LANES)
+    factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(tile.kind.shape[1])]
+    sums: list[Value] = []
+    for address in behind(builder, at, offset):
+        four = splat(builder, load(builder, I32, address, align=1))
+        for factor in factors:
+            before = builder.extract_value(tile.value, len(sums))
+            sums.append(_with_pairs(builder, before, four, factor, less))
+    return gather(builder, sums)
+
+
+def _adding() -> Callable[[Builder, Value, Value, Value], Value]:
+    """Return what the machine adds four products to each lane with."""
+    if "avx512vnni" in features():
+        return _with_vnni
+    return _with_pairs if PAIRS else _with_products
+
+
 def _with_vnni(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
     """Add to sums of int32 four products in each lane: ``vpdpbusd``."""
     return of_llvm(builder, "llvm.x86.avx512.vpdpbusd.512", sums, unsigned, signed)
+
+
+def _with_pairs(
+    builder: Builder, sums: Value, unsigned: Value, signed: Value, less: Value | None = None
+) -> Value:
+    """Add the same products, or those of weights less a number, as two pairs, bytes 0 and 2, and 1
+    and 3, of each lane: ``vpmaddwd``. Products of bytes that ``vpmaddubsw`` pairs may not fit into
+    its 16 bits.
+
+    LLVM writes the halves of an input or a weight once for all sums that they count in.
+    """
+    eight, low = (ir.Constant(SHORT_PAIRS, [number] * (2 * LANES)) for number in (8, 255))
+    x, w = (builder.bitcast(value, SHORT_PAIRS) for value in (unsigned, signed))
+    inputs = builder.and_(x, low), builder.lshr(x, eight)
+    weights = builder.ashr(builder.shl(w, eight), eight), builder.ashr(w, eight)
+    for number, weight in zip(inputs, weights, strict=True):
+        factor = weight if less is None else builder.sub(weight, less)
+        sums = builder.add(sums, by_halves(builder, "pmadd.wd", INTS, number, factor))
+    return sums
 
 
 def _with_products(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
@@ -142,18 +198,20 @@ def add_taps(
     bytes [4, 16, 4] at ``weights``. A row with four addresses has 16 channels from each.
 
     Vector v of a row holds channels 4 v to 4 v + 3, then those and 16, and so on: bytes of four
-    taps come together within each 128 bits.
+    taps come together within each 128 bits. Rows of two vectors are of 32 int16, two taps of which
+    come together.
     """
-    add = _with_vnni if "avx512vnni" in features() else _with_products
-    rows, taps = tile.kind.shape[0], count
-    factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(4)]
+    rows, vectors, taps = *tile.kind.shape, count
+    of_bytes = _adding()
+    add = of_bytes if vectors == 4 else with_pairs
+    factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(vectors)]
     moves = [builder.sext(load(builder, I32, offsets, 4 * k), I64) for k in range(taps)]
     places = [behind(builder, at, move) for move in moves]
     pieces = at.kind.count // rows
     sums: list[Value] = []
     for row in range(rows):
         given = [_sixty_four(builder, found[pieces * row : pieces * (row + 1)]) for found in places]
-        given += [ir.Constant(given[0].type, None)] * (4 - taps)
+        given += [ir.Constant(given[0].type, None)] * (vectors - taps)
         for four, factor in zip(together(builder, given), factors, strict=True):
             before = builder.extract_value(tile.value, len(sums))
             sums.append(add(builder, before, four, factor))
@@ -173,9 +231,12 @@ def _sixty_four(builder: Builder, addresses: list[Value]) -> Value:
 
 
 def together(builder: Builder, taps: list[Value]) -> list[Value]:
-    """Transpose four vectors of 64 bytes to four of 16 int32 whose bytes are of one channel
-    each.
+    """Transpose four vectors of 64 bytes to four of 16 int32 whose bytes are of one channel each;
+    or two of 32 int16 to two of as many.
     """
+    if len(taps) == 2:
+        a, b = (builder.bitcast(tap, ir.VectorType(ir.IntType(16), 2 * LANES)) for tap in taps)
+        return _interleaved(builder, a, b, I32)
     a, b, c, d = taps
     first, second = (_interleaved(builder, *pair, ir.IntType(16)) for pair in ((a, b), (c, d)))
     found = []

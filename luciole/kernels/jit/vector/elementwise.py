@@ -117,8 +117,13 @@ _BINARY: dict[int, Callable[[Lanes, Lanes], Lanes]] = {
 
 def define_unary(name: str, formula: Callable[[Lanes], Lanes]) -> int:
     """Number a function of one vector that has no parameters, see ``_number``."""
+    return define_parametric(name, lambda x, a, b: formula(x))
+
+
+def define_parametric(name: str, formula: Callable[[Lanes, Lanes, Lanes], Lanes]) -> int:
+    """Number a function of one vector and two parameters, see ``_number``."""
     number = _number(name, _UNARY)
-    _UNARY[number] = lambda x, a, b: formula(x)
+    _UNARY[number] = formula
     return number
 
 

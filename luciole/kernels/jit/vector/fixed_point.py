@@ -21,6 +21,7 @@ from luciole.kernels.jit.vector.vectors import (
     LANES,
     Same,
     Vectors,
+    by_halves,
     gather,
     load,
     of_llvm,
@@ -60,14 +61,14 @@ def rescaled(builder: Builder, tile: Vectors, constants: Address, lifted: Litera
     part of the addend, and sums whose upper bit is set, which are those that are not negative where
     they are raised by 2^31, have the 1 more.
     """
-    vectors = tile.kind.shape[1]
+    vectors = tile.kind.shape[-1]
     results = []
     for i in range(tile.kind.count):
         size = LIFTED_BYTES if lifted else FIXED_BYTES
         sums, offset = builder.extract_value(tile.value, i), size * (i % vectors)
         if lifted:
             sums = _lifted(builder, sums, constants, offset + FIXED_BYTES)
-        upper = _upper(builder, sums, constants, offset)
+        upper = upper_halves(builder, sums, constants, offset)
         shift = load(builder, INTS, constants, offset + 16 * LANES)
         more = builder.lshr(sums, ir.Constant(INTS, [31] * LANES))
         results.append(builder.ashr(builder.add(upper, more), shift))
@@ -80,8 +81,17 @@ def _lifted(builder: Builder, sums: Value, base: Value, offset: int) -> Value:
     return builder.add(builder.shl(sums, up), raised)
 
 
-def _upper(builder: Builder, sums: Value, base: Value, offset: int) -> Value:
-    """Compute the upper halves of products of 64 bits."""
+def upper_halves(builder: Builder, sums: Value, base: Value, offset: int) -> Value:
+    """Compute the upper halves of products of 64 bits of sums without a sign: with int64
+    multipliers, those of even lanes and those of odd ones, plus such addends behind them.
+    """
+    products = [builder.bitcast(v, INTS) for v in long_products(builder, sums, base, offset)]
+    order = [2 * (lane // 2) + 1 + LANES * (lane % 2) for lane in range(LANES)]
+    return wide_shuffle(builder, products[0], products[1], order)
+
+
+def long_products(builder: Builder, sums: Value, base: Value, offset: int) -> list[Value]:
+    """Compute these products, those of even lanes and those of odd ones."""
     low = ir.Constant(LONGS, [0xFFFFFFFF] * HALF)
     pairs = builder.bitcast(sums, LONGS)
     halves = (builder.and_(pairs, low), builder.lshr(pairs, ir.Constant(LONGS, [32] * HALF)))
@@ -90,9 +100,8 @@ def _upper(builder: Builder, sums: Value, base: Value, offset: int) -> Value:
         multiplier = load(builder, LONGS, base, offset + i * 4 * LANES)
         addend = load(builder, LONGS, base, offset + (2 + i) * 4 * LANES)
         product = builder.mul(half, builder.and_(multiplier, low))
-        products.append(builder.bitcast(builder.add(product, addend), INTS))
-    order = [2 * (lane // 2) + 1 + LANES * (lane % 2) for lane in range(LANES)]
-    return builder.shuffle_vector(*products, ir.Constant(INTS, order))
+        products.append(builder.add(product, addend))
+    return products
 
 
 @emits
@@ -118,6 +127,11 @@ def _cut(builder: Builder, x: Value, most: int) -> Value:
 @emits
 def scaled_exactly(builder: Builder, tile: Vectors, factors: Address) -> Same:
     """Multiply sums by factors in double precision and round to integers, halves away from zero."""
+    return exactly_rounded(builder, tile, factors)
+
+
+def exactly_rounded(builder: Builder, tile: Vectors, factors: Value) -> Value:
+    """Do so for sums of int32 or of int64."""
     vectors = tile.kind.shape[1]
     results = []
     for i in range(tile.kind.count):
@@ -227,6 +241,12 @@ _ORDER = [LANES * (lane // 4 % 4) + 4 * (lane // LANES) + lane % 4 for lane in r
 """Where the bytes of ``packed`` come from; it leads back as well."""
 
 
+def shorts(builder: Builder, lower: Value, upper: Value) -> Value:
+    """Narrow two vectors of int32 to one of int16, saturated."""
+    found = _halved(builder, lower, upper, "packssdw", I16)
+    return _lanes_of(builder, found, [8 * (i % 16 // 4) + 4 * (i // 16) + i % 4 for i in range(32)])
+
+
 def in_order(builder: Builder, found: Value) -> Value:
     """Reorder the 64 bytes of ``packed``, vector after vector."""
     return _lanes_of(builder, found, _ORDER)
@@ -251,6 +271,8 @@ def _halved(builder: Builder, a: Value, b: Value, name: str, narrow: Form) -> Va
             builder.module, kind, f"llvm.x86.avx512.{name}.512"
         )
         return builder.call(function, [a, b])
+    if "avx2" in features():
+        return by_halves(builder, name, result, a, b)
     part = lanes // 4
     order = [
         lanes * source + part * quarter + i

@@ -5,9 +5,18 @@ from __future__ import annotations
 from llvmlite import ir
 from numba.core import cgutils
 
-from luciole.kernels.jit.emits import Builder, Value
+from luciole.kernels.jit.emits import Builder, Form, Value
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vector.vectors import BYTES, FLOATS, I32, INTS, LANES, pointer, splat
+from luciole.kernels.jit.vector.vectors import (
+    BYTES,
+    FLOATS,
+    I32,
+    INTS,
+    LANES,
+    SHORTS,
+    pointer,
+    splat,
+)
 
 TRUTHS = ir.VectorType(ir.IntType(1), LANES)
 """One truth value for each lane."""
@@ -70,11 +79,33 @@ def store_first_bytes(
     The count is hidden from LLVM: with AVX-512 it writes 4 bytes, not 1, where it knows that the
     first lane alone is in and bytes were int32 before.
     """
-    place = pointer(builder, address, BYTES)
-    function = ir.FunctionType(ir.VoidType(), [BYTES, place.type, I32, TRUTHS])
-    store = cgutils.get_or_insert_function(
-        builder.module, function, f"llvm.masked.store.v{LANES}i8.p0"
+    _store_first(builder, value, BYTES, address, count, first)
+
+
+def store_first_shorts(
+    builder: Builder, value: Value, address: Value, count: Value, first: int = 0
+) -> None:
+    """Write a vector of int16 to an address in the same way."""
+    _store_first(builder, value, SHORTS, address, count, first)
+
+
+def load_first_shorts(builder: Builder, address: Value, lanes: Value) -> Value:
+    """Load the int16 of some lanes from an address, 0 in the rest."""
+    place = pointer(builder, address, SHORTS)
+    function = ir.FunctionType(SHORTS, [place.type, I32, TRUTHS, SHORTS])
+    load = cgutils.get_or_insert_function(
+        builder.module, function, f"llvm.masked.load.v{LANES}i16.p0"
     )
+    return builder.call(load, [place, ir.Constant(I32, 1), lanes, ir.Constant(SHORTS, None)])
+
+
+def _store_first(
+    builder: Builder, value: Value, form: Form, address: Value, count: Value, first: int
+) -> None:
+    place = pointer(builder, address, form)
+    function = ir.FunctionType(ir.VoidType(), [form, place.type, I32, TRUTHS])
+    name = f"llvm.masked.store.v{LANES}i{form.element.width}.p0"
+    store = cgutils.get_or_insert_function(builder.module, function, name)
     hidden = builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [count], side_effect=False)
     lanes = lanes_before(builder, hidden, first)
     builder.call(store, [value, place, ir.Constant(I32, 1), lanes])

@@ -100,7 +100,8 @@ def repeated(builder: Builder, form: Form, pixels: int, vectors: int, start: Val
     """Make a tile [pixels, vectors] whose rows, of vectors of an LLVM type, all stand at one
     address.
     """
-    row = [load(builder, form, start, 4 * LANES * v) for v in range(vectors)]
+    size = form.element.width // 8 if isinstance(form.element, ir.IntType) else 4
+    row = [load(builder, form, start, size * LANES * v) for v in range(vectors)]
     return gather(builder, row * pixels)
 
 

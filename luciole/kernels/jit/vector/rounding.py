@@ -1,5 +1,5 @@
-"""Floats in vector registers as bytes on an affine grid, 64 at a time: exactly the quotients that
-are asked for, seldom divided.
+"""Floats in vector registers as integers on an affine grid: exactly the quotients that are asked
+for, and those that become bytes seldom divided.
 
 A product with the reciprocal is taken where its distance from the next tie tells that it is rounded
 as the quotient would be: the rounding test of Ziv (Fast Evaluation of Elementary Mathematical
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from luciole.kernels.jit.emits import Address, Builder, Value, emits
-from luciole.kernels.jit.vector.fixed_point import ByteLimits, Limits, in_order, packed
+from luciole.kernels.jit.emits import Address, Builder, Float32, Int64, Value, emits
+from luciole.kernels.jit.vector.fixed_point import ByteLimits, Limits, in_order, packed, shorts
 from luciole.kernels.jit.vector.results import between
 from luciole.kernels.jit.vector.vectors import (
     F32,
     FLOATS,
+    I32,
     INTS,
     LANES,
     gather,
@@ -73,6 +74,34 @@ def quantize_64(builder: Builder, to: Address, x: Address, constants: Address) -
     limits = Limits(builder, constants)
     found = in_order(builder, packed(builder, gather(builder, steps), 4, limits)[0])
     store(builder, found, to, align=1)
+
+
+@emits
+def quantize_32(
+    builder: Builder,
+    to: Address,
+    x: Address,
+    scale: Float32,
+    zero_point: Int64,
+    least: Float32,
+    most: Float32,
+    half: Float32,
+) -> None:
+    """Write 32 floats as int16: x / scale plus ``half``, away from 0 and without its fraction, cut
+    off at both limits (the lower one for NaN), plus the zero point.
+    """
+    scale, least, most, half = (splat(builder, n) for n in (scale, least, most, half))
+    zero = splat(builder, builder.trunc(zero_point, I32))
+    found = []
+    for k in range(2):
+        steps = builder.fdiv(load(builder, FLOATS, x, 4 * LANES * k), scale)
+        away = of_llvm(builder, "llvm.copysign.v16f32", half, steps)
+        steps = builder.fadd(steps, away)
+        steps = builder.select(builder.fcmp_ordered(">", steps, least), steps, least)
+        steps = builder.select(builder.fcmp_ordered("<", steps, most), steps, most)
+        found.append(builder.add(builder.fptosi(steps, INTS), zero))
+    lower, upper = found
+    store(builder, shorts(builder, lower, upper), to, align=1)
 
 
 def _guess(builder: Builder, x: Value, inverse: Value, trusted: Value) -> tuple[Value, Value]:

@@ -6,12 +6,18 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Int64, Value, emits
+from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.quantizing import WordFloats, word
-from luciole.kernels.jit.vector.vectors import I32, LANES, Vectors, load, store
+from luciole.kernels.jit.vector.vectors import I32, LANES, Vectors, load, store, wide_splat
 
-_I16 = ir.IntType(16)
+COMPRESSES = {"avx512bw", "avx512vbmi2"} <= features()
+"""Whether the machine moves chosen integers of 16 bits next to each other: ``vpcompressw``."""
+
+_I8, _I16 = ir.IntType(8), ir.IntType(16)
 _HALVES = ir.VectorType(_I16, 2 * LANES)
+_AT_ONCE = 8
+"""Numbers that are appended at once where it does not."""
 
 
 @emits
@@ -29,10 +35,9 @@ def sort_word(
     integers, list l at ``lists + l stride`` with ``counts[l]`` (int64) of them so far.
 
     Bits of ``mask`` say which floats count. Up to 31 places behind a list's end are written to.
-    Needs AVX-512 VBMI2.
     """
     levels = thresholds.kind.count + 1
-    numbers = _numbers(builder, first)
+    numbers = _numbers(builder, first, 2 * LANES if COMPRESSES else _AT_ONCE)
     mask = builder.trunc(mask, I32)
     words = [_above(builder, x, thresholds.value, level) for level in range(levels - 1)]
     for level in range(levels):
@@ -41,20 +46,54 @@ def sort_word(
             members = builder.and_(members, builder.not_(words[level]))
         place = builder.add(counts, ir.Constant(I64, 8 * level))
         count = load(builder, I64, place)
-        end = builder.add(lists, builder.mul(stride, ir.Constant(I64, level)))
-        end = builder.add(end, builder.shl(count, ir.Constant(I64, 1)))
-        _store_halves(builder, _compressed(builder, numbers, members), end)
-        more = builder.zext(builder.ctpop(members), I64)
-        store(builder, builder.add(count, more), place)
+        start = builder.add(lists, builder.mul(stride, ir.Constant(I64, level)))
+        append = _append_32 if COMPRESSES else _append_eights
+        store(builder, append(builder, numbers, members, start, count), place)
 
 
-def _numbers(builder: Builder, first: Value) -> Value:
-    """Make ``first``, ``first`` + 1, ... as 32 integers of 16 bits."""
-    count = 2 * LANES
-    empty = ir.Constant(_HALVES, ir.Undefined)
-    one = builder.insert_element(empty, builder.trunc(first, _I16), ir.Constant(I32, 0))
-    same = builder.shuffle_vector(one, empty, ir.Constant(ir.VectorType(I32, count), [0] * count))
-    return builder.add(same, ir.Constant(_HALVES, list(range(count))))
+def _append_32(
+    builder: Builder, numbers: Value, members: Value, start: Value, count: Value
+) -> Value:
+    """Append those of 32 numbers whose bit is set to a list; returns its length then."""
+    _store_halves(builder, _compressed(builder, numbers, members), _end(builder, start, count))
+    return builder.add(count, builder.zext(builder.ctpop(members), I64))
+
+
+def _append_eights(
+    builder: Builder, numbers: Value, members: Value, start: Value, count: Value
+) -> Value:
+    """Append them 8 at a time, by a table of which bits of a byte are set."""
+    table = _table(builder)
+    for eight in range(0, 2 * LANES, _AT_ONCE):
+        byte = builder.trunc(builder.lshr(members, ir.Constant(I32, eight)), _I8)
+        row = builder.shl(builder.zext(byte, I64), ir.Constant(I64, 3))
+        found = load(builder, ir.VectorType(_I8, _AT_ONCE), builder.add(table, row), align=8)
+        moved = builder.add(numbers, ir.Constant(numbers.type, [eight] * _AT_ONCE))
+        chosen = builder.add(builder.zext(found, numbers.type), moved)
+        _store_halves(builder, chosen, _end(builder, start, count))
+        count = builder.add(count, builder.zext(builder.ctpop(byte), I64))
+    return count
+
+
+def _end(builder: Builder, start: Value, count: Value) -> Value:
+    return builder.add(start, builder.shl(count, ir.Constant(I64, 1)))
+
+
+def _table(builder: Builder) -> Value:
+    """Return the address of a constant [256, 8]: the places of a byte's set bits, and zeros."""
+    places = [[k for k in range(8) if byte >> k & 1] for byte in range(256)]
+    filled = [(found + 8 * [0])[:8] for found in places]
+    kind = ir.ArrayType(_I8, 8 * 256)
+    constant = ir.Constant(kind, [place for row in filled for place in row])
+    table = cgutils.global_constant(builder, "places_of_set_bits", constant)
+    table.align = 8
+    return builder.ptrtoint(table, I64)
+
+
+def _numbers(builder: Builder, first: Value, count: int) -> Value:
+    """Make ``first``, or with 32 of them ``first``, ``first`` + 1, ..., as integers of 16 bits."""
+    same = wide_splat(builder, builder.trunc(first, _I16), count)
+    return builder.add(same, ir.Constant(same.type, list(range(count)))) if COMPRESSES else same
 
 
 def _above(builder: Builder, x: Value, thresholds: Value, level: int) -> Value:

@@ -18,10 +18,13 @@ from luciole.kernels.jit.scalars import I64
 LANES = 16
 """Elements of one vector."""
 
-I32, F32, F64 = ir.IntType(32), ir.FloatType(), ir.DoubleType()
+I16, I32, F32, F64 = ir.IntType(16), ir.IntType(32), ir.FloatType(), ir.DoubleType()
 INTS, FLOATS = ir.VectorType(I32, LANES), ir.VectorType(F32, LANES)
 DOUBLES = ir.VectorType(F64, LANES)
+SHORTS, LONGS = ir.VectorType(I16, LANES), ir.VectorType(I64, LANES)
 BYTES = ir.VectorType(ir.IntType(8), LANES)
+SHORT_PAIRS = ir.VectorType(ir.IntType(16), 2 * LANES)
+"""As many bits as one of INTS."""
 
 
 class Tile(types.Type):  # type: ignore[misc]  # numba is not typed
@@ -32,7 +35,12 @@ class Tile(types.Type):  # type: ignore[misc]  # numba is not typed
         super().__init__(name=f"Tile({element}, {shape})")
 
 
-_VECTORS = {types.int32: INTS, types.float32: FLOATS, types.float64: DOUBLES}
+_VECTORS = {
+    types.int32: INTS,
+    types.int64: LONGS,
+    types.float32: FLOATS,
+    types.float64: DOUBLES,
+}
 
 
 @register_model(Tile)
@@ -52,10 +60,13 @@ def shaped(element: Kind) -> Callable[..., Tile]:
 
 
 Ints: TypeAlias = Annotated[Vectors, shaped(types.int32)]
+Longs: TypeAlias = Annotated[Vectors, shaped(types.int64)]
 Floats: TypeAlias = Annotated[Vectors, shaped(types.float32)]
 Doubles: TypeAlias = Annotated[Vectors, shaped(types.float64)]
 FloatsLike: TypeAlias = Annotated[Vectors, lambda tile, *_: Tile(types.float32, *tile.shape)]
 """Floats in the shape of the first operand."""
+IntsLike: TypeAlias = Annotated[Vectors, lambda tile, *_: Tile(types.int32, *tile.shape)]
+"""Integers in that shape."""
 
 
 def splat(builder: Builder, scalar: Value) -> Value:
@@ -115,6 +126,20 @@ def of_llvm(builder: Builder, name: str, *args: Value) -> Value:
     """Call one of LLVM's own functions whose result has the type of its arguments."""
     kind = ir.FunctionType(args[0].type, [a.type for a in args])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+
+
+def by_halves(builder: Builder, name: str, result: Form, a: Value, b: Value) -> Value:
+    """Call an AVX2 instruction for the lower and the upper half of two vectors of 512 bits."""
+    half = a.type.count // 2
+    given = ir.VectorType(a.type.element, half)
+    kind = ir.FunctionType(ir.VectorType(result.element, result.count // 2), [given, given])
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.avx2.{name}")
+    halves = []
+    for lanes in (range(half), range(half, 2 * half)):
+        some = [wide_shuffle(builder, x, x, lanes) for x in (a, b)]
+        halves.append(builder.call(function, some))
+    lower, upper = halves
+    return wide_shuffle(builder, lower, upper, range(result.count))
 
 
 FMA = "llvm.fmuladd.v16f32"  # one rounding where the machine can, and never a call

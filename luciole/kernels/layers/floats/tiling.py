@@ -44,12 +44,13 @@ class Tiling:
     vectors: int
 
     @classmethod
-    def of(cls, found: Sequence[Case], outputs: int, depth: int) -> Tiling:
+    def of(cls, found: Sequence[Case], outputs: int, depth: int, most: int | None = None) -> Tiling:
         """Choose the quickest tiles for windows over ``depth`` channels, by a rough count of
-        cycles.
+        cycles, of at most so many vectors.
         """
         sizes = [(p, v) for v in (4, 3, 2, 1) for p in range(MAX_PIXELS, 0, -1) if v == 1 or p < 10]
-        return min(_fitting(sizes), key=lambda t: t.cycles(found, outputs, depth))
+        shared = [t for t in _fitting(sizes, most) if t.keeps_weights]
+        return min(shared, key=lambda t: t.cycles(found, outputs, depth))
 
     @classmethod
     def of_depthwise(cls, found: Sequence[Case], vectors: int) -> Tiling:
@@ -64,6 +65,11 @@ class Tiling:
         """Choose as many pixels as leave room for one more vector of each."""
         most = vector_registers() * 3 // 4 // (self.vectors + 1)
         return Tiling(max(1, min(self.pixels, most)), self.vectors)
+
+    @property
+    def keeps_weights(self) -> bool:
+        """Whether registers hold the weights that pixels share, and an input, beside the sums."""
+        return self.pixels == 1 or (self.pixels + 1) * self.vectors < vector_registers()
 
     @property
     def lanes(self) -> int:
@@ -107,7 +113,9 @@ class Tiling:
         return sum(each) * vectors / self.vectors
 
 
-def _fitting(sizes: Iterable[tuple[int, int]]) -> list[Tiling]:
-    """Return tiles whose sums leave a quarter of the registers to weights and inputs."""
-    most = vector_registers() * 3 // 4
+def _fitting(sizes: Iterable[tuple[int, int]], most: int | None = None) -> list[Tiling]:
+    """Return tiles of at most so many sums; else those whose sums leave a quarter of the registers
+    to weights and inputs.
+    """
+    most = vector_registers() * 3 // 4 if most is None else most
     return [Tiling(pixels, vectors) for pixels, vectors in sizes if pixels * vectors <= most]

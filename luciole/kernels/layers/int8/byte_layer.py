@@ -17,6 +17,8 @@ from luciole.kernels.core.memory import Memory, Moves, reach, turns
 from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
+from luciole.kernels.jit.vector.dots import PAIRED_VECTORS, PAIRS
+from luciole.kernels.jit.vector.small_dots import MOST_SMALL, adds_small_dots
 from luciole.kernels.layers.floats.layer import by_lanes
 from luciole.kernels.layers.floats.tiling import SMALL, Tiling
 from luciole.kernels.layers.geometry.pixel_tiles import (
@@ -30,11 +32,21 @@ from luciole.kernels.layers.geometry.pixel_tiles import (
 )
 from luciole.kernels.layers.geometry.sequence import First, Part, in_sequence
 from luciole.kernels.layers.geometry.spans import Axis
-from luciole.kernels.layers.int8.byte_records import READ_BY_SOME, ByteRecord, Lines, WindowsRecord
+from luciole.kernels.layers.int8 import dot_tiles
+from luciole.kernels.layers.int8.byte_records import (
+    READ_BY_SOME,
+    ByteRecord,
+    CopyRecord,
+    Lines,
+    WindowsRecord,
+)
 from luciole.schema.enums import Padding
 
 FOUR = 4
 """Products of one step: weights of a run are filled up to a multiple with zeros."""
+
+LEAST_STEPS = 4
+"""Steps of a piece of a run, where there are more, that are worth another addition."""
 
 MOST_ALONE = 8
 """Vectors of outputs in the tile of a pixel that has no others."""
@@ -112,6 +124,8 @@ class ByteLayer:
     y: Array
     zero: int
     memory: Memory = field(default_factory=Memory)
+    piece_steps: int = field(default=0, init=False)
+    """Steps of a run whose sums kernels may add up in fewer bits, where they do."""
 
     def __post_init__(self) -> None:
         """Make room for the padded copies."""
@@ -124,6 +138,19 @@ class ByteLayer:
     def pixel(self) -> int:
         """Bytes from one pixel to the next in the copies."""
         return int(self.x.shape[-1])
+
+    def copying(self, turned: int = 0) -> First:
+        """Copy inputs as they are, or with some bits of each byte flipped."""
+        _, _, width, channels = self.x.shape
+        record = CopyRecord(
+            **self.lines().fields(),
+            turned=turned,
+            pixels=width,
+            pixel=channels,
+            to_pixel=self.pixel,
+        )
+        kernel = dot_tiles.copy if self.pixel == channels else dot_tiles.copy_pixels
+        return First(kernel.address, record)
 
     def lines(self) -> Lines:
         """Describe how images are written into the copies."""
@@ -162,12 +189,13 @@ class ByteLayer:
         outputs in a block, arrays [groups, blocks, ...] of what the kernel reads for each;
         ``limits`` and ``grids`` are addresses that it reads for all. Where there is a ``line``,
         its kernel does all pixels. Where a number is ``common`` to all weights, kernels subtract
-        its products, for which each block has 16 more outputs.
+        its products, for which each block has 16 more outputs unless they do it on the way.
         """
         groups, outputs, _, _, depth = weights.shape
         found = cases(self.rows.padded, self.columns.padded)
         tiling = _tiling(found, outputs, depth) if line is None else Tiling(line.pixels, 1)
-        more, runs = LANES if common else 0, self._runs(weights, line)
+        more = LANES if common and not PAIRS else 0
+        runs = self.runs(weights, line, common if PAIRS else 0)
         tiling = tiling.with_more() if more else tiling
         kinds = self._tiles(found, tiling, groups * outputs, kernel, line)
         walk, lanes, parts = self._walk(runs, tiling.lanes + more), tiling.lanes, []
@@ -181,7 +209,7 @@ class ByteLayer:
             block = {name: start + number * size for name, (start, size) in places.items()}
             count = min(lanes, outputs - output)
             written = count if line is None else line.pixels * count
-            fixed = {"limits": limits, "grids": grids, "outputs": count}
+            fixed = {"limits": limits, "grids": grids, "outputs": count, "common": common}
             parts += [
                 self.part(WindowsRecord, tiles, moves, walk | fixed | block, written)
                 for tiles in kinds
@@ -189,12 +217,24 @@ class ByteLayer:
         cycles = len(self.x) * groups * tiling.cycles(found, outputs, -(-depth // FOUR))
         return in_sequence(parts, self.memory, cycles, first)
 
+    def small(self, weights: Array) -> int:
+        """Return 1, and set ``piece_steps``, where kernels are quicker that add products of some
+        steps up as int16: weights [groups, o, ...] of int8 are small enough for that, as those of 4
+        bits are.
+        """
+        each = np.abs(self.runs(weights, None).astype(np.int64))
+        each = each.reshape(*each.shape[:-1], 2, 2).sum(-1).swapaxes(-1, -2)
+        fitting = steps_of_pieces(each, MOST_SMALL)
+        is_small = adds_small_dots() and fitting >= min(each.shape[-1], LEAST_STEPS)
+        self.piece_steps = fitting if is_small else 0
+        return int(is_small)
+
     def _with_common(
         self, read: Mapping[str, Array], weights: Array, common: int
     ) -> dict[str, Array]:
         """Add, to what a kernel reads, 16 outputs with a common number wherever a weight stands."""
         groups, _, *rest = weights.shape
-        ones = self._runs(np.full((groups, 1, *rest), common, np.int8), None)
+        ones = self.runs(np.full((groups, 1, *rest), common, np.int8), None)
         shape = (*read["weights"].shape[:-2], LANES, FOUR)
         wider = np.concatenate([read["weights"], np.broadcast_to(ones[..., None, :], shape)], -2)
         starts = np.pad(read["starts"], [(0, 0), (0, 0), (0, LANES)])
@@ -228,14 +268,15 @@ class ByteLayer:
         place = self.memory.keep(array, groups, blocks, *array.shape[2:])
         return place, array.nbytes // (groups * blocks)
 
-    def _runs(self, weights: Array, line: Line | None) -> Array:
+    def runs(self, weights: Array, line: Line | None, filler: int = 0) -> Array:
         """Lay out weights whose inputs are neighbours in memory, in steps: [groups, o, kernel
-        height, runs, steps, 4]. Those of a line's taps are apart.
+        height, runs, steps, 4]; ``filler`` fills the last one. Those of a line's taps are apart.
         """
         groups, outputs, height, width, depth = weights.shape
         joined = groups == 1 and line is None and self.columns.padded.dilation == 1
         runs, length = (1, width * depth) if joined else (width, depth)
-        found = np.zeros((groups, outputs, height, runs, -(-length // FOUR) * FOUR), np.int8)
+        shape = (groups, outputs, height, runs, -(-length // FOUR) * FOUR)
+        found = np.full(shape, filler, np.int8)
         found[..., :length] = weights.reshape(groups, outputs, height, runs, length)
         return found.reshape(*found.shape[:-1], -1, FOUR)
 
@@ -249,6 +290,7 @@ class ByteLayer:
         moves = {"weights_down": across * run, "weights_run": run}
         moves |= {"down": rows.dilation * self.row}
         moves |= {"across": columns.dilation * self.x.shape[-1]}
+        moves |= {"piece_steps": self.piece_steps}
         return moves | {"runs": across, "steps": steps, "rows": height}
 
     def part(
@@ -286,7 +328,20 @@ def _tiling(found: Sequence[Case], outputs: int, depth: int) -> Tiling:
     """Choose the quickest tiles; a pixel alone has as many outputs as hide how long a sum takes."""
     if sum(len(case.y) for case in found) == 1 and vector_registers() > MOST_ALONE:
         return Tiling(1, min(MOST_ALONE, -(-outputs // LANES)))
-    return Tiling.of(found, outputs, -(-depth // FOUR))
+    most = PAIRED_VECTORS if PAIRS else None
+    return Tiling.of(found, outputs, -(-depth // FOUR), most)
+
+
+def steps_of_pieces(each: Array, most: int) -> int:
+    """Choose how many steps a piece of a run has, so that magnitudes [..., steps] of none add up to
+    more than ``most``; 0 where one step has more.
+    """
+    steps = int(each.shape[-1])
+    for count in range(1, steps + 1):
+        size = -(-steps // count)
+        if int(np.add.reduceat(each, np.arange(0, steps, size), -1).max()) <= most:
+            return size
+    return 0
 
 
 def padded_to(count: int, step: int) -> int:

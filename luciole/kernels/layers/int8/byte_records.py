@@ -80,6 +80,10 @@ class WindowsRecord(ByteRecord):
     """Runs in a row, steps of four bytes in a run, and rows."""
     steps: int
     rows: int
+    common: int
+    """What weights are taken less."""
+    piece_steps: int
+    """Steps of a run whose sums have fewer bits, where those of all may not have."""
     outputs: int
     grids: int
     """A table of ``ImageGrid``, where inputs are quantized when the model runs."""

@@ -5,6 +5,7 @@ come together in one register four by four.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,7 @@ from luciole.kernels.layers.int8.byte_layer import FOUR, ByteLayer, padded_to
 from luciole.kernels.layers.int8.byte_records import ChannelsRecord
 
 ROW = 4 * LANES
-"""Channels in a row."""
-
-ORDER = np.arange(ROW).reshape(FOUR, FOUR, FOUR).transpose(1, 0, 2).reshape(-1)
-"""The channels in the order that they have in registers, see ``jit.dots.add_taps``."""
+"""Bytes in a row."""
 
 TILE_PIXELS = 0.7
 """What a tile costs besides its pixels, in pixels."""
@@ -41,9 +39,12 @@ ChannelBlocks = Callable[[Longs], dict[str, Array]]
 class ChannelRows(ByteLayer):
     """Builder of one layer's step.
 
-    A row of 64 channels is of one pixel, of neighbouring pixels that have few channels, or else of
-    four pixels with 16 channels each.
+    A row of 64 bytes is of one pixel, of neighbouring pixels that have few channels, or else of
+    four pixels with 16 bytes each.
     """
+
+    item: ClassVar[int] = 1
+    """Bytes of an input and of a weight. A step has as many taps as make four bytes."""
 
     @property
     def neighbours(self) -> int:
@@ -82,19 +83,21 @@ class ChannelRows(ByteLayer):
         """
         rows, columns = self.rows.padded, self.columns.padded
         found = [whole for whole, _ in joined(rows, columns, self.neighbours)]
-        count = _pixels(found, self.pieces)
+        count = self._pixels(found)
         channels, taps = weights.shape
         table, _ = tables(found, count * self.pieces, (self.pixel, channels))
-        full = -(-taps // FOUR) - 1
-        compiled = kernel(count, self.pieces, taps - full * FOUR)
+        step = FOUR // self.item
+        full = -(-taps // step) - 1
+        compiled = kernel(count, self.pieces, taps - full * step)
         tiles = self.tiles(compiled, count * self.pieces, table)
         walk = {"limits": limits, "grids": grids, "full": full}
         walk["offsets"] = self._offsets(full + 1, again)
         parts = []
         for channel, block in self._blocks(weights, blocks, full + 1):
-            moves = (channel, self.y.itemsize * channel)
-            piece = min(LANES, channels - channel)
-            fields, written = walk | {"piece": piece} | block, ROW if self.pieces == 1 else piece
+            moves = (self.item * channel, self.y.itemsize * channel)
+            piece = min(LANES // self.item, channels - channel)
+            whole = ROW // self.item
+            fields, written = walk | {"piece": piece} | block, whole if self.pieces == 1 else piece
             parts.append(self.part(ChannelsRecord, tiles, moves, fields, written))
         cycles = len(self.x) * len(table) * len(parts) * count * (taps * TAP_CYCLES + ROW_CYCLES)
         return in_sequence(parts, self.memory, cycles, first)
@@ -106,14 +109,15 @@ class ChannelRows(ByteLayer):
         kernel reads.
         """
         channels, taps = weights.shape
-        width = ROW // self.pieces // self.neighbours
+        row, step = ROW // self.item, FOUR // self.item
+        width = row // self.pieces // self.neighbours
         places = []
         for first in range(0, channels, width):
-            order = np.minimum(first + ORDER % width, channels - 1)
-            packed = np.zeros((steps * FOUR, ROW), np.int8)
+            order = np.minimum(first + in_registers(step) % width, channels - 1)
+            packed = np.zeros((steps * step, row), weights.dtype)
             packed[:taps] = weights[order].T
-            by_four = packed.reshape(steps, FOUR, ROW).transpose(0, 2, 1)
-            read = {"weights": self.memory.keep(by_four, steps, ROW, FOUR)}
+            by_step = packed.reshape(steps, step, row).transpose(0, 2, 1)
+            read = {"weights": self.memory.keep(by_step, steps, row, step)}
             for name, array in blocks(order).items():
                 read[name] = self.memory.keep(array, *array.shape)
             places.append((first, read))
@@ -124,14 +128,22 @@ class ChannelRows(ByteLayer):
         rows, columns = self.rows.padded, self.columns.padded
         down = np.arange(rows.kernel)[:, None] * rows.dilation * self.row
         across = np.arange(columns.kernel) * columns.dilation * self.pixel
-        offsets = np.zeros(steps * FOUR, np.int32)
+        count = steps * (FOUR // self.item)
+        offsets = np.zeros(count, np.int32)
         taps = (down + across).reshape(-1)
         offsets[: len(taps) + len(again)] = np.concatenate([taps, taps[again]])
-        return self.memory.keep(offsets, steps * FOUR)
+        return self.memory.keep(offsets, count)
+
+    def _pixels(self, found: Sequence[Case]) -> int:
+        """Choose the rows in a tile: as many as registers hold, or fewer that leave less over."""
+        most = (4 if vector_registers() > 4 * FOUR else 1) * self.item
+        number = sum(-(-len(case.y) // self.pieces) for case in found)
+        return min(range(1, most + 1), key=lambda n: -(-number // n) * (n + TILE_PIXELS))
 
 
-def _pixels(found: Sequence[Case], pieces: int) -> int:
-    """Choose the rows in a tile: as many as registers hold, or fewer that leave less over."""
-    most = 4 if vector_registers() > 4 * FOUR else 1
-    number = sum(-(-len(case.y) // pieces) for case in found)
-    return min(range(1, most + 1), key=lambda n: -(-number // n) * (n + TILE_PIXELS))
+def in_registers(step: int) -> Longs:
+    """Return a row's channels in the order that they have in registers where a step has so many
+    taps, see ``jit.dots.add_taps``.
+    """
+    channels = np.arange(LANES * step).reshape(FOUR, step, FOUR)
+    return np.asarray(channels.transpose(1, 0, 2).reshape(-1), np.int64)

@@ -34,7 +34,7 @@ class DepthwiseLayer(IntegerLayer, ChannelRows):
             return found.of_channels(channels).fixed(ROW)
 
         return self.rows_of_channels(
-            self.copying(), taps, kernel, blocks, self.limits(), again=again
+            self.copying(self.turned), taps, kernel, blocks, self.limits(), again=again
         )
 
 

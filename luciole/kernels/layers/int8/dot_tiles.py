@@ -5,12 +5,15 @@ Inputs are written as unsigned bytes into a padded copy first, so that every win
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.dots import (
+    PAIRS,
+    add_centred_dots,
     add_dots,
     add_line_dots,
     add_taps,
@@ -28,6 +31,7 @@ from luciole.kernels.jit.vector.fixed_point import (
 )
 from luciole.kernels.jit.vector.grids import integer_multiples, scaled_in_turn
 from luciole.kernels.jit.vector.pixels import Places, pixels, side_by_side, write_at
+from luciole.kernels.jit.vector.small_dots import add_small_dots, cleared, with_small_sums
 from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.geometry.pixel_tiles import TAP_FIELDS, clamp_at
 from luciole.kernels.layers.int8.byte_records import (
@@ -74,24 +78,70 @@ def copy_pixels(r: CopyRecord) -> None:
                 turn(x + pixel * r.pixel, to + pixel * r.to_pixel, r.turned, r.pixel)
 
 
+AddStep = Callable[[Ints, Places, int, int], Ints]
+"""An instruction that adds the products of four bytes of each pixel and of weights."""
+
+AddWindows = Callable[[Ints, Places, WindowsRecord, int], Ints]
+
+
+@cache
+def adding_windows(add: AddStep) -> AddWindows:
+    """Make the loop that adds the products of pixels' windows and weights, which lie ``step`` bytes
+    apart, in steps of four bytes.
+    """
+
+    @jit.merged
+    def add_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) -> Ints:
+        for ky in range(r.rows):
+            for run in range(r.runs):
+                offset = ky * r.down + run * r.across
+                weights = r.weights + ky * r.weights_down + run * r.weights_run
+                for k in range(r.steps):
+                    tile = add(tile, at, offset + 4 * k, weights + step * k)
+        return tile
+
+    return add_windows
+
+
+_add_windows = adding_windows(add_dots)
+
+
 @jit.merged
-def _add_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) -> Ints:
-    """Add the products of pixels' windows and weights, which lie ``step`` bytes apart."""
+def _add_centred_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) -> Ints:
+    """Do the same with weights less what is common to them."""
     for ky in range(r.rows):
         for run in range(r.runs):
             offset = ky * r.down + run * r.across
             weights = r.weights + ky * r.weights_down + run * r.weights_run
             for k in range(r.steps):
-                tile = add_dots(tile, at, offset + 4 * k, weights + step * k)
+                place = weights + step * k
+                tile = add_centred_dots(tile, at, offset + 4 * k, place, r.common)
+    return tile
+
+
+@jit.merged
+def _add_small_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) -> Ints:
+    """Do the same where sums of ``piece_steps`` steps of a run fit into int16."""
+    for ky in range(r.rows):
+        for run in range(r.runs):
+            offset = ky * r.down + run * r.across
+            weights = r.weights + ky * r.weights_down + run * r.weights_run
+            for first in range(0, r.steps, r.piece_steps):
+                small = cleared(tile)
+                for k in range(first, min(first + r.piece_steps, r.steps)):
+                    small = add_small_dots(small, at, offset + 4 * k, weights + step * k)
+                tile = with_small_sums(tile, small)
     return tile
 
 
 @cache
-def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kernel:
+def float_windows(count: int, vectors: int, tanh: int, in_turn: int, small: int = 0) -> jit.Kernel:
     """Make the kernel of one block of float outputs: tiles of ``count`` pixels and ``vectors``
     times 16 outputs, followed by the hyperbolic tangent where ``tanh`` is 1. Sums are scaled by
-    each of two factors where ``in_turn`` is 1, else by their product.
+    each of two factors where ``in_turn`` is 1, else by their product. ``small`` is 1 where some
+    sums fit into int16.
     """
+    add = _add_small_windows if small else _add_windows
     lanes, size = vectors * LANES, 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
@@ -103,7 +153,7 @@ def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kern
             for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
                 tile = integer_multiples(count, vectors, r.zero_sums, grid.zero)
-                tile = _add_windows(tile, at, r, 4 * lanes)
+                tile = add(tile, at, r, 4 * lanes)
                 to = pixels(count, y, table + 4 * count, 4)
                 if in_turn:
                     results = scaled_in_turn(tile, grid.scale, r.scales, r.starts)
@@ -117,22 +167,27 @@ def float_windows(count: int, vectors: int, tanh: int, in_turn: int) -> jit.Kern
 
 class Sums(NamedTuple):
     """How sums become results, each 0 or 1 (see ``layer.Outputs``): scaled in double precision;
-    shifted up first; and less what weights that do not fit into bytes have in common.
+    shifted up first; less what weights that do not fit into bytes have in common; and added up as
+    int16 for some steps.
     """
 
     exact: int = 0
     lifted: int = 0
     wide: int = 0
+    small: int = 0
 
 
 @cache
 def integer_windows(count: int, vectors: int, sums: Sums) -> jit.Kernel:
     """Make the kernel of one block of 8 bit outputs; tiles as for ``float_windows``.
 
-    Where sums are ``wide``, there are 16 more outputs, which are all subtracted from the others.
+    Where sums are ``wide``, weights are centred on the way, or there are 16 more outputs, which are
+    all subtracted from the others.
     """
-    exact, lifted, wide = sums
-    read = vectors + wide
+    exact, lifted, wide, small = sums
+    others = _add_centred_windows if wide and PAIRS else _add_windows
+    add, more = _add_small_windows if small else others, int(wide and not PAIRS)
+    read = vectors + more
     step, size = 4 * LANES * read, 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
@@ -141,8 +196,8 @@ def integer_windows(count: int, vectors: int, sums: Sums) -> jit.Kernel:
             x, y = r.x + image * r.x_image, r.y + image * r.y_image
             for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
-                found = _add_windows(integer_rows(count, read, r.starts), at, r, step)
-                tile = less_last(found, count, vectors) if wide else found
+                found = add(integer_rows(count, read, r.starts), at, r, step)
+                tile = less_last(found, count, vectors) if more else found
                 if exact:
                     tile = scaled_exactly(tile, r.constants)
                 else:
@@ -160,7 +215,7 @@ def integer_lines(count: int, taps: tuple[int, int, int], sums: Sums) -> jit.Ker
     four with zeros.
     """
     width, stride, depth = taps
-    exact, lifted, _ = sums
+    exact, lifted, _, _ = sums
     size, weights_step = 4 * (2 + TAP_FIELDS), 4 * LANES
 
     @jit.kernel

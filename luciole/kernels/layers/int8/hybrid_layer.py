@@ -51,9 +51,10 @@ class HybridLayer(ByteLayer):
         first, grids = self._quantizing()
         groups, outputs = weights.shape[:2]
         tanh, in_turn = int(self.activation == TANH), int(self.in_turn)
+        small = self.small(weights)
 
         def kernel(pixels: int, vectors: int) -> Kernel:
-            return dot_tiles.float_windows(pixels, vectors, tanh, in_turn)
+            return dot_tiles.float_windows(pixels, vectors, tanh, in_turn, small)
 
         def blocks(lanes: int) -> dict[str, Array]:
             given = self._of_outputs(weights, starts(bias, groups, outputs))

@@ -17,11 +17,9 @@ from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.jit.vector.fixed_point import ByteLimits
 from luciole.kernels.layers.floats.layer import by_lanes
-from luciole.kernels.layers.geometry.sequence import First
 from luciole.kernels.layers.geometry.spans import Axis
 from luciole.kernels.layers.int8 import dot_tiles
 from luciole.kernels.layers.int8.byte_layer import FOUR, ZERO, Blocks, ByteLayer, Line, folded
-from luciole.kernels.layers.int8.byte_records import CopyRecord
 from luciole.kernels.layers.int8.rescale import Rescaling
 from luciole.schema.enums import Padding
 
@@ -76,7 +74,7 @@ class Outputs:
             most = most + np.abs(bias.reshape(shape).astype(np.int64))
         factors = np.broadcast_to(to.factors, shape[0] * shape[1]).reshape(shape)
         made = cls(begin, factors, to)
-        if not made._fits(most, exact=exact):
+        if not made.fits(most, exact=exact):
             decline("sums of products, or what they are scaled to, may leave 32 bits")
             return None
         return made
@@ -89,7 +87,10 @@ class Outputs:
         """Repeat the outputs of the only group ``count`` times."""
         return Outputs(np.tile(self.begin, count), np.tile(self.factors, count), self.to)
 
-    def _fits(self, most: Longs, *, exact: bool) -> bool:
+    def fits(self, most: Longs | NDArray[np.float64], *, exact: bool) -> bool:
+        """Return whether sums of up to ``most`` in magnitude, and what they are scaled to, stay
+        within 32 bits on the way that the compiled kernels go.
+        """
         limits = np.iinfo(NUMPY[self.to.dtype])
         if most.max(initial=0) >= 2**31 or not limits.min <= self.to.result_zero <= limits.max:
             return False
@@ -119,24 +120,30 @@ class Outputs:
     def fixed(self, lanes: int, *, lifted: bool | None = None) -> dict[str, Array]:
         """Return what ``jit.fixed_point.rescaled`` reads: what sums begin with, and its constants,
         those for lifted sums where some are, or as ``lifted`` says.
-
-        Where nothing is shifted down, sums are raised by 2^30 only: their upper bit is never set.
         """
-        multiplier, shift = quantize_multiplier(self.factors)
-        wide = multiplier.astype(np.int64)
-        down = np.where(wide == 0, 1, -np.minimum(shift, 0)).astype(np.int64)
-        raised = np.where(down == 0, 2**30, 2**31).astype(np.int64)
-        half = np.where(down == 0, 0, (1 << np.maximum(down - 1, 0)) - 1).astype(np.int64)
-        addend = 2**31 + (half << 32) - 2 * raised * wide
-        longs: list[Longs] = [2 * wide, addend]
-        shorts, begin = [down], self.begin + raised
-        if self.lifted if lifted is None else lifted:
-            shorts, begin = [down, np.maximum(shift, 0).astype(np.int64), raised], self.begin
-        packed = _by_sixteen(longs, shorts, lanes)
+        is_lifted = self.lifted if lifted is None else lifted
+        factor = quantize_multiplier(self.factors)
+        packed, raised = fixed_constants(*factor, lanes, lifted=is_lifted)
+        begin = self.begin if is_lifted else self.begin + raised
         return {"starts": by_lanes(begin.astype(np.int32), lanes), "constants": packed}
 
 
-def _by_sixteen(longs: Sequence[Longs], shorts: Sequence[Longs], lanes: int) -> Longs:
+def fixed_constants(
+    multiplier: Array, shift: Array, lanes: int, *, lifted: bool = False
+) -> tuple[Longs, Longs]:
+    """Return the constants of ``jit.fixed_point.rescaled`` for factors [groups, o], and what sums
+    are raised by: 2^30 only where nothing is shifted down, as their upper bit is never set.
+    """
+    wide = multiplier.astype(np.int64)
+    down = np.where(wide == 0, 1, -np.minimum(shift, 0)).astype(np.int64)
+    raised = np.where(down == 0, 2**30, 2**31).astype(np.int64)
+    half = np.where(down == 0, 0, (1 << np.maximum(down - 1, 0)) - 1).astype(np.int64)
+    addend = 2**31 + (half << 32) - 2 * raised * wide
+    shorts = [down, np.maximum(shift, 0).astype(np.int64), raised] if lifted else [down]
+    return by_sixteen([2 * wide, addend], shorts, lanes), raised
+
+
+def by_sixteen(longs: Sequence[Longs], shorts: Sequence[Longs], lanes: int) -> Longs:
     """Lay out numbers [groups, o] for each 16 outputs of a block: of each int64 the even ones, and
     of each the odd ones, then the lower halves of the others.
     """
@@ -187,14 +194,15 @@ class IntegerLayer(ByteLayer):
         if together > 1:
             centred, outputs = self._joined(centred, together), outputs.repeated(together)
         lifted = not exact and outputs.lifted
-        sums = dot_tiles.Sums(int(exact), int(lifted), int(common != 0))
+        small = 0 if common else self.small(centred)
+        sums = dot_tiles.Sums(int(exact), int(lifted), int(common != 0), small)
 
         def kernel(pixels: int, vectors: int) -> Kernel:
             return dot_tiles.integer_windows(pixels, vectors, sums)
 
         blocks: Blocks = outputs.exact if exact else outputs.fixed
         line = None if common else self._line(centred, sums)
-        first, limits = self.copying(), self.limits()
+        first, limits = self.copying(self.turned), self.limits()
         return self.windows(first, centred, kernel, blocks, limits, line=line, common=common)
 
     def _line(self, weights: Array, sums: dot_tiles.Sums) -> Line | None:
@@ -253,16 +261,3 @@ class IntegerLayer(ByteLayer):
             zero_point=self.to.result_zero - signed, low=low, high=high, turned=signed
         )
         return self.memory.record(record)
-
-    def copying(self) -> First:
-        """Copy inputs, as unsigned bytes."""
-        _, _, width, channels = self.x.shape
-        record = CopyRecord(
-            **self.lines().fields(),
-            turned=self.turned,
-            pixels=width,
-            pixel=channels,
-            to_pixel=self.pixel,
-        )
-        kernel = dot_tiles.copy if self.pixel == channels else dot_tiles.copy_pixels
-        return First(kernel.address, record)

@@ -34,11 +34,13 @@ BYTES = (
 )
 """Element types of input, weights and bias (or none) of 8 bit layers."""
 
-SIGNATURES = (
-    *BYTES,
+SHORTS = (
     *((INT16, weights) for weights in (INT8, INT4)),
     *((INT16, weights, bias) for weights in (INT8, INT4) for bias in (INT32, INT64)),
 )
+"""The same of 16 bit layers."""
+
+SIGNATURES = (*BYTES, *SHORTS)
 """The same of all integer layers."""
 
 
@@ -103,8 +105,11 @@ class Rescaling:
         """Scale a convolution's sums [..., outputs]: those of 16 bit inputs are scaled with less
         precision unless the bias has 32 bits.
         """
-        wide = self.dtype == INT16 and bias_type != INT32
-        return self.wide(sums, bias) if wide else self.fixed(sums, bias)
+        return self.wide(sums, bias) if self.is_wide(bias_type) else self.fixed(sums, bias)
+
+    def is_wide(self, bias_type: TensorType | None) -> bool:
+        """Return whether a convolution's sums are int64."""
+        return self.dtype == INT16 and bias_type != INT32
 
     def fixed(self, sums: Array, bias: Array | None) -> Array:
         """Scale sums [..., outputs] by fixed-point factors: TFLite's convolutions. Sums and bias

@@ -22,6 +22,7 @@ from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import NativeStep, ranges
 from luciole.kernels.jit import LANES, floats, popcount, words
 from luciole.kernels.jit.record import Record
+from luciole.kernels.jit.vector.bits import BYTEWISE, MOST_WORDS
 from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.levels import level_sums
 from luciole.kernels.layers.levels.encoding import encoding_at
@@ -72,6 +73,8 @@ class RowsRecord(Record):
     level_sums: int
     most_off: int
     """Inputs of a row that may be off the most frequent level for that kernel to be taken."""
+    always: int
+    """Whether it is taken for all rows."""
 
 
 def step(layer: LevelsLayer, x: Array, y: Array) -> NativeStep:
@@ -131,6 +134,7 @@ class _Rows:
             basis=keep(tiling.filled(layer.encoding.basis), tiling.all_planes),
             by_level=0 if by_level is None else level_sums.kernel_of(layer).address,
             most_off=int(most_off),
+            always=by_level is not None and level_sums.always(layer.encoding.bits),
             **self._room(by_level),
         )
 
@@ -213,7 +217,9 @@ def kernel(
         tile = jit.counters(rows, planes, weight_planes, vectors)
         shape = (planes, passes, weight_planes, lanes)
         ending = (low, high, tanh)
-        row = r.first_row
+        if r.always:
+            _by_level(r, r.first_row, r.last_row)
+        row = r.last_row if r.always else r.first_row
         while row < r.last_row:
             begin = min(row, r.last_row - rows)
             size = min(r.block, r.last_row - begin)
@@ -222,9 +228,7 @@ def kernel(
             jit.call(r.encode, r.encoding)
             row = begin + size
             if r.by_level and _off(r, size, planes * passes) <= size * r.most_off:
-                sums = level_sums_at(r.level_sums, 0)
-                sums.first_row, sums.last_row = begin, row
-                jit.call(r.by_level, r.level_sums)
+                _by_level(r, begin, row)
                 continue
             if r.offsets:
                 _sum_rows(r, size, planes * passes)
@@ -233,6 +237,14 @@ def kernel(
                     _group(tile, r, begin, min(k, size - rows), group, shape, ending)
 
     return lq_rows
+
+
+@jit.inline
+def _by_level(r: RowsRecord, first: int, last: int) -> None:
+    """Add up some rows level by level."""
+    sums = level_sums_at(r.level_sums, 0)
+    sums.first_row, sums.last_row = first, last
+    jit.call(r.by_level, r.level_sums)
 
 
 @jit.inline
@@ -292,10 +304,14 @@ def _group(
     for turn in range(passes):
         counted = jit.fill(tile, -(n >> 1))
         x = r.planes + row * count * word + 4 * planes * turn
+        few = jit.fill(tile, 0) if BYTEWISE else counted
         for k in range(count):
             against = weights + k * weights_word
             jit.prefetch_words(tile, against)
-            counted = jit.xor_popcount(counted, x + k * word, count * word, against)
+            few = jit.xor_popcount(few, x + k * word, count * word, against)
+            if BYTEWISE and (k + 1) % MOST_WORDS == 0:
+                counted, few = jit.bytes_added(counted, few), jit.fill(tile, 0)
+        counted = jit.bytes_added(counted, few) if BYTEWISE else few
         if turn == 0:
             part = jit.scale_accumulate(counted, factors, r.starts + 4 * group * lanes, 0)
         else:

@@ -1,8 +1,8 @@
 """The compiled loop of LQ_FULLY_CONNECTED that adds up weights level by level.
 
-Inputs of one row are sorted by level (``sorting``). Their weight bits, 512 outputs and planes in
-one row of bits, are counted one above the other (``jit.bitsliced``), so that every weight bit is
-touched once, however many bits inputs have. Every level's counts then meet its number.
+Inputs of one row are sorted by level (``sorting``). Their weight bits, those of 512 or 256 outputs
+and planes in one row, are counted one above the other (``jit.bitsliced``), so that every weight bit
+is touched once, however many bits inputs have. Every level's counts then meet its number.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ SORTING_BYTES = SortingRecord.layout.itemsize
 _sorting_at = reader(SortingRecord)
 level_sums_at = reader(LevelSumsRecord)
 
-VECTORS = {1: 32, 2: 16, 3: 10, 4: 8}
-"""Vectors of outputs in a block, by weight planes: all their bits fit into a row of 512."""
+VECTORS = {planes: bitsliced.COUNTERS // (LANES * planes) for planes in (1, 2, 3, 4)}
+"""Vectors of outputs in a block, by weight planes: all their bits fit into a row."""
 
-TOGETHER = {1: 4, 2: 4, 3: 2, 4: 2}
+TOGETHER = {1: 4, 2: 4, 3: 2, 4: 2} if bitsliced.WIDE else {1: 4, 2: 2, 3: 1, 4: 1}
 """Vectors of outputs that are finished together, by weight planes: 4 to 8 sums hide each other's
-latency.
+latency, and fit into registers.
 """
 
 MOST_TURNS = 16
@@ -86,13 +86,13 @@ FAR = 1 << 20
 """Bytes of weights above which blocks are fetched ahead."""
 
 
-LEAST_LANES, LEAST_INPUTS = 600, 256
+LEAST_LANES, LEAST_INPUTS = (600, 256) if bitsliced.WIDE else (128, 100)
 """Bits of weights that one input meets, and inputs, from which on the way by level may pay."""
 
 
 def suits(layer: LevelsLayer) -> bool:
     """Return whether a layer can run on this kernel, and is large enough for it."""
-    possible = bitsliced.AVAILABLE and layer.encoding.bits <= MAX_SELECTED
+    possible = layer.encoding.bits <= MAX_SELECTED
     lanes = layer.outputs * layer.weight_planes
     return possible and lanes >= LEAST_LANES and LEAST_INPUTS <= layer.inputs < 1 << 16
 
@@ -112,9 +112,18 @@ def most_off(bits: int, rows: int) -> float:
     this kernel pays where it leaves out most inputs. Zen 4 counts half as fast and takes less time
     by level from 2 bits on, whatever the inputs.
     """
+    if always(bits):
+        return bits
     if bits == 1:
         return _MOST_OFF[1] if rows == 1 else 0
-    return bits if bitsliced.SLOW_COUNTS else _MOST_OFF.get(bits, 0)
+    return _MOST_OFF.get(bits, 0)
+
+
+def always(bits: int) -> bool:
+    """Return whether this kernel takes less time whatever the inputs: where no instruction counts
+    the bits of a vector, and where one does that is slow from 2 bits on.
+    """
+    return not bitsliced.WIDE or (bits > 1 and bitsliced.SLOW_COUNTS)
 
 
 def kernel_of(layer: LevelsLayer) -> jit.Kernel:
@@ -177,8 +186,8 @@ def _by_vector(array: Array, vectors: int) -> Array:
 
 
 def _packed(layer: LevelsLayer, blocks: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Pack the weights' bits as rows of 64 bytes, [blocks, n + 1, 64], the last row of a block of
-    zeros; and count the set bits of each lane, [blocks, 512].
+    """Pack the weights' bits as rows of bytes, [blocks, n + 1, ROW_BYTES], the last row of a block
+    of zeros; and count the set bits of each lane, [blocks, COUNTERS].
     """
     rows = np.zeros((blocks, layer.inputs + 1, bitsliced.ROW_BYTES), np.uint8)
     totals = np.zeros((blocks, bitsliced.COUNTERS), np.float32)
@@ -193,7 +202,7 @@ def _packed(layer: LevelsLayer, blocks: int) -> tuple[NDArray[np.uint8], NDArray
 
 
 def _bits(layer: LevelsLayer, block: int) -> NDArray[np.bool_]:
-    """Unpack a block's bits, [n, 512], by vector of outputs, plane and output."""
+    """Unpack a block's bits, [n, COUNTERS], by vector of outputs, plane and output."""
     planes, vectors = layer.weight_planes, VECTORS[layer.weight_planes]
     size = vectors * LANES
     given = layer.binary[block * size : (block + 1) * size]

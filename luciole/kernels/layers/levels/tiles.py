@@ -13,6 +13,7 @@ import numpy as np
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, floats, popcount, words
 from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.jit.vector.bits import BYTEWISE, MOST_WORDS
 from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.geometry.spans import Inside, Span
 from luciole.kernels.layers.levels.encoding import encoding_at
@@ -232,10 +233,14 @@ def _counted(
     weights = c.weights + (group * c.taps + span.tap) * tap
     columns, length = (1, span.columns * c.depth) if c.joined else (span.columns, c.depth)
     step = span.x_pixel * c.pixel
+    few, left = jit.fill(tile, 0) if BYTEWISE else tile, MOST_WORDS
     for ky in range(span.rows):
         for kx in range(columns):
             at = x + ky * c.down + kx * c.across
             against = weights + (ky * c.columns + kx) * tap
             for k in range(length):
-                tile = jit.xor_popcount(tile, at + k * word, step, against + k * weights_word)
-    return tile
+                few = jit.xor_popcount(few, at + k * word, step, against + k * weights_word)
+                left -= 1
+                if BYTEWISE and left == 0:
+                    tile, few, left = jit.bytes_added(tile, few), jit.fill(tile, 0), MOST_WORDS
+    return jit.bytes_added(tile, few) if BYTEWISE else few

@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels.jit import LANES
+from luciole.kernels.jit.processor import vector_registers
 
-MAX_COUNTERS = 20
-"""Vectors of counters in one tile: with weights and an input word they fill 32 registers."""
+MAX_COUNTERS = 20 if vector_registers() == 32 else 4
+"""Vectors of counters in one tile: with weights and an input word they fill the registers, of which
+counting takes some where no instruction does it.
+"""
 
 MAX_PIXELS = 8
 """Pixels in one tile: each takes a register that holds its address."""
@@ -37,7 +40,7 @@ class Tiling:
 
         For a layer with at most ``pixels`` of them; where that is left open tiles are wide.
         """
-        passes = -(-kx * kw // MAX_COUNTERS)
+        passes = -(-kx // max(1, MAX_COUNTERS // kw))
         planes = -(-kx // passes)
         needed = -(-outputs // LANES)
         fitting = [v for v in (4, 2, 1) if v * planes * kw <= MAX_COUNTERS]

@@ -1,0 +1,1 @@
+"""Kernels of layers with weights of 8 bits under inputs of 16 bits."""

@@ -1,0 +1,169 @@
+"""The compiled loops of convolutions of 16 bit integers: those of ``int8.dot_tiles`` in steps of
+two inputs, which have four bytes as well.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import cache
+
+from luciole.kernels import jit
+from luciole.kernels.jit import LANES
+from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.jit.vector.dots import add_taps, integer_rows
+from luciole.kernels.jit.vector.fixed_point import rescaled, scaled_exactly
+from luciole.kernels.jit.vector.pixels import pixels
+from luciole.kernels.jit.vector.shorts import (
+    add_pairs,
+    long_rows,
+    longs_scaled_exactly,
+    no_integers,
+    rescaled_by_shifts,
+    rescaled_longs,
+    rescaled_once,
+    with_integers,
+    write_short_channels,
+    write_shorts,
+)
+from luciole.kernels.layers.geometry.pixel_tiles import TAP_FIELDS
+from luciole.kernels.layers.int8.byte_records import ChannelsRecord, WindowsRecord
+from luciole.kernels.layers.int8.dot_tiles import adding_windows
+
+
+class Limits(Record):
+    """The least and the largest result."""
+
+    low: int
+    high: int
+
+
+class Scaling(IntEnum):
+    """How sums become steps of the result."""
+
+    ONCE = 0
+    """Rounded once: TFLite's convolutions with a bias of 64 bits."""
+    TWICE = 1
+    """Rounded twice: those with a bias of 32 bits."""
+    LIFTED = 2
+    """The same where some sums count a step or more."""
+    EXACT = 3
+    """In double precision: TFLite's FULLY_CONNECTED."""
+    SHIFTED = 4
+    """As ``ONCE``, where some sums count a step or more."""
+    LONG = 5
+    """As ``ONCE``, sums of int64."""
+    LONG_EXACT = 6
+    """As ``EXACT``, such sums."""
+
+
+ONCE, TWICE, LIFTED, EXACT, SHIFTED, LONG, LONG_EXACT = (int(scaling) for scaling in Scaling)
+
+LONGS = (LONG, LONG_EXACT)
+
+_limits_at = reader(Limits)
+_add_windows = adding_windows(add_pairs)
+
+
+@cache
+def windows(count: int, vectors: int, scaling: int) -> jit.Kernel:
+    """Make the kernel of one block of outputs: tiles of ``count`` pixels and ``vectors`` times 16
+    outputs.
+    """
+    if scaling in LONGS:
+        return _long_windows(count, vectors, scaling)
+    step, size = 4 * LANES * vectors, 4 * (2 * count + TAP_FIELDS)
+
+    @jit.kernel
+    def short_windows(r: WindowsRecord) -> None:
+        limits = _limits_at(r.limits, 0)
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            for table in range(r.table, r.table + r.tiles * size, size):
+                at = pixels(count, x, table, 1)
+                tile = _add_windows(integer_rows(count, vectors, r.starts), at, r, step)
+                if scaling == ONCE:
+                    tile = rescaled_once(tile, r.constants)
+                elif scaling == SHIFTED:
+                    tile = rescaled_by_shifts(tile, r.constants)
+                elif scaling == EXACT:
+                    tile = scaled_exactly(tile, r.constants)
+                elif scaling == LIFTED:
+                    tile = rescaled(tile, r.constants, 1)
+                else:
+                    tile = rescaled(tile, r.constants, 0)
+                to = pixels(count, y, table + 4 * count, 2)
+                write_shorts(tile, limits.low, limits.high, to, r.outputs)
+
+    return short_windows
+
+
+@cache
+def _long_windows(count: int, vectors: int, scaling: int) -> jit.Kernel:
+    """Make the kernel of ``windows`` for sums that may leave int32: those of some steps of a run do
+    not, and are added up as int64.
+    """
+    step, size = 4 * LANES * vectors, 4 * (2 * count + TAP_FIELDS)
+
+    @jit.kernel
+    def short_windows_in_pieces(r: WindowsRecord) -> None:
+        limits = _limits_at(r.limits, 0)
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            for table in range(r.table, r.table + r.tiles * size, size):
+                at = pixels(count, x, table, 1)
+                longs = long_rows(count, vectors, r.starts)
+                pieces = (r.steps + r.piece_steps - 1) // r.piece_steps
+                for piece in range(r.rows * r.runs * pieces):
+                    run, first = piece // pieces, piece % pieces * r.piece_steps
+                    down, across = run // r.runs, run % r.runs
+                    offset = down * r.down + across * r.across
+                    weights = r.weights + down * r.weights_down + across * r.weights_run
+                    tile = no_integers(count, vectors)
+                    for k in range(first, min(first + r.piece_steps, r.steps)):
+                        tile = add_pairs(tile, at, offset + 4 * k, weights + step * k)
+                    longs = with_integers(longs, tile)
+                if scaling == LONG_EXACT:
+                    found = longs_scaled_exactly(longs, r.constants)
+                else:
+                    found = rescaled_longs(longs, r.constants)
+                to = pixels(count, y, table + 4 * count, 2)
+                write_shorts(found, limits.low, limits.high, to, r.outputs)
+
+    return short_windows_in_pieces
+
+
+@cache
+def channels(count: int, pieces: int, rest: int, scaling: int) -> jit.Kernel:
+    """Make the kernel of 32 channels with weights for themselves: tiles of ``count`` pixels, or
+    ``count`` times four of 8 channels where ``pieces`` is 4; taps two by two, and ``rest`` (1 or 2)
+    at last.
+    """
+    number = count * pieces
+    size = 4 * (2 * number + TAP_FIELDS)
+
+    @jit.kernel
+    def short_channels(r: ChannelsRecord) -> None:
+        limits = _limits_at(r.limits, 0)
+        for image in range(r.images):
+            x, y = r.x + image * r.x_image, r.y + image * r.y_image
+            for table in range(r.table, r.table + r.tiles * size, size):
+                at = pixels(number, x, table, 1)
+                tile = integer_rows(count, 2, r.starts)
+                offsets, weights = r.offsets, r.weights
+                for _ in range(r.full):
+                    tile = add_taps(tile, at, offsets, 2, weights)
+                    offsets += 8
+                    weights += 8 * LANES
+                tile = add_taps(tile, at, offsets, rest, weights)
+                if scaling == ONCE:
+                    tile = rescaled_once(tile, r.constants)
+                elif scaling == SHIFTED:
+                    tile = rescaled_by_shifts(tile, r.constants)
+                elif scaling == LIFTED:
+                    tile = rescaled(tile, r.constants, 1)
+                else:
+                    tile = rescaled(tile, r.constants, 0)
+                to = pixels(number, y, table + 4 * number, 2)
+                write_short_channels(tile, limits.low, limits.high, to, r.piece)
+
+    return short_channels

@@ -1,0 +1,53 @@
+"""LSH_PROJECTION kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.ir import Array, ShapeError
+from luciole.ir.ops.lsh_projection import LshProjection, projected
+from luciole.ir.rules import agree, settled
+from luciole.ir.strings import OBJECTS, encode
+from luciole.kernels.arrays.fingerprint import fingerprint64
+from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.registry import ANYTHING, reference
+from luciole.schema.enums import LSHProjectionType
+
+
+@reference(LshProjection, *ANYTHING)
+def lsh_projection(op: LshProjection, hash: Array, x: Array, weight: Array | None) -> Array:
+    """Hash all items with each seed, and look on which side of 0 their sum lies."""
+    shape = affordable(op, settled(projected(op.type, *hash.shape)))
+    if weight is not None:
+        agree("items", len(x), len(weight), "input", "weight")
+    items = _items(x)
+    bits = np.array([_bit(seed, items, weight) for seed in hash.flat], np.int64).reshape(hash.shape)
+    if op.type == LSHProjectionType.DENSE:
+        return bits.reshape(shape).astype(np.int32)
+    count = hash.shape[1]
+    numbers: Array = bits @ (1 << np.arange(count - 1, -1, -1, dtype=np.int64))
+    numbers += np.arange(len(hash)) << count
+    return numbers.astype(np.int32)
+
+
+def _items(x: Array) -> Array:
+    """Return the bytes of each item; of texts equal parts of the buffer that a file has of them, as
+    TFLite takes them.
+    """
+    if not len(x):
+        raise ShapeError("input has no items: its first axis counts them")
+    raw = _texts(x) if x.dtype == OBJECTS else np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+    size = len(raw) // len(x)
+    return raw[: size * len(x)].reshape(len(x), size)
+
+
+def _texts(x: Array) -> Array:
+    return np.frombuffer(encode(list(x.flat)), np.uint8)
+
+
+def _bit(seed: np.float32, items: Array, weight: Array | None) -> bool:
+    begin = np.frombuffer(seed.tobytes(), np.uint8)
+    keys = np.concatenate([np.broadcast_to(begin, (len(items), len(begin))), items], axis=1)
+    values = fingerprint64(keys).view(np.int64).astype(np.float64)
+    weighed = values if weight is None else weight * values
+    return bool(np.add.accumulate(weighed)[-1] > 0)  # in order: sums of pairs round otherwise
