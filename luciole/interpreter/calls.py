@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from luciole.ir import Array, Graph, LucioleError, Op, Value
+from luciole.ir.strings import OBJECTS
 from luciole.kernels.core.meter import Meter
 from luciole.kernels.core.registry import Calls, Reference, Stateful
 from luciole.kernels.core.state import State
@@ -101,7 +102,10 @@ class _Called:
                     f"input {value.name!r} of graph {self._graph.name!r} is {value.dtype.name}, "
                     f"not {array.dtype}"
                 )
-            place[...] = array
+            if array.dtype == OBJECTS:
+                self.plan.give(value, array)
+            else:
+                place[...] = array
         self.plan.run()
         return tuple([self._contents(value).copy() for value in self._graph.outputs])
 

@@ -17,9 +17,10 @@ from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.metrics import ErrorSums, Measures, Range, top_k_match
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import BATCH, Progress, Records, batch_size, run_records
-from luciole.ir import Array, Graph, Model, Value
+from luciole.ir import Array, Graph, Model, TensorType, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.equalization import equalized, original_name
+from luciole.ir.names import is_stripped
 from luciole.ir.quantization import affine_of
 from luciole.ir.value import element_count, has_batch_axis, shape_text
 
@@ -180,7 +181,7 @@ def _factors(graph: Graph) -> dict[Value, Array]:
 
 def _computed(graph: Graph) -> dict[str, Value]:
     """Return the tensors of numbers that operators compute, by the name that they had before they
-    were equalized; none for a name taken twice.
+    were equalized; none for a name taken twice, or taken off.
     """
     known = equalized(graph)
     names = {value: original_name(value, known) for value in graph.values}
@@ -189,8 +190,13 @@ def _computed(graph: Graph) -> dict[str, Value]:
         names[value]: value
         for op in graph.ops
         for value in op.results
-        if counts[names[value]] == 1 and names[value] and value.dtype in NUMPY
+        if counts[names[value]] == 1 and _says(names[value]) and value.dtype in NUMPY
     }
+
+
+def _says(name: str) -> bool:
+    """Tell whether a name says which tensor it is."""
+    return bool(name) and not is_stripped(name)
 
 
 def _layers(first: Graph, second: Graph) -> list[Pair]:
@@ -206,8 +212,26 @@ def _outputs(first: Graph, second: Graph) -> list[Pair]:
         )
     by_name = {v.name: v for v in second.outputs}
     if {v.name for v in first.outputs} == by_name.keys():
-        return [(v, by_name[v.name]) for v in first.outputs]
-    return list(zip(first.outputs, second.outputs, strict=True))
+        pairs = [(v, by_name[v.name]) for v in first.outputs]
+    else:
+        pairs = list(zip(first.outputs, second.outputs, strict=True))
+    return _of_numbers(pairs)
+
+
+def _of_numbers(pairs: Iterable[Pair]) -> list[Pair]:
+    """Leave out texts, which have no distance. Raises InputError where a number would be compared
+    with a text, and where nothing is left.
+    """
+    found = [pair for pair in pairs if any(value.dtype != TensorType.STRING for value in pair)]
+    for first, second in found:
+        if TensorType.STRING in (first.dtype, second.dtype):
+            raise InputError(
+                f"output {first.name!r} is {first.dtype.name} in the first model and "
+                f"{second.dtype.name} in the second"
+            )
+    if not found:
+        raise InputError("all outputs are texts: there is no distance between them")
+    return found
 
 
 def _unmatched(first: Graph, second: Graph, matched: set[Value]) -> tuple[list[str], list[str]]:
@@ -241,7 +265,7 @@ def _as_input(a: Value, b: Value, array: Array) -> Array:
     plain = given is None and wanted is None
     if a.dtype == b.dtype and (plain or (given and wanted and given.same_numbers(wanted))):
         return array
-    if wanted and (given or NUMPY[a.dtype].kind == "f"):
+    if wanted and (given or (a.dtype in NUMPY and NUMPY[a.dtype].kind == "f")):
         return wanted.encode(_real(a, array))
     if given and b.dtype in NUMPY and NUMPY[b.dtype].kind == "f":
         return given.decode(array).astype(NUMPY[b.dtype])

@@ -46,7 +46,7 @@ def compile_graph(
     with caller.meter:
         settled = settle(graph, shapes, memory_limit)
         layout = arena_layout(settled, memory_limit, keep)
-        held = hold(settled, layout)
+        held = hold(settled, layout, caller.meter)
         left = memory_limit - settled.made_bytes - layout.size
         called = _CalledGraphs(caller, crew, left)
         steps = build(settled, layout, held, called.reference, called.loop)

@@ -18,7 +18,7 @@ from luciole.interpreter.plan import Plan
 from luciole.interpreter.signature_runner import SignatureRunner
 from luciole.interpreter.turn import Turn
 from luciole.interpreter.uncopied import Uncopied
-from luciole.ir import Array, Graph, Model, Value
+from luciole.ir import Array, Graph, Model, TensorType, Value, strings
 from luciole.ir.calls import reachable
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.errors import LucioleError, ShapeError
@@ -191,19 +191,27 @@ class Interpreter(Uncopied):
             self._drop_plan()
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
-        """Copy an array into a tensor. Raises InputError when type or shape differ."""
+        """Copy an array into a tensor, for STRING one of bytes and str in any of NumPy's types.
+        Raises InputError when type or shape differ.
+        """
         if self._turn.taken:
             self._turn.check_inside()
         self._set(tensor_index, value)
 
     def _set(self, tensor_index: int, value: Any) -> None:
         place = self._places.get(tensor_index)
+        if place is None:
+            tensor = self._value(tensor_index)
+            array = _as_array(tensor, value)
+            self._check_fits(tensor_index, array)
+            self.plan.give(tensor, array)
+            return
         array = np.asarray(value)
-        if place is None or array.dtype != place.dtype or array.shape != place.shape:
-            place = self._checked_place(tensor_index, array)
+        if array.dtype != place.dtype or array.shape != place.shape:
+            self._check_fits(tensor_index, array)
         place[...] = array
 
-    def _checked_place(self, tensor_index: int, array: Array) -> Array:
+    def _check_fits(self, tensor_index: int, array: Array) -> None:
         tensor = self._value(tensor_index)
         target = self._array(tensor)
         if array.dtype != target.dtype:
@@ -231,7 +239,6 @@ class Interpreter(Uncopied):
             raise InputError(
                 f"Cannot set tensor: tensor {tensor_index} {tensor.name!r} is a constant"
             )
-        return target
 
     def invoke(self) -> None:
         """Run the model on what the inputs hold. Raises BusyError while it runs already."""
@@ -392,7 +399,8 @@ class Interpreter(Uncopied):
     def _take(self, inputs: Mapping[str, Any] | Any) -> None:
         """Let the inputs hold what is given."""
         given = self._by_name(inputs)
-        arrays = [np.asarray(given[name]) for name in self._way(given).inputs]
+        named = zip(self._way(given).inputs, self.graph.inputs, strict=True)
+        arrays = [_as_array(value, given[name]) for name, value in named]
         for number, array in zip(self._inputs, arrays, strict=True):
             place = self._places.get(number)
             if place is None or place.shape != array.shape:
@@ -469,9 +477,7 @@ class Interpreter(Uncopied):
         self._keep = True
         self._allocate()
         for value, array in given.items():
-            place = self.plan.array(value)
-            if place is not None:
-                place[...] = array
+            self.plan.give(value, array)
         if ran:
             self.plan.run()
             self._ran = True
@@ -487,7 +493,7 @@ class Interpreter(Uncopied):
             "index": self.graph.values.index(value),
             "shape": np.array(shape, np.int32),
             "shape_signature": np.array([-1 if n is None else n for n in value.shape], np.int32),
-            "dtype": NUMPY[value.dtype].type if value.dtype in NUMPY else np.object_,
+            "dtype": _scalar_type(value.dtype),
             "quantization": (float(scales[0]), int(zeros[0])) if len(scales) == 1 else (0.0, 0),
             "quantization_parameters": {
                 "scales": scales,
@@ -527,7 +533,32 @@ def _ends(plan: Plan, values: Sequence[Value], calls: Sequence[Way]) -> dict[str
 
 def _held(plan: Plan, named: Iterable[tuple[str, Value]]) -> list[tuple[str, Array]]:
     """Pair names with the arrays that hold their tensors, where there are such arrays."""
-    return [(name, array) for name, value in named if (array := plan.array(value)) is not None]
+    found = ((name, _numbers(plan, value)) for name, value in named)
+    return [(name, array) for name, array in found if array is not None]
+
+
+def _numbers(plan: Plan, value: Value) -> Array | None:
+    """Return the array that holds a tensor, None for texts: those must be counted."""
+    return None if value.dtype == TensorType.STRING else plan.array(value)
+
+
+def _as_array(value: Value, given: Any) -> Array:
+    """Take what a caller gives for a tensor as an array. Raises InputError for objects that are no
+    texts.
+    """
+    if value.dtype != TensorType.STRING:
+        return np.asarray(given)
+    try:
+        return strings.given(given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Cannot set tensor {called(value)!r} of STRING: {error}") from None
+
+
+def _scalar_type(dtype: TensorType) -> DTypeLike:
+    """Find the type that LiteRT's dictionaries have."""
+    if dtype == TensorType.STRING:
+        return np.bytes_
+    return NUMPY[dtype].type if dtype in NUMPY else np.object_
 
 
 def _has_state(graph: Graph) -> bool:
@@ -542,7 +573,7 @@ def _lasting(plan: Plan, graph: Graph) -> dict[int, Array]:
     """Return the arrays of inputs and outputs by number: they stay the same as long as the plan."""
     numbers = {value: number for number, value in enumerate(graph.values)}
     ends = [v for v in (*graph.inputs, *graph.outputs) if not v.is_constant]
-    arrays = {numbers[v]: plan.array(v) for v in ends}
+    arrays = {numbers[v]: _numbers(plan, v) for v in ends}
     return {number: array for number, array in arrays.items() if array is not None}
 
 

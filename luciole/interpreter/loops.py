@@ -31,6 +31,8 @@ def compiled_loop(
     operands, results = ([arrays[v] for v in values] for values in (op.inputs, op.results))
     if not all(map(_alike, operands, results)):
         return None
+    for value, place in zip(scan.body.inputs, (*scan.held, *scan.states), strict=False):
+        value.shape = operands[place].shape  # which the file may leave open, even their number
     plan = plan_body(scan.body)
     steps = None if plan is None else plan.compiled_steps()
     if plan is None or steps is None:

@@ -19,6 +19,7 @@ from luciole.interpreter.uncopied import Uncopied
 from luciole.ir import Array, GraphError, Value
 from luciole.ir.analysis.layout import Layout
 from luciole.ir.quantization import zero_code
+from luciole.ir.strings import OBJECTS, blank
 from luciole.ir.value import shape_text
 from luciole.kernels import jit
 from luciole.kernels.core.meter import Meter
@@ -71,12 +72,22 @@ class Plan(Uncopied):
         return self.arena_bytes + self._settled.made_bytes
 
     def array(self, value: Value) -> Array | None:
-        """The contents of a tensor of the original graph.
+        """The contents of a tensor of the original graph; texts are read-only.
 
         None where it has none yet, or had to make room for a later one (``is_overwritten``).
         """
         copy = self._settled.values[value]
-        return None if copy in self._layout.overwritten else self._contents.arrays.get(copy)
+        array = None if copy in self._layout.overwritten else self._contents.arrays.get(copy)
+        if array is not None and array.dtype == OBJECTS:
+            array = array.view()
+            array.flags.writeable = False  # ``give`` counts texts
+        return array
+
+    def give(self, value: Value, array: Array) -> None:
+        """Copy an array of the same type and shape into a tensor of the original graph that has
+        contents. Raises MemoryLimitError for texts that take too much.
+        """
+        self._contents.write(self._settled.values[value], array)
 
     def shape(self, value: Value) -> tuple[int, ...] | None:
         """The shape of a tensor of the original graph, None where nothing settled it yet."""
@@ -89,11 +100,14 @@ class Plan(Uncopied):
 
     def reset_variables(self) -> None:
         """Set every variable tensor to its initial contents: zeros (zero points where it is
-        quantized), or what the file says. Raises GraphError where that is not as long.
+        quantized), empty texts, or what the file says. Raises GraphError where that is not as long.
         """
         for value in self._settled.graph.values:
-            if value.is_variable and value in self._contents.arrays:
-                _reset(value, self._contents.arrays[value])
+            array = self._contents.arrays.get(value) if value.is_variable else None
+            if array is not None and array.dtype == OBJECTS:
+                self._contents.write(value, blank(array.shape))
+            elif array is not None:
+                _reset(value, array)
 
     def compiled_steps(self) -> list[NativeStep] | None:
         """List the steps that there is something to do for, None where some are not compiled."""

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from luciole.interpreter.microscaling import decode_blocks
-from luciole.ir import Array, Buffer, Graph, GraphError, Op, Value
+from luciole.ir import Array, Buffer, Graph, GraphError, Op, TensorType, Value
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.calls import remembered
 from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.infer import infer_op
 from luciole.ir.ops.control_flow import While
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.passes.fold_constants import folded
 from luciole.ir.passes.inline_calls import inline_calls
 from luciole.ir.passes.scans import scan_of
@@ -21,6 +22,7 @@ from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text
 from luciole.kernels.core import allocation, registry
 from luciole.kernels.core.errors import MemoryLimitError
+from luciole.kernels.layers.floats.blocks import takes
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,13 @@ class _Constants:
 
     def _decode(self, value: Value) -> None:
         """Turn a constant whose blocks have scales of their own into real numbers, with which
-        operators compute as with any.
+        operators compute as with any, unless all of them read such blocks.
 
         Raises LucioleError where the scales do not fit, and MemoryLimitError as for sparse ones.
         """
         codes = value.data if blocks_of(value) is not None else None
         found = None if codes is None else Blockwise.given(value)
-        if codes is None or found is None:
+        if codes is None or found is None or _reads_blocks(value, found):
             return
         self._take(value, 4 * codes.size, "as real numbers")
         value.quantization = None
@@ -124,6 +126,17 @@ class _Constants:
         data = value.data
         if data is not None:
             self.arrays[value] = allocation.chosen().given(data)
+
+
+def _reads_blocks(value: Value, blocks: Blockwise) -> bool:
+    """Return whether compiled kernels compute with a constant's blocks as they are."""
+    are_layers = all(
+        isinstance(op, FullyConnected)
+        and op.input is not value
+        and op.input.dtype == TensorType.FLOAT32
+        for op, _ in value.users
+    )
+    return are_layers and bool(value.users) and not value.is_output and takes(blocks)
 
 
 def _unfolded(ops: Sequence[Op], constants: _Constants) -> list[Op]:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from luciole.interpreter.contents import Contents
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.settle import Settled
-from luciole.ir import Array, LucioleError, Op, Value
+from luciole.ir import Array, LucioleError, Op, TensorType, Value
 from luciole.ir.analysis.layout import Layout
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.infer import infer_op, shapes_given
 from luciole.ir.ops.control_flow import While
+from luciole.ir.strings import OBJECTS
 from luciole.ir.value import compatible, shape_text
 from luciole.kernels import jit
 from luciole.kernels.core import registry
@@ -108,8 +109,10 @@ def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Decline
     context = _context(op, contents)
     if context is None:
         unplaced = (v for v in (*op.operands, *op.results) if v is not None)
-        name = next(v.name for v in unplaced if v not in contents.placed)
-        return Declined(f"the extents of {name!r} are known only when it runs")
+        value = next(v for v in unplaced if v not in contents.placed)
+        if value.dtype == TensorType.STRING:
+            return Declined(f"{value.name!r} is of texts")
+        return Declined(f"the extents of {value.name!r} are known only when it runs")
     if isinstance(op, While):
         with listening() as reasons:
             return loop(op, contents.arrays) or Declined(reasons[-1] if reasons else NO_SEQUENCE)
@@ -174,8 +177,8 @@ def _check_now(op: Op, contents: Contents) -> None:
 def _check_result(op: Op, number: int, array: Array) -> None:
     """Raise LucioleError unless an array is what a result is declared to be."""
     value = op.results[number]
-    fits = compatible(value.shape, array.shape)
-    if not fits or array.dtype != NUMPY.get(value.dtype, np.dtype(object)):
+    dtype = OBJECTS if value.dtype == TensorType.STRING else NUMPY.get(value.dtype)
+    if dtype is None or array.dtype != dtype or not compatible(value.shape, array.shape):
         raise LucioleError(
             f"{op}: result {value.name!r} is {array.dtype} {shape_text(array.shape)}, "
             f"expected {value.dtype.name} {shape_text(value.shape)}"

@@ -223,7 +223,7 @@ def _plain(value: Any) -> Any:
     if not isinstance(value, tuple):
         return value
     whole = all(isinstance(n, int) for n in value)
-    return _ints(value) if whole else np.array(value, np.float32)
+    return np.fromiter(value, np.int64) if whole else np.array(value, np.float32)
 
 
 def _quantization(value: Value, index: dict[Value, int]) -> tables.QuantizationParameters | None:

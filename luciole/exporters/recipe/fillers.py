@@ -28,7 +28,7 @@ def filler_of(raw: NDArray[np.uint8], tensor: Tensor, most_values: int) -> Fille
     """
     if tensor.type == TensorType.STRING:
         texts = strings.decode(raw)
-        return None if texts is None else Filler("explicit", texts)
+        return None if texts is None else Filler("explicit", [*map(strings.shown, texts)])
     values = _values(raw, tensor)
     if values is None:
         return None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from luciole.ir import strings
 from luciole.ir.dtypes import NUMPY, PACKED, Array, pack
 from luciole.ir.errors import FormatError
 from luciole.ir.value import MOST_AXES, element_count
@@ -214,17 +215,10 @@ def _real(text: str) -> float:
 
 
 def _texts(tag: str, arguments: Arguments, count: int, limit: int) -> Bytes:
-    """Encode a buffer of strings: their number, where each begins and the last ends, and the
-    bytes.
-    """
+    """Encode a buffer of the given strings, and of empty ones behind them."""
     if tag != "explicit" or len(arguments) > count:
         raise FormatError(f"{count} texts take filler 'explicit' with at most {count} arguments")
     texts = [text.encode("utf-8", "surrogateescape") for text in arguments]
-    first, lengths = 4 * (count + 2), list(map(len, texts))
-    check_size(f"{count} texts", first + sum(lengths), limit)
-    whole = np.empty(first + sum(lengths), np.uint8)
-    head = whole[:first].view(np.dtype("<i4"))
-    head[:2], head[2:] = (count, first), len(whole)
-    head[2 : 2 + len(texts)] = first + np.cumsum(lengths, dtype=np.int64)
-    whole[first:] = np.frombuffer(b"".join(texts), np.uint8)
-    return whole
+    missing = count - len(texts)
+    check_size(f"{count} texts", strings.encoded_bytes(texts) + 4 * missing, limit)
+    return strings.encode([*texts, *[b""] * missing])
