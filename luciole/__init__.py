@@ -14,7 +14,17 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from luciole.api import Interpreter, Result, finetune, load, quantize, save
+    from luciole.api import (
+        Interpreter,
+        Result,
+        finetune,
+        load,
+        quantize,
+        requantize,
+        save,
+        sensitivity,
+        simulate,
+    )
     from luciole.ir import Graph, LucioleError, Model
     from luciole.kernels.core.custom import custom_operator
 
@@ -31,7 +41,10 @@ __all__ = [
     "finetune",
     "load",
     "quantize",
+    "requantize",
     "save",
+    "sensitivity",
+    "simulate",
 ]
 
 _HOME = {
@@ -44,7 +57,10 @@ _HOME = {
     "load": "luciole.importers",
     "finetune": "luciole.api",
     "quantize": "luciole.api",
+    "requantize": "luciole.api",
+    "simulate": "luciole.api",
     "save": "luciole.exporters",
+    "sensitivity": "luciole.api",
 }
 
 

@@ -20,27 +20,48 @@ from luciole.ir import Array, Graph, Model
 from luciole.ir.names import by_own_names
 from luciole.ir.passes.unroll_lstm import unroll_lstm, whole_lstms
 from luciole.lquantizer import (
+    Config,
+    MinifloatOptions,
     OutputAware,
     Published,
     Result,
+    Rounded,
     Settings,
     UniformOptions,
+    quantize_minifloat,
+    quantize_mixed,
     quantize_records,
     quantize_uniform,
+    with_integers,
 )
+from luciole.lquantizer.compatible.choosing import Options, options_for
+from luciole.lquantizer.compatible.one import OneOptions, quantize_one
 from luciole.lquantizer.options import (
     Choices,
     FitOptions,
     PublishedOptions,
     QuantizeOptions,
-    options_of,
 )
+from luciole.lquantizer.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.search.auto_bits import for_drop, for_size
+from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
+from luciole.lquantizer.search.sensitivity import Sensitivity
+from luciole.lquantizer.search.sensitivity import sensitivity as measure_layers
 
 if TYPE_CHECKING:
-    from luciole.lquantizer.training import FinetuneResult, FinetuneSettings
+    from luciole.lquantizer.training import FinetuneResult, FinetuneSettings, UniformSettings
 
-__all__ = ["Interpreter", "Result", "finetune", "load", "quantize", "save"]
+__all__ = [
+    "Interpreter",
+    "Result",
+    "finetune",
+    "load",
+    "quantize",
+    "requantize",
+    "save",
+    "sensitivity",
+    "simulate",
+]
 
 Path_ = str | os.PathLike[str]
 
@@ -84,29 +105,35 @@ class Interpreter(interpreter.Interpreter):
 def quantize(
     model: Path_ | Model,
     data: Mapping[str, Any] | Any = None,
-    options: QuantizeOptions | UniformOptions | None = None,
+    options: Options | None = None,
     *,
+    labels: Array | None = None,
     track: Track | None = None,
     **choices: Unpack[Choices],
 ) -> Result:
     """Quantize a model's dense layers and convolutions to learned levels, or with a ``scheme``
-    ("int8", "w4a8", "int16x8", "dynamic", "weights", "float16") the whole network to uniform
-    integers; the last three need no data.
+    ("int8", "uint8", "w4a8", "int16x8", "w4a16", "dynamic", "dynamic4", "weights", "weights4",
+    "float16", "from_fake_quant") the whole network to uniform integers; those from "dynamic" on
+    need no data, nor do the others with ``ranges_from`` and ``rounding="nearest"``. ``config`` may
+    be a recipe of AI Edge Quantizer or a configuration of Samsung ONE. The scheme "minifloat"
+    rounds all numbers to floats of ``exponent`` and ``mantissa`` bits.
 
     ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one
     input) whose first axis counts them; uint8 and float64 will do for float32. What to do is said
-    by ``options``, a FitOptions, PublishedOptions or UniformOptions, or by their fields as
-    keywords; ``method`` then names the class: "fit" (keeps each layer's output close) unless it is
-    "published" (the baseline, for dense layers). Returns the new model and a report. Raises
-    QuantizeError when nothing qualifies, the data cannot be used or choices do not go together,
-    InputError for data whose names, types or shapes the model does not take.
+    by ``options``, a FitOptions, PublishedOptions, UniformOptions, MinifloatOptions or OneOptions,
+    or by their fields as keywords (``compatible="one"`` for the last); ``method`` then names the
+    class: "fit" (keeps each layer's output close) unless it is "published" (the baseline, for dense
+    layers). ``labels`` [records] are minded by the search of minifloats alone. Returns the new
+    model and a report. Raises QuantizeError when nothing qualifies, the data cannot be used or
+    choices do not go together, InputError for data whose names, types or shapes the model does not
+    take.
     """
     if options is not None and choices:
         raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")
-    options = options or options_of(choices)
+    options = options or options_for(choices)
     model = model if isinstance(model, Model) else load(model)
     records = None if data is None else _records(model, data)
-    result = _quantized(model, records, options, track)
+    result = _quantized(model, records, options, track, labels)
     unrolled = isinstance(options, FitOptions) and options.unroll_lstms
     if unrolled:
         result.report.warnings += whole_lstms(model.graph)
@@ -114,14 +141,57 @@ def quantize(
     return result
 
 
+def sensitivity(
+    model: Path_ | Model,
+    data: Mapping[str, Any] | Any = None,
+    options: UniformOptions | None = None,
+    *,
+    track: Track | None = None,
+    **choices: Unpack[Choices],
+) -> Sensitivity:
+    """Measure what each layer of a float model loses in a scheme of uniform integers ("int8" unless
+    it is said): alone, by its weights and by its tensors alone, and what all others lose without
+    it, the worst layer first.
+
+    ``data`` are samples as ``quantize`` takes them, ``options`` a UniformOptions or its fields as
+    keywords. Raises what ``quantize`` does, and QuantizeError for a scheme that learns nothing
+    from data.
+    """
+    if options is not None and choices:
+        raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")
+    choices.setdefault("scheme", "int8")
+    chosen = options or options_for(choices)
+    if not isinstance(chosen, UniformOptions):
+        raise lquantizer.QuantizeError("sensitivity is of uniform integers: give their scheme")
+    model = model if isinstance(model, Model) else load(model)
+    if data is None and chosen.takes_data:
+        raise lquantizer.QuantizeError("what layers lose is seen on data: give some")
+    records = {} if data is None else _records(model, data)
+    return measure_layers(model, records, chosen, track)
+
+
 def _quantized(
     model: Model,
     records: Mapping[str, Array] | None,
-    options: QuantizeOptions | UniformOptions,
+    options: Options,
     track: Track | None,
+    labels: Array | None = None,
 ) -> Result:
-    if isinstance(options, UniformOptions):
+    if isinstance(options, MinifloatOptions):
+        return quantize_minifloat(model, records, options, track, labels)
+    if labels is not None:
+        raise lquantizer.QuantizeError("only the search of minifloats minds labels")
+    if isinstance(options, OneOptions):
+        return quantize_one(model, records, options, track)
+    if isinstance(options, UniformOptions) and options.scheme == MIXED:
+        if records is None:
+            raise lquantizer.QuantizeError("the scheme 'mixed' learns from data: give some")
+        return quantize_mixed_bits(model, records, options, track)
+    if isinstance(options, UniformOptions) and options.config is None:
         return quantize_uniform(model, records, options, track)
+    if isinstance(options, UniformOptions):
+        fit = FitOptions(config=options.config, spared=options.scheme, seed=options.seed)
+        return quantize_mixed(model, records, fit, options, options.scheme, track)
     if records is None:
         raise lquantizer.QuantizeError("levels are learned from data: give some")
     return _learned(model, records, options, track)
@@ -132,9 +202,28 @@ def _learned(
 ) -> Result:
     config = options.per_layer()
     if isinstance(options, PublishedOptions):
+        if config.schemes:
+            raise lquantizer.QuantizeError("schemes in a config do not go with method 'published'")
         settings = options.settings or Settings(seed=options.seed)
         return quantize_records(model, records, Published(settings), config, track)
     assert isinstance(options, FitOptions), "options are those of a method"
+    if config.schemes:
+        options.refuse_targets("schemes in a config")
+        uniform = UniformOptions(seed=options.seed)
+        return quantize_mixed(model, records, options, uniform, LEARNED, track)
+    result = _fitted(model, records, options, config, track)
+    if options.spared == FLOAT:
+        return result
+    return with_integers(result, model, records, options, track)
+
+
+def _fitted(
+    model: Model,
+    records: Mapping[str, Array],
+    options: FitOptions,
+    config: Config,
+    track: Track | None,
+) -> Result:
     how = (options.seed, track, options.unroll_lstms)
     if options.target_size is not None:
         return for_size(model, records, config, options.target_size, _file_size, *how)
@@ -144,10 +233,39 @@ def _learned(
     return quantize_records(model, records, method, config, track, options.unroll_lstms)
 
 
-def _weigh(result: Result, model: Model, unrolled: bool) -> None:
-    """Note the sizes of both files, and warn where the new one is not smaller."""
+def simulate(model: Path_ | Model) -> Result:
+    """Let a network of integers compute with floats between QUANTIZE and DEQUANTIZE, every tensor
+    rounded as before: what training needs, and what other tools take.
+
+    Raises QuantizeError where no operator computes with integers.
+    """
+    model = model if isinstance(model, Model) else load(model)
+    result = lquantizer.simulate(model)
+    _note_sizes(result, model)
+    return result
+
+
+def requantize(model: Path_ | Model, to: str) -> Result:
+    """Give a network of 8-bit integers the other ones: "uint8" or "int8", 128 codes apart.
+
+    The report's warnings say which weights had to be rounded again, and which operators stay as
+    they are between two QUANTIZE. Raises QuantizeError where there is nothing to change.
+    """
+    model = model if isinstance(model, Model) else load(model)
+    result = lquantizer.requantize(model, to)
+    _note_sizes(result, model)
+    return result
+
+
+def _note_sizes(result: Result, model: Model) -> None:
     report = result.report
     report.bytes_before, report.bytes_after = _file_size(model), _file_size(result.model)
+
+
+def _weigh(result: Result, model: Model, unrolled: bool) -> None:
+    """Note the sizes of both files, and warn where the new one is not smaller."""
+    _note_sizes(result, model)
+    report = result.report
     if report.bytes_after >= report.bytes_before:
         why = ": an unrolled LSTM has operators for each step" if unrolled else ""
         report.warnings.append(
@@ -161,13 +279,13 @@ def _file_size(model: Model) -> int:
 
 
 def finetune(
-    student: Path_ | Model,
+    student: Path_ | Model | Result,
     teacher: Path_ | Model,
     data: Mapping[str, Any] | Any,
     *,
     epochs: int,
     labels: Array | None = None,
-    settings: FinetuneSettings | None = None,
+    settings: FinetuneSettings | UniformSettings | None = None,
     latents: Mapping[str, Array] | None = None,
     checkpoint: Path_ | None = None,
     resume: bool = False,
@@ -176,20 +294,26 @@ def finetune(
 ) -> FinetuneResult:
     """Fine-tune a quantized model so that it does what the float model does, without labels.
 
-    ``data`` are samples as ``quantize`` takes them, ``latents`` its result's; ``labels`` are used
-    only where given. A ``checkpoint`` file is written after each epoch, and ``resume`` goes on from
+    The student is what ``quantize`` gave: its Result, or a model of learned levels. ``data`` are
+    samples as ``quantize`` takes them, ``latents`` its result's (a Result has them); ``labels`` are
+    used only where given. Of uniform integers the thresholds are trained, and what UniformSettings
+    ask for besides. A ``checkpoint`` file is written after each epoch, and ``resume`` goes on from
     it. ``report`` is given a line for each epoch. Returns the best model by held-back records and
     the history. Raises what ``luciole.lquantizer.training.finetune`` does; needs TensorFlow.
     """
     from luciole.lquantizer import training as training
 
-    student = student if isinstance(student, Model) else load(student)
+    if isinstance(student, Result):
+        latents = student.latents if latents is None else latents
+        given: Model | Rounded = student.rounded or student.model
+    else:
+        given = student if isinstance(student, Model) else load(student)
     teacher = (teacher if isinstance(teacher, Model) else load(teacher)).clone()
     unroll_lstm(teacher.graph)  # it has no differentiable form of its own
     return training.finetune(
-        student,
+        given,
         teacher,
-        _records(student, data),
+        _records(given.model if isinstance(given, Rounded) else given, data),
         epochs=epochs,
         labels=labels,
         settings=settings,

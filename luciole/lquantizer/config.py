@@ -13,10 +13,19 @@ from luciole.ir.names import meant, short_names
 from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
 from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.schemes import FLOAT, PER_LAYER, Source
 
-_WHICH = {"name", "names", "pattern", "regex"}
-_WHAT = {"input_bits", "weight_bits", "encode_bits", "skip", "weights_only"}
+_PAIR = re.compile(r"w(\d)a(\d)")
+_WHICH = {"name", "names", "pattern", "regex", "operator"}
+_WHAT = {"input_bits", "weight_bits", "encode_bits", "skip", "weights_only", "scheme"}
 _FOR_ALL = _WHAT - {"skip"} | {"layers", "all_layers"}
+_TYPES: dict[str, type] = {
+    "input_bits": int,
+    "weight_bits": int,
+    "skip": bool,
+    "weights_only": bool,
+    "scheme": str,
+}
 
 
 @dataclass(frozen=True)
@@ -28,8 +37,20 @@ class Choice:
     skip: bool = False
     weights_only: bool = False
     """Keep the layer's inputs float."""
+    scheme: str | None = None
+    """Of ``schemes.PER_LAYER``; None: that of the whole network."""
+
+    @property
+    def format(self) -> str | None:
+        """The scheme, be it that the layer stays as it is; None: that of the whole network."""
+        if self.skip:
+            return FLOAT
+        return None if self.scheme == FLOAT else self.scheme
 
     def __post_init__(self) -> None:
+        if self.scheme is not None and self.scheme not in PER_LAYER:
+            known = ", ".join(PER_LAYER)
+            raise QuantizeError(f"config: scheme is {self.scheme!r}: {known} are possible")
         for what, bits, most in (
             ("input", self.input_bits, MAX_INPUT_BITS),
             ("weight", self.weight_bits, MAX_WEIGHT_BITS),
@@ -38,23 +59,41 @@ class Choice:
                 raise QuantizeError(f"{what} bits are {bits}: 1 to {most} are possible")
 
 
+def widths(bits: int | str) -> tuple[int, int]:
+    """Read the widths of weights and inputs: one number for both, or a pair such as "w2a4".
+
+    Raises QuantizeError for other text.
+    """
+    if not isinstance(bits, str):
+        return bits, bits
+    found = _PAIR.fullmatch(bits)
+    if found is None:
+        raise QuantizeError(f"encode_bits is {bits!r}: a number or a pair such as w2a4 is needed")
+    return int(found[1]), int(found[2])
+
+
 @dataclass(frozen=True)
 class Rule:
-    """An exception for the layers whose name, whole or short, a regular expression matches."""
+    """An exception for the layers whose name, whole or short, a regular expression matches, or for
+    all of one ``operator``.
+    """
 
     pattern: re.Pattern[str]
     change: Mapping[str, Any]
     names: tuple[str, ...] = ()
     """What the pattern was made of, where that are layers' names."""
+    operator: str | None = None
+    """Circle's name of an operator, such as CONV_2D."""
 
-    def among(self, layers: Sequence[str]) -> Rule:
-        """Say which layers the names mean: a part of a name will do where only one has it.
+    def among(self, layers: Sequence[str], others: Sequence[str] = ()) -> Rule:
+        """Say which layers, or where none is meant which other operators, the names mean: a part of
+        a name will do where only one has it.
 
         Raises QuantizeError where several have it.
         """
         if not self.names:
             return self
-        found = [_one_meant(text, layers) for text in self.names]
+        found = [_one_meant(text, layers if meant(text, layers) else others) for text in self.names]
         return replace(self, pattern=_any_of(found), names=tuple(found))
 
 
@@ -75,16 +114,31 @@ class Config:
         """Whether layers are quantized too that are spared unless a rule speaks of them."""
         self.exact: dict[str, Choice] = {}
         self.short: Mapping[str, str] = {}
+        self.kinds: Mapping[str, str] = {}
+        """What operators are, by name."""
 
-    def among(self, layers: Sequence[str]) -> Config:
-        """Copy the config for a network with these layers. Raises QuantizeError for a part of a
-        name that several have.
+    @property
+    def schemes(self) -> set[str]:
+        """Every scheme that it speaks of."""
+        changes = [self.default.scheme, *(rule.change.get("scheme") for rule in self.rules)]
+        return {scheme for scheme in changes if scheme is not None}
+
+    def among(self, layers: Sequence[str], kinds: Mapping[str, str] | None = None) -> Config:
+        """Copy the config for a network with these layers; ``kinds`` says what each operator of the
+        network is, layer or not, by its name. Raises QuantizeError for a part of a name that
+        several have.
         """
-        copy = Config(self.default, tuple(r.among(layers) for r in self.rules), self.all_layers)
-        copy.exact, copy.short = self.exact, short_names(layers)
+        kinds = kinds or {}
+        others = [name for name in kinds if name not in set(layers)]
+        rules = tuple(rule.among(layers, others) for rule in self.rules)
+        copy = Config(self.default, rules, self.all_layers)
+        copy.exact, copy.kinds = self.exact, kinds
+        copy.short = {**short_names(others), **short_names(layers)}
         return copy
 
     def _matches(self, rule: Rule, layer: str) -> bool:
+        if rule.operator is not None:
+            return self.kinds.get(layer) == rule.operator
         short = self.short.get(layer, layer)
         return bool(rule.pattern.fullmatch(layer) or rule.pattern.fullmatch(short))
 
@@ -101,7 +155,14 @@ class Config:
     def with_choices(self, choices: Mapping[str, Choice]) -> Config:
         """Copy the config, with whole choices for some layers by name."""
         copy = Config(self.default, self.rules, self.all_layers)
-        copy.exact, copy.short = {**self.exact, **choices}, self.short
+        copy.exact, copy.short, copy.kinds = {**self.exact, **choices}, self.short, self.kinds
+        return copy
+
+    def only_of(self, names: Sequence[str]) -> Config:
+        """Copy the config without the rules that speak of none of some operators."""
+        rules = tuple(r for r in self.rules if any(self._matches(r, name) for name in names))
+        copy = Config(self.default, rules, self.all_layers).with_choices(self.exact)
+        copy.short, copy.kinds = self.short, self.kinds
         return copy
 
     def names(self, layer: str) -> bool:
@@ -110,10 +171,22 @@ class Config:
         """
         return any(self._matches(rule, layer) for rule in self.rules)
 
-    def unused(self, layers: list[str]) -> list[str]:
+    def unused(self, layers: Sequence[str]) -> list[str]:
         """List the rules that match no layer: most likely a misspelt name."""
         idle = [r for r in self.rules if not any(self._matches(r, n) for n in layers)]
-        return [", ".join(r.names) or r.pattern.pattern for r in idle]
+        return [r.operator or ", ".join(r.names) or r.pattern.pattern for r in idle]
+
+    @classmethod
+    def of(cls, source: Source | None, default: Choice) -> Config:
+        """Read a config from a file or its content; without one every layer has the default.
+
+        Raises QuantizeError that says what was not understood.
+        """
+        if source is None:
+            return cls(default)
+        if isinstance(source, Mapping):
+            return cls.parse(dict(source), default)
+        return cls.read(Path(source), default)
 
     @classmethod
     def read(cls, path: Path, default: Choice) -> Config:
@@ -131,7 +204,8 @@ class Config:
         """Read a config's content: ``{"encode_bits": 3, "layers": [{"name": "fc1", "input_bits":
         8}, {"pattern": "*", "skip": true}]}``.
 
-        A layer is named by ``name``, ``names``, a shell ``pattern`` or a ``regex``.
+        A layer is named by ``name``, ``names``, a shell ``pattern`` or a ``regex``; ``operator``
+        names all of a kind. ``scheme`` is one of ``schemes.PER_LAYER``.
         """
         if not isinstance(content, dict) or not isinstance(content.get("layers", []), list):
             raise QuantizeError('a config is an object with a list "layers"')
@@ -156,6 +230,8 @@ def _rule(entry: Any) -> Rule:
         )
     change = _bits({k: v for k, v in entry.items() if k in _WHAT})
     which, texts = _which(entry)
+    if which == "operator":
+        return Rule(_any_of(texts), change, operator=texts[0].upper())
     if which in ("name", "names"):
         return Rule(_any_of(texts), change, tuple(texts))
     return Rule(_compiled(which, texts[0]), change)
@@ -166,7 +242,8 @@ def _which(entry: dict[str, Any]) -> tuple[str, list[str]]:
     given = sorted(_WHICH & entry.keys())
     if len(given) != 1:
         raise QuantizeError(
-            f"config: a layer needs one of name, names, pattern, regex; found {given or 'none'}"
+            "config: a layer needs one of name, names, pattern, regex, operator; "
+            f"found {given or 'none'}"
         )
     value = entry[given[0]]
     texts = value if given[0] == "names" and isinstance(value, list) else [value]
@@ -199,13 +276,14 @@ def _bits(entry: dict[str, Any]) -> dict[str, Any]:
     """Read both widths from ``encode_bits``, each from its own key, and check them."""
     change: dict[str, Any] = {}
     if "encode_bits" in entry:
-        change.update(input_bits=entry["encode_bits"], weight_bits=entry["encode_bits"])
-    change.update(
-        {k: entry[k] for k in ("input_bits", "weight_bits", "skip", "weights_only") if k in entry}
-    )
+        both = entry["encode_bits"]
+        pair = widths(both) if isinstance(both, str) else (both, both)
+        change.update(zip(("weight_bits", "input_bits"), pair, strict=True))
+    change.update({k: entry[k] for k in _TYPES if k in entry})
     for key, value in change.items():
-        wanted = bool if key in ("skip", "weights_only") else int
-        if type(value) is not wanted:
-            raise QuantizeError(f"config: {key} is {value!r}, {wanted.__name__} is needed")
+        if type(value) is not _TYPES[key]:
+            raise QuantizeError(f"config: {key} is {value!r}, {_TYPES[key].__name__} is needed")
+    if "scheme" in change:
+        change.setdefault("skip", change["scheme"] == FLOAT)
     Choice(**change)
     return change

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, Literal, Protocol, TypedDict
 
-from luciole.lquantizer.config import Choice, Config
+from luciole.lquantizer.config import Choice, Config, widths
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.levels import Settings
-from luciole.lquantizer.schemes import Granularity, Rescale, Rounding, UniformOptions
-
-LEARNED = "learned"
-"""The scheme that is not a uniform one."""
+from luciole.lquantizer.minifloat_options import MINIFLOAT, MinifloatOptions
+from luciole.lquantizer.schemes import (
+    FLOAT,
+    LEARNED,
+    PER_LAYER,
+    Granularity,
+    Rescale,
+    Rounding,
+    Source,
+    UniformOptions,
+)
 
 MethodName = Literal["fit", "published"]
-Source = str | os.PathLike[str] | Mapping[str, Any]
-"""Settings for single layers: a JSON file or its content."""
+
+
+class FoundRanges(Protocol):
+    """Ranges as a ``Result`` has them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Turn the ranges into plain JSON values."""
+
+
+RangesSource = Source | FoundRanges | Sequence[Source | FoundRanges]
+"""Saved ranges: files, their contents, or as they were found."""
 
 
 class Choices(TypedDict, total=False):
@@ -27,23 +41,32 @@ class Choices(TypedDict, total=False):
     """
 
     scheme: str
-    granularity: Granularity
+    compatible: Literal["one"] | None
+    exponent: int | None
+    mantissa: int | None
+    scaled: bool
+    layers_only: bool
+    per_layer: bool
+    granularity: Granularity | Literal["layer"]
     ranges: str
     rounding: Rounding
     rescale: Rescale
+    symmetric: bool
     input_type: str
     output_type: str
+    ranges_from: RangesSource | None
     method: MethodName
-    encode_bits: int
+    encode_bits: int | str
     input_bits: int | None
     weight_bits: int | None
-    config: Source | None
-    recipe: Source | None  # what config was called
+    config: Source | Sequence[Mapping[str, Any]] | None
+    recipe: Source | Sequence[Mapping[str, Any]] | None  # what config was called
     settings: Settings | None
     seed: int
     all_layers: bool
     weights_only: bool
     unroll_lstms: bool
+    spared: str | None
     target_size: int | None
     target_drop: float | None
 
@@ -52,13 +75,13 @@ class Choices(TypedDict, total=False):
 class QuantizeOptions:
     """What every method takes.
 
-    ``encode_bits`` is the width of inputs and weights unless ``input_bits`` or ``weight_bits`` say
-    otherwise; ``config`` (a JSON file or its content) chooses layer by layer. ``all_layers``
-    quantizes the ends of convolutional networks too.
+    ``encode_bits`` is the width of inputs and weights, or both in one word as in "w2a4", unless
+    ``input_bits`` or ``weight_bits`` say otherwise; ``config`` (a JSON file or its content) chooses
+    layer by layer. ``all_layers`` quantizes the ends of convolutional networks too.
     """
 
     method: ClassVar[str] = ""
-    encode_bits: int = 3
+    encode_bits: int | str = 3
     input_bits: int | None = None
     weight_bits: int | None = None
     config: Source | None = None
@@ -68,25 +91,19 @@ class QuantizeOptions:
     @property
     def default(self) -> Choice:
         """The choice for every layer that nothing else speaks of."""
+        weights, inputs = widths(self.encode_bits)
         return Choice(
-            self.encode_bits if self.input_bits is None else self.input_bits,
-            self.encode_bits if self.weight_bits is None else self.weight_bits,
+            inputs if self.input_bits is None else self.input_bits,
+            weights if self.weight_bits is None else self.weight_bits,
         )
 
     def per_layer(self) -> Config:
         """Make the config: the choice for every layer. Raises QuantizeError that says what was not
         understood.
         """
-        found = self._configured()
+        found = Config.of(self.config, self.default)
         found.all_layers |= self.all_layers
         return found
-
-    def _configured(self) -> Config:
-        if self.config is None:
-            return Config(self.default)
-        if isinstance(self.config, Mapping):
-            return Config.parse(dict(self.config), self.default)
-        return Config.read(Path(self.config), self.default)
 
 
 @dataclass(frozen=True)
@@ -103,6 +120,8 @@ class FitOptions(QuantizeOptions):
 
     ``weights_only`` keeps layers' inputs float and writes ONE's BCQ_FULLY_CONNECTED;
     ``unroll_lstms`` turns LSTMs into dense layers first, whose state starts at zero in each run.
+    ``spared`` is what becomes of layers without learned levels: "float", or a uniform scheme such
+    as "int8", which then also holds for what only moves elements beside them.
     With ``target_size`` (bytes) or ``target_drop`` (points of a classifier's answers that may
     change) each layer gets as many bits as pay.
     """
@@ -110,16 +129,26 @@ class FitOptions(QuantizeOptions):
     method: ClassVar[str] = "fit"
     weights_only: bool = False
     unroll_lstms: bool = False
+    spared: str = FLOAT
     target_size: int | None = None
     target_drop: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a target beside widths, and two targets."""
+        """Refuse a target beside widths, two targets, and what spared layers cannot be."""
+        possible = [name for name in PER_LAYER if name != LEARNED]
+        if self.spared not in possible:
+            raise QuantizeError(f"spared is {self.spared!r}: {', '.join(possible)} are possible")
         given = [name for name in ("target_drop", "target_size") if getattr(self, name) is not None]
         widths = ("input_bits", "weight_bits", "weights_only")
         given += [name for name in widths if given and getattr(self, name)]
         if len(given) > 1:
             raise QuantizeError(f"{given[0]} does not go with {given[1]}")
+
+    def refuse_targets(self, other: str) -> None:
+        """Raise QuantizeError where there is a target beside something else."""
+        for name in ("target_drop", "target_size"):
+            if getattr(self, name) is not None:
+                raise QuantizeError(f"{name} does not go with {other}")
 
     @property
     def default(self) -> Choice:
@@ -131,7 +160,7 @@ class FitOptions(QuantizeOptions):
 _METHODS: dict[str, type[QuantizeOptions]] = {c.method: c for c in (FitOptions, PublishedOptions)}
 
 
-def options_of(choices: Choices) -> QuantizeOptions | UniformOptions:
+def options_of(choices: Choices) -> QuantizeOptions | UniformOptions | MinifloatOptions:
     """Turn keywords into the options of the scheme that they name, or else of the method ("fit"
     unless they do).
 
@@ -142,6 +171,9 @@ def options_of(choices: Choices) -> QuantizeOptions | UniformOptions:
     given = {n: choice for n, choice in choices.items() if not any(choice is o for o in off)}
     _rename(given, "recipe", "config")
     scheme = given.pop("scheme", LEARNED)
+    if scheme == MINIFLOAT:
+        _refuse_others(given, MinifloatOptions, f"scheme {scheme!r}")
+        return MinifloatOptions(**given)  # type: ignore[arg-type]  # the names are fields
     if scheme != LEARNED:
         _refuse_others(given, UniformOptions, f"scheme {scheme!r}")
         return UniformOptions(scheme=str(scheme), **given)  # type: ignore[arg-type]  # fields

@@ -11,15 +11,15 @@ import numpy as np
 
 from luciole.ir import Array, Model, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
-from luciole.ir.analysis.weights import is_layer
+from luciole.ir.analysis.weights import has_levels, is_layer
 from luciole.ir.calls import reachable
 from luciole.ir.graph import all_ops
 from luciole.ir.names import short_names
-from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
-from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.shown import Shown
 from luciole.ir.text.common import one_line
+
+LONGEST_NAME = 48
+"""Characters of a name in a sentence: converters write names of hundreds."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,28 @@ class LayerReport:
 
 
 @dataclass
+class TensorReport:
+    """One tensor between operators: what it held on the calibration data, and what its integers of
+    type ``dtype`` hold, from ``least`` to ``most`` in steps of ``step``.
+
+    ``clipped`` is the share of elements beyond that, ``snr_db`` what rounding and clipping leave of
+    the signal, both by the histogram. ``rule`` says what set it: a rule of ``--ranges``, the
+    operator that fixes it, tensors that it shares with, or the operator that reads it so.
+    """
+
+    name: str
+    dtype: str
+    low: float
+    high: float
+    least: float
+    most: float
+    step: float
+    clipped: float
+    snr_db: float | None
+    rule: str
+
+
+@dataclass
 class Report(Shown):
     """Everything that was done: layers in execution order, file sizes, warnings, seconds."""
 
@@ -87,6 +109,13 @@ class Report(Shown):
     """Every epoch of a fine-tuning: losses, agreement with the float model, seconds."""
     floats: list[str] = field(default_factory=list)
     """Operators that compute with floats between others that do with integers, with the reason."""
+    rules: list[str] = field(default_factory=list)
+    """What each rule of another tool's recipe was for."""
+    judged: dict[str, float] = field(default_factory=dict)
+    """What the scheme "mixed" leaves on ``records`` held back: ``drop`` in points of accuracy, as
+    the float network's probabilities have it, and ``agree``, the percent of answers that stay."""
+    tensors: list[TensorReport] = field(default_factory=list)
+    """Every tensor that was rounded, in execution order."""
 
     def __repr__(self) -> str:
         done = sum(layer.skipped is None for layer in self.layers)
@@ -122,7 +151,7 @@ def float_bytes(model: Model) -> dict[str, int]:
     found: dict[str, int] = {}
     seen: set[int] = set()
     for op in all_ops(model.graphs):
-        if isinstance(op, LQFullyConnected | LQConv2D | BCQFullyConnected):
+        if has_levels(op):
             continue
         own = {id(v.buffer): v.buffer for v in op.operands if v is not None and _is_float(v)}
         size = sum(len(b) for key, b in own.items() if key not in seen and b is not None)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, get_args
 
-from luciole.ir import TensorType
+from luciole.ir import Graph, Op, TensorType
 from luciole.ir.dtypes import element_bits
 from luciole.lquantizer.errors import QuantizeError
 
 Granularity = Literal["channel", "tensor"]
 Rounding = Literal["output_aware", "nearest"]
 Rescale = Literal["auto", "none", "weights", "peaks", "equal"]
+Source = str | os.PathLike[str] | Mapping[str, Any]
+"""Settings for single layers: a JSON file or its content."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +45,61 @@ class Scheme:
         """Bits of a weight."""
         return element_bits(self.weights) or 0
 
+    @property
+    def wider(self) -> Scheme:
+        """The same with weights of 8 bits, for operators that have no kernel for fewer."""
+        return self if self.explicit or self.weight_bits >= 8 else replace(self, weights=_BYTE)
+
+    @property
+    def by_channel(self) -> bool:
+        """Whether TFLite's kernels take a scale for each of a layer's outputs: those on UINT8 take
+        one for all.
+        """
+        return self.weights != TensorType.UINT8
+
+
+_BYTE = TensorType.INT8
+
+FROM_FAKE_QUANT = "from_fake_quant"
+"""The scheme that reads a file's FAKE_QUANT operators: it becomes the one whose element types they
+ask for."""
 
 SCHEMES = {
     "int8": Scheme(TensorType.INT8, TensorType.INT8),
+    "uint8": Scheme(TensorType.UINT8, TensorType.UINT8),
     "w4a8": Scheme(TensorType.INT8, TensorType.INT4),
+    FROM_FAKE_QUANT: Scheme(TensorType.INT8, TensorType.INT8),
     "int16x8": Scheme(TensorType.INT16, TensorType.INT8, TensorType.INT64),
+    "w4a16": Scheme(TensorType.INT16, TensorType.INT4, TensorType.INT64),
     "dynamic": Scheme(None, TensorType.INT8),
+    "dynamic4": Scheme(None, TensorType.INT4),
     "weights": Scheme(None, TensorType.INT8, explicit=True),
+    "weights4": Scheme(None, TensorType.INT4, explicit=True),
     "float16": Scheme(None, TensorType.FLOAT16, explicit=True),
 }
+
+LEARNED = "learned"
+"""The scheme that is not a uniform one."""
+FLOAT = "float"
+"""What an operator is that stays as it was."""
+MIXED = "mixed"
+"""The scheme that gives each layer one of its own."""
+PER_LAYER = (*SCHEMES, LEARNED, FLOAT)
+"""What a config may choose for single operators."""
+
+
+class PerOperator(Protocol):
+    """Says which scheme each operator gets."""
+
+    def choices(self, graph: Graph) -> Mapping[Op, str]:
+        """Name the scheme of every operator, "float" where it has none."""
+
+    def ends(self, graph: Graph) -> Mapping[str, str]:
+        """Say what inputs and outputs are, where nothing else does: by the options' names."""
+
+    def report(self) -> Iterable[str]:
+        """Say of every rule what it was for, in a line each."""
+
 
 ENDS = {
     "float32": TensorType.FLOAT32,
@@ -65,9 +115,14 @@ class UniformOptions:
     """How a network gets uniform integers.
 
     ``ranges`` is a rule of ``calibration.ranges``; ``rounding`` of weights keeps each layer's
-    output close, or takes the nearest integers. ``rescale`` is a rule of ``uniform.rescale``,
-    "auto" the best of them between every two layers. ``input_type`` and ``output_type`` are those
+    output close, or takes the nearest integers. ``rescale`` is a rule of ``network.rescale``,
+    "auto" the best of them between every two layers. ``symmetric`` tensors reach equally far on
+    both sides of 0 where they are on both. ``input_type`` and ``output_type`` are those
     of the file: integers have the scale and zero point that the tensor has inside.
+    ``config`` or ``per_operator`` chooses other schemes, or none, for single operators. The scheme
+    "mixed" chooses by itself so that at most ``target_drop`` points of accuracy are lost (1 unless
+    it is given). ``ranges_from`` are saved ranges: a file, its content or a ``Ranges``, or a list
+    of them.
     """
 
     scheme: str = "int8"
@@ -75,16 +130,27 @@ class UniformOptions:
     ranges: str = "mse"
     rounding: Rounding = "output_aware"
     rescale: Rescale = "auto"
+    symmetric: bool = False
     input_type: str = "float32"
     output_type: str = "float32"
+    config: Source | None = None
+    target_drop: float | None = None
     seed: int = 0
+    ranges_from: object = None
+    per_operator: PerOperator | None = None
 
     def __post_init__(self) -> None:
         """Refuse what there is not, and what does not go together."""
-        self._check("scheme", SCHEMES)
+        self._check("scheme", [*SCHEMES, MIXED])
         self._check("granularity", get_args(Granularity))
         self._check("rounding", get_args(Rounding))
         self._check("rescale", get_args(Rescale))
+        if self.target_drop is not None and self.scheme != MIXED:
+            raise QuantizeError(f"target_drop does not go with the scheme {self.scheme!r}")
+        if self.config is not None and self.scheme == MIXED:
+            raise QuantizeError("config does not go with the scheme 'mixed', which makes its own")
+        if self.config is not None and self.per_operator is not None:
+            raise QuantizeError("config does not go with per_operator")
         inside = self.types.activations
         for name in ("input_type", "output_type"):
             self._check(name, ENDS)
@@ -92,6 +158,11 @@ class UniformOptions:
             near = (TensorType.FLOAT32, inside, *_NEAR.get(inside, ()))
             if end not in near:
                 raise QuantizeError(f"{name} {end.name} does not go with the scheme {self.scheme}")
+
+        if self.ranges_from is not None and self.types.activations is None:
+            raise QuantizeError(f"ranges_from does not go with the scheme {self.scheme}")
+        if self.ranges_from is not None and self.rescale not in ("auto", "none"):
+            raise QuantizeError("rescale does not go with ranges_from, which say how it was done")
 
     def _check(self, name: str, possible: object) -> None:
         found = getattr(self, name)
@@ -102,14 +173,47 @@ class UniformOptions:
 
     @property
     def types(self) -> Scheme:
-        """The element types of the scheme."""
-        return SCHEMES[self.scheme]
+        """The element types of the scheme: those that it begins with, of the scheme "mixed"."""
+        return SCHEMES["w4a8" if self.scheme == MIXED else self.scheme]
+
+    def for_graph(self, graph: Graph) -> UniformOptions:
+        """Copy the options with those ends that a graph gets."""
+        ends = {} if self.per_operator is None else dict(self.per_operator.ends(graph))
+        input_type = ends.get("input_type", self.input_type)
+        output_type = ends.get("output_type", self.output_type)
+        return replace(self, input_type=input_type, output_type=output_type)
+
+    @property
+    def takes_data(self) -> bool:
+        """Whether the scheme learns from records."""
+        return learns(self.scheme)
 
     @property
     def needs_data(self) -> bool:
-        """Whether the scheme learns from records."""
-        return self.types.activations is not None
+        """Whether there is nothing else to learn from."""
+        return self.takes_data and not self.does_without_data
+
+    @property
+    def does_without_data(self) -> bool:
+        """Whether ranges are given, and weights are not fitted."""
+        if self.scheme == FROM_FAKE_QUANT:
+            return True
+        return self.ranges_from is not None and self.rounding == "nearest"
+
+    def channels(self, types: Scheme) -> bool:
+        """Whether each of a layer's outputs has a scale of its own."""
+        return self.granularity == "channel" and types.by_channel
 
 
-_NEAR: dict[TensorType | None, tuple[TensorType, ...]] = {TensorType.INT8: (TensorType.UINT8,)}
+def learns(scheme: str) -> bool:
+    """Tell whether a scheme, one of ``PER_LAYER``, learns from records."""
+    if scheme in (LEARNED, MIXED):
+        return True
+    return scheme != FLOAT and SCHEMES[scheme].activations is not None
+
+
+_NEAR: dict[TensorType | None, tuple[TensorType, ...]] = {
+    TensorType.INT8: (TensorType.UINT8,),
+    TensorType.UINT8: (TensorType.INT8,),
+}
 """What tensors of a type can be at the ends besides: shifted by half the range."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,40 +21,51 @@ _LEAST = 4096
 """Elements that are counted of each record, however many there are."""
 _PRIME = 7919
 """Elements taken this far apart fall on all channels alike."""
+_KEPT = 8192
+"""Records whose extremes are kept at the most: of more, every second, fourth, ... one."""
 
 
 @dataclass
 class Seen:
-    """What one tensor held: its extremes in each record, and a histogram.
+    """What one tensor held: its extremes in each record, and a histogram, in as much memory however
+    many records there are.
 
     Bins are a power of two wide and begin at 0, so that two make one of the next width; zeros are
-    counted by themselves, because a RELU makes many.
+    counted by themselves, because a RELU makes many. Beyond 8,192 records the extremes of one in
+    ``apart`` are kept.
     """
 
-    lows: list[float] = field(default_factory=list)
-    highs: list[float] = field(default_factory=list)
+    lows: array[float] = field(default_factory=lambda: array("d"))
+    highs: array[float] = field(default_factory=lambda: array("d"))
+    records: int = 0
+    apart: int = 1
+    """How many records lie between two whose extremes are kept."""
+    low: float = np.inf
+    """The smallest element of all."""
+    high: float = -np.inf
+    """The largest element of all."""
     width: float = 0.0
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     zeros: int = 0
     most: int = _COUNTED
     """Elements of one record that are counted."""
 
-    @property
-    def low(self) -> float:
-        """The smallest element of all."""
-        return min(self.lows)
-
-    @property
-    def high(self) -> float:
-        """The largest element of all."""
-        return max(self.highs)
-
-    def add(self, array: Array) -> None:
-        """Take in some records [records, ...] of finite numbers."""
-        flat = array.reshape(len(array), -1)
-        self.lows += flat.min(1).tolist()
-        self.highs += flat.max(1).tolist()
+    def add(self, batch: Array) -> None:
+        """Take in some records [records, ...] of finite numbers; one without any counts as 0."""
+        flat = batch.reshape(len(batch), -1) if batch.size else np.zeros((len(batch), 1))
+        lows, highs = flat.min(1), flat.max(1)
+        self.low, self.high = min(self.low, float(lows.min())), max(self.high, float(highs.max()))
+        self._keep(lows, highs)
         self._count(_some(flat, self.most))
+
+    def _keep(self, lows: Array, highs: Array) -> None:
+        """Keep the extremes of the next records, of fewer where there are many."""
+        first = -self.records % self.apart
+        self.lows.extend(lows[first :: self.apart].tolist())
+        self.highs.extend(highs[first :: self.apart].tolist())
+        self.records += len(lows)
+        while len(self.lows) > _KEPT:
+            self.lows, self.highs, self.apart = self.lows[::2], self.highs[::2], 2 * self.apart
 
     def histogram(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the middles of the bins that hold something, 0 among them, and what they hold."""
@@ -101,6 +113,6 @@ def seen(
     most = max(_LEAST, _COUNTED // check_records(model.graph, records))
     found = {value: Seen(most=most) for value in values}
     for _, arrays in watched(model, values, records, batch, progress):
-        for one, array in zip(found.values(), arrays, strict=True):
-            one.add(array)
+        for one, batch_of_it in zip(found.values(), arrays, strict=True):
+            one.add(batch_of_it)
     return found

@@ -28,11 +28,17 @@ _MOST_BYTES = 128_000_000
 def check_finite(records: Records) -> None:
     """Raise QuantizeError, saying where, for NaN or infinity in the data: no level fits them."""
     for name, array in records.items():
-        bad = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(1, np.bool_)
-        if bad.any():
-            record, *element = (int(i) for i in np.argwhere(bad)[0])
-            value = array[(record, *element)]
-            raise QuantizeError(f"input {name!r}: element {element} of record {record} is {value}")
+        for begin in range(0, len(array) if array.dtype.kind == "f" else 0, BATCH):
+            _check_finite(name, array[begin : begin + BATCH], begin)
+
+
+def _check_finite(name: str, array: Array, begin: int) -> None:
+    """Refuse NaN and infinity in some records, the first of which has the number ``begin``."""
+    bad = ~np.isfinite(array)
+    if bad.any():
+        record, *element = (int(i) for i in np.argwhere(bad)[0])
+        value, number = array[(record, *element)], begin + record
+        raise QuantizeError(f"input {name!r}: element {element} of record {number} is {value}")
 
 
 def activations(
@@ -100,7 +106,9 @@ def _by_record(value: Value, array: Array, count: int) -> Array:
     RESHAPE that axis may hold several rows of each, which get an axis of their own.
     """
     if not has_batch_axis(value):
-        array = array[0]  # undo the axis that was put in front
+        array = np.asarray(array[0])  # undo the axis that was put in front
+    if array.size == 0 or array.ndim == 0:
+        return np.resize(array, (count, array.size))
     if is_fixed(value):
         return np.broadcast_to(array, (count, *array.shape))
     return array if len(array) == count else array.reshape(count, -1, *array.shape[1:])

@@ -10,26 +10,23 @@ of accuracy.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
-from luciole.ir.number_format import LearnedLevels
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.positions import Rows
 from luciole.lquantizer.config import Choice
 from luciole.lquantizer.formats.coded import Coded, Matrix
 from luciole.lquantizer.formats.levels import Fit, Samples, best_fit
 from luciole.lquantizer.methods.weight_codes import ROUNDS, fit_codes, plain_codes
-from luciole.lquantizer.network.equalize import along, channel_scales, divided
+from luciole.lquantizer.network.even_inputs import input_samples, quantized_rows
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Scope
 from luciole.lquantizer.network.sampling import HELD_BACK
 
-_SAMPLED = 1_000_000
-"""Input elements that are enough to fit a basis of at most 8 numbers."""
 _TRIAL_ROUNDS = 3
 """Rounds that tell ways apart."""
 _DAMPING = 0.2
@@ -51,17 +48,17 @@ class OutputAware:
 
     def learn(self, problem: LayerProblem, choice: Choice) -> LearnedLayer:
         """Learn a layer; deterministic for a given seed."""
-        scales = None
-        if problem.channels is not None and not choice.weights_only:
-            problem, scales = _equalized(problem, choice, problem.channels)
-        samples = None if choice.weights_only else _input_samples(problem)
+        samples = None if choice.weights_only else input_samples(problem.rows, problem.seed)
         inputs = _fit_inputs(problem, choice, samples, offset=True, restarts=5)
         whole = Part(quantized_rows(problem.rows, inputs), problem.targets, problem.floors)
         held = _held_back(problem)
-        part, judge = whole.taken(held if held.all() else ~held), whole.taken(held)
+        part, judge = whole.taken(held if held.all() else ~held), _judge(whole, held, problem)
         plain = plain_codes(_columns(problem), choice.weight_bits, False, None, problem.seed)
         ways = _ways(problem, choice, whole, plain)
-        errors = {name: _error(way(part, _TRIAL_ROUNDS), part, judge) for name, way in ways.items()}
+        units = _units(problem)
+        errors = {
+            name: _error(way(part, _TRIAL_ROUNDS), part, judge, units) for name, way in ways.items()
+        }
         best = min(errors, key=errors.__getitem__)
         coded = ways[best](whole, ROUNDS)
         stages = {
@@ -70,7 +67,7 @@ class OutputAware:
             "output_aware": errors[best],
         }
         bias = whole.bias(coded.values())
-        return LearnedLayer(inputs, coded, bias, best, stages, judge.signal, scales)
+        return LearnedLayer(inputs, coded, bias, best, stages, judge.signal)
 
 
 def _held_back(problem: LayerProblem) -> NDArray[np.bool_]:
@@ -79,36 +76,6 @@ def _held_back(problem: LayerProblem) -> NDArray[np.bool_]:
     if not held.any():  # too few records to spare one
         held[:] = True
     return held
-
-
-def _equalized(problem: LayerProblem, choice: Choice, channels: int) -> tuple[LayerProblem, Array]:
-    """Divide a layer's channels by scales, and return the layer behind them with those scales."""
-
-    def quantized(rows: Rows) -> Matrix:
-        some = replace(problem, rows=rows)
-        samples = _input_samples(some)
-        return quantized_rows(rows, _fit_inputs(some, choice, samples, offset=True, restarts=0))
-
-    scales = channel_scales(problem.rows, problem.weights, channels, quantized)
-    weights = problem.weights * along(scales, problem.weights.shape[1])
-    return replace(problem, rows=divided(problem.rows, scales), weights=weights), scales
-
-
-def quantized_rows(rows: Rows, inputs: Fit | None) -> Matrix:
-    """Rows as the quantized layer sees them: nearest levels (as they are where inputs stay float),
-    exact zeros outside the image.
-    """
-    if inputs is None:
-        return np.asarray(rows.values, np.float32)
-    return _to_levels(rows, inputs.basis[0], float(inputs.offset[0]))
-
-
-def _to_levels(rows: Rows, basis: NDArray[np.float64], offset: float) -> Matrix:
-    levels = LearnedLevels(basis.astype(np.float32), np.array(np.float32(offset)))
-    z = levels.decode(levels.encode(rows.values)).astype(np.float32)
-    if rows.inside is not None:
-        z[~rows.inside] = 0
-    return z
 
 
 def _fit_inputs(
@@ -123,16 +90,6 @@ def _fit_inputs(
 def _columns(problem: LayerProblem) -> Matrix:
     """Shape the float weights input by output: [n, o]."""
     return np.ascontiguousarray(problem.weights.T, np.float32)
-
-
-def _input_samples(problem: LayerProblem) -> Samples:
-    values = problem.rows.values
-    if problem.rows.inside is not None:
-        values = values[problem.rows.inside]
-    flat = values.reshape(-1)
-    if flat.size > _SAMPLED:
-        flat = flat[np.random.default_rng(problem.seed).integers(0, flat.size, _SAMPLED)]
-    return Samples.compressed(flat)
 
 
 def _ways(problem: LayerProblem, choice: Choice, whole: Part, plain: Coded) -> dict[str, Way]:
@@ -166,10 +123,22 @@ def _ways(problem: LayerProblem, choice: Choice, whole: Part, plain: Coded) -> d
     return ways
 
 
-def _error(coded: Coded, part: Part, judge: Part) -> float:
+def _units(problem: LayerProblem) -> Array:
+    """What outputs are judged times: [o] or []."""
+    return np.ones((), np.float32) if problem.units is None else problem.units
+
+
+def _judge(whole: Part, held: NDArray[np.bool_], problem: LayerProblem) -> Part:
+    """Take the rows that judge, their outputs as large as the float network's."""
+    some, units = whole.taken(held), _units(problem)
+    floors = None if problem.floors is None else problem.floors[held] * units
+    return Part(some.z, problem.targets[held] * units, floors)
+
+
+def _error(coded: Coded, part: Part, judge: Part, units: Array) -> float:
     """Measure the error on some rows of what was fitted on others."""
     values = coded.values()
-    return judge.error(judge.z @ values + part.bias(values))
+    return judge.error((judge.z @ values + part.bias(values)) * units)
 
 
 def _baseline(
@@ -186,4 +155,4 @@ def _baseline(
     inside = None if problem.rows.inside is None else problem.rows.inside[held]
     inputs = _fit_inputs(problem, choice, samples, offset=False, restarts=0)
     z = quantized_rows(Rows(problem.rows.values[held], inside), inputs)
-    return judge.error(z @ plain.values() + problem.bias)
+    return judge.error((z @ plain.values() + problem.bias) * _units(problem))

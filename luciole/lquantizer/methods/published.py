@@ -20,7 +20,9 @@ from luciole.lquantizer.formats.levels import Fit, Samples, Settings
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Scope
 from luciole.lquantizer.rewrite.learned_levels import nearest_codes
 
-_SCOPE = Scope(convolutions=False, together=False, float_rows=True, corrects_biases=False)
+_SCOPE = Scope(
+    convolutions=False, together=False, float_rows=True, corrects_biases=False, rescales=False
+)
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ specification; each operator's class says which it is).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from luciole.ir import Graph, Op, TensorType, Value
+from luciole.ir.dtypes import element_bits
 from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
-from luciole.lquantizer.calibration.seen import Seen
 from luciole.lquantizer.formats.affine import Range, of_range
 
 _WIDER = 2.0
@@ -32,6 +32,8 @@ class Grids:
 
     tensors: dict[Value, Affine] = field(default_factory=dict)
     operands: dict[Use, Affine] = field(default_factory=dict)
+    origins: dict[Value, str] = field(default_factory=dict)
+    """Why a tensor has what it has, where that is not its own range alone."""
 
 
 @dataclass(eq=False)
@@ -40,7 +42,9 @@ class _Group:
 
     members: list[Value]
     limits: Range
+    dtype: TensorType
     fixed: Affine | None = None
+    fixed_by: str = ""
 
     @property
     def width(self) -> float:
@@ -50,28 +54,81 @@ class _Group:
 
 def choose_grids(
     graph: Graph,
-    integers: set[Op],
-    seen: Mapping[Value, Seen],
-    rule: Callable[[Seen, TensorType], Range],
-    dtype: TensorType,
+    integers: Mapping[Op, TensorType],
+    limits: Callable[[Value, TensorType], Range],
+    ends: Mapping[Value, TensorType],
+    given: Mapping[Value, Affine],
 ) -> Grids:
-    """Choose for every float tensor that some of the operators that compute with ``integers`` read
-    or give; ``rule`` finds its range in what was ``seen`` of it.
+    """Choose for every float tensor that some of the operators that compute with ``integers``, of
+    these types, read or give, and for inputs and outputs that are to be integers (``ends``): what
+    is ``given`` for it, or else as ``limits`` says what its integers reach.
     """
-    groups: dict[Value, _Group] = {}
-    for value in _touched(graph, integers):
-        groups[value] = _Group([value], rule(seen[value], dtype))
+    groups = _groups(graph, integers, limits, ends, given)
+    ops = [op for op in graph.ops if op in integers]
     found = Grids()
-    for op in (op for op in graph.ops if op in integers):
-        _bind(op, groups, dtype)
     for group in {id(g): g for g in groups.values()}.values():
-        affine = group.fixed or of_range(group.limits, dtype)
+        affine = group.fixed or of_range(group.limits, group.dtype)
         found.tensors |= dict.fromkeys(group.members, affine)
-    for op in (op for op in graph.ops if op in integers):
+        found.origins |= dict.fromkeys(group.members, _origin(group))
+    for op in ops:
         _bring(found, _shared(op), floats_of(op))
-    for use, constant in _constants(graph, integers):
-        found.operands.setdefault(use, of_range(_extremes(constant), dtype))
+    for use, value in _of_other_type(ops, integers, found):
+        reach = _reach(given[value]) if value in given else limits(value, integers[use.op])
+        found.operands.setdefault(use, of_range(reach, integers[use.op]))
+    for use, constant in _constants(ops):
+        found.operands.setdefault(use, of_range(_extremes(constant), integers[use.op]))
     return found
+
+
+def unsaid(
+    graph: Graph, integers: Mapping[Op, TensorType], given: Mapping[Value, Affine]
+) -> set[Value]:
+    """Find the tensors for which nothing is ``given``, nor for one that they share with, nor by
+    what the operator's range calls for.
+    """
+    groups = _groups(graph, integers, lambda value, dtype: (0.0, 0.0), {}, given)
+    return {value for value, group in groups.items() if group.fixed is None}
+
+
+def _groups(
+    graph: Graph,
+    integers: Mapping[Op, TensorType],
+    limits: Callable[[Value, TensorType], Range],
+    ends: Mapping[Value, TensorType],
+    given: Mapping[Value, Affine],
+) -> dict[Value, _Group]:
+    """Join the tensors that share."""
+    groups: dict[Value, _Group] = {}
+    for value, dtype in touched(graph, integers, ends):
+        affine = given.get(value)
+        reach = limits(value, dtype) if affine is None else _reach(affine)
+        fixed = affine if affine is not None and affine.dtype == dtype else None
+        groups[value] = _Group([value], reach, dtype, fixed, "FAKE_QUANT")
+    for op in (op for op in graph.ops if op in integers):
+        _bind(op, groups, integers[op])
+    return groups
+
+
+def _reach(affine: Affine) -> Range:
+    low, high = affine.range
+    return float(low[0]), float(high[0])
+
+
+def _origin(group: _Group) -> str:
+    if group.fixed is not None:
+        return f"fixed by {group.fixed_by}"
+    others = len(set(group.members)) - 1
+    return f"shared with {others} more" if others else ""
+
+
+def _of_other_type(
+    ops: Sequence[Op], integers: Mapping[Op, TensorType], found: Grids
+) -> Iterator[tuple[Use, Value]]:
+    """Yield the tensors that are of another type than the operator that reads them, and where."""
+    for op in ops:
+        for slot, value in enumerate(op.operands):
+            if value in found.tensors and found.tensors[value].dtype != integers[op]:
+                yield Use(op, slot), value
 
 
 def _bring(found: Grids, shared: list[Use], results: list[Value]) -> None:
@@ -92,13 +149,19 @@ def _extremes(value: Value) -> Range:
     return float(np.min(data, initial=0.0)), float(np.max(data, initial=0.0))
 
 
-def _touched(graph: Graph, integers: set[Op]) -> Iterator[Value]:
-    """Yield each float tensor that an operator on integers reads or gives, no constant."""
+def touched(
+    graph: Graph, integers: Mapping[Op, TensorType], ends: Mapping[Value, TensorType]
+) -> Iterator[tuple[Value, TensorType]]:
+    """Yield each float tensor that an operator on integers reads or gives, or that is one of the
+    ``ends``, no constant, and its type: as it is made, or else the widest that it is read in.
+    """
     for value in graph.values:
-        producer = value.producer
-        near = [use.op for use in value.users] + ([producer.op] if producer else [])
-        if is_float(value) and not value.is_constant and integers.intersection(near):
-            yield value
+        made = None if value.producer is None else integers.get(value.producer.op)
+        read = [integers[use.op] for use in value.users if use.op in integers]
+        widest = max(read, key=lambda dtype: element_bits(dtype) or 0, default=ends.get(value))
+        dtype = made or widest
+        if dtype is not None and is_float(value) and not value.is_constant:
+            yield value, dtype
 
 
 def is_float(value: Value | None) -> bool:
@@ -111,9 +174,9 @@ def floats_of(op: Op) -> list[Value]:
     return [value for value in op.results if is_float(value)]
 
 
-def _constants(graph: Graph, integers: set[Op]) -> Iterator[tuple[Use, Value]]:
+def _constants(ops: Sequence[Op]) -> Iterator[tuple[Use, Value]]:
     """Yield the constants that an operator reads beside its weights and bias, and where."""
-    for op in (op for op in graph.ops if op in integers):
+    for op in ops:
         assert op.quant is not None, "an operator on integers says how it is quantized"
         layer = (op.quant.weight, op.quant.bias)
         for slot, (name, value) in enumerate(op.named_operands()):
@@ -128,10 +191,12 @@ def _bind(op: Op, groups: dict[Value, _Group], dtype: TensorType) -> None:
     results = floats_of(op)
     if fixed is not None:
         groups[results[0]].fixed = Affine.single(*fixed, dtype)
+        groups[results[0]].fixed_by = op.kind
     if not isinstance(op.quant.result, Like) or not results:
         return
     operands = [op.operands[use.slot] for use in _bound(op)]
     given = [groups[v] for v in operands if v is not None and v in groups]
+    given = [group for group in given if group.dtype == dtype]
     for result in results:
         _join(groups, groups[result], [] if len(given) != 1 else given)
     if len(given) > 1:
@@ -155,7 +220,8 @@ def _join(groups: dict[Value, _Group], group: _Group, others: list[_Group]) -> N
             continue
         low = min(group.limits[0], other.limits[0])
         group.limits = (low, max(group.limits[1], other.limits[1]))
-        group.fixed = other.fixed or group.fixed
+        if other.fixed is not None:
+            group.fixed, group.fixed_by = other.fixed, other.fixed_by
         group.members += other.members
         groups.update(dict.fromkeys(other.members, group))
 
@@ -164,7 +230,8 @@ def _join_several(groups: dict[Value, _Group], group: _Group, given: list[_Group
     """Let those operands share with the result that lose little by it; others are brought to its
     scale when they are read.
     """
-    fixed = {tuple(map(float, np.concatenate(g.fixed.parameters))) for g in given if g.fixed}
+    groups_fixed = [g.fixed for g in (group, *given) if g.fixed]
+    fixed = {tuple(map(float, np.concatenate(affine.parameters))) for affine in groups_fixed}
     if fixed and (len(fixed) > 1 or not all(g.fixed for g in given)):
         given = [g for g in given if not g.fixed]
     wide = max([group.width, *(g.width for g in given)])

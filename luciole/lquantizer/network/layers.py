@@ -9,6 +9,7 @@ from luciole.ir import Graph, Op, TensorType
 from luciole.ir.analysis.constancy import is_fixed
 from luciole.ir.analysis.weights import is_layer, learned_weights, weight_constant
 from luciole.ir.calls import reachable
+from luciole.ir.graph import all_ops
 from luciole.ir.names import short_names
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.conv_2d import Conv2D
@@ -74,7 +75,7 @@ def find_groups(
     """
     scope = scope or Scope()
     layers = list(filter(is_layer, graph.ops))
-    config = config.among([op.name for op in layers])
+    config = config.among([op.name for op in layers], _kinds(graph))
     groups: dict[tuple[int, int], Group] = {}
     skipped: dict[str, str] = {}
     spares = scope.together and any(isinstance(op, Conv2D) for op in layers)
@@ -92,6 +93,11 @@ def find_groups(
         group.names.append(op.name)
         _agree(group, op, choice, config)
     return list(groups.values()), skipped | _inside(graph)
+
+
+def _kinds(graph: Graph) -> dict[str, str]:
+    """Say what the layers of a graph, and of those that are called, are, by name."""
+    return {op.name: op.kind for op in filter(is_layer, all_ops(reachable(graph)))}
 
 
 def _inside(graph: Graph) -> dict[str, str]:
@@ -143,7 +149,7 @@ def check_layers(
 ) -> None:
     """Raise QuantizeError when no layer is left, or a config speaks of none there is."""
     names = [*layers, *skipped]
-    unused = config.among(names).unused(names)
+    unused = config.among(names, _kinds(graph)).unused(names)
     if unused:
         known = ", ".join(short_names(names).values()) or "none"
         raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")

@@ -22,6 +22,7 @@ from luciole.kernels.core import registry
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import batch_for, check_finite
 from luciole.lquantizer.config import Config
+from luciole.lquantizer.network.even_inputs import even_inputs
 from luciole.lquantizer.network.layers import Group, check_layers, find_groups
 from luciole.lquantizer.network.problem import Method
 from luciole.lquantizer.report import LayerReport
@@ -46,8 +47,6 @@ class Job:
     """Of its layers, in the float twin."""
     learned: list[Op] = field(default_factory=list)
     target: Array | None = None
-    scales: Array | None = None
-    """What the channels of its outputs are divided by since the next layer was learned."""
     with_branch: bool = False
     """Whether it made up for the error of another branch."""
     results: list[Value] = field(default_factory=list)
@@ -61,7 +60,8 @@ class Job:
 @dataclass
 class Preparation:
     """A network ready to be learned: the one that layers are replaced in, its float twin, the jobs,
-    and what a report needs of the network as it was.
+    what a report needs of the network as it was, and by name what the channels of tensors are
+    divided by since then.
     """
 
     work: Model
@@ -73,6 +73,7 @@ class Preparation:
     twins: dict[Value, Value]
     count: int
     batch: int
+    factors: dict[str, Array]
 
 
 def prepare(
@@ -95,6 +96,8 @@ def prepare(
     groups, skipped = find_groups(work.graph, config, scope)
     check_layers(work.graph, [name for g in groups for name in g.names], skipped, config)
     sizes = {g.name: constant_bytes(g.ops[0]) for g in groups}
+    batch = batch_for(work, records)
+    factors = even_inputs(work, groups, records, batch, method.seed) if scope.rescales else {}
     for op in (op for group in groups for op in group.ops if scope.together):
         split_activation(work.graph, op)
     most = _MOST_POSITIONS if scope.together else None
@@ -103,8 +106,7 @@ def prepare(
     twins = dict(zip(work.graph.values, reference.graph.values, strict=True))
     for job in jobs:  # now, because replacing one layer gives the next another input
         job.float_inputs = [twins[op.input] for op in job.group.ops]
-    batch = batch_for(reference, records)
-    return Preparation(work, reference, listed, jobs, skipped, sizes, twins, count, batch)
+    return Preparation(work, reference, listed, jobs, skipped, sizes, twins, count, batch, factors)
 
 
 def _is_spare(op: Op) -> bool:

@@ -31,8 +31,8 @@ class LayerProblem:
     seed: int = 0
     floors: Array | None = None
     """[r, o]: outputs below them count like them, because a RELU follows."""
-    channels: int | None = None
-    """How many channels the input has, where dividing them by scales is possible."""
+    units: Array | None = None
+    """[o]: what outputs were divided by in front, and are judged times."""
     float_rows: Rows | None = None
     """The rows in the float network, for methods whose scope asks for them."""
 
@@ -51,9 +51,6 @@ class LearnedLayer:
     """For each stage the output's mean squared error on held-back rows."""
     signal: float = 0.0
     """The mean square of what the outputs should be there."""
-    scales: Array | None = None
-    """What the input's channels were divided by before all this, so that the weights are for
-    divided ones."""
     warning: str | None = None
     """What a user should know before trusting the layer."""
 
@@ -64,13 +61,15 @@ class Scope:
 
     A method that learns layers ``together`` learns those that share their weights as one, leaves
     the ends of convolutional networks alone unless they are named, and sees layers without their
-    fused activations and at some positions of each record only.
+    fused activations and at some positions of each record only. One that ``rescales`` gets a
+    network whose channels were made alike where that helps its levels.
     """
 
     convolutions: bool = True
     together: bool = True
     float_rows: bool = False
     corrects_biases: bool = True
+    rescales: bool = True
 
 
 class Method(Protocol):

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from luciole.ir import Array, Model
 from luciole.ir.shown import Shown
+from luciole.lquantizer.calibration.saved import Ranges
 from luciole.lquantizer.report import Report
+from luciole.lquantizer.rewrite.rounded import Rounded
 
 
 @dataclass
@@ -27,13 +29,16 @@ class Trace:
 class Result(Shown):
     """A quantized model and what was done to it; for fine-tuning, the float weights [o, n] that
     each layer's codes stand for, by the name of its operator, and where to find the layers of the
-    report again, by their names there.
+    report again, by their names there. Of uniform integers, the ``ranges`` that they reach, and the
+    ``rounded`` network that they were made from.
     """
 
     model: Model
     report: Report
     latents: dict[str, Array] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)
+    rounded: Rounded | None = None
+    ranges: Ranges | None = None
 
     def __repr__(self) -> str:
         return f"<Result: {self.model!r}, {self.report!r}>"

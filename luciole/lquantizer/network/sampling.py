@@ -20,6 +20,7 @@ from luciole.lquantizer.calibration.positions import (
     weight_matrix,
 )
 from luciole.lquantizer.calibration.watch import watched
+from luciole.lquantizer.network.even_inputs import joined
 from luciole.lquantizer.network.preparation import Job, Preparation, pairs, present
 
 HELD_BACK = 5
@@ -104,13 +105,6 @@ def quantized_side(
         [np.concatenate(side.branch) if side.branch else None for side in sides],
         np.concatenate([n for side in sides for n in side.records]),
     )
-
-
-def joined(rows: Sequence[Rows]) -> Rows:
-    """Join rows, with their masks where there are some."""
-    masks = [r.inside for r in rows if r.inside is not None]
-    values = np.concatenate([r.values for r in rows])
-    return Rows(values, np.concatenate(masks) if masks else None)
 
 
 def _sampled(job: Job, op: Dense, y: Array, part: range) -> Array:

@@ -8,7 +8,7 @@ another branch, it also makes up for that branch's error.
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +23,6 @@ from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.config import Config
 from luciole.lquantizer.formats.levels import Fit
 from luciole.lquantizer.network.bias import correct_biases
-from luciole.lquantizer.network.equalize import along, depth, divide, divided, source
 from luciole.lquantizer.network.preparation import (
     Job,
     Preparation,
@@ -35,6 +34,7 @@ from luciole.lquantizer.network.preparation import (
     prepare,
 )
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Method, Scope
+from luciole.lquantizer.network.rescale import note_factors
 from luciole.lquantizer.network.result import Result, Trace
 from luciole.lquantizer.network.sampling import Aim, float_rows, float_side, quantized_side
 from luciole.lquantizer.report import (
@@ -80,17 +80,21 @@ def quantize_records(
         correct_biases(prepared, records, track)
     _measure(prepared, aims, records, track)
     finish(work)
+    note_factors(work.graph, prepared.factors)
     reports = {job.group.name: job.report for job in jobs if job.report is not None}
     report = Report(in_order(prepared.listed, reports, prepared.skipped))
     report.warnings = [job.warning for job in jobs if job.warning is not None]
     report.stays_float = float_bytes(work)
     report.seconds = time.perf_counter() - begun
-    return Result(work, report, _latents(jobs), {job.group.name: _trace(job) for job in jobs})
+    return Result(
+        work, report, _latents(jobs), {job.group.name: _trace(job, prepared) for job in jobs}
+    )
 
 
-def _trace(job: Job) -> Trace:
+def _trace(job: Job, prepared: Preparation) -> Trace:
     learned = [op.name for op in job.learned]
-    return Trace(job.group.names, learned, job.scales, job.with_branch)
+    divided = prepared.factors.get(job.group.name)
+    return Trace(job.group.names, learned, divided, job.with_branch)
 
 
 def _latents(jobs: Sequence[Job]) -> dict[str, Array]:
@@ -107,10 +111,8 @@ def _learn(
     method: Method,
 ) -> None:
     """Learn one job on the network as it is by now, and replace its layers."""
-    problem, makers = _problem(prepared, job, aim, left, records, method.scope)
+    problem = _problem(prepared, job, aim, left, records, method.scope)
     learned = method.learn(problem, job.group.choice)
-    if learned.scales is not None:
-        _divide_input(job, learned.scales, makers)
     job.learned, job.results = _replaced(job.group.ops, problem, learned)
     job.target = learned.weights.target if method.scope.together else None
     job.report = _report(job, problem, learned)
@@ -121,20 +123,20 @@ def _learn(
 
 def _problem(
     prepared: Preparation, job: Job, aim: Aim, left: set[Op], records: Records, scope: Scope
-) -> tuple[LayerProblem, dict[Op, Job]]:
-    """State what is to be learned for a job, and which job each learned operator is of."""
+) -> LayerProblem:
+    """State what is to be learned for a job."""
     # a branch that layers still to be learned stand behind is not yet what it will be
     others = [other_branch(op) if scope.together else None for op in job.group.ops]
     others = [v if v is not None and not behind(v) & left else None for v in others]
     rows, branches, numbers = quantized_side(
         prepared.work, replace(job, others=others), records, prepared.batch
     )
-    makers = {op: maker for maker in prepared.jobs for op in maker.learned}
     job.with_branch = all(branch is not None for branch in branches)
-    problem = problem_of(job, rows, aim, branches, numbers, makers)
+    problem = problem_of(job, rows, aim, branches, numbers)
+    problem = replace(problem, units=prepared.factors.get(job.group.name))
     if scope.float_rows:
-        problem = replace(problem, float_rows=float_rows(prepared, job, records), channels=None)
-    return problem, makers
+        problem = replace(problem, float_rows=float_rows(prepared, job, records))
+    return problem
 
 
 def _measure(prepared: Preparation, aims: Sequence[Aim], records: Records, track: Track) -> None:
@@ -157,30 +159,15 @@ def _measure(prepared: Preparation, aims: Sequence[Aim], records: Records, track
         job.report.mse, job.report.snr_db = error_of(wanted, y)
 
 
-def _divide_input(job: Job, scales: Array, makers: Mapping[Op, Job]) -> None:
-    """Let the channels of a job's input be divided by scales where they are made."""
-    if (scales == 1).all():
-        return
-    (op,) = job.group.ops
-    front = source(op, makers)
-    assert front is not None, "only a layer behind a source has scales"
-    divide(front, op, scales)
-    if front in makers:
-        maker = makers[front]
-        assert maker.target is not None, "a learned job has float weights behind its codes"
-        maker.target, maker.scales = np.asarray(maker.target / scales), scales
-
-
 def problem_of(
     job: Job,
     rows: Rows,
     aim: Aim,
     branches: Sequence[Array | None],
     records: NDArray[np.intp],
-    learned: Container[Op],
 ) -> LayerProblem:
     """State what is to be learned for a job's layers, given their input rows, the branches added to
-    their results in the quantized network, each row's record, and which operators are learned too.
+    their results in the quantized network, and each row's record.
     """
     ops = job.group.ops
     targets, lowest = [], []
@@ -188,7 +175,6 @@ def problem_of(
         targets.append(own if other is None or branch is None else own + other - branch)
         lowest.append(floors(op, own, branch))
     cut = [f for f in lowest if f is not None]
-    alone = len(ops) == 1 and source(ops[0], learned) is not None
     return LayerProblem(
         rows,
         np.concatenate(targets),
@@ -198,7 +184,6 @@ def problem_of(
         is_last(ops[0]),
         job.seed,
         np.concatenate(cut) if len(cut) == len(ops) else None,
-        depth(ops[0]) if alone else None,
     )
 
 
@@ -216,18 +201,16 @@ def _report(job: Job, problem: LayerProblem, learned: LearnedLayer) -> LayerRepo
         report.stages = {name: snr_db(learned.signal, mse) for name, mse in learned.stages.items()}
         report.way = learned.way
         if learned.inputs is not None:
-            report.input_histogram = histogram(_inputs(problem, learned))
-    scales = 1 if learned.scales is None else along(learned.scales, problem.weights.shape[1])
-    error = learned.weights.values().T / scales - problem.weights
+            report.input_histogram = histogram(_inputs(problem))
+    error = learned.weights.values().T - problem.weights
     report.weights_mse = float(np.mean(error**2))
     report.bytes_after = constant_bytes(job.learned[0])
     return report
 
 
-def _inputs(problem: LayerProblem, learned: LearnedLayer) -> Array:
+def _inputs(problem: LayerProblem) -> Array:
     """Take the inputs of a layer that lie inside of the image: [any]."""
     rows = problem.rows
-    rows = rows if learned.scales is None else divided(rows, learned.scales)
     return rows.values.reshape(-1) if rows.inside is None else rows.values[rows.inside]
 
 

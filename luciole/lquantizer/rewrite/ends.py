@@ -9,6 +9,12 @@ from luciole.ir.quantization import Affine
 from luciole.lquantizer.schemes import ENDS
 
 
+def integer_ends(graph: Graph, input_type: str, output_type: str) -> set[Value]:
+    """List the inputs and outputs that are to be integers."""
+    sides = (input_type, graph.inputs), (output_type, graph.outputs)
+    return {value for end, side in sides if ENDS[end] != TensorType.FLOAT32 for value in side}
+
+
 def set_ends(graph: Graph, input_type: str, output_type: str) -> None:
     """Let inputs and outputs that are quantized inside have other element types."""
     for value in list(graph.inputs):

@@ -4,18 +4,20 @@ integers behind a DEQUANTIZE, and at last operators on integers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, Graph, Op, TensorType, UnsupportedError, Value
-from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.dtypes import array_type
+from luciole.ir.ops.quantize import Dequantize, Quantize, version_of_dequantize
 from luciole.ir.passes.fuse_quantization import fuse_quantization, integers_behind
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
 from luciole.kernels.core import registry
+from luciole.lquantizer.rewrite.placing import behind, insert_at, read_instead
 
 
 def runs(op: Op) -> bool:
@@ -28,56 +30,46 @@ def runs(op: Op) -> bool:
 
 
 def insert_pairs(
-    graph: Graph, tensors: Mapping[Value, Affine], operands: Mapping[Use, Affine]
+    graph: Graph,
+    tensors: Mapping[Value, Affine],
+    operands: Mapping[Use, Affine],
+    integers: Container[Op],
+    ends: Container[Value] = (),
 ) -> None:
     """Round every tensor that has scales where it is made, and operands that have others where
-    they are read.
+    they are read. What is not made by an operator on ``integers`` is rounded for those alone,
+    unless it is one of the graph's ``ends`` that are to be integers.
     """
     for value, affine in tensors.items():
-        _round(graph, value, affine)
+        made = value.producer is not None and value.producer.op in integers
+        _round(graph, value, affine, None if made or value in ends else integers)
     for (op, slot), affine in operands.items():
         _round_operand(graph, op, slot, affine)
 
 
-def _round(graph: Graph, value: Value, affine: Affine) -> None:
-    """Let everything that uses a tensor use it rounded. An output keeps its name."""
-    users, is_output, name = list(value.users), value.is_output, value.name
-    if not users and not is_output:
+def _round(graph: Graph, value: Value, affine: Affine, only: Container[Op] | None) -> None:
+    """Let everything that uses a tensor use it rounded, or ``only`` some operators. An output keeps
+    its name.
+    """
+    users = [use for use in value.users if only is None or use.op in only]
+    if not users and not (only is None and value.is_output):
         return
-    place = 0 if value.producer is None else graph.ops.index(value.producer.op) + 1
-    dequantize = _pair(graph, value, affine, place)
+    dequantize = _pair(graph, value, affine, behind(graph, value))
+    if only is None:
+        read_instead(graph, users, value, dequantize.output, f"{value.name}/integers")
     for op, slot in users:
         op.set_operand(slot, dequantize.output)
-    if is_output:
-        graph.outputs = [dequantize.output if v is value else v for v in graph.outputs]
-        graph.rename_in_signatures(value, dequantize.output)
-        if not value.is_input:
-            value.name = graph.unique_name(f"{name}/integers")
-            dequantize.output.name = name
 
 
 def _pair(graph: Graph, value: Value, affine: Affine, place: int) -> Dequantize:
     """Insert a QUANTIZE and a DEQUANTIZE in front of the operator at a place; returns the last."""
     quantize = Quantize(value)
-    _insert(graph, place, quantize, f"{value.name}/integers")
+    insert_at(graph, place, quantize, f"{value.name}/integers")
     quantize.output.dtype, quantize.output.quantization = affine.dtype, affine.table()
     dequantize = Dequantize(quantize.output)
-    dequantize.version = version_of_dequantize(affine.dtype)
-    _insert(graph, place + 1, dequantize, f"{value.name}/rounded")
+    dequantize.version = version_of_dequantize(affine.dtype, False)
+    insert_at(graph, place + 1, dequantize, f"{value.name}/rounded")
     return dequantize
-
-
-def _insert(graph: Graph, place: int, op: Op, name: str) -> None:
-    if place < len(graph.ops):
-        graph.insert_before(graph.ops[place], op, graph.unique_name(name))
-    else:
-        graph.append(op, graph.unique_name(name))
-
-
-def version_of_dequantize(dtype: TensorType) -> int:
-    """The version of a DEQUANTIZE of this type."""
-    since = {TensorType.UINT8: 1, TensorType.INT8: 2, TensorType.INT4: 6}
-    return since.get(dtype, 3)
 
 
 def _round_operand(graph: Graph, op: Op, slot: int, affine: Affine) -> None:
@@ -102,9 +94,8 @@ def set_constant(graph: Graph, use: Use, codes: Array, affine: Affine | None) ->
     value = graph.add_constant(graph.unique_name(name), codes, dtype)
     value.quantization = None if affine is None else affine.table()
     dequantize = Dequantize(value)
-    dequantize.version = version_of_dequantize(value.dtype)
-    if affine is not None and affine.scale.size > 1:
-        dequantize.version = max(dequantize.version, 5)
+    channels = affine is not None and affine.scale.size > 1
+    dequantize.version = version_of_dequantize(value.dtype, channels)
     graph.insert_before(op, dequantize, graph.unique_name(f"{name}/real"))
     op.set_operand(slot, dequantize.output)
 
@@ -115,9 +106,21 @@ def set_weights(
     """Give a layer integer weights, a row [o, n] for each output, with a scale for each or one."""
     slot, value, axis = weight_slot(op)
     shape = np.moveaxis(np.empty(value.dims, np.int8), axis, 0).shape
-    codes = np.moveaxis(rows.reshape(shape), 0, axis).astype(np.int8)
-    affine = Affine.channels(scales, np.zeros(len(scales)), axis if len(scales) > 1 else 0, dtype)
-    set_constant(graph, Use(op, slot), np.ascontiguousarray(codes), affine)
+    whole = np.moveaxis(rows.reshape(shape), 0, axis)
+    set_constant(graph, Use(op, slot), *weight_codes(whole, scales, axis, dtype))
+
+
+def weight_codes(
+    codes: Array, scales: NDArray[np.float32], axis: int, dtype: TensorType
+) -> tuple[Array, Affine]:
+    """Store codes around 0 in a type, and say what they stand for: with a scale for each index of
+    the axis, or one. Those without a sign are around 128.
+    """
+    point = 128 if dtype == TensorType.UINT8 else 0
+    points = np.full(len(scales), point)
+    affine = Affine.channels(scales, points, axis if len(scales) > 1 else 0, dtype)
+    stored = codes.astype(np.int16) + point
+    return np.ascontiguousarray(stored, array_type(dtype)), affine
 
 
 def weight_slot(op: Op) -> tuple[int, Value, int]:
@@ -152,7 +155,9 @@ def stored_bytes(op: Op) -> int:
     return sum(len(value.buffer or ()) for value in behind if value.is_constant)
 
 
-def to_integers(graph: Graph) -> None:
-    """Let operators compute with the integers around them, and drop what nothing uses any more."""
-    fuse_quantization(graph, runs)
+def to_integers(graph: Graph, chosen: Container[Op]) -> None:
+    """Let chosen operators compute with the integers around them, and drop what nothing uses any
+    more.
+    """
+    fuse_quantization(graph, lambda op: (isinstance(op, Quantize) or op in chosen) and runs(op))
     remove_dead(graph)

@@ -60,11 +60,10 @@ def sensitivities(
     aims = float_side(prepared, records, track("float network", prepared.count))
     step = track("measuring layers", len(prepared.jobs) * len(WIDTHS))
     found: Sensitivities = {}
-    layers = {op for job in prepared.jobs for op in job.group.ops}
     for job, aim in zip(prepared.jobs, aims, strict=True):
         alone = replace(job, others=[None] * len(job.others))
         rows, _, numbers = quantized_side(prepared.work, alone, records, prepared.batch)
-        problem = problem_of(alone, rows, aim, [None] * len(job.others), numbers, layers)
+        problem = problem_of(alone, rows, aim, [None] * len(job.others), numbers)
         found[job.group.name] = []
         for choice in _choices(job.group.choice):
             learned = method.learn(problem, choice)

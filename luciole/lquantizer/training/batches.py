@@ -10,7 +10,7 @@ from luciole.interpreter.records import check_records
 from luciole.ir import Array, Graph
 from luciole.ir.dtypes import NUMPY
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.training.settings import FinetuneSettings
+from luciole.lquantizer.training.settings import TrainingSettings
 
 EVALUATION_BATCH = 500
 
@@ -27,7 +27,7 @@ class Batches:
         graph: Graph,
         records: Mapping[str, Array],
         labels: Array | None,
-        settings: FinetuneSettings,
+        settings: TrainingSettings,
     ) -> None:
         self.count = check_records(graph, records)
         self.inputs = [_prepared(records[v.name], v.name, NUMPY[v.dtype]) for v in graph.inputs]
@@ -72,13 +72,13 @@ class Batches:
 
 
 def in_parts(places: Array) -> Iterator[Array]:
-    """Places in parts that are small enough to be computed at once."""
+    """Divide places into parts that are small enough to be computed at once."""
     for start in range(0, len(places), EVALUATION_BATCH):
         yield places[start : start + EVALUATION_BATCH]
 
 
 def shifted(images: Array, most: int, generator: np.random.Generator) -> Array:
-    """Images [n, h, w, c], each moved by up to ``most`` pixels along both axes.
+    """Move images [n, h, w, c], each by up to ``most`` pixels along both axes.
 
     The pixels at the edge are repeated into what becomes free.
     """
@@ -91,7 +91,7 @@ def shifted(images: Array, most: int, generator: np.random.Generator) -> Array:
 
 
 def _prepared(array: Array, name: str, dtype: np.dtype[np.generic]) -> Array:
-    """Records in the input's type. Raises QuantizeError for NaN, infinity and what changes."""
+    """Convert records to an input's type. Raises QuantizeError for NaN and what changes."""
     if array.dtype != dtype:
         raise QuantizeError(f"the records of {name!r} are {array.dtype}, {dtype} is needed")
     if dtype.kind == "f" and not np.isfinite(array).all():

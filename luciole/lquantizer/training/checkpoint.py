@@ -16,13 +16,14 @@ from luciole.ir import Array, LucioleError, Model
 from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.training.settings import Epoch
 
-VERSION = 1
+VERSION = 2
 _INFORMATION, _NOW, _BEST = "information", "now/", "best/"
 
 
 @dataclass
 class State:
-    """What there is after an epoch: the present state, the best one, the history.
+    """What there is after an epoch: the present state, the best one, the history, and what the
+    usual learning rates are multiplied by.
 
     The step follows from the number of epochs, and so does the order of the records.
     """
@@ -31,6 +32,7 @@ class State:
     best: dict[str, Array]
     best_epoch: int
     history: list[Epoch]
+    rate: float = 1.0
 
 
 def fingerprint(models: Iterable[Model]) -> str:
@@ -62,7 +64,7 @@ def save(path: Path, identity: dict[str, str], state: State) -> None:
     """
     history = [asdict(epoch) for epoch in state.history]
     told = {"version": VERSION, "best_epoch": state.best_epoch, "history": history}
-    text = json.dumps({**told, **identity})
+    text = json.dumps({**told, "rate": state.rate, **identity})
     arrays = {_INFORMATION: np.array(text)}
     arrays.update({_NOW + name: array for name, array in state.now.items()})
     arrays.update({_BEST + name: array for name, array in state.best.items()})
@@ -82,7 +84,7 @@ def load(path: Path, identity: dict[str, str]) -> State:
         information = parse_json(str(arrays.pop(_INFORMATION)))
         found = information["version"]
         history = [Epoch(**epoch) for epoch in information["history"]]
-        best_epoch = int(information["best_epoch"])
+        best_epoch, rate = int(information["best_epoch"]), float(information.get("rate", 1.0))
     except OSError as error:
         raise LucioleError(f"checkpoint {path}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
@@ -92,7 +94,7 @@ def load(path: Path, identity: dict[str, str]) -> State:
     for what, wanted in identity.items():
         if information.get(what) != wanted:
             raise LucioleError(f"checkpoint {path}: it was made with other {what}")
-    return State(_under(arrays, _NOW), _under(arrays, _BEST), best_epoch, history)
+    return State(_under(arrays, _NOW), _under(arrays, _BEST), best_epoch, history, rate)
 
 
 def _under(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:

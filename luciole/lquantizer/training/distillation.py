@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from luciole.ir import Graph, TensorType, Value
+from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.names import is_like
+from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.value import shape_text
 from luciole.lquantizer.errors import QuantizeError
@@ -39,13 +40,19 @@ class Pair:
 
 
 def head_of(output: Value) -> Head:
-    """Find the logits of an output that is a softmax, else the output itself."""
-    op = None if output.producer is None else output.producer.op
+    """Find the logits of an output that is a softmax, rounded or not, else the output itself."""
+    op = _maker(output)
+    if isinstance(op, Dequantize) and isinstance(quantize := _maker(op.input), Quantize):
+        op = _maker(quantize.input)
     if isinstance(op, Softmax):
         return Head(op.logits, True, op.beta)
     if isinstance(op, LogSoftmax):
         return Head(op.logits, True)
     return Head(output, False)
+
+
+def _maker(value: Value) -> Op | None:
+    return None if value.producer is None else value.producer.op
 
 
 def match_inputs(student: Graph, teacher: Graph) -> None:
@@ -54,7 +61,7 @@ def match_inputs(student: Graph, teacher: Graph) -> None:
 
 
 def match_outputs(student: Graph, teacher: Graph) -> list[Pair]:
-    """Outputs in order. Raises QuantizeError where they cannot be compared."""
+    """Pair outputs in order. Raises QuantizeError where they cannot be compared."""
     _match("output", student.outputs, teacher.outputs)
     pairs = []
     for own, other in zip(student.outputs, teacher.outputs, strict=True):
@@ -69,7 +76,7 @@ def match_outputs(student: Graph, teacher: Graph) -> list[Pair]:
 
 
 def match_hints(student: Graph, teacher: Graph, patterns: Sequence[str]) -> list[Pair]:
-    """Tensors of equal name that both compute. Raises QuantizeError for a pattern without any."""
+    """Find tensors that both compute. Raises QuantizeError for a pattern without any."""
     theirs = {value.name: value for value in _computed(teacher)}
     pairs = []
     for pattern in patterns:
@@ -101,7 +108,9 @@ def _match(what: str, own: Sequence[Value], others: Sequence[Value]) -> None:
 
 
 def divergence(tf: TensorFlow, student: Tensor, teacher: Tensor, temperature: float) -> Tensor:
-    """T^2 KL(teacher || student) of softmax(logits / T), a mean over rows (Hinton et al. 2015)."""
+    """Compute T^2 KL(teacher || student) of softmax(logits / T), a mean over rows (Hinton et al.
+    2015).
+    """
     wanted = tf.nn.log_softmax(teacher / temperature)
     found = tf.nn.log_softmax(student / temperature)
     rows = tf.reduce_sum(tf.exp(wanted) * (wanted - found), -1)
@@ -111,7 +120,7 @@ def divergence(tf: TensorFlow, student: Tensor, teacher: Tensor, temperature: fl
 def distance(
     tf: TensorFlow, pairs: Sequence[Pair], student: Contents, wanted: Sequence[Tensor], t: float
 ) -> Tensor:
-    """Sum over outputs: divergence of distributions, mean squared error of other outputs."""
+    """Add up over outputs: divergence of distributions, mean squared error of other outputs."""
     total = 0.0
     for pair, teacher in zip(pairs, wanted, strict=True):
         own = pair.student.of(student)
@@ -120,6 +129,17 @@ def distance(
         else:
             total += tf.reduce_mean(tf.square(own - teacher))
     return total
+
+
+def root_distance(
+    tf: TensorFlow, pairs: Sequence[Pair], student: Contents, wanted: Sequence[Tensor]
+) -> Tensor:
+    """Sum the root mean squared errors of outputs, of logits where they are distributions."""
+    errors = [
+        tf.sqrt(tf.reduce_mean(tf.square(pair.student.of(student) - teacher)) + 1e-12)
+        for pair, teacher in zip(pairs, wanted, strict=True)
+    ]
+    return tf.add_n(errors)
 
 
 def relative_error(

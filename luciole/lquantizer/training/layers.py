@@ -19,11 +19,12 @@ from luciole.lquantizer.training.tf_windows import convolution
 
 
 class Trained(NamedTuple):
-    """A variable, what it is, and its learning rate."""
+    """A variable, what it is, its learning rate, and whether codes follow from it."""
 
     name: str
     variable: Tensor
     rate: float
+    chooses_codes: bool = False
 
 
 class _Units(NamedTuple):
@@ -35,8 +36,8 @@ class _Units(NamedTuple):
 
     @classmethod
     def of(cls, start: TrainableParameters) -> _Units:
-        """Mean weight in units of 0.05, the span of the input's levels, and the size of a sum of as
-        many products of a weight and half that span.
+        """Measure the mean weight in units of 0.05, the span of the input's levels, and the size of
+        a sum of as many products of a weight and half that span.
         """
         weight = float(np.abs(start.latents).mean())
         levels, _ = learned_levels.levels(start.input_basis, start.input_offset)
@@ -95,7 +96,7 @@ class TrainableLayer:
             rate = choice.rate(shapes["input_basis"][0]) * unit.inputs
             rates["input_basis"] = rates["input_offset"] = rate
         for name, rate in rates.items():
-            yield Trained(name, self.variables[name], rate)
+            yield Trained(name, self.variables[name], rate, name == "latents")
 
     def learned(self) -> TrainableParameters:
         """Copy the present state as arrays."""

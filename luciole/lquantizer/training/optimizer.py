@@ -23,6 +23,14 @@ class Adam:
         self.trained = list(trained)
         self.first = [tf.Variable(tf.zeros_like(t.variable)) for t in self.trained]
         self.second = [tf.Variable(tf.zeros_like(t.variable)) for t in self.trained]
+        self._factors = {chooses: tf.Variable(1.0) for chooses in (False, True)}
+
+    def slow_down(self, factor: float) -> None:
+        """Multiply the rates of what chooses codes by a factor, all others by its square root:
+        weights that go over to another level all at once are what a network stands least.
+        """
+        self._factors[True].assign(factor)
+        self._factors[False].assign(math.sqrt(factor))
 
     @property
     def variables(self) -> list[Tensor]:
@@ -42,12 +50,17 @@ class Adam:
                 v=second.handle,
                 beta1_power=schedule[1],
                 beta2_power=schedule[2],
-                lr=schedule[0] * trained.rate,
+                lr=schedule[0] * trained.rate * self._factors[trained.chooses_codes],
                 beta1=BETA_1,
                 beta2=BETA_2,
                 epsilon=EPSILON,
                 grad=gradient,
             )
+
+    def forget(self) -> None:
+        """Begin anew where the variables are: no gradient was ever seen."""
+        for moment in (*self.first, *self.second):
+            moment.assign(self._tf.zeros_like(moment))
 
     def state(self) -> dict[str, Array]:
         """Variables and moments by name."""

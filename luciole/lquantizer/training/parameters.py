@@ -16,6 +16,7 @@ from luciole.ir.learned_levels import weight_planes
 from luciole.ir.number_format import LearnedLevels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.ir.quantization import ACTIVATIONS, is_affine
 from luciole.ir.value import shape_text
 from luciole.lquantizer.errors import QuantizeError
 
@@ -48,6 +49,10 @@ class TrainableParameters:
 def trained_ops(graph: Graph) -> list[LQOp]:
     """List the operators with learned levels. Raises QuantizeError when there is none."""
     found = [op for op in graph.ops if isinstance(op, LQOp)]
+    if not found and any(v.dtype in ACTIVATIONS and is_affine(v) for v in graph.values):
+        raise QuantizeError(
+            "the student computes with integers: give the Result of its quantization instead"
+        )
     if not found:
         raise QuantizeError("the student has no layer with learned levels: quantize it first")
     return found

@@ -18,18 +18,12 @@ HELD_BACK_LEAST = 500
 
 
 @dataclass(frozen=True)
-class FinetuneSettings:
-    """How a model is fine-tuned. Learning rates fall to 0 along half a cosine."""
+class TrainingSettings:
+    """What every training takes. Learning rates fall to 0 along half a cosine."""
 
     batch: int | None = None
     """Records in a batch; when not given, as many as make 300 steps an epoch, 32 to 100."""
     learning_rate: float | None = None
-    """For weights, inputs and biases of every layer; by its bits when not given (``RATES``)."""
-    relative: bool = True
-    """Whether rates count in units of each layer's own size, so that scaling a model's inputs or
-    weights changes nothing; the units are about 1 in the network that the rates are from."""
-    basis_factor: float = 0.1
-    """Weight bases and weight offsets learn at this share of the rate."""
     temperature: float = 2.0
     """Of the softmax in the distillation loss (Hinton et al. 2015, "Distilling the Knowledge in a
     Neural Network", section 2)."""
@@ -44,12 +38,6 @@ class FinetuneSettings:
     mirror: bool = False
     """Whether images are turned left to right at random: right where left and right do not matter,
     wrong for digits."""
-    train_inputs: bool = True
-    """Whether the levels of the layers' inputs are trained."""
-    new_offsets: bool = False
-    """Whether weights get an offset where the student's layers have none."""
-    float_biases: bool = False
-    """Whether the biases of layers that stayed float are trained too."""
     hints: tuple[str, ...] = ()
     """Tensors, by shell pattern, that student and teacher both compute and that shall be alike
     (Romero et al. 2015, "FitNets", section 2.2)."""
@@ -58,9 +46,11 @@ class FinetuneSettings:
     """Share of the labels' cross-entropy in the loss, where labels are given."""
     margin: float = 0.05
     """How far inside of its code's cell a shadow weight starts, in steps between two levels."""
+    restarts: int = 0
+    """How often the learning rate goes back to its start, and Adam forgets what it has seen."""
 
     def __post_init__(self) -> None:
-        for name, good, wanted in (
+        self._check(
             ("batch", self.batch is None or self.batch >= 1, "at least 1"),
             ("learning_rate", self.learning_rate is None or self.learning_rate > 0, "above 0"),
             ("temperature", self.temperature > 0, "above 0"),
@@ -69,7 +59,12 @@ class FinetuneSettings:
             ("shift", self.shift >= 0, "0 or more"),
             ("label_weight", 0 <= self.label_weight <= 1, "0 to 1"),
             ("margin", 0 < self.margin < 0.5, "above 0 and below 0.5"),
-        ):
+            ("restarts", self.restarts >= 0, "0 or more"),
+        )
+
+    def _check(self, *rules: tuple[str, bool, str]) -> None:
+        """Refuse the first field that does not keep its rule: name, whether it does, the rule."""
+        for name, good, wanted in rules:
             if not good:
                 found = getattr(self, name)
                 raise QuantizeError(f"fine-tuning: {name} is {found}, it must be {wanted}")
@@ -85,6 +80,25 @@ class FinetuneSettings:
             share = max(share, min(HELD_BACK_LEAST, records / 5))
         return min(round(share), self.held_back_most, records - 1)
 
+
+@dataclass(frozen=True)
+class FinetuneSettings(TrainingSettings):
+    """How a model of learned levels is fine-tuned. ``learning_rate`` is for weights, inputs and
+    biases of every layer; by its bits when not given (``RATES``).
+    """
+
+    relative: bool = True
+    """Whether rates count in units of each layer's own size, so that scaling a model's inputs or
+    weights changes nothing; the units are about 1 in the network that the rates are from."""
+    basis_factor: float = 0.1
+    """Weight bases and weight offsets learn at this share of the rate."""
+    train_inputs: bool = True
+    """Whether the levels of the layers' inputs are trained."""
+    new_offsets: bool = False
+    """Whether weights get an offset where the student's layers have none."""
+    float_biases: bool = False
+    """Whether the biases of layers that stayed float are trained too."""
+
     def rate(self, bits: int) -> float:
         """Give the learning rate of what has this many bits."""
         if self.learning_rate is not None:
@@ -97,7 +111,8 @@ class Epoch:
     """One epoch. Number 0 is the student as it was given, without a training loss.
 
     ``held_back_loss`` is the distance to the teacher on records that were held back, ``agreement``
-    the share of them for which student and teacher choose the same class (None for regression).
+    the share of them for which student and teacher choose the same class (None for regression),
+    ``accuracy`` that for which the student chooses the label (None without labels).
     """
 
     epoch: int
@@ -105,18 +120,26 @@ class Epoch:
     held_back_loss: float | None
     agreement: float | None
     seconds: float
+    accuracy: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The share of right answers: those of the labels where there are any, else the teacher's;
+        None where there are no answers.
+        """
+        return self.agreement if self.accuracy is None else self.accuracy
 
     def is_better_than(self, other: Epoch, held_back: int) -> bool:
         """Tell whether this later epoch's state replaces another's, judged on so many records.
 
-        Agreement decides, between trained states where it differs by more than one standard error:
-        the highest of many epochs is high by chance. Else the distance does.
+        Right answers decide, between trained states where they differ by more than one standard
+        error: the highest of many epochs is high by chance. Else the distance does.
         """
         if self.held_back_loss is None or other.held_back_loss is None:
             return True
-        if self.agreement is not None and other.agreement is not None:
-            gain = self.agreement - other.agreement
-            chance = math.sqrt((2 - self.agreement - other.agreement) / held_back)
+        if self.share is not None and other.share is not None:
+            gain = self.share - other.share
+            chance = math.sqrt((2 - self.share - other.share) / held_back)
             if abs(gain) > (chance if other.epoch else 0):
                 return gain > 0
         return self.held_back_loss < other.held_back_loss
@@ -125,6 +148,8 @@ class Epoch:
         """Say how good the epoch's state is on the records held back, empty where there are
         none.
         """
+        if self.accuracy is not None:
+            return f"accuracy {100 * self.accuracy:.2f} %"
         if self.agreement is not None:
             return f"agreement {100 * self.agreement:.2f} %"
         return "" if self.held_back_loss is None else f"error {self.held_back_loss:.4g}"
@@ -132,14 +157,15 @@ class Epoch:
 
 @dataclass
 class FinetuneResult:
-    """The best model, the epoch that it comes from, every epoch, and the numbers of the records
-    that were held back.
+    """The best model, the epoch that it comes from, every epoch, the numbers of the records that
+    were held back, and how many numbers were trained.
     """
 
     model: Model
     best: Epoch
     history: list[Epoch]
     held_back: Array
+    trained: int = 0
 
     @property
     def gained(self) -> bool:

@@ -46,14 +46,14 @@ def levels_of(tf: TensorFlow, basis: Tensor, offset: Tensor) -> Levels:
 
 
 def span(levels: Levels) -> tuple[Tensor, Tensor]:
-    """Half a step below the lowest level and half a step above the highest: two [rows, 1]."""
+    """Reach half a step below the lowest level and half a step above the highest: two [rows, 1]."""
     low, high = levels.values[:, :1], levels.values[:, -1:]
     reach = (high - low) / (2 * levels.between.shape[-1])
     return low - reach, high + reach
 
 
 def quantized(tf: TensorFlow, x: Tensor, basis: Tensor, offset: Tensor) -> Tensor:
-    """Rows x [rows, n] on their nearest levels of bases [rows, K] and offsets [rows].
+    """Round rows x [rows, n] to their nearest levels of bases [rows, K] and offsets [rows].
 
     The gradient passes to x between half a step below the lowest and half a step above the highest
     level; an offset gets it from all elements of its row, a basis element with its sign in each

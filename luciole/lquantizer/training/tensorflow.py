@@ -16,7 +16,7 @@ Tensor = Any
 
 
 def tensorflow() -> TensorFlow:
-    """TensorFlow. Raises LucioleError, in one line, when it is missing."""
+    """Import TensorFlow. Raises LucioleError, in one line, when it is missing."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         with _quiet():

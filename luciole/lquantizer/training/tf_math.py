@@ -17,7 +17,7 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.prelu import PRelu
-from luciole.ir.ops.reduce import Mean, ReduceMax, Reduction, Sum
+from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.rules import axes
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
@@ -41,7 +41,7 @@ def activate(tf: TensorFlow, x: Tensor, activation: ActivationFunctionType) -> T
 
 
 def dense(tf: TensorFlow, x: Tensor, weights: Tensor) -> Tensor:
-    """x W^T over the last axis: x [..., n], weights [o, n]."""
+    """Multiply x W^T over the last axis: x [..., n], weights [o, n]."""
     if len(x.shape) == 2:
         return tf.matmul(x, weights, transpose_b=True)
     return tf.tensordot(x, weights, [[-1], [1]])
@@ -51,7 +51,7 @@ def dense(tf: TensorFlow, x: Tensor, weights: Tensor) -> Tensor:
 def fully_connected(
     tf: TensorFlow, op: FullyConnected, x: Tensor, weights: Tensor, bias: Tensor | None
 ) -> Tensor:
-    """All rows in one matrix unless the operator keeps the axes."""
+    """Compute a dense layer, all rows in one matrix unless the operator keeps the axes."""
     if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise UnsupportedError(f"weights format {op.weights_format.name} is not supported")
     rows = x if op.keep_num_dims else tf.reshape(x, (-1, weights.shape[1]))
@@ -61,7 +61,7 @@ def fully_connected(
 
 @differentiable(BatchMatMul)
 def batch_matmul(tf: TensorFlow, op: BatchMatMul, x: Tensor, y: Tensor) -> Tensor:
-    """One matrix product per batch."""
+    """Multiply matrices batch by batch."""
     return tf.matmul(x, y, transpose_a=op.adjoint_lhs, transpose_b=op.adjoint_rhs)
 
 
@@ -77,6 +77,8 @@ _unary(unary.Exp, lambda tf, x: tf.exp(x))
 _unary(unary.Log, lambda tf, x: tf.math.log(x))
 _unary(unary.Sqrt, lambda tf, x: tf.sqrt(x))
 _unary(unary.Rsqrt, lambda tf, x: tf.math.rsqrt(x))
+_unary(unary.Sin, lambda tf, x: tf.sin(x))
+_unary(unary.Cos, lambda tf, x: tf.cos(x))
 _unary(unary.Square, lambda tf, x: tf.square(x))
 _unary(act.Tanh, lambda tf, x: tf.tanh(x))
 _unary(act.Logistic, lambda tf, x: tf.sigmoid(x))
@@ -89,19 +91,19 @@ _unary(act.HardSwish, lambda tf, x: x * tf.nn.relu6(x + 3) / 6)
 
 @differentiable(Gelu)
 def gelu(tf: TensorFlow, op: Gelu, x: Tensor) -> Tensor:
-    """Exact, or approximated with tanh."""
+    """Apply GELU, exact or approximated with tanh."""
     return tf.nn.gelu(x, approximate=op.approximate)
 
 
 @differentiable(LeakyRelu)
 def leaky_relu(tf: TensorFlow, op: LeakyRelu, x: Tensor) -> Tensor:
-    """x where it is positive, else alpha x."""
+    """Take x where it is positive, else alpha x."""
     return tf.where(x > 0, x, x * np.float32(op.alpha))
 
 
 @differentiable(PRelu)
 def prelu(tf: TensorFlow, op: PRelu, x: Tensor, alpha: Tensor) -> Tensor:
-    """x where it is not negative, else alpha x."""
+    """Take x where it is not negative, else alpha x."""
     return tf.where(x >= 0, x, x * alpha)
 
 
@@ -120,7 +122,7 @@ _arithmetic(binary.Mul, lambda tf, x, y: tf.multiply(x, y))
 
 @differentiable(binary.Div)
 def div(tf: TensorFlow, op: binary.Div, x: Tensor, y: Tensor) -> Tensor:
-    """Integers are divided toward zero."""
+    """Divide, integers toward zero."""
     is_float = NUMPY[op.x.dtype].kind == "f"
     quotient = tf.divide(x, y) if is_float else tf.truncatediv(x, y)
     return activate(tf, quotient, op.activation)
@@ -128,20 +130,43 @@ def div(tf: TensorFlow, op: binary.Div, x: Tensor, y: Tensor) -> Tensor:
 
 @differentiable(binary.Maximum)
 def maximum(tf: TensorFlow, op: binary.Maximum, x: Tensor, y: Tensor) -> Tensor:
-    """The larger one."""
+    """Take the larger one."""
     return tf.maximum(x, y)
 
 
 @differentiable(binary.Minimum)
 def minimum(tf: TensorFlow, op: binary.Minimum, x: Tensor, y: Tensor) -> Tensor:
-    """The smaller one."""
+    """Take the smaller one."""
     return tf.minimum(x, y)
 
 
-@differentiable(Mean, Sum, ReduceMax)
+@differentiable(binary.SquaredDifference)
+def squared_difference(
+    tf: TensorFlow, op: binary.SquaredDifference, x: Tensor, y: Tensor
+) -> Tensor:
+    """The square of x - y."""
+    return tf.math.squared_difference(x, y)
+
+
+@differentiable(binary.Pow)
+def power(tf: TensorFlow, op: binary.Pow, x: Tensor, y: Tensor) -> Tensor:
+    """x to the power of y."""
+    return tf.pow(x, y)
+
+
+_REDUCTIONS: dict[type[Op], str] = {
+    Mean: "reduce_mean",
+    Sum: "reduce_sum",
+    ReduceMax: "reduce_max",
+    ReduceMin: "reduce_min",
+    ReduceProd: "reduce_prod",
+}
+
+
+@differentiable(*_REDUCTIONS)
 def reduction(tf: TensorFlow, op: Reduction, x: Tensor, indices: Array) -> Tensor:
-    """Axes may repeat in a file, not in TensorFlow."""
-    reduce = {Mean: tf.reduce_mean, Sum: tf.reduce_sum, ReduceMax: tf.reduce_max}[type(op)]
+    """Reduce axes, which may repeat in a file but not in TensorFlow."""
+    reduce = getattr(tf, _REDUCTIONS[type(op)])
     if not isinstance(indices, np.ndarray):
         raise UnsupportedError("the reduction axes are computed, constant ones are needed")
     where = axes(np.atleast_1d(indices).tolist(), len(x.shape), "a reduction axis")
@@ -150,17 +175,17 @@ def reduction(tf: TensorFlow, op: Reduction, x: Tensor, indices: Array) -> Tenso
 
 @differentiable(Softmax)
 def softmax(tf: TensorFlow, op: Softmax, x: Tensor) -> Tensor:
-    """A distribution over the last axis."""
+    """Make a distribution over the last axis."""
     return tf.nn.softmax(x * np.float32(op.beta))
 
 
 @differentiable(LogSoftmax)
 def log_softmax(tf: TensorFlow, op: LogSoftmax, x: Tensor) -> Tensor:
-    """The logarithms of a distribution over the last axis."""
+    """Compute the logarithms of a distribution over the last axis."""
     return tf.nn.log_softmax(x)
 
 
 @differentiable(Cast)
 def cast(tf: TensorFlow, op: Cast, x: Tensor) -> Tensor:
-    """The same numbers in the result's own type; floats become integers toward zero."""
+    """Convert numbers to the result's own type, floats to integers toward zero."""
     return tf.saturate_cast(x, NUMPY[op.output.dtype])

@@ -35,7 +35,7 @@ def differentiable(*classes: type[Op]) -> Callable[[F], F]:
 
 
 def find_function(op: Op) -> Function:
-    """The TensorFlow form of an operator. Raises UnsupportedError when there is none."""
+    """Find the TensorFlow form of an operator. Raises UnsupportedError when there is none."""
     function = _TABLE.get(type(op))
     if function is None:
         raise UnsupportedError(f"{op} has no form that can be trained through{_hint(op)}")
@@ -69,10 +69,10 @@ def refuse_unsupported(ops: Iterable[Op], trained: Collection[Op]) -> None:
 
 
 def registered() -> frozenset[type[Op]]:
-    """Every operator class that has a TensorFlow form."""
+    """List the operator classes that have a TensorFlow form."""
     return frozenset(_TABLE)
 
 
 def is_constant(value: Value | None, known: Collection[Value]) -> bool:
-    """Whether an operand is absent or already known as an array."""
+    """Tell whether an operand is absent or already known as an array."""
     return value is None or value in known

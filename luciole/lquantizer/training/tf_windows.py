@@ -33,7 +33,7 @@ class Activated(Protocol):
 
 
 def convolution(tf: TensorFlow, op: Sliding, x: Tensor, filter: Tensor) -> Tensor:
-    """Sums over each window: x NHWC, filter [kh, kw, c, o], c a divisor of x's channels.
+    """Add up each window: x NHWC, filter [kh, kw, c, o], c a divisor of x's channels.
 
     Groups are taken one by one and dilation becomes zeros in the filter: on a CPU TensorFlow has
     no gradients for either.
@@ -48,7 +48,7 @@ def convolution(tf: TensorFlow, op: Sliding, x: Tensor, filter: Tensor) -> Tenso
 
 
 def _dilated(tf: TensorFlow, op: Sliding, filter: Tensor) -> Tensor:
-    """The filter [kh, kw, c, o] with zeros between its taps."""
+    """Put zeros between the taps of a filter [kh, kw, c, o]."""
     dh, dw = op.dilation_h_factor, op.dilation_w_factor
     if dh == dw == 1:
         return filter
@@ -59,13 +59,13 @@ def _dilated(tf: TensorFlow, op: Sliding, filter: Tensor) -> Tensor:
 
 
 def _finished(tf: TensorFlow, op: Activated, y: Tensor, bias: Tensor | None) -> Tensor:
-    """Bias and activation."""
+    """Apply bias and activation."""
     return activate(tf, y if bias is None else y + tf.reshape(bias, (-1,)), op.activation)
 
 
 @differentiable(Conv2D)
 def conv_2d(tf: TensorFlow, op: Conv2D, x: Tensor, filter: Tensor, bias: Tensor | None) -> Tensor:
-    """The filter comes as [o, kh, kw, c]."""
+    """Convolve with a filter that comes as [o, kh, kw, c]."""
     y = convolution(tf, op, x, tf.transpose(filter, (1, 2, 3, 0)))
     return _finished(tf, op, y, bias)
 
@@ -74,7 +74,7 @@ def conv_2d(tf: TensorFlow, op: Conv2D, x: Tensor, filter: Tensor, bias: Tensor 
 def depthwise_conv_2d(
     tf: TensorFlow, op: DepthwiseConv2D, x: Tensor, filter: Tensor, bias: Tensor | None
 ) -> Tensor:
-    """The filter comes as [1, kh, kw, channels * multiplier]."""
+    """Convolve each channel with filters that come as [1, kh, kw, channels * multiplier]."""
     _, kh, kw, outputs = filter.shape
     channels = x.shape[-1]
     taps = _dilated(tf, op, tf.reshape(filter, (kh, kw, channels, outputs // channels)))
@@ -82,7 +82,9 @@ def depthwise_conv_2d(
 
 
 def _depthwise(tf: TensorFlow, op: Sliding, x: Tensor, taps: Tensor) -> Tensor:
-    """TensorFlow wants one stride for both axes: with two, every window is computed, most left."""
+    """Convolve with one stride for both axes, as TensorFlow wants it: with two, every window is
+    computed, most left.
+    """
     sh, sw = op.stride_h, op.stride_w
     if sh == sw:
         return tf.nn.depthwise_conv2d(x, taps, (1, sh, sw, 1), op.padding.name)
@@ -93,7 +95,7 @@ def _depthwise(tf: TensorFlow, op: Sliding, x: Tensor, taps: Tensor) -> Tensor:
 
 
 def _border(op: Sliding, size: int | None, kernel: int, stride: int) -> tuple[int, int]:
-    """Zeros before and after an axis."""
+    """Count the zeros before and after an axis."""
     if size is None:
         raise ShapeError("height and width are unknown, two different strides need them")
     if op.padding == Padding.VALID:
@@ -107,7 +109,7 @@ def _border(op: Sliding, size: int | None, kernel: int, stride: int) -> tuple[in
 def transpose_conv(
     tf: TensorFlow, op: TransposeConv, sizes: Tensor, filter: Tensor, x: Tensor, bias: Tensor | None
 ) -> Tensor:
-    """The filter comes as [o, kh, kw, c]; the number of records is the data's own."""
+    """Convolve backwards with a filter [o, kh, kw, c]; the number of records is the data's own."""
     taps = tf.transpose(filter, (1, 2, 0, 3))
     shape = tf.concat([tf.shape(x)[:1], tf.cast(sizes, tf.int32)[1:]], 0)
     strides = (op.stride_h, op.stride_w)

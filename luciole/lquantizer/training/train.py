@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from itertools import chain, count, islice
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,18 @@ import numpy as np
 from luciole.interpreter.records import Progress, Track, untracked
 from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.training import checkpoint as files
 from luciole.lquantizer.training.batches import Batches, in_parts
 from luciole.lquantizer.training.checkpoint import State
+from luciole.lquantizer.training.levels_trainer import LevelsTrainer
 from luciole.lquantizer.training.optimizer import schedule
+from luciole.lquantizer.training.parameters import trained_ops
+from luciole.lquantizer.training.rate import chosen_factor, steps_of
 from luciole.lquantizer.training.settings import Epoch, FinetuneResult, FinetuneSettings
-from luciole.lquantizer.training.trainer import Trainer
+from luciole.lquantizer.training.trainer import Trainer, check_teacher
+from luciole.lquantizer.training.uniform_settings import UniformSettings
+from luciole.lquantizer.training.uniform_trainer import UniformTrainer
 
 CACHE_LIMIT = 1 << 30
 """Bytes of teacher outputs that are computed once and kept; more are computed batch by batch."""
@@ -31,20 +38,21 @@ Report = Callable[[str], None]
 
 
 def finetune(
-    student: Model,
+    student: Model | Rounded,
     teacher: Model,
     records: Mapping[str, Array],
     *,
     epochs: int,
     labels: Array | None = None,
-    settings: FinetuneSettings | None = None,
+    settings: FinetuneSettings | UniformSettings | None = None,
     latents: Mapping[str, Array] | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
     track: Track | None = None,
     report: Report | None = None,
 ) -> FinetuneResult:
-    """Train the student's layers with learned levels; both models stay as they are.
+    """Train the student's layers with learned levels, or the thresholds of a rounded network and
+    what else the settings ask for; both models stay as they are.
 
     ``records`` are samples by the student's input names, the teacher's inputs are the same in
     order. Where an output is a softmax, student and teacher are compared by its logits, else by
@@ -59,32 +67,52 @@ def finetune(
     Raises QuantizeError for models or data that do not fit, UnsupportedError that lists operators
     without a differentiable form, LucioleError for a checkpoint of another run.
     """
-    settings = settings or FinetuneSettings()
+    settings = settings or (
+        UniformSettings() if isinstance(student, Rounded) else FinetuneSettings()
+    )
     if epochs < 1:
         raise QuantizeError(f"fine-tuning: epochs is {epochs}, it must be at least 1")
-    batches = Batches(student.graph, records, labels, settings)
-    trainer = Trainer(student, teacher, settings, latents, labels is not None)
-    trainer.check_teacher(batches.inputs)
+    graph = student.model.graph if isinstance(student, Rounded) else student.graph
+    batches = Batches(graph, records, labels, settings)
+    trainer = _trainer(student, teacher, settings, latents, labels is not None)
+    check_teacher(teacher, batches.inputs)
     run = _Run(trainer, batches, epochs, report or _silent)
     if checkpoint is not None:
-        run.keep_in(checkpoint, _identity(student, teacher, batches, epochs, settings), resume)
+        run.keep_in(checkpoint, _identity(trainer, batches, epochs), resume)
     track = track or untracked
     run.all_epochs(track("fine-tuning", epochs * batches.steps))
     return run.result()
+
+
+def _trainer(
+    student: Model | Rounded,
+    teacher: Model,
+    settings: FinetuneSettings | UniformSettings,
+    latents: Mapping[str, Array] | None,
+    labelled: bool,
+) -> Trainer:
+    """Make the trainer that a student needs. Raises QuantizeError where there is none."""
+    if isinstance(student, Rounded) and isinstance(settings, UniformSettings):
+        return UniformTrainer(student, teacher, settings, latents, labelled)
+    if isinstance(student, Model) and isinstance(settings, FinetuneSettings):
+        trained_ops(student.graph)
+        return LevelsTrainer(student, teacher, settings, latents, labelled)
+    raise QuantizeError(
+        "UniformSettings train what quantize made with a uniform scheme (give its Result), "
+        "FinetuneSettings a model of learned levels"
+    )
 
 
 def _silent(line: str) -> None:
     """Tell nobody."""
 
 
-def _identity(
-    student: Model, teacher: Model, batches: Batches, epochs: int, settings: FinetuneSettings
-) -> dict[str, str]:
+def _identity(trainer: Trainer, batches: Batches, epochs: int) -> dict[str, str]:
     """Name what a checkpoint must share with a run that goes on from it."""
     return {
-        "models": files.fingerprint([student, teacher]),
+        "models": files.fingerprint([trainer.model, trainer.teacher_model]),
         "records": files.fingerprint_of_data([*batches.inputs, batches.labels]),
-        "settings": f"{epochs} epochs, {settings}",
+        "settings": f"{epochs} epochs, {trainer.options}",
     }
 
 
@@ -98,7 +126,7 @@ class _Run:
         self._path: Path | None = None
         self._identity: dict[str, str] = {}
         self._state: State | None = None
-        cached = trainer.settings.shift == 0 and self._output_size() <= CACHE_LIMIT
+        cached = trainer.options.shift == 0 and self._output_size() <= CACHE_LIMIT
         self._wanted = self._teach(np.arange(batches.places)) if cached else None
         self._held_wanted = self._teach(batches.held_back) if len(batches.held_back) else []
 
@@ -129,6 +157,8 @@ class _Run:
             first = self._judged(0, None)
             self._state = State({}, self._trainer.adam.values(), 0, [first])
             self._tell(first, 0)
+            self._state.rate = self._chosen_rate(first)
+        self._trainer.adam.slow_down(self._state.rate)
         done = self._state.history[-1].epoch
         progress(done * self._batches.steps)
         for number in range(done + 1, self._epochs + 1):
@@ -138,18 +168,13 @@ class _Run:
 
     def _trained(self, number: int, progress: Progress) -> float:
         """Train for one epoch and return the mean loss of its steps."""
-        trainer, batches = self._trainer, self._batches
-        step, steps = (number - 1) * batches.steps, self._epochs * batches.steps
+        step, steps = (number - 1) * self._batches.steps, self._epochs * self._batches.steps
         losses = []
-        for places, inputs in batches.epoch(number):
-            if self._wanted is None:
-                wanted = trainer.teach(*inputs)
-            else:
-                wanted = [array[places] for array in self._wanted]
-            labels = batches.labels_at(places)
-            losses.append(float(trainer.step(schedule(step, steps), inputs, wanted, labels)))
+        for places, inputs in self._batches.epoch(number):
+            losses.append(self._step(self._trainer.prepare(step, steps), places, inputs))
             step += 1
             progress(1)
+        self._trainer.prepare(steps, steps)
         loss = float(np.mean(losses))
         if not math.isfinite(loss):
             raise QuantizeError(
@@ -157,19 +182,54 @@ class _Run:
             )
         return loss
 
+    def _step(self, share: Array, places: Array, inputs: list[Array]) -> float:
+        """Take one step and return its loss."""
+        if self._wanted is None:
+            wanted = self._trainer.teach(*inputs)
+        else:
+            wanted = [array[places] for array in self._wanted]
+        labels = self._batches.labels_at(places)
+        return float(self._trainer.step(share, inputs, wanted, labels))
+
+    def _chosen_rate(self, first: Epoch) -> float:
+        """Choose by trials what the usual rates are multiplied by; 1 where a rate is given, and
+        where nothing is held back that could judge.
+        """
+        given = self._trainer.options.learning_rate is not None or not self._trainer.tries_rates
+        if given or first.held_back_loss is None:
+            return 1.0
+        factor = chosen_factor(self._trial, first.held_back_loss)
+        if factor != 1:
+            self._report(f"weights learn at {factor:.2g} of the usual rate, by short trials")
+        return factor
+
+    def _trial(self, factor: float) -> float:
+        """Train for a little while and return the loss on records held back; all is undone."""
+        adam, steps = self._trainer.adam, steps_of(self._epochs * self._batches.steps)
+        start = adam.state()
+        adam.slow_down(factor)
+        batches = chain.from_iterable(self._batches.epoch(n) for n in count(1))
+        for step, (places, inputs) in enumerate(islice(batches, steps)):
+            self._step(schedule(step, steps), places, inputs)
+        loss = self._judged(0, None).held_back_loss
+        adam.restore(start)
+        return math.inf if loss is None else loss
+
     def _judged(self, number: int, loss: float | None) -> Epoch:
         """Measure an epoch's figures on the records held back."""
         places = self._batches.held_back
         if not len(places):
             return Epoch(number, loss, None, None, time.perf_counter() - self._begun)
-        totals = np.zeros(2)
+        totals = np.zeros(3)
         for part in in_parts(np.arange(len(places))):
             wanted = [array[part] for array in self._held_wanted]
-            found = self._trainer.judge(self._batches.at(places[part]), wanted)
+            labels = self._batches.labels_at(places[part])
+            found = self._trainer.judge(self._batches.at(places[part]), wanted, labels)
             totals += np.array([float(f) for f in found]) * len(part)
-        distance, agreement = (float(t) for t in totals / len(places))
-        share = None if math.isnan(agreement) else agreement
-        return Epoch(number, loss, distance, share, time.perf_counter() - self._begun)
+        distance, *shares = (float(t) for t in totals / len(places))
+        agreement, accuracy = (None if math.isnan(share) else share for share in shares)
+        seconds = time.perf_counter() - self._begun
+        return Epoch(number, loss, distance, agreement, seconds, accuracy)
 
     def _keep(self, state: State, epoch: Epoch) -> None:
         """Add an epoch; its state becomes the best one unless an earlier one was better."""
@@ -201,4 +261,5 @@ class _Run:
         self._trainer.adam.restore_values(state.best)
         best = state.history[state.best_epoch]
         held_back = self._batches.held_back
-        return FinetuneResult(self._trainer.exported(), best, state.history, held_back)
+        model, count = self._trainer.exported(), self._trainer.count
+        return FinetuneResult(model, best, state.history, held_back, count)

@@ -2,85 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Model, TensorType, Value
+from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training import distillation
-from luciole.lquantizer.training.export import exported
-from luciole.lquantizer.training.layers import TrainableLayer, Trained
-from luciole.lquantizer.training.optimizer import Adam
-from luciole.lquantizer.training.parameters import LQOp, read, trained_ops
-from luciole.lquantizer.training.settings import RATES, FinetuneSettings
+from luciole.lquantizer.training.layers import Trained
+from luciole.lquantizer.training.optimizer import Adam, schedule
+from luciole.lquantizer.training.settings import TrainingSettings
 from luciole.lquantizer.training.tensorflow import Tensor, tensorflow
 from luciole.lquantizer.training.tf_graph import TensorGraph
 
 _TOLERANCE = 1e-3
 
 
-class Trainer:
-    """The student's layers as variables, and compiled functions that train and judge them.
+class Trainer(ABC):
+    """A student some of whose numbers are variables, and compiled functions that train and judge
+    it. What the variables are, and how a model is made of them, each kind of student says.
 
     ``teach(*inputs)`` gives the teacher's outputs, ``step(schedule, inputs, wanted, labels)`` takes
-    a training step and gives its loss, ``judge(inputs, wanted)`` the distance and the agreement.
+    a training step and gives its loss, ``judge(inputs, wanted, labels)`` the distance, the
+    agreement, and the accuracy where there are labels (else NaN).
     """
+
+    tries_rates = False
+    """Whether its usual rates may be too large for a network, so that trials choose."""
 
     def __init__(
         self,
         student: Model,
         teacher: Model,
-        settings: FinetuneSettings,
+        settings: TrainingSettings,
         latents: Mapping[str, Array] | None = None,
         labelled: bool = False,
     ) -> None:
         self.tf = tensorflow()
         self.model = student
         self.teacher_model = teacher
-        self.settings, self._labelled = settings, labelled
+        self.options, self._labelled = settings, labelled
         distillation.match_inputs(student.graph, teacher.graph)
         self._pairs = distillation.match_outputs(student.graph, teacher.graph)
         self._hints = distillation.match_hints(student.graph, teacher.graph, settings.hints)
         if labelled:
             _check_labelled(self._pairs)
-        self._layers = self._trainable(latents or {})
-        self._biases = self._trainable_biases() if settings.float_biases else {}
-        self.student = TensorGraph(student.graph, self._layers, self._biases)
+        self.student = self._begin(latents or {})
         self._teacher = TensorGraph(teacher.graph)
-        self.adam = Adam(self.tf, self._trained())
+        trained = enumerate(
+            self._trained()
+        )  # names that are unique, as those in a file need not be
+        self.adam = Adam(self.tf, [t._replace(name=f"{i}/{t.name}") for i, t in trained])
         self._compile()
 
-    def _trainable(self, latents: Mapping[str, Array]) -> dict[LQOp, TrainableLayer]:
-        ops = trained_ops(self.model.graph)
-        unknown = latents.keys() - {op.name for op in ops}
-        if unknown:
-            names = ", ".join(repr(op.name) for op in ops)
-            raise QuantizeError(
-                f"latents: {sorted(unknown)[0]!r} is no layer with learned levels, there is {names}"
-            )
-        margin = self.settings.margin
-        starts = {op: read(op, latents.get(op.name), margin) for op in ops}
-        return {op: TrainableLayer(self.tf, op, p, self.settings) for op, p in starts.items()}
+    @abstractmethod
+    def _begin(self, latents: Mapping[str, Array]) -> TensorGraph:
+        """Make the variables, from shadow weights where given, and the graph that uses them."""
 
-    def _trainable_biases(self) -> dict[Value, Tensor]:
-        """Variables for the biases of float layers."""
-        found: dict[Value, Tensor] = {}
-        for op in self.model.graph.ops:
-            if op in self._layers or op.quant is None or op.quant.bias is None:
-                continue
-            value = dict(op.named_operands()).get(op.quant.bias)
-            if value is not None and value.data is not None and value.dtype == TensorType.FLOAT32:
-                found[value] = self.tf.Variable(value.data)
-        return found
+    @abstractmethod
+    def _trained(self) -> Iterable[Trained]:
+        """List everything that learns."""
 
-    def _trained(self) -> list[Trained]:
-        """List everything that learns, by names that are unique as those in a file need not be."""
-        found = [trained for layer in self._layers.values() for trained in layer.trained()]
-        rate = self.settings.rate(len(RATES))
-        found += [Trained("float_bias", variable, rate) for variable in self._biases.values()]
-        return [t._replace(name=f"{i}/{t.name}") for i, t in enumerate(found)]
+    @abstractmethod
+    def _after_step(self, contents: distillation.Contents) -> None:
+        """Bring variables back to where they may be, given every tensor that the step computed."""
+
+    @abstractmethod
+    def exported(self) -> Model:
+        """Make a model of the student in its present state."""
+
+    @property
+    def count(self) -> int:
+        """How many numbers are trained."""
+        return sum(int(np.prod(variable.shape)) for variable in self.adam.variables)
+
+    def prepare(self, step: int, steps: int) -> Array:
+        """Make ready for a step of so many, or for judging; returns its ``schedule``."""
+        cycle = -(-steps // (self.options.restarts + 1))
+        if step % cycle == 0 and 0 < step < steps:
+            self.adam.forget()
+        return schedule(step % cycle, cycle)
 
     def _compile(self) -> None:
         tf = self.tf
@@ -91,7 +94,9 @@ class Trainer:
         outputs = self.teach.get_concrete_function().structured_outputs
         wanted = [tf.TensorSpec(t.shape, t.dtype) for t in outputs]
         labels = tf.TensorSpec((None,), tf.int64)
-        self.judge = tf.function(self._judge, autograph=False, input_signature=(inputs, wanted))
+        self.judge = tf.function(
+            self._judge, autograph=False, input_signature=(inputs, wanted, labels)
+        )
         self.step = tf.function(
             self._step,
             autograph=False,
@@ -102,20 +107,26 @@ class Trainer:
         contents = self._teacher(inputs)
         return [self.tf.convert_to_tensor(pair.teacher.of(contents)) for pair in self._pairs]
 
-    def _judge(self, inputs: Sequence[Tensor], wanted: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    def _judge(
+        self, inputs: Sequence[Tensor], wanted: Sequence[Tensor], labels: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         contents, tf = self.student(inputs), self.tf
-        loss = distillation.distance(tf, self._pairs, contents, wanted, self.settings.temperature)
-        return loss, distillation.agreement(tf, self._pairs, contents, wanted)
+        loss = distillation.distance(tf, self._pairs, contents, wanted, self.options.temperature)
+        agreement = distillation.agreement(tf, self._pairs, contents, wanted)
+        if not self._labelled:
+            return loss, agreement, tf.constant(float("nan"))
+        answers = tf.argmax(self._pairs[0].student.of(contents), -1)
+        return loss, agreement, tf.reduce_mean(tf.cast(tf.equal(answers, labels), tf.float32))
 
     def _step(
         self, schedule: Tensor, inputs: Sequence[Tensor], wanted: Sequence[Tensor], labels: Tensor
     ) -> Tensor:
         teacher = self._teacher(inputs) if self._hints else {}
         with self.tf.GradientTape() as tape:
-            loss = self._loss(self.student(inputs), teacher, wanted, labels)
+            contents = self.student(inputs)
+            loss = self._loss(contents, teacher, wanted, labels)
         self.adam.apply(tape.gradient(loss, self.adam.variables), schedule)
-        for layer in self._layers.values():
-            layer.keep_in_reach()
+        self._after_step(contents)
         return loss
 
     def _loss(
@@ -125,8 +136,8 @@ class Trainer:
         wanted: Sequence[Tensor],
         labels: Tensor,
     ) -> Tensor:
-        tf, choice = self.tf, self.settings
-        loss = distillation.distance(tf, self._pairs, student, wanted, choice.temperature)
+        tf, choice = self.tf, self.options
+        loss = self._distance(student, wanted)
         if self._labelled:
             entropy = distillation.cross_entropy(tf, self._pairs[0], student, labels)
             loss = (1 - choice.label_weight) * loss + choice.label_weight * entropy
@@ -135,31 +146,43 @@ class Trainer:
             loss += choice.hint_weight * error
         return loss
 
-    def check_teacher(self, inputs: Sequence[Array]) -> None:
-        """Run up to two records together, and one by one in the interpreter.
+    def _distance(self, student: distillation.Contents, wanted: Sequence[Tensor]) -> Tensor:
+        """Measure how far the student is from the teacher: what training makes small."""
+        t = self.options.temperature
+        return distillation.distance(self.tf, self._pairs, student, wanted, t)
 
-        Raises QuantizeError where that differs: the model mixes its records, or is made for one.
-        """
-        outputs = self.teacher_model.graph.outputs
-        interpreter = Interpreter(self.teacher_model)
-        names = [v.name for v in self.teacher_model.graph.inputs]
-        pairs = [array[:2] for array in inputs]
-        together = self._teacher.function(outputs)(*pairs)
-        for i in range(len(pairs[0])):
-            interpreter.reset_before_run()
-            alone = interpreter.run({n: a[i : i + 1] for n, a in zip(names, pairs, strict=True)})
-            for value, found in zip(outputs, together, strict=True):
-                wanted = alone[value.name]
-                if not _close(np.asarray(found)[i : i + 1], wanted):
-                    raise QuantizeError(
-                        f"output {value.name!r}: records that run together give other results than "
-                        "alone, the model cannot be trained on batches"
-                    )
 
-    def exported(self) -> Model:
-        """Clone the student in its present state."""
-        learned = {op: layer.learned() for op, layer in self._layers.items()}
-        return exported(self.model, learned, {v: b.numpy() for v, b in self._biases.items()})
+def check_teacher(model: Model, records: Sequence[Array]) -> None:
+    """Run up to two records together through a model, and one by one in the interpreter.
+
+    Raises UnsupportedError that lists operators without a differentiable form, and QuantizeError
+    where results differ: the model mixes its records, or is made for one.
+    """
+    graph, interpreter = TensorGraph(model.graph), Interpreter(model)
+    names = [v.name for v in model.graph.inputs]
+    pairs = [array[:2] for array in records]
+    together = _computed(graph, pairs)
+    for i in range(len(pairs[0])):
+        interpreter.reset_before_run()
+        alone = interpreter.run({n: a[i : i + 1] for n, a in zip(names, pairs, strict=True)})
+        for value, found in zip(model.graph.outputs, together, strict=True):
+            wanted = alone[value.name]
+            if not _close(np.asarray(found)[i : i + 1], wanted):
+                raise QuantizeError(
+                    f"output {value.name!r}: records that run together give other results than "
+                    "alone, the model cannot be trained on batches"
+                )
+
+
+def _computed(graph: TensorGraph, inputs: Sequence[Array]) -> list[Tensor]:
+    """Run a graph on several records. Raises QuantizeError where it is made for one."""
+    try:
+        return graph.function(graph.graph.outputs)(*inputs)
+    except graph.tf.errors.OpError as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise QuantizeError(
+            f"the model is made for one record, it cannot be trained on batches: {line}"
+        ) from None
 
 
 def _close(found: Array, wanted: Array) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from luciole.ir import Graph, Model, Op, TensorType
-from luciole.ir.analysis.weights import has_weights, weight_constant, weights_of
+from luciole.ir.analysis.weights import has_levels, has_weights, weight_constant, weights_of
 from luciole.ir.passes.fold_constants import FoldConstants
 from luciole.ir.passes.fuse_activation import fuse_activation
 from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
@@ -14,11 +16,20 @@ from luciole.ir.quantization import is_affine
 from luciole.ir.text.common import one_line
 from luciole.kernels.core import registry
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.network.choices import Choices
+from luciole.lquantizer.network.grids import is_float, unsaid
+from luciole.lquantizer.report import LONGEST_NAME
 from luciole.lquantizer.rewrite.integers import weight_slot
-
-LONGEST_NAME = 48
-"""Characters of a name in a sentence: converters write names of hundreds."""
+from luciole.lquantizer.schemes import FLOAT, FROM_FAKE_QUANT, SCHEMES, Scheme, UniformOptions
+from luciole.lquantizer.uniform.fake_quant import (
+    NOTHING,
+    Given,
+    of_tensors,
+    of_weights,
+    scheme_of,
+)
+from luciole.lquantizer.uniform.places import integers_of, types_of
+from luciole.lquantizer.uniform.spell_out import spell_out
 
 
 def float_network(model: Model) -> Model:
@@ -26,26 +37,104 @@ def float_network(model: Model) -> Model:
 
     Raises QuantizeError where it computes with integers already.
     """
-    for value in (v for graph in model.graphs for v in graph.values):
-        if value.producer is not None and is_affine(value) and value.dtype != TensorType.FLOAT32:
+    check_float(model)
+    work = model.clone()
+    make_float(work.graph)
+    return work
+
+
+def check_float(model: Model) -> None:
+    """Raise QuantizeError where a network computes with integers already."""
+    for value in (v for graph in model.graphs for v in (*graph.inputs, *graph.values)):
+        computed = value.producer is not None or value.is_input
+        if computed and is_affine(value) and value.dtype != TensorType.FLOAT32:
             name = one_line(value.name)[:LONGEST_NAME]
             raise QuantizeError(
                 f"the model is quantized already: tensor {name!r} is {value.dtype.name}"
             )
-    work = model.clone()
-    graph = work.graph
+
+
+def make_float(graph: Graph) -> None:
+    """Fuse activations and batch normalization, and let constants be real numbers; operators that
+    are left are the same ones.
+    """
     for op in graph.ops:
         _make_real(graph, op)
     FoldConstants(registry.evaluate, None)(graph)
     while fuse_batch_norm(graph) or fuse_activation(graph):
         remove_dead(graph)
     remove_dead(graph)
-    return work
+
+
+@dataclass(frozen=True)
+class Start:
+    """A network ready to be given integers: how, and which scales are known before data are."""
+
+    work: Model
+    options: UniformOptions
+    schemes: dict[Op, Scheme]
+    given: Given
+    dropped: int = 0
+    """FAKE_QUANT operators that were taken out and are not minded."""
+
+    def warnings(self, *, has_data: bool) -> list[str]:
+        """Say whose ranges are from data though others are from FAKE_QUANT, or that these were
+        not minded.
+        """
+        if self.dropped:
+            count = f"{self.dropped} FAKE_QUANT operators were taken out"
+            return [f"{count}: --scheme {FROM_FAKE_QUANT} minds what they say"]
+        if not self.given.tensors or not has_data:
+            return []
+        graph = self.work.graph
+        open_ = unsaid(graph, types_of(integers_of(self.schemes)), self.given.tensors)
+        names = [one_line(v.name)[:LONGEST_NAME] for v in graph.values if v in open_]
+        if not names:
+            return []
+        return [f"no FAKE_QUANT says the range of {', '.join(names)}: it is from the data"]
+
+
+def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
+    """Bring a float network into the form that is quantized, its FAKE_QUANT operators read, and
+    choose schemes for its operators.
+
+    Raises QuantizeError where it computes with integers already, and where the scheme is that of
+    FAKE_QUANT operators and there are none, or none that can be.
+    """
+    check_float(model)
+    work = model.clone()
+    graph = work.graph
+    options, chosen = options.for_graph(graph), choices(graph)
+    if options.scheme != FROM_FAKE_QUANT:
+        make_float(graph)
+        schemes = {op: SCHEMES[chosen[op]] for op in graph.ops if chosen.get(op) in SCHEMES}
+        if not types_of(schemes):
+            return Start(work, options, schemes, NOTHING)
+        dropped = len(of_tensors(graph, TensorType.INT8))
+        make_float(graph)  # what they were between may be one operator
+        schemes = {op: types for op, types in schemes.items() if op in set(graph.ops)}
+        spell_out(graph, schemes)
+        return Start(work, options, schemes, NOTHING, dropped)
+    options = replace(options, scheme=scheme_of(work), rescale="none")  # they fit no other weights
+    weights = of_weights(graph)
+    make_float(graph)
+    dtype = options.types.activations
+    assert dtype is not None, "tensors between operators become integers"
+    given = Given(of_tensors(graph, dtype), weights)
+    names = {op: _as_read(chosen.get(op), options.scheme) for op in graph.ops}
+    schemes = {op: SCHEMES[name] for op, name in names.items() if name in SCHEMES}
+    return Start(work, options, schemes, given)
+
+
+def _as_read(name: str | None, scheme: str) -> str:
+    """Say what a scheme is called when FAKE_QUANT operators are read."""
+    return scheme if name == FROM_FAKE_QUANT else name or FLOAT
 
 
 def _make_real(graph: Graph, op: Op) -> None:
     """Let a layer of integer weights under float inputs have the real numbers."""
-    value, found = weight_constant(op) if has_weights(op) else None, None
+    is_plain = has_weights(op) and not has_levels(op)
+    value, found = weight_constant(op) if is_plain else None, None
     if value is not None and value.dtype != TensorType.FLOAT32 and is_float(op.operands[0]):
         found = weights_of(op)
     if found is None or value is None:

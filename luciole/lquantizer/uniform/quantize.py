@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -19,20 +19,36 @@ from luciole.interpreter.records import (
     untracked,
 )
 from luciole.ir import Array, Graph, Model, Op
-from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.equalization import forget_missing
+from luciole.ir.names import short_names
+from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
-from luciole.ir.text.common import one_line
-from luciole.lquantizer.calibration.ranges import rule_of
+from luciole.lquantizer.calibration.saved import Rescaled
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.network.choices import Choices, everywhere
+from luciole.lquantizer.network.grids import unsaid
+from luciole.lquantizer.network.rescale import (
+    RULES,
+    Done,
+    factors_of,
+    judge_alone,
+    note_factors,
+    pairs_of,
+    rescale,
+    rescale_again,
+)
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import stored_bytes
-from luciole.lquantizer.schemes import UniformOptions
-from luciole.lquantizer.uniform.preparation import LONGEST_NAME, float_network
-from luciole.lquantizer.uniform.rescale import RULES, rescale
-from luciole.lquantizer.uniform.walk import walk
+from luciole.lquantizer.rewrite.rounded import Rounded, finish
+from luciole.lquantizer.schemes import SCHEMES, Scheme, UniformOptions
+from luciole.lquantizer.uniform.fake_quant import Given
+from luciole.lquantizer.uniform.fragile import REASON
+from luciole.lquantizer.uniform.limits import Limits, given_ranges
+from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of
+from luciole.lquantizer.uniform.preparation import prepared
+from luciole.lquantizer.uniform.walk import Known, Walked, walk
 from luciole.lquantizer.uniform.weights_alone import store_weights
 
 _JUDGES = 48
@@ -40,68 +56,184 @@ _JUDGES = 48
 
 
 def quantize_uniform(
-    model: Model, records: Records | None, options: UniformOptions, track: Track | None = None
+    model: Model,
+    records: Records | None,
+    options: UniformOptions,
+    track: Track | None = None,
+    choices: Choices | None = None,
+    known: Known | None = None,
 ) -> Result:
     """Quantize a float network to uniform integers; the given model stays as it is.
 
     ``records`` are unlabelled samples by input name, the first axis counting them; schemes that
-    leave tensors between operators float need none. Raises QuantizeError for a network that is
+    leave tensors between operators float need none, nor do others whose ranges are all given and
+    whose weights are rounded to the nearest. ``choices`` gives each operator of the network
+    a scheme; without them the options do. ``known`` is of a network that was given to ``prepare``
+    already. Raises QuantizeError for a network that is
     quantized already, for one without anything to quantize, and for data that cannot be used.
     """
     begun = time.perf_counter()
-    rule_of(options.ranges)  # which refuses what is no rule
-    work = float_network(model)
-    if options.needs_data:
-        if records is None:
-            raise QuantizeError(f"the scheme {options.scheme} learns from data: give some")
-        check_records(work.graph, records)
-        check_finite(records)
-        _rescale(work, records, options)
-        reports = walk(work, records, options, track or untracked)
-    else:
-        reports = store_weights(work.graph, options)
-    report = _report(reports)
-    report.floats = _float_operators(work.graph) if options.needs_data else []
+    ready = known is not None
+    known = known or known_of(options)
+    start, needs_data = prepared(model, options, choices or _choices(options)), options.needs_data
+    work, options, schemes = start.work, start.options, start.schemes
+    names = {op: op.name for graph in work.graphs for op in graph.ops}
+    why, integers = reasons(work.graph, schemes), integers_of(schemes)
+    takes_data = bool(types_of(schemes))
+    warnings = start.warnings(has_data=records is not None)
+    if takes_data and needs_data and records is None:
+        raise QuantizeError(f"the scheme {options.scheme} learns from data: give some")
+    if takes_data and not ready:
+        prepare(work, records, options, known.limits, rescaled=bool(integers))
+    walked, rounded = Walked({}, {}, set()), None
+    if start.given.tensors and records is None:
+        integers = _said(work.graph, integers, start.given)
+    if integers:
+        walked = walk(work, records, integers, options, track or untracked, known, start.given)
+        note_factors(work.graph, known.limits.factors)
+        rounded = Rounded.of(work, walked.integers, options.input_type, options.output_type)
+        finish(work, walked.integers, options.input_type, options.output_type)
+    inner = schemes_inside(work, options) if choices is None else {}
+    reports = walked.reports | _weights_alone(work, schemes | inner, options, walked.integers)
+    report = _report(reports, names)
+    report.warnings += warnings
+    report.rules = [] if options.per_operator is None else list(options.per_operator.report())
+    report.tensors = known.tensors
+    why |= dict.fromkeys(walked.lost, REASON)
+    report.floats = float_operators(work.graph, why) if takes_data else []
     remove_dead(work.graph)
+    forget_missing(work)
     remove_dead_buffers(work)
     report.seconds = time.perf_counter() - begun
-    return Result(work, report)
+    ranges = known.limits.ranges() if integers else None
+    return Result(work, report, walked.latents, rounded=rounded, ranges=ranges)
 
 
-def _rescale(work: Model, records: Records, options: UniformOptions) -> None:
+def known_of(options: UniformOptions) -> Known:
+    """Begin with the ranges that the options give. Raises QuantizeError for ranges that cannot be
+    read, and for a rule that there is not.
+    """
+    return Known(Limits(options, given_ranges(options.ranges_from)))
+
+
+def _choices(options: UniformOptions) -> Choices:
+    """Choose as the options say."""
+    if options.per_operator is not None:
+        return options.per_operator.choices
+    return everywhere(options.scheme)
+
+
+def prepare(
+    work: Model,
+    records: Records | None,
+    options: UniformOptions,
+    limits: Limits,
+    *,
+    rescaled: bool = True,
+) -> None:
+    """Check the data, and rescale channels unless that is unwanted: as it was done when ranges that
+    are given were found, else as the options say.
+
+    Raises QuantizeError for data that cannot be used.
+    """
+    if records is not None:
+        check_records(work.graph, records)
+        check_finite(records)
+    if limits.given is not None:
+        done = rescale_again(work.graph, limits.rescaled)
+    elif rescaled and records is not None:
+        done = _rescale(work, records, options)
+        limits.rescaled = tuple(Rescaled(*pair.names, tuple(s.tolist())) for pair, s in done)
+    else:
+        done = []
+    limits.factors = factors_of(done)
+
+
+def schemes_inside(work: Model, options: UniformOptions) -> dict[Op, Scheme]:
+    """Choose for the operators of graphs that are called, whose tensors stay float."""
+    chosen = _choices(options)
+    named = [choice for graph in work.graphs[1:] for choice in chosen(graph).items()]
+    return {op: SCHEMES[name] for op, name in named if name in SCHEMES}
+
+
+def _said(graph: Graph, integers: dict[Op, Scheme], given: Given) -> dict[Op, Scheme]:
+    """Find the operators whose tensors all have scales that are given. Raises QuantizeError where
+    there are none.
+    """
+    while missing := unsaid(graph, types_of(integers), given.tensors):
+        near = {op for op in integers if not missing.isdisjoint((*op.operands, *op.results))}
+        integers = {op: types for op, types in integers.items() if op not in near}
+    if not integers:
+        raise QuantizeError("nothing to quantize: no operator's input and result are given")
+    return integers
+
+
+def _weights_alone(
+    work: Model, schemes: Mapping[Op, Scheme], options: UniformOptions, integers: Collection[Op]
+) -> dict[Op, LayerReport]:
+    """Give layers whose tensors stay float their integers in the weights: those that ask for that,
+    those of graphs that are called, and recurrent ones. Raises QuantizeError where there are none,
+    nor operators on ``integers``.
+    """
+    reports: dict[Op, LayerReport] = {}
+    of_main = set(work.graph.ops)
+    dynamic = SCHEMES["dynamic"]
+    alone = {op: types for op, types in schemes.items() if types.activations is None}
+    for op, types in schemes.items():
+        if types.activations is not None and (op not in of_main or isinstance(op, LSTMLayer)):
+            alone[op] = dynamic
+    for graph in work.graphs:
+        reports |= store_weights(graph, alone, options)
+        remove_dead(graph)
+    if not integers and not reports:
+        where = "layer has constant float weights"
+        missing = where if alone or not schemes else "operator has a form on integers"
+        raise QuantizeError(f"nothing to quantize: no {missing}")
+    return reports
+
+
+def _rescale(work: Model, records: Records, options: UniformOptions) -> list[Done]:
     """Rescale channels as the options say, judged by a few of the records."""
-    if options.rescale == "none":
-        return
+    pairs = [] if options.rescale == "none" else list(pairs_of(work.graph))
+    if not pairs:
+        return []
     some = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
     batch = batch_size(Interpreter(work), some)
     if options.rescale != "auto":
-        rescale(work, some, batch, (options.rescale,), None)
-        return
+        return rescale(work, pairs, some, batch, [RULES[options.rescale]], None)
     quick = replace(options, rounding="nearest", ranges="min_max", rescale="none")
+    quick = replace(quick, per_operator=None, config=None)
     quick = replace(quick, input_type="float32", output_type="float32")
-    rescale(work, some, batch, tuple(RULES), partial(_error, options=quick))
+    judge = judge_alone(work, some, batch, partial(_error, options=quick))
+    return rescale(work, pairs, some, batch, list(RULES.values()), judge)
 
 
 def _error(model: Model, name: str, inputs: Array, *, options: UniformOptions) -> float:
     """Compute the mean squared error that rounding makes of the output of a small model."""
     rounded = model.clone()
-    walk(rounded, {name: inputs}, options, untracked)
+    walked = walk(
+        rounded,
+        {name: inputs},
+        integers_of(dict.fromkeys(rounded.graph.ops, options.types)),
+        options,
+        untracked,
+        Known(Limits(options)),
+    )
+    finish(rounded, walked.integers, options.input_type, options.output_type)
     found, wanted = (outputs_of(Interpreter(m), {name: inputs}) for m in (rounded, model))
     pairs = zip(found.values(), wanted.values(), strict=True)
     return float(np.mean([np.square(a - b, dtype=np.float64).mean() for a, b in pairs]))
 
 
-def _report(reports: Mapping[Op, LayerReport]) -> Report:
+def _report(reports: Mapping[Op, LayerReport], names: Mapping[Op, str]) -> Report:
     """Enter what each layer's constants take by now."""
-    for op, report in reports.items():
-        report.bytes_after = stored_bytes(op)
-    return Report(list(reports.values()))
-
-
-def _float_operators(graph: Graph) -> list[str]:
-    """List the operators that compute with floats where others do with integers."""
-    return [
-        f"{op.kind} {one_line(op.name)[:LONGEST_NAME]!r}"
-        for op in graph.ops
-        if not isinstance(op, Quantize | Dequantize) and any(is_float(v) for v in op.operands)
-    ]
+    layers = [op for op in names if op in reports]
+    short = short_names([names[op] for op in layers])
+    for op in layers:
+        report = reports[op]
+        report.name, report.short, report.bytes_after = (
+            names[op],
+            short[names[op]],
+            stored_bytes(op),
+        )
+    return Report([reports[op] for op in layers])

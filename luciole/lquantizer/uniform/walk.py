@@ -1,13 +1,13 @@
 """Give a whole network uniform integers, its layers learned one after the other.
 
 Every tensor is rounded where it is made, layers are fitted on what the rounded network in front of
-them computes, and at last operators compute with the integers themselves.
+them computes. At last operators can compute with the integers themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from luciole.interpreter.records import (
     Track,
     batch_size,
 )
-from luciole.ir import Array, Model, Op, Value
+from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights
 from luciole.ir.passes.split_activation import split_activation
-from luciole.ir.quant import Quant
 from luciole.ir.quantization import Affine
+from luciole.ir.text.common import one_line
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.products import (
     Product,
@@ -33,48 +33,128 @@ from luciole.lquantizer.calibration.products import (
     rows_of_results,
     weight_rows,
 )
-from luciole.lquantizer.calibration.ranges import rule_of
-from luciole.lquantizer.calibration.seen import seen
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.formats.affine import Range
 from luciole.lquantizer.methods.uniform import Integers, nearest, output_aware
-from luciole.lquantizer.network.grids import choose_grids, is_float
+from luciole.lquantizer.network.grids import choose_grids, touched, unsaid
 from luciole.lquantizer.network.preparation import floor_of
-from luciole.lquantizer.report import LayerReport, snr_db
-from luciole.lquantizer.rewrite.ends import set_ends
+from luciole.lquantizer.network.rounding import tensor_reports
+from luciole.lquantizer.report import LayerReport, TensorReport, snr_db
+from luciole.lquantizer.rewrite.ends import integer_ends
 from luciole.lquantizer.rewrite.integers import (
     insert_pairs,
-    runs,
     set_bias,
     set_weights,
     slot_of,
     to_integers,
+    weight_slot,
 )
 from luciole.lquantizer.schemes import Scheme, UniformOptions
+from luciole.lquantizer.uniform.fake_quant import NOTHING, Given, weights_as_given
+from luciole.lquantizer.uniform.fragile import fragile
+from luciole.lquantizer.uniform.limits import Limits
+from luciole.lquantizer.uniform.places import types_of
 
 _LEARNED_FROM = 400
 """Records that layers are learned from at the most; ranges are of all. 1,000 gave the same."""
 
 
-def walk(
-    work: Model, records: Records, options: UniformOptions, track: Track
-) -> dict[Op, LayerReport]:
-    """Round the tensors of a network, learn its layers, and let its operators compute with
-    integers; say of each layer how close it is.
+@dataclass(frozen=True)
+class Walked:
+    """What was learned: how close each layer is, the float weights [o, n] that its codes stand
+    for, by the name of its operator, and which operators compute with integers.
+    """
 
-    Raises QuantizeError where nothing can be quantized, and for data that cannot be used.
+    reports: dict[Op, LayerReport]
+    latents: dict[str, Array]
+    integers: set[Op]
+    lost: set[Op] = field(default_factory=set)
+    """Operators that could compute with integers, but would lose what they do."""
+
+
+def walk(
+    work: Model,
+    records: Records | None,
+    schemes: Mapping[Op, Scheme],
+    options: UniformOptions,
+    track: Track,
+    known: Known,
+    given: Given = NOTHING,
+) -> Walked:
+    """Round the tensors around the operators that have ``schemes``, and learn the layers among
+    them; the network goes on computing with floats. What is found out is added to what is
+    ``known``; what is ``given`` is not learned.
+
+    Raises QuantizeError for data that cannot be used.
     """
     names = {op: op.name for op in work.graph.ops}
-    way = _Way.begin(work, records, options, track)
+    way = _Way.begin(work, records, schemes, options, track, known, given)
     layers = way.layers()
-    reports = {}
+    found = Walked({}, {}, set(way.schemes), set(schemes) - set(way.schemes))
     targets = way.targets(layers, track("float network", way.count))
     step = track("learning layers", len(layers))
     for op, target in zip(layers, targets, strict=True):
-        reports[op] = way.learn(op, names[op], target)
+        found.latents[op.name] = weight_rows(op)
+        found.reports[op] = way.learn(op, names[op], target)
         step(1)
-    to_integers(work.graph)
-    set_ends(work.graph, options.input_type, options.output_type)
-    return reports
+    return found
+
+
+@dataclass
+class Known:
+    """What is known of a network: what its tensors' integers reach, the integers of each layer, by
+    its name and the bits of a weight, and what rounding did to tensors the last time.
+    """
+
+    limits: Limits
+    integers: dict[tuple[str, int], Integers] = field(default_factory=dict)
+    tensors: list[TensorReport] = field(default_factory=list)
+
+    def round(
+        self,
+        graph: Graph,
+        schemes: Mapping[Op, Scheme],
+        ends: Mapping[Value, TensorType],
+        given: Given = NOTHING,
+    ) -> None:
+        """Round every tensor that operators on integers touch, and ``ends`` that are integers.
+        Raises QuantizeError for an end of fewer or more bits than the operator beside it has.
+        """
+        types, found = types_of(schemes), self.limits.seen_in(graph)
+        grids = choose_grids(graph, types, self._reach, ends, given.tensors)
+        for value in ends:
+            _check_end(value, grids.tensors.get(value), ends[value])
+        self.tensors = tensor_reports(grids, found, self.limits.rule_name)
+        insert_pairs(graph, grids.tensors, grids.operands, types, ends)
+
+    def _reach(self, value: Value, dtype: TensorType) -> Range:
+        """Choose what a tensor's integers reach; nothing for one that shares with what is given."""
+        return self.limits.choose(value, dtype) if self.limits.knows(value) else (0.0, 0.0)
+
+
+def _check_end(value: Value, affine: Affine | None, wanted: TensorType) -> None:
+    if affine is not None and affine.dtype != wanted:
+        raise QuantizeError(
+            f"{one_line(value.name)!r} is {affine.dtype.name} inside: let it be float32 in the file"
+        )
+
+
+def assemble(
+    work: Model,
+    schemes: Mapping[Op, Scheme],
+    weights: Mapping[Op, Scheme],
+    known: Known,
+) -> None:
+    """Round the tensors around operators that have ``schemes``, and the weights of layers that have
+    some, to what is known of them: nothing is learned.
+    """
+    graph, names = work.graph, {op: op.name for op in weights}
+    known.round(graph, schemes, {})
+    for op, types in weights.items():
+        found = known.integers[names[op], types.weight_bits]
+        set_weights(graph, op, found.codes, found.scales, types.weights)
+        set_bias(graph, op, found.bias)
+    to_integers(graph, schemes)
 
 
 @dataclass
@@ -84,44 +164,56 @@ class _Way:
     work: Model
     reference: Model
     twins: Mapping[Op, Op]
-    integers: set[Op]
-    records: Records
+    schemes: Mapping[Op, Scheme]
+    records: Records | None
     batch: int
     sampling: Sampling
     options: UniformOptions
+    known: Known
+    given: Given
 
     @classmethod
-    def begin(cls, work: Model, records: Records, options: UniformOptions, track: Track) -> _Way:
+    def begin(
+        cls,
+        work: Model,
+        records: Records | None,
+        schemes: Mapping[Op, Scheme],
+        options: UniformOptions,
+        track: Track,
+        known: Known,
+        given: Given,
+    ) -> _Way:
         """Watch the float network, and round every tensor that operators on integers touch."""
         graph = work.graph
         reference = work.clone()
         twins = dict(zip(graph.ops, reference.graph.ops, strict=True))
-        batch = batch_size(Interpreter(reference), records)
-        count = len(next(iter(records.values())))
-        integers = {op for op in graph.ops if _fits(op, options)}
-        if not integers:
-            raise QuantizeError("nothing to quantize: no operator has a form on integers")
-        values = [v for v in graph.values if is_float(v) and (v.producer or v.is_input)]
-        found = seen(work, values, records, batch, track("ranges", count))
-        dtype = options.types.activations
-        assert dtype is not None, "tensors between operators become integers"
-        grids = choose_grids(graph, integers, found, rule_of(options.ranges), dtype)
-        insert_pairs(graph, grids.tensors, grids.operands)
-        some = {name: array[:: -(-count // _LEARNED_FROM)] for name, array in records.items()}
-        sampling = Sampling.of(len(next(iter(some.values()))), options.seed)
-        return cls(work, reference, twins, integers, some, batch, sampling, options)
+        batch = 1 if records is None else batch_size(Interpreter(reference), records)
+        ends = _ends(graph, options)
+        values = [value for value, _ in touched(graph, types_of(schemes), ends)]
+        if records is None and given.tensors:  # others share with what is given
+            values = list(unsaid(graph, types_of(schemes), given.tensors))
+        known.limits.watch(work, values, records, batch, track("ranges", _count(records)))
+        found = known.limits.seen_in(graph)
+        lost = fragile(graph, types_of(schemes), found, known.limits.reach)
+        schemes = {op: types for op, types in schemes.items() if op not in lost}
+        known.round(graph, schemes, ends, given)
+        some = _some(records)
+        sampling = Sampling.of(max(1, _count(some)), options.seed)
+        return cls(work, reference, twins, schemes, some, batch, sampling, options, known, given)
 
     @property
     def count(self) -> int:
         """Records that layers are learned from."""
-        return len(next(iter(self.records.values())))
+        return _count(self.records)
 
     def layers(self) -> list[Op]:
         """List the layers that get integer weights, in execution order."""
-        return [op for op in self.work.graph.ops if op in self.integers and has_weights(op)]
+        return [op for op in self.work.graph.ops if op in self.schemes and has_weights(op)]
 
     def targets(self, layers: list[Op], progress: Progress) -> list[Array | None]:
         """Take rows of what the float network computes in front of layers' activations."""
+        if self.records is None:
+            return [None] * len(layers)
         twins = [self.twins[op] for op in layers]
         pairs = [(op, op.output) for op in twins if isinstance(op, Product)]
         for twin, _ in pairs:
@@ -132,11 +224,12 @@ class _Way:
 
     def learn(self, op: Op, name: str, target: Array | None) -> LayerReport:
         """Learn a layer on the network as it is by now, and give it its integers."""
-        types = self.options.types
+        types = self.schemes[op]
         report = LayerReport(name, types.activation_bits, types.weight_bits)
         report.bytes_before = constant_bytes(op)
         parts = [] if target is None else list(self._parts(op, target))
         found = self._integers(op, parts)
+        self.known.integers[name, types.weight_bits] = found
         if parts:
             _judge(report, parts, found)
         set_weights(self.work.graph, op, found.codes, found.scales, types.weights)
@@ -145,8 +238,11 @@ class _Way:
 
     def _integers(self, op: Op, parts: list[Part]) -> Integers:
         """Learn a layer's integers; by its weights alone where nothing is known of its rows."""
-        most, channels = self.options.types.most, self.options.granularity == "channel"
-        weights = weight_rows(op)
+        types = self.schemes[op]
+        most, channels = types.most, self.options.channels(types)
+        weights, affine = weight_rows(op), self.given.weights.get(weight_slot(op)[1])
+        if affine is not None:
+            return weights_as_given(weights, _bias(op), affine, most)
         if parts and self.options.rounding == "output_aware":
             return output_aware(parts, weights, most, channels=channels)
         searched = self.options.ranges == "mse"
@@ -154,10 +250,21 @@ class _Way:
 
     def _parts(self, op: Op, target: Array) -> Iterator[Part]:
         assert isinstance(op, Product), "only these have rows"
+        assert self.records is not None, "targets are of records"
         rows = rows_of_input(self.work, op, self.records, self.batch, self.sampling)
         floor = floor_of(op.activation)
         for z, t in zip(rows, np.split(target, groups_of(op), -1), strict=True):
             yield Part(z, t, None if floor is None else np.full_like(t, floor))
+
+
+def _count(records: Records | None) -> int:
+    return 0 if records is None else len(next(iter(records.values())))
+
+
+def _some(records: Records | None) -> Records | None:
+    """Take the records that layers are learned from."""
+    apart = -(-_count(records) // _LEARNED_FROM)
+    return None if records is None else {name: array[::apart] for name, array in records.items()}
 
 
 def _judge(report: LayerReport, parts: list[Part], found: Integers) -> None:
@@ -177,26 +284,8 @@ def _bias(op: Op) -> Array:
     return np.zeros(len(weight_rows(op)), np.float32) if data is None else data.reshape(-1)
 
 
-def _fits(op: Op, options: UniformOptions) -> bool:
-    """Tell whether an operator has a kernel with the scheme's element types."""
-    if op.quant is None or op.stateful or not any(is_float(v) for v in op.operands):
-        return False
-    value = op.given_operands().get(op.quant.weight or "")
-    if value is not None and value.data is None:
-        return False
-    named = list(op.named_operands())
-    twin = op.clone([_as_integers(op.quant, name, v, options.types) for name, v in named])
-    found = runs(twin)
-    twin.set_operands([])  # so that no tensor is used by it any more
-    return found
-
-
-def _as_integers(quant: Quant, name: str, value: Value | None, types: Scheme) -> Value | None:
-    """Copy a float operand as it would be in a scheme; any other stays as it is."""
-    if value is None or not is_float(value) or types.activations is None:
-        return value
-    of_layer = {quant.weight: types.weights, quant.bias: types.bias}
-    dtype = of_layer.get(name, types.activations)
-    twin = Value(value.name, dtype, value.shape)
-    twin.quantization = Affine.single(1.0, 0, dtype).table()
-    return twin
+def _ends(graph: Graph, options: UniformOptions) -> dict[Value, TensorType]:
+    """Say what inputs and outputs that are to be integers are where no operator does."""
+    dtype = options.types.activations
+    ends = integer_ends(graph, options.input_type, options.output_type)
+    return {} if dtype is None else dict.fromkeys(ends, dtype)

@@ -2,50 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.passes.fuse_quantization import fuse_weights
+from luciole.ir.text.common import one_line
 from luciole.ir.value import Use
 from luciole.lquantizer.calibration.products import weight_rows
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.uniform import nearest
 from luciole.lquantizer.report import LayerReport
 from luciole.lquantizer.rewrite.integers import runs, set_constant, set_weights
-from luciole.lquantizer.schemes import UniformOptions
+from luciole.lquantizer.schemes import Scheme, UniformOptions
+from luciole.lquantizer.uniform.recurrent import store_recurrent_weights
 
 
-def store_weights(graph: Graph, options: UniformOptions) -> dict[Op, LayerReport]:
-    """Store weights as integers or in half precision, and say so for each layer; operators read
-    integers themselves where the scheme lets them.
+def store_weights(
+    graph: Graph, schemes: Mapping[Op, Scheme], options: UniformOptions
+) -> dict[Op, LayerReport]:
+    """Store the weights of layers that have schemes as integers or in half precision, and say so
+    for each; they read integers themselves where the scheme lets them.
 
-    Raises QuantizeError where no layer has constant float weights.
+    Raises QuantizeError for weights that are no numbers.
     """
     reports = {}
-    for op in list(graph.ops):
+    for op in [op for op in graph.ops if op in schemes]:
         value = weight_constant(op) if has_weights(op) else None
         if value is None or value.dtype != TensorType.FLOAT32:
             continue
-        reports[op] = LayerReport(op.name, None, options.types.weight_bits)
+        reports[op] = LayerReport(op.name, None, schemes[op].weight_bits)
         reports[op].bytes_before = constant_bytes(op)
-        _store(graph, op, value, options)
-    if not reports:
-        raise QuantizeError("nothing to quantize: no layer has constant float weights")
-    if not options.types.explicit:
-        fuse_weights(graph, runs)
+        reports[op].skipped = _too_large(op, value, schemes[op])
+        if reports[op].skipped is None:
+            _store(graph, op, value, schemes[op], options)
+    read = {op for op, types in schemes.items() if not types.explicit}
+    reports |= store_recurrent_weights(graph, read)
+    fuse_weights(graph, lambda op: op in read and op in reports and runs(op))
     return reports
 
 
-def _store(graph: Graph, op: Op, value: Value, options: UniformOptions) -> None:
-    types, data = options.types, value.data
+def _too_large(op: Op, value: Value, types: Scheme) -> str | None:
+    """Say why a layer's weights stay as they are. Raises QuantizeError where one is no number."""
+    data = value.data
+    assert data is not None, "a constant has contents"
+    if not np.isfinite(data).all():
+        raise QuantizeError(f"weights of {op.kind} {one_line(op.name)!r} are not all finite")
+    peak, most = float(np.abs(data).max(initial=0)), float(np.finfo(np.float16).max)
+    if types.weights == TensorType.FLOAT16 and peak > most:
+        return f"weights reach {peak:g}, half precision {most:g}"
+    return None
+
+
+def _store(graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOptions) -> None:
+    data = value.data
     assert data is not None, "a constant has contents"
     if types.weights == TensorType.FLOAT16:
         use = Use(op, op.operands.index(value))
         set_constant(graph, use, data.astype(np.float16), None)
         return
-    rows, channels = weight_rows(op), options.granularity == "channel"
+    rows, channels = weight_rows(op), options.channels(types)
     bias = np.zeros(len(rows), np.float32)  # which stays as it is
     found = nearest(rows, bias, types.most, channels=channels, searched=False)
     set_weights(graph, op, found.codes, found.scales, types.weights)

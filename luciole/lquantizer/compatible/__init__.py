@@ -1,0 +1,1 @@
+"""Other tools' numbers and configurations."""

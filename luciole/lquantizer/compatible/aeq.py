@@ -1,0 +1,371 @@
+"""Recipes of AI Edge Quantizer (LiteRT Quantizer): which scheme each operator gets.
+
+A recipe is a list of rules ``{"regex", "operation", "algorithm_key", "op_config"}``. A rule is for
+operators whose scope, the names of their results each with a semicolon behind, has a match of the
+regular expression, and whose name is the operation, or for all that the configuration is possible
+for where that is ``*``. The last rule that is for an operator wins, rules of one expression
+standing where its first one does (AI Edge Quantizer 0.10, ``recipe_manager.py``; what is possible
+for which operator is in its ``default_policy.py``, for some algorithms in
+``algorithm_manager.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from luciole.ir import Graph, Op, Value
+from luciole.ir.analysis.weights import has_weights, weight_constant
+from luciole.lquantizer.errors import QuantizeError
+
+FLOAT = "float"
+_INPUT, _OUTPUT = "INPUT", "OUTPUT"
+"""Operations of a recipe that stand for a graph's inputs and outputs."""
+_RENAMED = {"TRANSPOSE_CONV": "CONV_2D_TRANSPOSE"}
+"""What a recipe calls operators that have another name in files."""
+
+_LAYERS = frozenset(
+    ["CONV_2D", "CONV_2D_TRANSPOSE", "DEPTHWISE_CONV_2D", "EMBEDDING_LOOKUP", "FULLY_CONNECTED"]
+)
+_ENDS = frozenset([_INPUT, _OUTPUT])
+_STATIC = _ENDS | {
+    "ADD",
+    "AVERAGE_POOL_2D",
+    "BATCH_MATMUL",
+    "CONCATENATION",
+    "CONV_2D",
+    "CONV_2D_TRANSPOSE",
+    "DEPTHWISE_CONV_2D",
+    "FULLY_CONNECTED",
+    "GELU",
+    "LOGISTIC",
+    "MEAN",
+    "MUL",
+    "RESHAPE",
+    "RSQRT",
+    "SOFTMAX",
+    "SPLIT",
+    "STRIDED_SLICE",
+    "SUB",
+    "TANH",
+    "TRANSPOSE",
+    "SLICE",
+    "SUM",
+    "SELECT",
+    "SELECT_V2",
+    "DYNAMIC_UPDATE_SLICE",
+    "STABLEHLO_COMPOSITE",
+    "PAD",
+    "MAX_POOL_2D",
+    "RESIZE_BILINEAR",
+    "RESIZE_NEAREST_NEIGHBOR",
+    "GATHER_ND",
+    "PACK",
+    "UNPACK",
+    "DIV",
+    "BROADCAST_TO",
+    "SQRT",
+    "GATHER",
+    "MAXIMUM",
+    "PADV2",
+    "REDUCE_MIN",
+    "EQUAL",
+    "NOT_EQUAL",
+    "MIRROR_PAD",
+    "RELU",
+}
+_NARROW = frozenset(["FULLY_CONNECTED", "EMBEDDING_LOOKUP", "CONV_2D"])
+_WITH_WEIGHTS = _LAYERS | {"BATCH_MATMUL"}
+_INT8 = _STATIC | {"SQUARED_DIFFERENCE", "HARD_SWISH", "SPACE_TO_DEPTH"}
+_FEW = {"FULLY_CONNECTED", "CONV_2D"}
+"""Layers that 4 bit weights under integers are possible for."""
+_OPERATIONS: dict[str, frozenset[str]] = {
+    "int8": _INT8,
+    "int16x8": _STATIC,
+    "w4a8": (_INT8 - _WITH_WEIGHTS) | _FEW,
+    "w4a16": (_STATIC - _WITH_WEIGHTS) | _FEW,
+    "dynamic": _WITH_WEIGHTS,
+    "dynamic4": _NARROW,
+    "weights": _WITH_WEIGHTS,
+    "weights4": _NARROW | {"BATCH_MATMUL"},
+    "float16": _LAYERS,
+}
+"""Operations that a scheme is possible for; weights are no matter where there are none."""
+_ALGORITHMS: dict[str, frozenset[str]] = {
+    "min_max_uniform_quantize": _INT8 | _LAYERS,
+    "OCTAV": _INT8 | _LAYERS,
+    "MSE": _LAYERS,
+    "GPTQ": frozenset(["FULLY_CONNECTED"]),
+    "float_casting": _LAYERS,
+    "no_quantize": frozenset(),
+}
+"""Operations that an algorithm is for."""
+_KEYS = {"regex", "operation", "algorithm_key", "op_config"}
+_CONFIG = {
+    "activation_tensor_config",
+    "weight_tensor_config",
+    "compute_precision",
+    "explicit_dequantize",
+    "skip_checks",
+    "min_weight_elements",
+}
+_TENSOR = {"num_bits", "symmetric", "granularity", "dtype", "block_size", "algorithm_params"}
+
+
+@dataclass(frozen=True)
+class AeqRule:
+    """One rule: what it is for, and the scheme that it says."""
+
+    number: int
+    pattern: re.Pattern[str]
+    operation: str
+    algorithm: str
+    scheme: str
+    granularity: str | None = None
+    least: int = 0
+    """Elements that weights must have to be rounded, where tensors between operators stay float."""
+
+    def is_for(self, operation: str, scope: str) -> bool:
+        """Tell whether the rule is for an operation with a scope."""
+        if self.operation not in ("*", operation) or not self.pattern.search(scope):
+            return False
+        possible = _ALGORITHMS[self.algorithm] & _OPERATIONS.get(self.scheme, frozenset())
+        return self.scheme == FLOAT or operation in possible
+
+    def __str__(self) -> str:
+        which = f"{self.pattern.pattern!r}, {self.operation}"
+        return f"rule {self.number} ({which}): {self.algorithm} -> {self.scheme}"
+
+
+@dataclass(frozen=True)
+class AeqRecipe:
+    """A recipe's rules in the order of their strength, the strongest last."""
+
+    rules: tuple[AeqRule, ...]
+    used: dict[int, Counter[str]] = field(default_factory=dict, compare=False)
+    """How many operators got what from each rule, by its number, after ``choices``."""
+    own_ends: frozenset[str] = frozenset()
+    """Which of ``input_type`` and ``output_type`` somebody chose otherwise."""
+
+    @classmethod
+    def parse(cls, content: Any) -> AeqRecipe:
+        """Read a recipe. Raises QuantizeError that says what was not understood, or names what
+        luciole does not have.
+        """
+        by_regex: dict[str, list[AeqRule]] = {}
+        for number, entry in enumerate(content, 1):
+            rule = _rule(number, entry)
+            others = by_regex.setdefault(rule.pattern.pattern, [])
+            by_regex[rule.pattern.pattern] = _with(others, rule)
+        return cls(tuple(rule for rules in by_regex.values() for rule in rules))
+
+    def choices(self, graph: Graph) -> Mapping[Op, str]:
+        """Say which scheme every operator gets, "float" where none does."""
+        self.used.clear()
+        return {op: self._scheme(op) for op in graph.ops}
+
+    def _scheme(self, op: Op) -> str:
+        operation = _RENAMED.get(op.kind, op.kind)
+        rule = self._last(operation, "".join(f"{value.name};" for value in op.results))
+        if rule is None:
+            return FLOAT
+        scheme = FLOAT if _is_small(op, rule) else rule.scheme
+        self.used.setdefault(rule.number, Counter())[scheme] += 1
+        return scheme
+
+    def _last(self, operation: str, scope: str) -> AeqRule | None:
+        return next((r for r in reversed(self.rules) if r.is_for(operation, scope)), None)
+
+    def ends(self, graph: Graph) -> dict[str, str]:
+        """Say what a graph's inputs and outputs are: ``input_type`` and ``output_type``."""
+        found = {
+            "input_type": self._end(_INPUT, graph.inputs),
+            "output_type": self._end(_OUTPUT, graph.outputs),
+        }
+        return {name: end for name, end in found.items() if name not in self.own_ends}
+
+    def _end(self, operation: str, values: list[Value]) -> str:
+        """Name the type of all inputs or outputs; float32 where they differ."""
+        rules = [self._last(operation, f"{value.name};") for value in values]
+        bits = {None if rule is None else _BETWEEN.get(rule.scheme) for rule in rules}
+        return (bits.pop() or "float32") if len(bits) == 1 else "float32"
+
+    def report(self) -> Iterator[str]:
+        """Say of every rule how many operators got what from it."""
+        for rule in sorted(self.rules, key=lambda rule: rule.number):
+            used = self.used.get(rule.number, Counter())
+            told = ", ".join(f"{count} {scheme}" for scheme, count in sorted(used.items()))
+            yield f"{rule}: {told or 'no operator'}"
+
+    @property
+    def defaults(self) -> dict[str, str]:
+        """The choices of ``luciole.quantize`` that algorithms and granularities stand for.
+
+        Raises QuantizeError where rules do not go together.
+        """
+        names = {rule.algorithm for rule in self.rules}
+        found = {"ranges": "min_max", "rounding": "nearest", "rescale": "none"}
+        if names & {"MSE", "OCTAV"}:
+            found["ranges"] = "mse"
+        if "GPTQ" in names:
+            found["rounding"] = "output_aware"
+        sizes = {rule.granularity for rule in self.rules if rule.granularity is not None}
+        if len(sizes) > 1:
+            raise QuantizeError(
+                "recipe: rules have TENSORWISE and CHANNELWISE weights, one is needed"
+            )
+        found |= {"granularity": sizes.pop()} if sizes else {}
+        return found | {"scheme": self._scheme_of_all()}
+
+    def _scheme_of_all(self) -> str:
+        """Name a scheme that says what is between operators, wherever integers are."""
+        names = [rule.scheme for rule in self.rules if rule.scheme != FLOAT]
+        static = [name for name in names if name in _SCHEMES.values()]
+        if not names:
+            raise QuantizeError("recipe: no rule quantizes anything")
+        if len({name in ("int16x8", "w4a16") for name in static}) > 1:
+            raise QuantizeError("recipe: rules have activations of 8 and of 16 bits, one is needed")
+        return (static or names)[0]
+
+
+def _with(others: list[AeqRule], rule: AeqRule) -> list[AeqRule]:
+    """Add a rule to those of its regular expression: in the place of one for the same operation, or
+    of all where it is for all.
+    """
+    if rule.operation == "*":
+        return [rule]
+    kept = [rule if other.operation == rule.operation else other for other in others]
+    return kept if rule in kept else [*others, rule]
+
+
+def _is_small(op: Op, rule: AeqRule) -> bool:
+    """Tell whether an operator has no weights that the rule would round."""
+    if rule.scheme not in ("dynamic", "dynamic4", "weights", "weights4", "float16"):
+        return False
+    value = weight_constant(op) if has_weights(op) else None
+    return value is None or value.data is None or value.data.size < rule.least
+
+
+def _rule(number: int, entry: Any) -> AeqRule:
+    where = f"recipe: rule {number}"
+    if not isinstance(entry, Mapping):
+        raise QuantizeError(f"{where} is {entry!r}, an object is needed")
+    _refuse_others(where, entry, _KEYS)
+    texts = {key: _text(where, entry, key) for key in ("regex", "operation", "algorithm_key")}
+    algorithm, operation = texts["algorithm_key"], texts["operation"]
+    if algorithm not in _ALGORITHMS:
+        known = ", ".join(_ALGORITHMS)
+        raise QuantizeError(f"{where}: there is no {algorithm} here, there is {known}")
+    pattern = _compiled(where, texts["regex"])
+    if algorithm == "no_quantize":
+        return AeqRule(number, pattern, operation, algorithm, FLOAT)
+    config = entry.get("op_config", {})
+    if not isinstance(config, Mapping):
+        raise QuantizeError(f"{where}: op_config is {config!r}, an object is needed")
+    _refuse_others(f"{where}: op_config", config, _CONFIG)
+    scheme = _scheme(where, algorithm, config)
+    if config.get("skip_checks"):
+        raise QuantizeError(f"{where}: there is no skip_checks here")
+    least = config.get("min_weight_elements", 0)
+    if type(least) is not int or least < 0:
+        raise QuantizeError(f"{where}: min_weight_elements is {least!r}")
+    weights = _tensor(where, config, "weight_tensor_config")
+    granularity = None if scheme == "float16" else _GRANULARITIES[weights.granularity]
+    rule = AeqRule(number, pattern, operation, algorithm, scheme, granularity, least)
+    possible = _ALGORITHMS[algorithm] & _OPERATIONS[scheme]
+    if operation != "*" and operation not in possible:
+        names = ", ".join(sorted(possible))
+        raise QuantizeError(f"{where}: {algorithm} to {scheme} is for {names}, not {operation}")
+    return rule
+
+
+def _compiled(where: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise QuantizeError(f"{where}: regex {text!r}: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """What a recipe says of weights, or of tensors between operators."""
+
+    bits: int
+    symmetric: bool
+    dtype: str
+    granularity: str
+
+
+def _tensor(where: str, config: Mapping[str, Any], key: str) -> _Tensor:
+    found = config.get(key)
+    if not isinstance(found, Mapping):
+        raise QuantizeError(f"{where}: {key} is {found!r}, an object is needed")
+    where = f"{where}: {key}"
+    _refuse_others(where, found, _TENSOR)
+    bits, symmetric = found.get("num_bits"), found.get("symmetric", True)
+    if type(bits) is not int or type(symmetric) is not bool:
+        raise QuantizeError(f"{where}: num_bits is a whole number, symmetric true or false")
+    if found.get("algorithm_params"):
+        raise QuantizeError(f"{where}: there are no algorithm_params here")
+    granularity = str(found.get("granularity", "TENSORWISE"))
+    if granularity not in _GRANULARITIES or found.get("block_size"):
+        raise QuantizeError(f"{where}: there is no granularity {granularity} here")
+    return _Tensor(bits, symmetric, str(found.get("dtype", "INT")), granularity)
+
+
+_GRANULARITIES = {"CHANNELWISE": "channel", "TENSORWISE": "tensor"}
+_SCHEMES = {
+    (8, 8): "int8",
+    (8, 4): "w4a8",
+    (16, 8): "int16x8",
+    (16, 4): "w4a16",
+}
+"""Schemes by bits between operators and bits of weights."""
+_BETWEEN = {name: f"int{bits}" for (bits, _), name in _SCHEMES.items()}
+"""Types between operators by scheme."""
+
+
+def _scheme(where: str, algorithm: str, config: Mapping[str, Any]) -> str:
+    """Name the scheme that a configuration says. Raises QuantizeError for one that is none."""
+    weights = _tensor(where, config, "weight_tensor_config")
+    precision, explicit = config.get("compute_precision"), config.get("explicit_dequantize")
+    found = None
+    if algorithm == "float_casting":
+        found = "float16" if (weights.bits, weights.dtype) == (16, "FLOAT") else None
+    elif precision == "FLOAT" and explicit is True:
+        found = {8: "weights", 4: "weights4"}.get(weights.bits)
+    elif precision == "INTEGER" and not explicit and weights.symmetric:
+        found = _integer_scheme(where, weights, config)
+    if found is None or (found != "float16" and weights.dtype != "INT"):
+        raise QuantizeError(
+            f"{where}: there is no {algorithm} of {weights.bits} bit {weights.dtype} weights with "
+            f"compute_precision {precision} and explicit_dequantize {explicit} here"
+        )
+    return found
+
+
+def _integer_scheme(where: str, weights: _Tensor, config: Mapping[str, Any]) -> str | None:
+    if config.get("activation_tensor_config") is None:
+        return {8: "dynamic", 4: "dynamic4"}.get(weights.bits)
+    between = _tensor(where, config, "activation_tensor_config")
+    if between.dtype != "INT" or (between.bits == 16 and not between.symmetric):
+        return None
+    return _SCHEMES.get((between.bits, weights.bits))
+
+
+def _text(where: str, entry: Mapping[str, Any], key: str) -> str:
+    found = entry.get(key)
+    if not isinstance(found, str):
+        raise QuantizeError(f"{where}: {key} is {found!r}, text is needed")
+    return found
+
+
+def _refuse_others(where: str, entry: Mapping[str, Any], known: set[str]) -> None:
+    other = ", ".join(sorted(str(key) for key in entry.keys() - known))
+    if other:
+        raise QuantizeError(
+            f"{where}: {other} is not understood, there is {', '.join(sorted(known))}"
+        )

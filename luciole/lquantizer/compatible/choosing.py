@@ -1,0 +1,108 @@
+"""Turn keywords into options, configurations of other tools included."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from luciole.ir.text.json_reading import parse_json
+from luciole.lquantizer.compatible.aeq import AeqRecipe
+from luciole.lquantizer.compatible.one import OneOptions
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.minifloat_options import MinifloatOptions
+from luciole.lquantizer.options import Choices, QuantizeOptions, options_of
+from luciole.lquantizer.schemes import UniformOptions
+
+WholeOptions = UniformOptions | OneOptions
+"""Options of what quantizes whole networks."""
+Options = QuantizeOptions | UniformOptions | MinifloatOptions | OneOptions
+
+
+def options_for(choices: Choices) -> Options:
+    """Turn keywords into options: those of ONE's numbers where ``compatible`` or the configuration
+    asks for them, else of the scheme or method that they name.
+
+    Raises QuantizeError for choices that do not go together, TypeError for names that none knows.
+    """
+    given: dict[str, Any] = {n: choice for n, choice in choices.items() if choice is not None}
+    content = config_content(given.get("config", given.get("recipe")))
+    compatible = given.pop("compatible", None)
+    if compatible not in (None, OneOptions.compatible):
+        raise QuantizeError(f"compatible is {compatible!r}: 'one' is possible")
+    if compatible is not None or is_of_one(content):
+        return _of_one(given, content)
+    if is_of_aeq(content):
+        return _of_aeq(given, content)
+    return options_of(choices)
+
+
+def is_of_aeq(content: object) -> bool:
+    """Tell a recipe of AI Edge Quantizer by its shape: a list, of rules."""
+    return isinstance(content, list)
+
+
+def _of_aeq(given: dict[str, Any], content: object) -> UniformOptions:
+    """Let a recipe say what was not chosen otherwise."""
+    recipe = AeqRecipe.parse(content)
+    wanted = {name: it for name, it in given.items() if name not in ("config", "recipe")}
+    for name in ("scheme", "granularity"):
+        if name in wanted:
+            raise QuantizeError(f"{name} does not go with a recipe, which says it")
+    found = options_of({**recipe.defaults, **wanted})  # type: ignore[typeddict-item]  # as above
+    assert isinstance(found, UniformOptions), "a recipe's scheme is a uniform one"
+    own_ends = frozenset(name for name in ("input_type", "output_type") if name in wanted)
+    return replace(found, per_operator=replace(recipe, own_ends=own_ends))
+
+
+def options_for_network(choices: Mapping[str, Any]) -> WholeOptions:
+    """Turn arguments of a command into options of what quantizes whole networks."""
+    found = options_for(choices)  # type: ignore[arg-type]  # the names are those of Choices
+    if isinstance(found, QuantizeOptions | MinifloatOptions):
+        raise QuantizeError("the scheme is for another program than uniform integers")
+    return found
+
+
+def is_foreign_file(path: str) -> bool:
+    """Tell whether a file holds a configuration of another tool; what cannot be read does not."""
+    try:
+        content = config_content(path)
+    except QuantizeError:
+        return False
+    return is_of_one(content) or is_of_aeq(content)
+
+
+def _of_one(given: dict[str, Any], content: object) -> OneOptions:
+    wanted = {name: it for name, it in given.items() if name not in ("config", "recipe")}
+    others = wanted.keys() - {field.name for field in fields(OneOptions)}
+    if others:
+        raise QuantizeError(f"{min(others)} does not go with ONE's numbers")
+    named = content.get("default_quantization_dtype") if isinstance(content, Mapping) else None
+    wanted.setdefault("scheme", named or "uint8")
+    return OneOptions(config=content, **wanted)
+
+
+def config_content(source: object) -> object:
+    """Read a configuration: a file, or what it holds already. Raises QuantizeError for a file that
+    cannot be read.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return source
+    try:
+        return parse_json(Path(source).read_text())
+    except OSError as error:
+        raise QuantizeError(f"config {source}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise QuantizeError(f"config {source}: not JSON: {error}") from None
+
+
+def is_of_one(content: object) -> bool:
+    """Tell a configuration of ONE by its shape: a default element type, or one of a layer."""
+    if not isinstance(content, Mapping):
+        return False
+    layers = content.get("layers")
+    entries = layers if isinstance(layers, list) else []
+    typed = any(isinstance(entry, Mapping) and "dtype" in entry for entry in entries)
+    return typed or "default_quantization_dtype" in content

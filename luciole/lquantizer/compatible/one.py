@@ -1,0 +1,327 @@
+"""Quantize a network as Samsung ONE does, to the same numbers.
+
+ONE's three steps (circle-quantizer --quantize_dequantize_weights, record-minmax, circle-quantizer
+--quantize_with_minmax) are one here: weights are rounded, the network with rounded weights runs
+over all records, and every tensor becomes integers by the 1st and 99th percentile of the records'
+extremes. Integers stand in the operators whether kernels for them are here or not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from luciole.interpreter import Interpreter
+from luciole.interpreter.records import Records, Track, batch_size, check_records, untracked
+from luciole.ir import Graph, Model, Op, TensorType, Value
+from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.instance_norm import InstanceNorm
+from luciole.ir.ops.prelu import PRelu
+from luciole.ir.ops.quantize import Dequantize
+from luciole.ir.ops.rms_norm import RmsNorm
+from luciole.ir.ops.transpose_conv import TransposeConv
+from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.quantization import Affine
+from luciole.ir.text.common import one_line
+from luciole.ir.value import Use
+from luciole.lquantizer.calibration.watch import check_finite
+from luciole.lquantizer.compatible.one_config import GRANULARITIES, TYPES, Kind, OneLayers
+from luciole.lquantizer.compatible.one_grids import OneGrids, constants_of, tensors_of
+from luciole.lquantizer.compatible.one_numbers import (
+    Coded,
+    bias,
+    single_values,
+    weights,
+    with_parameters,
+)
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.report import LayerReport, Report
+from luciole.lquantizer.rewrite.integers import slot_of
+from luciole.lquantizer.schemes import UniformOptions
+from luciole.lquantizer.uniform.limits import Limits, given_ranges
+
+_RULE = "record_percentile:99"
+_LAYERS = (Conv2D, DepthwiseConv2D, TransposeConv, FullyConnected)
+"""Operators whose weights are rounded before data run."""
+_BY_CHANNEL: dict[type[Op], tuple[str, ...]] = {
+    PRelu: ("alpha",),
+    InstanceNorm: ("gamma", "beta"),
+    RmsNorm: ("gamma",),
+}
+"""Constants with one number for each channel."""
+_ALONE = {"weights": TensorType.INT8, "weights_int16": TensorType.INT16}
+"""Schemes that round weights and leave all else float."""
+_SHOWN = 48
+
+
+@dataclass(frozen=True)
+class OneOptions:
+    """What ONE's numbers are to be of: a ``scheme`` (uint8, int16; weights and weights_int16 leave
+    tensors between operators float), its ``granularity`` (channel, or layer, for uint8 only), and
+    the ``layers`` that differ from it. Inputs and outputs of the file are of the scheme's type
+    unless ``input_type`` or ``output_type`` say otherwise (uint8, int16, float32).
+    """
+
+    compatible: ClassVar[str] = "one"
+    scheme: str = "uint8"
+    granularity: str | None = None
+    input_type: str | None = None
+    output_type: str | None = None
+    config: object = None
+    ranges_from: object = None
+
+    def __post_init__(self) -> None:
+        """Refuse what ONE does not have."""
+        if self.scheme not in (*TYPES, *_ALONE):
+            names = ", ".join((*TYPES, *_ALONE))
+            raise QuantizeError(f"scheme is {self.scheme!r}: ONE has {names}")
+        for name in ("input_type", "output_type"):
+            end = getattr(self, name)
+            if end not in (None, "float32", *TYPES):
+                raise QuantizeError(f"{name} is {end!r}: float32, uint8, int16 are possible")
+        if self.granularity is not None and self.granularity not in GRANULARITIES:
+            names = " and ".join(GRANULARITIES)
+            raise QuantizeError(f"granularity is {self.granularity!r}: ONE has {names}")
+
+    @property
+    def takes_data(self) -> bool:
+        """Whether tensors between operators become integers."""
+        return self.scheme in TYPES
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether no ranges are given instead."""
+        return self.takes_data and self.ranges_from is None
+
+    def layers(self, content: object) -> OneLayers:
+        """Read which kind every operator is. Raises QuantizeError that says what is wrong."""
+        dtype = self.scheme if self.takes_data else None
+        return OneLayers.parse({} if content is None else content, dtype, self.granularity)
+
+
+def quantize_one(
+    model: Model, records: Records | None, options: OneOptions, track: Track | None = None
+) -> Result:
+    """Quantize a float network to ONE's numbers; the given model stays as it is.
+
+    ``records`` are unlabelled samples by input name. Raises QuantizeError for a network that is
+    quantized already, has state, or calls other graphs, and for data that cannot be used.
+    """
+    begun = time.perf_counter()
+    work = _checked(model)
+    layers = options.layers(options.config)
+    names = {op: op.name for op in work.graph.ops}
+    sizes = {op: constant_bytes(op) for op in work.graph.ops if isinstance(op, _LAYERS)}
+    limits = Limits(UniformOptions(ranges=_RULE), given_ranges(options.ranges_from))
+    if options.takes_data:
+        kinds = _quantize(work, records, options, layers, limits, track or untracked)
+    else:
+        kinds = _weights_alone(work.graph, _ALONE[options.scheme])
+    remove_dead(work.graph)
+    remove_dead_buffers(work)
+    report = Report([_layer(op, names[op], sizes[op], kinds[op], options) for op in sizes])
+    report.seconds = time.perf_counter() - begun
+    return Result(work, report, ranges=limits.ranges() if options.takes_data else None)
+
+
+def _checked(model: Model) -> Model:
+    """Copy a float network that ONE can quantize."""
+    _refuse_tensors(model)
+    work = model.clone()
+    for op in work.graph.ops:
+        if op.stateful:
+            raise QuantizeError(f"{op}: ONE's numbers are not of operators with a state")
+    return work
+
+
+def _refuse_tensors(model: Model) -> None:
+    """Refuse a model of several graphs, one with integers, and one with constants left sparse."""
+    if len(model.graphs) != 1:
+        raise QuantizeError("the model has several graphs: ONE's numbers are of one")
+    for value in model.graph.values:
+        if value.quantization is not None and value.dtype in (*TYPES.values(), TensorType.INT8):
+            name = one_line(value.name)[:_SHOWN]
+            raise QuantizeError(
+                f"the model is quantized already: tensor {name!r} is {value.dtype.name}"
+            )
+        if value.is_constant and is_float(value) and value.data is None:
+            raise QuantizeError(f"constant {one_line(value.name)[:_SHOWN]!r} is sparse")
+
+
+def _quantize(
+    work: Model,
+    records: Records | None,
+    options: OneOptions,
+    layers: OneLayers,
+    limits: Limits,
+    track: Track,
+) -> Mapping[Op, Kind]:
+    """Round weights, run, choose scales, and let everything be integers."""
+    graph = work.graph
+    kinds = layers.kinds(graph)
+    rounded = _round_weights(graph, kinds)
+    values, batch, count = tensors_of(graph), 1, 0
+    if records is not None:
+        count = check_records(graph, records)
+        check_finite(records)
+        batch = batch_size(Interpreter(work), records)
+    limits.watch(work, values, records, batch, track("ranges", count))
+    grids = OneGrids(
+        graph, kinds, layers.default, lambda value: limits.choose(value, layers.default.dtype)
+    )
+    grids.choose()
+    _set_constants(grids, rounded)
+    _set_ends(grids, options, layers.default)
+    for value, affine in grids.tensors.items():
+        _become(value, affine)
+    return grids.kinds
+
+
+def _round_weights(graph: Graph, kinds: Mapping[Op, Kind]) -> dict[Use, Coded]:
+    """Let layers have rounded weights, in float; returns the integers of each."""
+    found = {}
+    for op in (op for op in graph.ops if isinstance(op, _LAYERS)):
+        assert op.quant is not None, "layers say which operand is the weight"
+        slot, value = slot_of(op, op.quant.weight or "")
+        if value is None or value.data is None or not is_float(value):
+            continue
+        kind = kinds[op]
+        _check_finite(value)
+        coded = weights(value.data, kind.dtype, op.quant.axis if kind.by_channel else None)
+        _own(graph, Use(op, slot)).set_data(coded.values)
+        found[Use(op, slot)] = coded
+    return found
+
+
+def _check_finite(value: Value) -> None:
+    """Refuse a constant that no integers stand for."""
+    if value.data is not None and not np.isfinite(value.data).all():
+        name = one_line(value.name)[:_SHOWN]
+        raise QuantizeError(f"constant {name!r} holds NaN or infinity: no integers stand for it")
+
+
+def _own(graph: Graph, use: Use) -> Value:
+    """Let an operand be a constant that nothing else uses."""
+    op, slot = use
+    value = op.operands[slot]
+    assert value is not None, "constants are there"
+    assert value.data is not None, "constants have contents"
+    if len(value.users) == 1 and not value.is_output:
+        return value
+    own = graph.add_constant(graph.unique_name(value.name), value.data)
+    op.set_operand(slot, own)
+    return own
+
+
+def _set_constants(grids: OneGrids, rounded: Mapping[Use, Coded]) -> None:
+    """Let all float constants be integers: weights as they were rounded, and at last biases."""
+    for op in list(grids.graph.ops):
+        kind = grids.kinds[op]
+        for slot, name, value in list(constants_of(op)):
+            use = Use(op, slot)
+            coded = rounded.get(use) or _constant(grids, use, name, value, kind)
+            _put(_own(grids.graph, use), coded)
+
+
+def _constant(grids: OneGrids, use: Use, name: str, value: Value, kind: Kind) -> Coded:
+    data, op = value.data, use.op
+    assert data is not None, "constants have contents"
+    if use in grids.constants:
+        return with_parameters(data, grids.constants[use])
+    _check_finite(value)
+    if op.quant is not None and name == op.quant.bias:
+        return _bias(grids, op, data)
+    if kind.by_channel and name in _BY_CHANNEL.get(type(op), ()) and data.size == data.shape[-1]:
+        return single_values(data, kind.dtype)
+    return weights(data, kind.dtype, None)
+
+
+def _bias(grids: OneGrids, op: Op, data: np.ndarray) -> Coded:
+    """Quantize a bias, whose layer's weights are integers by now."""
+    x = op.out_backprop if isinstance(op, TransposeConv) else op.operands[0]
+    assert x is not None, "a layer has an input"
+    assert op.quant is not None, "layers say which operand is the weight"
+    _, filters = slot_of(op, op.quant.weight or "")
+    assert filters is not None, "a layer has weights"
+    return bias(data, _affine(grids, x), _affine(grids, filters))
+
+
+def _affine(grids: OneGrids, value: Value) -> Affine:
+    return grids.tensors[value] if value in grids.tensors else Affine.of(value, "the weights")
+
+
+def _put(value: Value, coded: Coded) -> None:
+    value.set_data(np.ascontiguousarray(coded.codes), coded.affine.dtype)
+    value.quantization = coded.affine.table()
+
+
+def _become(value: Value, affine: Affine) -> None:
+    if value.dtype == TensorType.FLOAT32:
+        value.dtype, value.quantization = affine.dtype, affine.table()
+        value.buffer = None  # inputs may have contents in files, which nobody reads
+
+
+def _set_ends(grids: OneGrids, options: OneOptions, default: Kind) -> None:
+    """Let inputs and outputs have the types that are asked for, behind and before a QUANTIZE."""
+    graph, own = grids.graph, default.dtype.name.lower()
+    for value in dict.fromkeys(v for v in graph.outputs if v in grids.tensors):
+        _set_output(grids, value, options.output_type or own)
+    for value in [v for v in graph.inputs if v in grids.tensors]:
+        _set_input(grids, value, options.input_type or own)
+
+
+def _set_input(grids: OneGrids, value: Value, end: str) -> None:
+    if grids.tensors[value].dtype == TYPES.get(end):
+        return
+    users, kind = list(value.users), Kind(grids.tensors[value].dtype, by_channel=False)
+    if users:
+        first = min((use.op for use in users), key=grids.graph.ops.index)
+        inside = grids.quantized(value, kind, first)
+        for op, slot in users:
+            op.set_operand(slot, inside)
+    del grids.tensors[value]
+    if end in TYPES:
+        grids.tensors[value] = grids.at_end(value, TYPES[end])
+
+
+def _set_output(grids: OneGrids, value: Value, end: str) -> None:
+    graph = grids.graph
+    if grids.tensors[value].dtype == TYPES.get(end):
+        return
+    if end in TYPES:
+        outside = grids.quantized(value, Kind(TYPES[end], by_channel=False), None)
+    else:
+        outside = graph.append(
+            Dequantize(value), graph.unique_name(f"{value.name}_Dequantize")
+        ).output
+    graph.outputs = [outside if v is value else v for v in graph.outputs]
+    graph.rename_in_signatures(value, outside)
+
+
+def _weights_alone(graph: Graph, dtype: TensorType) -> dict[Op, Kind]:
+    """Let layers read integer weights, one scale for each channel, under float inputs."""
+    for op in (op for op in graph.ops if isinstance(op, _LAYERS)):
+        assert op.quant is not None, "layers say which operand is the weight"
+        slot, value = slot_of(op, op.quant.weight or "")
+        if value is not None and value.data is not None and is_float(value):
+            _check_finite(value)
+            coded = weights(value.data, dtype, op.quant.axis)
+            _put(_own(graph, Use(op, slot)), coded)
+    return dict.fromkeys(graph.ops, Kind(dtype, by_channel=True))
+
+
+def _layer(op: Op, name: str, size: int, kind: Kind, options: OneOptions) -> LayerReport:
+    """Report of a layer what it became."""
+    bits = 8 if kind.dtype in (TensorType.UINT8, TensorType.INT8) else 16
+    report = LayerReport(name, bits if options.takes_data else None, bits)
+    report.bytes_before, report.bytes_after = size, constant_bytes(op)
+    return report

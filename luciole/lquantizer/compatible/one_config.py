@@ -1,0 +1,133 @@
+"""Configurations of Samsung ONE's circle-quantizer: which element type and granularity each
+operator has.
+
+``{"default_quantization_dtype": "uint8", "default_granularity": "channel", "layers": [{"name" or
+"names": ..., "dtype": ..., "granularity": ..., "alternate": {key: [names, ...]}}]}``; operators are
+named by their results. Each ``alternate`` is another whole set of names for a layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from luciole.ir import Graph, Op, TensorType
+from luciole.ir.text.common import one_line
+from luciole.lquantizer.errors import QuantizeError
+
+TYPES = {"uint8": TensorType.UINT8, "int16": TensorType.INT16}
+GRANULARITIES = ("channel", "layer")
+_WHOLE = {"default_quantization_dtype", "default_granularity", "layers", "model_path"}
+_LAYER = {"name", "names", "dtype", "granularity", "alternate"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an operator becomes: the element type of its result and weights, and whether these have
+    a scale for each channel.
+    """
+
+    dtype: TensorType
+    by_channel: bool
+
+    @classmethod
+    def of(cls, dtype: str, granularity: str, where: str) -> Kind:
+        """Read both. Raises QuantizeError for what ONE does not have, in the name of ``where``."""
+        if dtype not in TYPES:
+            raise QuantizeError(f"{where}: dtype is {dtype!r}: {' and '.join(TYPES)} are possible")
+        if granularity not in GRANULARITIES:
+            names = " and ".join(GRANULARITIES)
+            raise QuantizeError(f"{where}: granularity is {granularity!r}: {names} are possible")
+        if granularity == "layer" and dtype != "uint8":
+            raise QuantizeError(f"{where}: granularity layer is for uint8 only, dtype is {dtype}")
+        return cls(TYPES[dtype], granularity == "channel")
+
+
+@dataclass(frozen=True)
+class OneLayers:
+    """The kind of every operator: the default, and exceptions by the names of results."""
+
+    default: Kind
+    rules: tuple[tuple[tuple[tuple[str, ...], ...], Kind], ...] = ()
+    """Sets of names, the first or exactly one of its alternates, and what they become."""
+
+    @classmethod
+    def parse(cls, content: Any, dtype: str | None, granularity: str | None) -> OneLayers:
+        """Read a configuration; ``dtype`` and ``granularity`` are of what it says nothing of.
+
+        Raises QuantizeError that says what was not understood.
+        """
+        if not isinstance(content, Mapping):
+            raise QuantizeError("config: an object is needed")
+        _refuse_others(content, _WHOLE)
+        layers = content.get("layers", [])
+        if not isinstance(layers, list):
+            raise QuantizeError(f"config: layers is {layers!r}, a list is needed")
+        dtype = _text(content, "default_quantization_dtype", dtype or "uint8")
+        given = "channel" if dtype == "int16" else "layer"
+        granularity = _text(content, "default_granularity", granularity or given)
+        return cls(Kind.of(dtype, granularity, "config"), tuple(_rule(e) for e in layers))
+
+    def kinds(self, graph: Graph) -> dict[Op, Kind]:
+        """Say what every operator becomes. Raises QuantizeError for a name that no operator's
+        result has, and unless exactly one of a layer's sets of names is there.
+        """
+        by_name = {value.name: op for op in graph.ops for value in op.results}
+        found = dict.fromkeys(graph.ops, self.default)
+        for sets, kind in self.rules:
+            for name in _there(sets, by_name):
+                found[by_name[name]] = kind
+        return found
+
+
+def _there(sets: tuple[tuple[str, ...], ...], known: Mapping[str, Op]) -> tuple[str, ...]:
+    """Find the set of names that the graph has."""
+    whole = [names for names in sets if all(name in known for name in names)]
+    if len(whole) == 1:
+        return whole[0]
+    if whole:
+        raise QuantizeError(f"config: the network has both {whole[0]} and its alternate {whole[1]}")
+    missing = next(name for name in sets[0] if name not in known)
+    near = get_close_matches(missing, list(known), 1)
+    hint = f", did you mean {one_line(near[0])!r}?" if near else ""
+    raise QuantizeError(f"config: no operator's result is called {one_line(missing)!r}{hint}")
+
+
+def _rule(entry: Any) -> tuple[tuple[tuple[str, ...], ...], Kind]:
+    if not isinstance(entry, Mapping):
+        raise QuantizeError(f"config: a layer is an object, found {entry!r}")
+    _refuse_others(entry, _LAYER)
+    if len({"name", "names"} & entry.keys()) != 1:
+        raise QuantizeError("config: a layer needs one of name and names")
+    names = _names(entry["names"] if "names" in entry else [entry["name"]])
+    alternates = entry.get("alternate", {})
+    if not isinstance(alternates, Mapping):
+        raise QuantizeError(f"config: alternate is {alternates!r}, an object is needed")
+    others = [_names(one) for one in alternates.values()]
+    dtype = _text(entry, "dtype", None)
+    given = "channel" if dtype == "int16" else "layer"
+    kind = Kind.of(dtype, _text(entry, "granularity", given), f"config: layer {names[0]!r}")
+    return (names, *others), kind
+
+
+def _names(found: Any) -> tuple[str, ...]:
+    if not isinstance(found, list) or not found or not all(isinstance(n, str) for n in found):
+        raise QuantizeError(f"config: names are {found!r}, a list of texts is needed")
+    return tuple(found)
+
+
+def _text(entry: Mapping[str, Any], key: str, default: str | None) -> str:
+    found = entry.get(key, default)
+    if not isinstance(found, str):
+        raise QuantizeError(f"config: {key} is {found!r}, text is needed")
+    return found
+
+
+def _refuse_others(entry: Mapping[str, Any], known: set[str]) -> None:
+    other = ", ".join(sorted(str(key) for key in entry.keys() - known))
+    if other:
+        raise QuantizeError(
+            f"config: {other} is not understood, ONE has {', '.join(sorted(known))}"
+        )

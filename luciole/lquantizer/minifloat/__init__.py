@@ -1,0 +1,1 @@
+"""Networks that compute with floats of a few bits."""

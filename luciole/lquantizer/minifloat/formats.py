@@ -1,0 +1,112 @@
+"""Which minifloats the tensors of a network have: bits for a part of the network, powers of two for
+a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from luciole.interpreter import Interpreter
+from luciole.interpreter.records import Records, Track, batch_size
+from luciole.ir import Array, Graph, Model, Op, Value
+from luciole.ir.analysis.weights import has_weights
+from luciole.ir.minifloat import MOST_SHIFT, Minifloat
+from luciole.lquantizer.calibration.seen import seen
+from luciole.lquantizer.minifloat.rewrite import tensors_of
+
+_LOWER = 3
+"""Powers of two that are tried below the one that holds a tensor's largest number."""
+
+Spread = tuple[Array, Array]
+"""Numbers, and how often each was found."""
+
+
+def shifted(numbers: Minifloat, spread: Spread) -> Minifloat:
+    """Choose the power of two that rounds numbers with the least squared error."""
+    x, counts = spread
+    peak = float(np.abs(x).max(initial=0.0))
+    if peak == 0.0:
+        return numbers
+    needed = int(np.ceil(np.log2(peak / numbers.largest)))
+    shifts = np.clip(np.arange(needed, needed - _LOWER, -1), -MOST_SHIFT, MOST_SHIFT)
+    possible = [replace(numbers, shift=int(shift)) for shift in dict.fromkeys(shifts.tolist())]
+    return min(possible, key=lambda f: _error(f, x, counts))
+
+
+def _error(numbers: Minifloat, x: Array, counts: Array) -> float:
+    return float(np.square(numbers.round(x) - x, dtype=np.float64) @ counts)
+
+
+@dataclass(eq=False)
+class Part:
+    """A layer and what comes between it and the next one: tensors of the same bits."""
+
+    name: str
+    values: list[Value]
+
+    @property
+    def elements(self) -> int:
+        """Elements of its constants."""
+        return sum(v.data.size for v in self.values if v.data is not None)
+
+
+def spreads(
+    model: Model, parts: Sequence[Part], records: Records, track: Track
+) -> dict[Value, Spread]:
+    """Say what all tensors that get minifloats hold, computed ones on all records."""
+    batch, count = batch_size(Interpreter(model), records), len(next(iter(records.values())))
+    values = [v for part in parts for v in part.values]
+    constants = {v: data.reshape(-1) for v in values if (data := v.data) is not None}
+    made = [v for v in values if v not in constants]
+    watched = seen(model, made, records, batch, track("ranges", count))
+    found = {value: what.histogram() for value, what in watched.items()}
+    return found | {v: (x, np.ones(x.size)) for v, x in constants.items()}
+
+
+def parts_of(graph: Graph, layers_only: bool) -> list[Part]:
+    """Divide the tensors of a network that get minifloats among its layers, in execution order;
+    what comes before the first layer is the first one's.
+    """
+    wanted = set(tensors_of(graph, layers_only))
+    parts = [Part("", [v for v in graph.inputs if v in wanted])]
+    taken = set(parts[0].values)
+    for op in graph.ops:
+        if has_weights(op) and any(v is not None and v.is_constant for v in op.operands):
+            _begin(parts, op)
+        own = [v for v in (*op.operands, *op.results) if v in wanted and v not in taken]
+        parts[-1].values += [v for v in own if v is not None]
+        taken.update(parts[-1].values)
+    return parts
+
+
+def _begin(parts: list[Part], op: Op) -> None:
+    """Begin a layer's part; what there is before the first layer belongs to that."""
+    if parts[-1].name:
+        parts.append(Part(op.name, []))
+    parts[-1].name = op.name
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Bits of every part, and what powers of two are chosen by (nothing: there are none)."""
+
+    parts: Sequence[Part]
+    bits: Mapping[Part, Minifloat]
+    spreads: Mapping[Value, Spread] | None
+
+    def by_value(self) -> dict[Value, Minifloat]:
+        """Give every tensor its numbers."""
+        plain = {v: self.bits[part] for part in self.parts for v in part.values}
+        if self.spreads is None:
+            return plain
+        return {v: shifted(numbers, self.spreads[v]) for v, numbers in plain.items()}
+
+
+def same_bits(
+    parts: Sequence[Part], found: Mapping[Value, Spread] | None, numbers: Minifloat
+) -> Chosen:
+    """Give all parts the same bits."""
+    return Chosen(parts, dict.fromkeys(parts, numbers), found)

@@ -1,0 +1,91 @@
+"""Which operator gets which scheme: one for all, by a config, or as its neighbours have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from luciole.ir import Graph, Op, Value
+from luciole.ir.analysis.weights import is_layer
+from luciole.ir.names import short_names
+from luciole.ir.quant import Like
+from luciole.lquantizer.config import Config
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.schemes import FLOAT, SCHEMES
+
+Choices = Callable[[Graph], Mapping[Op, str]]
+"""Gives the operators of a graph a scheme each, by its name in ``schemes.PER_LAYER``; an operator
+that it leaves out stays float."""
+
+
+def everywhere(scheme: str) -> Choices:
+    """Choose one scheme for all operators."""
+    return lambda graph: dict.fromkeys(graph.ops, scheme)
+
+
+def configured(config: Config, default: str) -> Choices:
+    """Choose as the rules of a config say, and else the default.
+
+    The choices raise QuantizeError for a rule that speaks of no operator of the graph.
+    """
+
+    def choices(graph: Graph) -> dict[Op, str]:
+        found = among(config, graph)
+        unused = found.unused([op.name for op in graph.ops])
+        if unused:
+            names = short_names([op.name for op in graph.ops if is_layer(op)]).values()
+            known = ", ".join(names) or "none"
+            raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")
+        return {op: found.choose(op.name).format or default for op in graph.ops}
+
+    return choices
+
+
+def among(config: Config, graph: Graph) -> Config:
+    """Copy a config for a graph, whose layers' short names it then understands."""
+    layers = [op.name for op in graph.ops if is_layer(op)]
+    return config.among(layers, {op.name: op.kind for op in graph.ops})
+
+
+def joined(graph: Graph, known: Mapping[Op, str]) -> dict[Op, str]:
+    """Choose for the operators that nothing is known of: the scheme around them, where all they
+    read and all that reads them is of it, and where what only moves elements reads it; float
+    elsewhere.
+    """
+    found = dict(known)
+    left = [op for op in graph.ops if op not in known]
+    for op in left:
+        found[op] = next((found.get(maker, FLOAT) for maker in _makers(op)), FLOAT)
+    changed = True
+    while changed:  # each round takes some away from the largest choice that there may be
+        outside = [op for op in left if found[op] != FLOAT and not _is_inside(op, found)]
+        found |= dict.fromkeys(outside, FLOAT)
+        changed = bool(outside)
+    return found
+
+
+def _is_inside(op: Op, found: Mapping[Op, str]) -> bool:
+    scheme = SCHEMES.get(found[op])
+    if op.quant is None or scheme is None or scheme.activations is None:
+        return False
+    inputs = [value for value in op.operands if value is not None and _is_computed(value)]
+    if any(v.producer is None or found.get(v.producer.op) != found[op] for v in inputs):
+        return False
+    return isinstance(op.quant.result, Like) or _is_read_by(op, found)
+
+
+def _is_read_by(op: Op, found: Mapping[Op, str]) -> bool:
+    """Tell whether everything that reads an operator's results is of its scheme."""
+    if any(value.is_output for value in op.results):
+        return False
+    return all(found.get(use.op) == found[op] for value in op.results for use in value.users)
+
+
+def _makers(op: Op) -> Iterator[Op]:
+    for value in op.operands:
+        if value is not None and _is_computed(value) and value.producer is not None:
+            yield value.producer.op
+
+
+def _is_computed(value: Value) -> bool:
+    return is_float(value) and not value.is_constant

@@ -1,0 +1,329 @@
+"""Multiply the channels between two layers so that integers or learned levels serve them better,
+minding what cuts them off.
+
+One scale or one set of levels serves a whole tensor, and one scale perhaps all of a layer's
+weights: a channel that is much smaller than others gets few of their steps. A channel may be
+multiplied where it is made and divided where it is read, through a RELU as it is, and through a
+RELU6 as long as it stays below 6.
+Channels that reach 6 are left alone, and none is lifted there (Goncharenko et al. 2019, "FAT: Fast
+Adjustable Threshold for Uniform Neural Network Quantization", section 3.3, with the limit that a
+RELU6 sets; equal peaks on both sides are from Nagel et al. 2019, "Data-Free Quantization Through
+Weight Equalization and Bias Correction", section 4.1).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.interpreter.records import Records
+from luciole.ir import Array, Graph, Model, Op, Value
+from luciole.ir.equalization import rename
+from luciole.ir.ops.activations import FUSED_AS, LIMITS
+from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.split_activation import split_activation
+from luciole.ir.value import Use
+from luciole.lquantizer.calibration.products import Product, weight_rows
+from luciole.lquantizer.calibration.saved import Rescaled
+from luciole.lquantizer.calibration.watch import watched
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.rewrite.integers import set_bias, weight_slot
+from luciole.schema.enums import ActivationFunctionType
+
+_MOST = 2.0**12
+"""The largest scale, and the smallest is its inverse: a channel may be 0 on all that was seen."""
+_BELOW = 0.98
+"""How near to the limit of an activation a channel may be lifted."""
+_NONE = ActivationFunctionType.NONE
+
+Floats = NDArray[np.float64]
+
+
+class Pair(NamedTuple):
+    """Two layers, the second alone reading the first's result, at most through an activation."""
+
+    front: Product
+    back: Product
+    activation: Op | None = None
+    """One that stands between them."""
+
+    @property
+    def between(self) -> Value:
+        """What the second layer reads."""
+        return self.front.output if self.activation is None else self.activation.results[0]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of what both layers give."""
+        return self.front.output.name, self.back.output.name
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Where results are cut off on their way."""
+        own = LIMITS.get(_activation(self.front), (-np.inf, np.inf))
+        if self.activation is None:
+            return own
+        other = LIMITS[FUSED_AS[type(self.activation)]]
+        return max(own[0], other[0]), min(own[1], other[1])
+
+
+Done = tuple[Pair, Floats]
+"""Layers between which channels were rescaled, and what they were multiplied by."""
+Judge = Callable[[Pair, list[Floats]], list[float]]
+"""Finds how far quantizing moves what a pair computes, for each of several scales."""
+Error = Callable[[Model, str, Array], float]
+"""How far the quantized output of a model of two layers is from the float one, for an input."""
+
+
+class Peaks(NamedTuple):
+    """The largest weight of each output in front, of each input behind, and the largest number in
+    between: [channels] each.
+    """
+
+    front: Floats
+    back: Floats
+    between: Floats
+
+
+Rule = Callable[[Peaks], Floats]
+"""What channels are multiplied by, given their peaks."""
+
+
+def _by_weights(peaks: Peaks) -> Floats:
+    return np.asarray(_mean(peaks.front) / peaks.front)
+
+
+def _by_peaks(peaks: Peaks) -> Floats:
+    return np.asarray(_mean(peaks.between) / peaks.between)
+
+
+def _equal(peaks: Peaks) -> Floats:
+    wanted = np.sqrt(peaks.back / peaks.front)
+    return np.asarray(wanted / _mean(wanted))
+
+
+def _mean(sizes: Floats) -> float:
+    return float(np.exp(np.log(sizes).mean()))
+
+
+RULES: dict[str, Rule] = {
+    "weights": _by_weights,
+    "peaks": _by_peaks,
+    "equal": _equal,
+}
+"""What channels are multiplied by, by the name of the rule: the same peak for the weights of every
+output in front, the same peak in between, or the same peaks on both sides."""
+
+
+def rescale(
+    model: Model,
+    pairs: Sequence[Pair],
+    records: Records,
+    batch: int,
+    rules: Sequence[Rule],
+    judge: Judge | None,
+) -> list[Done]:
+    """Rescale between layers of a float network: by the first rule, or where there is a ``judge``
+    by whatever moves them least, scales of 1 among that. Returns what was done.
+    """
+    done = []
+    for pair, reached in zip(pairs, _reached(model, pairs, records, batch), strict=True):
+        scales = [_scales(pair, reached, rule) for rule in rules]
+        chosen = scales[0] if judge is None else _best(pair, scales, judge)
+        if (chosen != 1).any():
+            apply(model.graph, pair, chosen)
+            done.append((pair, chosen))
+    return done
+
+
+def rescale_again(graph: Graph, rescaled: Sequence[Rescaled]) -> list[Done]:
+    """Rescale a float network as it was done before. Raises QuantizeError where it has no such
+    layers.
+    """
+    done = []
+    for one in rescaled:
+        pair = {p.names: p for p in pairs_of(graph)}.get((one.front, one.back))
+        if pair is None or len(weight_rows(pair.front)) != len(one.scales):
+            raise QuantizeError(
+                f"ranges were found between layers {one.front!r} and {one.back!r} rescaled in "
+                f"{len(one.scales)} channels: the network has no such layers"
+            )
+        done.append((pair, np.array(one.scales)))
+        apply(graph, *done[-1])
+    return done
+
+
+def factors_of(done: Sequence[Done]) -> dict[str, Array]:
+    """Find by name what channels of tensors are divided by from now on: [channels] each."""
+    factors: dict[str, Array] = {}
+    for pair, scales in done:
+        names = (pair.front.output.name, pair.between.name)
+        factors |= dict.fromkeys(names, (1 / scales).astype(np.float32))
+    return factors
+
+
+def note_factors(graph: Graph, factors: Mapping[str, Array]) -> None:
+    """Give tensors whose channels were divided another name, and note that in their model."""
+    count = Counter(value.name for value in graph.values)
+    for value in [v for v in graph.values if v.name in factors and count[v.name] == 1]:
+        rename(value, factors[value.name])
+
+
+def _best(pair: Pair, scales: list[Floats], judge: Judge) -> Floats:
+    tried = [np.ones_like(scales[0]), *scales]
+    return tried[int(np.argmin(judge(pair, tried)))]
+
+
+def pairs_of(graph: Graph) -> Iterator[Pair]:
+    """Find two layers with nothing between them but an activation that keeps proportions."""
+    for op in graph.ops:
+        pair = _pair(op) if isinstance(op, Product) else None
+        if pair is not None and _keeps(pair) and _reads_channels(pair):
+            yield pair
+
+
+def _pair(front: Product) -> Pair | None:
+    """Find the layer that alone reads a layer's result."""
+    reader, activation = _only_reader(front.output), None
+    if reader is not None and type(reader.op) in FUSED_AS:
+        activation = reader.op
+        reader = _only_reader(activation.results[0])
+    if reader is None or reader.slot != 0 or not isinstance(reader.op, Product):
+        return None
+    return Pair(front, reader.op, activation)
+
+
+def _only_reader(value: Value) -> Use | None:
+    return value.users[0] if len(value.users) == 1 and not value.is_output else None
+
+
+def _keeps(pair: Pair) -> bool:
+    """Tell whether what is scaled is constant and of no other layer, and the activations
+    proportional below some limit.
+    """
+    found = [_activation(pair.front)]
+    found += [FUSED_AS[type(pair.activation)]] if pair.activation is not None else []
+    lows = [LIMITS[a][0] if a in LIMITS else None for a in found if a != _NONE]
+    scaled = [*pair.front.operands[1:], weight_slot(pair.back)[1]]
+    alone = all(v is None or (v.data is not None and len(v.users) == 1) for v in scaled)
+    return alone and all(low == 0 for low in lows)
+
+
+def _activation(op: Op) -> ActivationFunctionType:
+    found = op.attributes().get("activation", _NONE)
+    assert isinstance(found, ActivationFunctionType), "layers have one"
+    return found
+
+
+def _reads_channels(pair: Pair) -> bool:
+    """Tell whether a layer's weights have an input for each channel in front of it."""
+    _, weights, _ = weight_slot(pair.back)
+    channels, shape = len(weight_rows(pair.front)), pair.between.shape
+    return weights.dims[-1] == channels and bool(shape) and shape[-1] == channels
+
+
+def _scales(pair: Pair, reached: Floats, rule: Rule) -> Floats:
+    """Choose what to multiply the channels between two layers by, given the largest number of each:
+    1 where a channel is cut off.
+    """
+    peaks = Peaks(_row_peaks(pair.front), _input_peaks(pair.back), _floored(reached))
+    wanted = np.clip(rule(peaks), 1 / _MOST, _MOST)
+    _, high = pair.limits
+    if not np.isfinite(high):
+        return wanted
+    lifted = np.minimum(wanted, np.maximum(_BELOW * high / peaks.between, 1 / _MOST))
+    return np.where(reached >= high, 1.0, lifted)
+
+
+def _reached(model: Model, pairs: Sequence[Pair], records: Records, batch: int) -> Iterator[Floats]:
+    """Find the largest number of each channel between two layers."""
+    found: list[list[Array]] = [[] for _ in pairs]
+    for _, arrays in watched(model, [pair.between for pair in pairs], records, batch):
+        for y, kept in zip(arrays, found, strict=True):
+            kept.append(np.abs(y).reshape(-1, y.shape[-1]).max(0))
+    for kept in found:
+        yield np.asarray(np.max(kept, 0), np.float64)
+
+
+def _row_peaks(op: Product) -> Floats:
+    return _floored(np.abs(weight_rows(op)).max(1))
+
+
+def _input_peaks(op: Product) -> Floats:
+    """Find the largest weight that each channel of a layer's input meets."""
+    _, weights, _ = weight_slot(op)
+    data = weights.data
+    assert data is not None, "layers of a pair have constant weights"
+    return _floored(np.abs(data).reshape(-1, data.shape[-1]).max(0))
+
+
+def _floored(sizes: Array) -> Floats:
+    """Keep what is next to nothing from deciding."""
+    wide = sizes.astype(np.float64)
+    least = max(float(wide.max()) / _MOST, float(np.finfo(np.float32).tiny))
+    floored: Floats = np.maximum(wide, least)
+    return floored
+
+
+def apply(graph: Graph, pair: Pair, scales: Floats) -> None:
+    """Multiply what the first layer gives by scales [channels], and divide it in the second."""
+    factors = scales.astype(np.float32)
+    _set_weights(graph, pair.front, _along(pair.front, factors))
+    bias = pair.front.bias
+    if bias is not None and bias.data is not None:
+        set_bias(graph, pair.front, bias.data.reshape(-1) * factors)
+    _set_weights(graph, pair.back, 1 / factors)
+
+
+def _along(op: Product, factors: Array) -> Array:
+    """Shape a factor for each output so that it stretches over the layer's weights."""
+    _, weights, axis = weight_slot(op)
+    axes = [1] * len(weights.dims)
+    axes[axis] = len(factors)
+    return factors.reshape(axes)
+
+
+def _set_weights(graph: Graph, op: Product, factors: Array) -> None:
+    slot, weights, _ = weight_slot(op)
+    assert weights.data is not None, "layers of a pair have constant weights"
+    scaled = (weights.data * factors).astype(np.float32)
+    op.set_operand(slot, graph.add_constant(graph.unique_name(weights.name), scaled))
+
+
+def judge_alone(model: Model, records: Records, batch: int, error: Error) -> Judge:
+    """Judge scales by the error of each pair as a model of its own."""
+
+    def judge(pair: Pair, tried: list[Floats]) -> list[float]:
+        (x,) = pair.front.operands[:1]
+        assert x is not None, "a layer has an input"
+        inputs = np.concatenate([a for _, (a,) in watched(model, [x], records, batch)])
+        return [error(*_alone(model.graph, pair, one), inputs) for one in tried]
+
+    return judge
+
+
+def _alone(graph: Graph, pair: Pair, scales: Floats) -> tuple[Model, str]:
+    """Copy a pair into a model of its own, rescaled; what follows the second layer is left out.
+    Returns it with the name of its input.
+    """
+    copy, _ = graph.clone()
+    twins = dict(zip(graph.ops, copy.ops, strict=True))
+    front = twins[pair.front]
+    assert isinstance(front, Product), "a copy is of the same kind"
+    twin = _pair(front)
+    assert twin is not None, "a copy has the same users"
+    apply(copy, twin, scales)
+    x = front.operands[0]
+    assert x is not None, "a layer has an input"
+    given = copy.add_input(copy.unique_name("given"), (1, *x.shape[1:]))
+    front.set_operand(0, given)
+    split_activation(copy, twin.back)
+    copy.inputs, copy.outputs = [given], [twin.back.output]
+    model = Model()
+    model.add_graph(copy)
+    remove_dead(copy)
+    return model, given.name

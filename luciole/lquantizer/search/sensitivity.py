@@ -1,0 +1,242 @@
+"""Find out which layers of a network lose what when they become integers.
+
+The network is learned once; then it is put together again and again with some of its layers as
+integers and all else float. What a layer does alone tells layers apart, what all others do without
+it hardly does, because the others' errors hide its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.interpreter import Interpreter
+from luciole.interpreter.records import (
+    Records,
+    Track,
+    batch_size,
+    run_records,
+    untracked,
+)
+from luciole.ir import Graph, Model, Op
+from luciole.ir.analysis.weights import has_weights
+from luciole.ir.names import short_names
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.report import snr_db
+from luciole.lquantizer.schemes import Scheme, UniformOptions
+from luciole.lquantizer.uniform.places import integers_of
+from luciole.lquantizer.uniform.preparation import float_network
+from luciole.lquantizer.uniform.quantize import known_of, prepare
+from luciole.lquantizer.uniform.walk import Known, assemble, walk
+
+_JUDGES = 256
+"""Records that judge, at the most."""
+_SPARED = 4
+"""How many of the worst layers are left float at once, at the most."""
+_BAR = 24
+"""Characters of the longest bar."""
+
+Answers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How far a network's first output is from the float one's: noise over signal, and the percent
+    of records with the same largest element, None where it has only one.
+    """
+
+    noise: float
+    agree: float | None
+
+    @property
+    def snr_db(self) -> float | None:
+        """The same as a signal-to-noise ratio in dB."""
+        return snr_db(1.0, self.noise)
+
+
+@dataclass(frozen=True)
+class LayerSensitivity:
+    """What is lost with only one layer on integers, with only its weights, with only the tensors
+    that it reads and gives, and with all layers but it.
+    """
+
+    name: str
+    short: str
+    only: Loss
+    weights: Loss
+    activations: Loss
+    others: Loss
+
+
+@dataclass
+class Sensitivity:
+    """Layers from the one that alone loses most; what the whole network loses, by all, by weights
+    and by tensors between operators alone; and what is left with the worst layers float.
+    """
+
+    scheme: str
+    whole: Loss
+    weights: Loss
+    activations: Loss
+    layers: list[LayerSensitivity] = field(default_factory=list)
+    spared: list[Loss] = field(default_factory=list)
+    """With the worst one float, with the worst two, and so on."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Turn it into plain JSON values."""
+        return asdict(self)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """List the layers as a table: a row of headings, then one for each, the worst first. A bar
+        is as long as what the layer alone loses, against the worst one.
+        """
+        most = max((layer.only.noise for layer in self.layers), default=0.0)
+        head = ("layer", "", "only it", "its weights", "its tensors", "all but it")
+        found: list[tuple[str, ...]] = [head]
+        for layer in self.layers:
+            length = round(_BAR * layer.only.noise / most) if most > 0 else 0
+            losses = (layer.only, layer.weights, layer.activations, layer.others)
+            texts = [_text(loss) for loss in losses]
+            found.append((layer.short, "\u2588" * length, *texts))
+        return found
+
+    def lines(self) -> list[str]:
+        """Say what the whole network loses, and what it loses without its worst layers."""
+        whole = f"the whole network: {_text(self.whole)}; weights alone {_text(self.weights)}"
+        found = [f"{whole}, tensors alone {_text(self.activations)}"]
+        for count, loss in enumerate(self.spared, 1):
+            names = ", ".join(layer.short for layer in self.layers[:count])
+            found.append(f"with {names} float: {_text(loss)}")
+        return found
+
+
+def _text(loss: Loss) -> str:
+    ratio = "no error" if loss.snr_db is None else f"{loss.snr_db:.1f} dB"
+    return ratio if loss.agree is None else f"{ratio} {loss.agree:.1f} %"
+
+
+@dataclass
+class Trials:
+    """A float network ready to be quantized, what is known of it, and the records that judge."""
+
+    work: Model
+    options: UniformOptions
+    judges: Records
+    batch: int
+    known: Known
+
+    @classmethod
+    def begin(
+        cls,
+        model: Model,
+        records: Records,
+        options: UniformOptions,
+        judges: Records,
+        track: Track,
+    ) -> Trials:
+        """Prepare a network as ``quantize_uniform`` does, and watch all its tensors. Raises what
+        that does.
+        """
+        known, work = known_of(options), float_network(model)
+        prepare(work, records, options, known.limits)
+        batch, count = batch_size(Interpreter(work), records), len(next(iter(records.values())))
+        values = [v for v in work.graph.values if is_float(v) and (v.producer or v.is_input)]
+        known.limits.watch(work, values, records, batch, track("ranges", count))
+        return cls(work, options, judges, batch_size(Interpreter(work), judges), known)
+
+    def learn(self, records: Records, types: Scheme, track: Track) -> list[str]:
+        """Learn all layers in a scheme, and give the names of the operators that have integers.
+
+        Raises QuantizeError where there are none.
+        """
+        work = self.work.clone()
+        schemes = integers_of(dict.fromkeys(work.graph.ops, types))
+        if not schemes:
+            raise QuantizeError("nothing to quantize: no operator has a form on integers")
+        names = {op: op.name for op in schemes}
+        walked = walk(work, records, schemes, self.options, track, self.known)
+        return [name for op, name in names.items() if op in walked.integers]
+
+    def answers(
+        self,
+        schemes: Mapping[str, Scheme] | None = None,
+        weights: Mapping[str, Scheme] | None = None,
+    ) -> Answers:
+        """Compute the first output [records, elements] with the tensors around some operators, and
+        the weights of some layers, rounded; both by name.
+        """
+        work = self.work.clone()
+        graph, output = work.graph, work.graph.outputs[0].name
+        rounded = integers_of(_named(graph, schemes or {}))
+        layers = {op: t for op, t in _named(graph, weights or {}).items() if has_weights(op)}
+        fitting = {op: rounded.get(op) or integers_of({op: t})[op] for op, t in layers.items()}
+        assemble(work, rounded, fitting, self.known)
+        runs = run_records(Interpreter(work), self.judges, batch=self.batch)
+        found = np.concatenate([part[output] for part in runs])
+        return found.reshape(len(found), -1).astype(np.float64)
+
+
+def _named(graph: Graph, schemes: Mapping[str, Scheme]) -> dict[Op, Scheme]:
+    return {op: schemes[op.name] for op in graph.ops if op.name in schemes}
+
+
+def loss(wanted: Answers, found: Answers) -> Loss:
+    """Compare answers [records, elements] with the float network's."""
+    signal = float(np.square(wanted).mean()) or 1.0
+    noise = float(np.square(found - wanted).mean()) / signal
+    if wanted.shape[1] < 2:
+        return Loss(noise, None)
+    return Loss(noise, 100 * float(np.mean(found.argmax(1) == wanted.argmax(1))))
+
+
+def sensitivity(
+    model: Model, records: Records, options: UniformOptions, track: Track | None = None
+) -> Sensitivity:
+    """Measure what each layer of a float network loses in a scheme; the model stays as it is.
+
+    ``records`` are unlabelled samples by input name, the first axis counting them. Raises
+    QuantizeError for schemes that learn nothing from them, and as ``quantize_uniform`` does.
+    """
+    is_mixed = options.config is not None or options.per_operator is not None
+    if not options.takes_data or is_mixed:
+        what = "a config" if is_mixed else f"the scheme {options.scheme}"
+        raise QuantizeError(f"sensitivity is of one scheme that learns from data: not of {what}")
+    track = track or untracked
+    judges = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
+    trials = Trials.begin(model, records, options, judges, track)
+    names = trials.learn(records, options.types, track)
+    layers = [op.name for op in trials.work.graph.ops if has_weights(op) and op.name in names]
+    return _measured(trials, names, layers, options, track)
+
+
+def _measured(
+    trials: Trials,
+    names: Collection[str],
+    layers: Collection[str],
+    options: UniformOptions,
+    track: Track,
+) -> Sensitivity:
+    wanted, step = trials.answers(), track("measuring layers", len(layers))
+
+    def lost(rounded: Collection[str], weights: Collection[str]) -> Loss:
+        kinds = (dict.fromkeys(chosen, options.types) for chosen in (rounded, weights))
+        return loss(wanted, trials.answers(*kinds))
+
+    found = Sensitivity(options.scheme, lost(names, layers), lost([], layers), lost(names, []))
+    short = short_names(layers)
+    for name in layers:
+        rest = [other for other in names if other != name]
+        own = (lost([name], [name]), lost([], [name]), lost([name], []))
+        found.layers.append(LayerSensitivity(name, short[name], *own, lost(rest, rest)))
+        step(1)
+    found.layers.sort(key=lambda layer: -layer.only.noise)
+    for count in range(1, min(_SPARED, len(layers) - 1) + 1):
+        worst = {layer.name for layer in found.layers[:count]}
+        rest = [other for other in names if other not in worst]
+        found.spared.append(lost(rest, rest))
+    return found

@@ -1,0 +1,130 @@
+"""Read what the FAKE_QUANT operators of a network say: scales that it was trained with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from luciole.ir import Array, Graph, Model, TensorType, Value
+from luciole.ir.dtypes import integer_range
+from luciole.ir.ops.fake_quant import FakeQuant
+from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.quantization import Affine
+from luciole.kernels.fake_quant import fake_quant, limits
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.formats.affine import of_range
+from luciole.lquantizer.methods.uniform import Integers, nearest
+from luciole.lquantizer.schemes import SCHEMES
+
+_BYTE = 8
+
+
+@dataclass(frozen=True)
+class Given:
+    """The scales that are known of tensors between operators and of constant weights, before any
+    data are seen.
+    """
+
+    tensors: dict[Value, Affine] = field(default_factory=dict)
+    weights: dict[Value, Affine] = field(default_factory=dict)
+
+
+NOTHING = Given()
+
+
+def scheme_of(model: Model) -> str:
+    """Find the scheme whose element types hold what FAKE_QUANT operators round to: 16 bits between
+    operators where one has more than 8, 4 bits for weights where none has more.
+
+    Raises QuantizeError where there are none, and where no scheme has both.
+    """
+    found = list(_fake_quants(model.graph))
+    if not found:
+        raise QuantizeError("no FAKE_QUANT operator says what is quantized, and how")
+    weights = [op.num_bits for op in found if op.inputs.is_constant]
+    others = [op.num_bits for op in found if not op.inputs.is_constant]
+    wide, narrow = max(others, default=_BYTE) > _BYTE, max(weights, default=_BYTE) <= _BYTE // 2
+    types = (
+        TensorType.INT16 if wide else TensorType.INT8,
+        TensorType.INT4 if narrow else TensorType.INT8,
+    )
+    for name, scheme in SCHEMES.items():
+        if (scheme.activations, scheme.weights) == types:
+            return name
+    raise QuantizeError(
+        f"FAKE_QUANT rounds tensors to {types[0].name} and weights to {types[1].name}: no scheme "
+        "has both"
+    )
+
+
+def of_weights(graph: Graph) -> dict[Value, Affine]:
+    """Compute the constants that FAKE_QUANT operators round, and say in which steps."""
+    found = {}
+    for value, op in _taken(graph, constant=True):
+        assert value.data is not None, "it is constant"
+        real = graph.add_constant(graph.unique_name(value.name), fake_quant(op, value.data))
+        value.replace_with(real)
+        found[real] = _affine(op, TensorType.INT8)
+    remove_dead(graph)
+    return found
+
+
+def of_tensors(graph: Graph, dtype: TensorType) -> dict[Value, Affine]:
+    """Let tensors behind a FAKE_QUANT be read as they are, and say how each is rounded. What has
+    fewer bits than the integers that it becomes has its range, in smaller steps.
+    """
+    found = {value: _between(op, dtype) for value, op in _taken(graph, constant=False)}
+    remove_dead(graph)
+    return found
+
+
+def _taken(graph: Graph, *, constant: bool) -> Iterator[tuple[Value, FakeQuant]]:
+    """Let what reads the result of a FAKE_QUANT read what that one does."""
+    for op in [one for one in _fake_quants(graph) if one.inputs.is_constant == constant]:
+        for fault in op.verify():
+            raise QuantizeError(f"FAKE_QUANT {op.name!r}: {fault}")
+        if not -np.inf < op.min < op.max < np.inf:
+            raise QuantizeError(
+                f"FAKE_QUANT {op.name!r}: min is {op.min} and max {op.max}: no range of numbers"
+            )
+        value, output = op.inputs, op.output
+        is_output, name = output.is_output, output.name
+        output.replace_with(value)
+        if is_output and not value.is_input:
+            output.name, value.name = value.name, name
+        yield value, op
+
+
+def _fake_quants(graph: Graph) -> Iterator[FakeQuant]:
+    return (op for op in list(graph.ops) if isinstance(op, FakeQuant))
+
+
+def _between(op: FakeQuant, dtype: TensorType) -> Affine:
+    """Say how a tensor between operators is rounded."""
+    if dtype == TensorType.INT16 or op.num_bits < _BYTE:
+        low, high, _ = limits(op)
+        return of_range((float(low), float(high)), dtype)
+    return _affine(op, dtype)
+
+
+def _affine(op: FakeQuant, dtype: TensorType) -> Affine:
+    """Say the numbers that FAKE_QUANT rounds to as integers of a byte, of which these may be
+    fewer.
+    """
+    low, _, scale = limits(op)
+    codes = integer_range(dtype)
+    assert codes is not None, "integers have limits"
+    point = round(float(op.narrow_range) - float(low) / float(scale)) + codes[0]
+    return Affine.single(float(scale), point, dtype)
+
+
+def weights_as_given(weights: Array, bias: Array, affine: Affine, most: int) -> Integers:
+    """Find the codes of weights [o, n] that FAKE_QUANT rounded. Kernels want them around 0, from
+    -most to most: what does not fit is rounded again.
+    """
+    codes = np.rint(weights / affine.scale)
+    if np.abs(codes).max(initial=0) <= most:
+        return Integers(codes.astype(np.int8), affine.scale, bias)
+    return nearest(weights, bias, most, channels=False, searched=False)

@@ -1,0 +1,111 @@
+"""Which numbers the integers of tensors reach: as a file of ranges says, else as data show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from luciole.interpreter.records import Progress, Records, check_records
+from luciole.ir import Array, Graph, Model, TensorType, Value
+from luciole.lquantizer.calibration.ranges import rule_of, symmetric
+from luciole.lquantizer.calibration.saved import Found, Ranges, Rescaled, TensorRange, merged
+from luciole.lquantizer.calibration.seen import Seen, seen
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.formats.affine import Range
+from luciole.lquantizer.schemes import UniformOptions
+
+_LISTED = 5
+"""Names in a sentence."""
+
+
+class Limits:
+    """Chooses what the integers of a network's tensors reach, and remembers it."""
+
+    def __init__(self, options: UniformOptions, given: Ranges | None = None) -> None:
+        self.given = given
+        self.rescaled: tuple[Rescaled, ...] = () if given is None else given.rescaled
+        rule = rule_of(options.ranges)
+        self.rule_name, self._rule = options.ranges, symmetric(rule) if options.symmetric else rule
+        self.factors: dict[str, Array] = {}
+        self._seen: dict[str, Seen] = {}
+        self._chosen: dict[str, TensorRange] = {}
+        self._records = 0
+
+    def watch(
+        self,
+        model: Model,
+        values: Sequence[Value],
+        records: Records | None,
+        batch: int,
+        progress: Progress,
+    ) -> None:
+        """Watch those tensors on data that no range was given for, and that were not watched.
+
+        Raises QuantizeError for ranges of other tensors, and for tensors without one where there
+        are no data.
+        """
+        if self.given is not None:
+            self.given.check_names([value.name for value in values])
+        self._chosen = {}
+        known = {*self._seen, *({} if self.given is None else self.given.tensors)}
+        left = [value for value in values if value.name not in known]
+        if records is None:
+            _refuse_missing(left)
+        elif left:
+            self._records = check_records(model.graph, records)
+            found = seen(model, left, records, batch, progress)
+            self._seen |= {value.name: one for value, one in found.items()}
+
+    def seen_in(self, graph: Graph) -> dict[Value, Seen]:
+        """Say of a graph's tensors what was seen of them."""
+        return {v: self._seen[v.name] for v in graph.values if v.name in self._seen}
+
+    def knows(self, value: Value) -> bool:
+        """Tell whether a tensor was seen, or a range is given for it."""
+        given = self.given is not None and value.name in self.given.tensors
+        return given or value.name in self._seen
+
+    def choose(self, value: Value, dtype: TensorType) -> Range:
+        """Choose the least and the largest number that a tensor's integers reach."""
+        if self.given is not None and value.name in self.given.tensors:
+            found = self.given.tensors[value.name]
+        else:
+            limits = self.reach(value, dtype)
+            found = TensorRange(*limits, Found.of(self._seen[value.name], limits))
+        self._chosen.setdefault(value.name, found)  # what comes later is how one operator reads it
+        return found.low, found.high
+
+    def reach(self, value: Value, dtype: TensorType) -> Range:
+        """Find the least and the largest number by what was seen of a tensor."""
+        return self._rule(self._seen[value.name], dtype)
+
+    def ranges(self) -> Ranges:
+        """Give all ranges that were chosen."""
+        records = self._records or (0 if self.given is None else self.given.records)
+        return Ranges(self._chosen, self.rescaled, records, self.rule_name)
+
+
+def _refuse_missing(values: Sequence[Value]) -> None:
+    if values:
+        names = ", ".join(repr(value.name) for value in values[:_LISTED])
+        more = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
+        raise QuantizeError(f"no range is given for {names}{more}: give them, or data")
+
+
+def given_ranges(source: object) -> Ranges | None:
+    """Read the ranges that ``ranges_from`` names, several merged. Raises QuantizeError that says
+    what was not understood.
+    """
+    if source is None:
+        return None
+    sources = list(source) if isinstance(source, list | tuple) else [source]
+    if not sources:
+        raise QuantizeError("ranges_from names no ranges")
+    return merged([_ranges(one) for one in sources])
+
+
+def _ranges(source: object) -> Ranges:
+    if isinstance(source, Ranges):
+        return source
+    if isinstance(source, Mapping):
+        return Ranges.parse(dict(source))
+    return Ranges.read(source)  # type: ignore[arg-type]  # a path: all else is one of the two

@@ -1,0 +1,140 @@
+"""Quantize a network whose operators have schemes of their own: learned levels for some layers,
+uniform integers for others, floats where that is asked for.
+
+Layers with learned levels take and give floats; where they meet integers, QUANTIZE and DEQUANTIZE
+stand between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from luciole.interpreter.records import Records, Track
+from luciole.ir import Graph, Model, Op
+from luciole.ir.analysis.weights import has_levels, has_weights, is_layer
+from luciole.ir.equalization import equalized, original_name
+from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.lquantizer.config import Config
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.methods.output_aware import OutputAware
+from luciole.lquantizer.network.choices import among, configured, joined
+from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.network.walk import quantize_records
+from luciole.lquantizer.options import FitOptions
+from luciole.lquantizer.report import LayerReport, float_bytes
+from luciole.lquantizer.schemes import FLOAT, LEARNED, SCHEMES, UniformOptions
+from luciole.lquantizer.uniform.places import integers_of
+from luciole.lquantizer.uniform.quantize import quantize_uniform
+
+
+def quantize_mixed(
+    model: Model,
+    records: Records | None,
+    fit: FitOptions,
+    uniform: UniformOptions,
+    default: str,
+    track: Track | None = None,
+) -> Result:
+    """Quantize each operator as the config of ``fit`` says, else as the ``default`` does: layers
+    with learned levels as ``fit`` says, and where they can have none as its ``spared`` does; the
+    others as ``uniform`` says. The given model stays as it is.
+
+    Raises QuantizeError as ``quantize_records`` and ``quantize_uniform`` do, and for rules that
+    speak of no operator.
+    """
+    work = model.clone() if fit.unroll_lstms else model
+    if fit.unroll_lstms and unroll_lstm(work.graph):
+        remove_dead(work.graph)
+    config, chosen = fit.per_layer(), _chosen(fit, default, work.graph)
+    if LEARNED not in {chosen[op.name] for op in work.graph.ops if is_layer(op)}:
+        return quantize_uniform(work, records, uniform, track, lambda g: _beside(g, chosen, fit))
+    if records is None:
+        raise QuantizeError("levels are learned from data: give some")
+    method = OutputAware(fit.seed)
+    learned = quantize_records(work, records, method, _levels(config, chosen, work.graph), track)
+    return _with_integers(learned, records, fit, uniform, chosen, track)
+
+
+def with_integers(
+    learned: Result, model: Model, records: Records, fit: FitOptions, track: Track | None = None
+) -> Result:
+    """Give the layers that learned levels left alone what ``spared`` says, unless the config wants
+    them as they are, and what only moves elements beside them; the result is the learned one where
+    there are none. ``model`` is the float network that it was made from.
+    """
+    uniform = UniformOptions(seed=fit.seed)
+    chosen = _chosen(fit, LEARNED, model.graph)
+    return _with_integers(learned, records, fit, uniform, chosen, track)
+
+
+def _chosen(fit: FitOptions, default: str, graph: Graph) -> dict[str, str]:
+    """Choose a scheme for each operator, by its name."""
+    config = fit.per_layer()
+    choices = configured(config, config.default.format or default)
+    return {op.name: scheme for op, scheme in choices(graph).items()}
+
+
+def _levels(config: Config, chosen: Mapping[str, str], graph: Graph) -> Config:
+    """Say which layers get learned levels of how many bits: no others."""
+    layers = [op.name for op in graph.ops if is_layer(op)]
+    found = among(config, graph).only_of(layers)
+    others = [name for name in layers if chosen[name] != LEARNED]
+    return found.with_choices({name: replace(found.choose(name), skip=True) for name in others})
+
+
+def _with_integers(
+    learned: Result,
+    records: Records,
+    fit: FitOptions,
+    uniform: UniformOptions,
+    chosen: Mapping[str, str],
+    track: Track | None,
+) -> Result:
+    """Give the operators beside learned levels the schemes ``chosen`` for them by name."""
+
+    def choices(graph: Graph) -> dict[Op, str]:
+        return _beside(graph, chosen, fit)
+
+    if not _has_any(learned.model, choices(learned.model.graph)):
+        return learned
+    beside = quantize_uniform(learned.model, records, uniform, track, choices)
+    report, graph = learned.report, beside.model.graph
+    names = {v.name: note.original for v, note in equalized(graph).items()}
+    done = {names.get(layer.name, layer.name): layer for layer in beside.report.layers}
+    report.layers = [_entered(layer, done) for layer in report.layers]
+    report.floats, report.tensors = beside.report.floats, beside.report.tensors
+    report.stays_float = float_bytes(beside.model)
+    report.seconds += beside.report.seconds
+    return replace(learned, model=beside.model)
+
+
+def _beside(graph: Graph, chosen: Mapping[str, str], fit: FitOptions) -> dict[Op, str]:
+    """Choose schemes where learned levels are not."""
+    known: dict[Op, str] = {}
+    renamed = equalized(graph)
+    for op in graph.ops:
+        scheme = next((chosen.get(original_name(v, renamed)) for v in op.results), None) or LEARNED
+        if has_levels(op):
+            known[op] = FLOAT
+        elif scheme != LEARNED:
+            known[op] = scheme
+        elif has_weights(op):
+            known[op] = fit.spared
+        elif is_layer(op):
+            known[op] = FLOAT
+    return joined(graph, known)
+
+
+def _has_any(model: Model, choices: Mapping[Op, str]) -> bool:
+    schemes = {op: SCHEMES[scheme] for op, scheme in choices.items() if scheme in SCHEMES}
+    alone = [op for op, types in schemes.items() if types.activations is None and has_weights(op)]
+    return bool(alone or integers_of(schemes))
+
+
+def _entered(layer: LayerReport, done: Mapping[str, LayerReport]) -> LayerReport:
+    """Take over what became of a layer that learned levels left alone."""
+    if layer.skipped is None or layer.name not in done:
+        return layer
+    return replace(done[layer.name], name=layer.name, short=layer.short)

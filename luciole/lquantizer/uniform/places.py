@@ -1,0 +1,108 @@
+"""Say which operators of a float network can compute with a scheme's integers, and why others
+cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from luciole.ir import Graph, Op, TensorType, Value
+from luciole.ir.analysis.weights import has_levels
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
+from luciole.ir.quant import Quant
+from luciole.ir.quantization import Affine
+from luciole.ir.text.common import one_line
+from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.report import LONGEST_NAME
+from luciole.lquantizer.rewrite.integers import runs
+from luciole.lquantizer.schemes import Scheme
+
+
+def integers_of(schemes: Mapping[Op, Scheme]) -> dict[Op, Scheme]:
+    """Find the operators that can compute with integers as their schemes say, or at least with
+    weights of 8 bits.
+    """
+    fitting = {op: _fitting(op, types) for op, types in schemes.items() if _reads_floats(op)}
+    return {op: types for op, types in fitting.items() if types is not None}
+
+
+def types_of(schemes: Mapping[Op, Scheme]) -> dict[Op, TensorType]:
+    """Say what is between operators, of those whose schemes say so."""
+    return {op: t.activations for op, t in schemes.items() if t.activations is not None}
+
+
+def _fitting(op: Op, types: Scheme) -> Scheme | None:
+    if types.activations is None:
+        return None
+    return next((one for one in (types, types.wider) if obstacle(op, one) is None), None)
+
+
+def reasons(graph: Graph, schemes: Mapping[Op, Scheme]) -> dict[Op, str]:
+    """Say of the operators that read real numbers why they cannot read integers."""
+    found: dict[Op, str] = {}
+    for op in filter(_reads_floats, graph.ops):
+        types = schemes.get(op)
+        if types is None or types.activations is None:
+            found[op] = AS_CHOSEN
+        elif _fitting(op, types) is None:
+            found[op] = obstacle(op, types) or ""
+    return found
+
+
+def float_operators(graph: Graph, why: Mapping[Op, str]) -> list[str]:
+    """List the operators that compute with floats where others do with integers, with the
+    reason.
+    """
+    return [
+        f"{op.kind} {one_line(op.name)[:LONGEST_NAME]!r}: {why.get(op, _UNKNOWN_RANGE)}"
+        for op in graph.ops
+        if not isinstance(op, Quantize | Dequantize) and not has_levels(op) and _computes_floats(op)
+    ]
+
+
+AS_CHOSEN = "as chosen"
+_UNKNOWN_RANGE = "nothing says the range of what it reads or gives"
+
+
+def obstacle(op: Op, types: Scheme) -> str | None:
+    """Say why an operator cannot compute with the scheme's element types; None where it can."""
+    if op.called_graphs():
+        return "it calls graphs, which have integers for their weights alone"
+    if op.stateful or any(v is not None and v.is_variable for v in op.operands):
+        has_weights = isinstance(op, LSTMLayer)
+        return "it has state; its weights are integers" if has_weights else "it has state"
+    if op.quant is None:
+        return "the scheme has no form for it"
+    weight = op.given_operands().get(op.quant.weight or "")
+    if weight is not None and weight.data is None:
+        return "its weights are computed"
+    dtype = types.activations
+    name = "" if dtype is None else dtype.name
+    return None if _has_kernel(op, op.quant, types) else f"no kernel on {name}"
+
+
+def _reads_floats(op: Op) -> bool:
+    return any(is_float(value) for value in op.operands)
+
+
+def _computes_floats(op: Op) -> bool:
+    return any(is_float(value) for value in (*op.operands, *op.results))
+
+
+def _has_kernel(op: Op, quant: Quant, types: Scheme) -> bool:
+    twin = op.clone([_as_integers(quant, name, v, types) for name, v in op.named_operands()])
+    found = runs(twin)
+    twin.set_operands([])  # so that no tensor is used by it any more
+    return found
+
+
+def _as_integers(quant: Quant, name: str, value: Value | None, types: Scheme) -> Value | None:
+    """Copy a float operand as it would be in a scheme; any other stays as it is."""
+    if value is None or not is_float(value) or types.activations is None:
+        return value
+    of_layer = {quant.weight: types.weights, quant.bias: types.bias}
+    dtype = of_layer.get(name, types.activations)
+    twin = Value(value.name, dtype, value.shape)
+    twin.quantization = Affine.single(1.0, 0, dtype).table()
+    return twin

@@ -1,0 +1,29 @@
+"""Let a network of integers compute with floats, every tensor rounded as before."""
+
+from __future__ import annotations
+
+from luciole.ir import Model
+from luciole.ir.graph import all_ops
+from luciole.ir.passes.split_quantization import computes_with_integers, split_quantization
+from luciole.ir.text.common import one_line
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.report import LONGEST_NAME, Report
+from luciole.lquantizer.rewrite.integers import runs
+
+
+def simulate(model: Model) -> Result:
+    """Copy a network of integers as one of floats between QUANTIZE and DEQUANTIZE, weights and
+    biases being real numbers. Operators without a form on floats stay, and a warning names them.
+
+    Raises QuantizeError where no operator computes with integers.
+    """
+    work, report = model.clone(), Report()
+    changed = [split_quantization(graph, runs) for graph in work.graphs]
+    if not any(changed):
+        raise QuantizeError("nothing to simulate: no operator computes with integers")
+    stay = [op for op in all_ops(work.graphs) if computes_with_integers(op)]
+    report.warnings += [
+        f"{op.kind} {one_line(op.name)[:LONGEST_NAME]!r} stays on integers" for op in stay
+    ]
+    return Result(work, report)
