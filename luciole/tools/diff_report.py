@@ -10,7 +10,7 @@ from typing import Any
 
 from luciole.interpreter.compare import Comparison, TensorErrors
 from luciole.interpreter.metrics import Measures
-from luciole.ir.names import short_names
+from luciole.ir.names import is_stripped, short_names
 from luciole.ir.text.common import one_line
 from luciole.tools.common import console
 
@@ -144,7 +144,11 @@ def _output_rows(outputs: Sequence[TensorErrors]) -> list[tuple[str, ...]]:
 
 def _print_unmatched(unmatched: tuple[list[str], list[str]]) -> None:
     short = short_names([*unmatched[0], *unmatched[1]])
-    for which, names in zip(("first", "second"), unmatched, strict=True):
+    for which, all_names in zip(("first", "second"), unmatched, strict=True):
+        names = [name for name in all_names if not is_stripped(name)]
+        if len(names) < len(all_names):
+            count = len(all_names) - len(names)
+            console.show(f"the {which} model's names were taken off: {count} tensors have no pair")
         if names:
             listed = ", ".join(console.shortened(short[name], 40) for name in names[:3])
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""

@@ -16,6 +16,7 @@ from luciole.tools.common.command import (
     add_custom,
     add_data_bounds,
     add_preprocess,
+    add_strip_names,
     byte_count,
     parser_for,
     run_program,
@@ -40,8 +41,12 @@ _MOST_NAMES = 5
 """Operators with float constants that are named."""
 
 
-def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
-    """Run the program."""
+def main(
+    argv: Sequence[str] | None = None, program: str = "lquantizer", spared: str = "float"
+) -> int:
+    """Run the program; layers without learned levels become what is ``spared`` unless ``--spared``
+    says otherwise.
+    """
     parser = parser_for(program, __doc__ or "")
     parser.epilog = _EXAMPLE
     needed = parser.add_argument_group("files")
@@ -55,8 +60,9 @@ def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
         metavar="DATA",
         help="unlabelled records: ONE's HDF5, .npz[:array], .npy, a folder, a list file",
     )
+    add_strip_names(needed)
     needed.add_argument("--report", metavar="FILE", help="also write the report as JSON")
-    _add_width_arguments(parser)
+    _add_width_arguments(parser, spared)
     _add_fit_arguments(parser)
     _add_finetune_arguments(parser)
     add_data_bounds(parser)
@@ -65,10 +71,12 @@ def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
     return run_program(argv, parser, _run)
 
 
-def _add_width_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_width_arguments(parser: argparse.ArgumentParser, spared: str) -> None:
     widths = parser.add_argument_group("widths")
     widths.add_argument(
-        "--encode-bits", type=int, metavar="1-4", help="bits of inputs and weights (default 3)"
+        "--encode-bits",
+        metavar="1-4",
+        help="bits of inputs and weights (default 3), or both as in w2a4 (recommended)",
     )
     widths.add_argument(
         "--input-bits", type=int, metavar="1-8", help="bits of inputs, where they differ"
@@ -94,8 +102,18 @@ def _add_width_arguments(parser: argparse.ArgumentParser) -> None:
     widths.add_argument(
         "--weights-only", action="store_true", help="float inputs, written as ONE's BCQ layers"
     )
+    _add_layer_arguments(widths, spared)
+
+
+def _add_layer_arguments(widths: argparse._ArgumentGroup, spared: str) -> None:
     widths.add_argument(
-        "--config", metavar="FILE.json", help="settings for single layers: bits or skip"
+        "--config", metavar="FILE.json", help="settings for single layers: bits, scheme or skip"
+    )
+    widths.add_argument(
+        "--spared",
+        default=spared,
+        metavar="SCHEME",
+        help=f"what layers become that get no levels: float, int8, dynamic, ... (default {spared})",
     )
     widths.add_argument(
         "--all-layers",
@@ -138,7 +156,11 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
         "--finetune-data", metavar="DATA", help="records to train on (default: the input data)"
     )
     tune.add_argument("--labels", metavar="NAME", help="labels to use as well: an array or FILE")
-    tune.add_argument("--learning-rate", type=float, help="default by bits: 1e-3 down to 3e-5")
+    tune.add_argument(
+        "--learning-rate",
+        type=float,
+        help="default: by bits, 1e-3 down to 3e-5, and lower where short trials say so",
+    )
     tune.add_argument(
         "--hints", metavar="PATTERN", help="tensors that shall be alike too, by shell pattern"
     )
@@ -153,17 +175,24 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from luciole import api, exporters
     from luciole.files import write_file
+    from luciole.ir.passes.strip_names import strip_names
     from luciole.tools.data import asked_data
 
     _check(arguments)
     model = api.load(arguments.input_model)
     data = asked_data(arguments, model.graph, arguments.input_data, limit=arguments.calibration)
+    if arguments.finetune:
+        _check_trainable(model, data, arguments)
     with console.tracked(arguments.json) as track:
         result = _quantized(model, data, arguments, track)
         if arguments.finetune:
             training = _training_data(arguments, model, data)
             tuned = _tuned(model, training, result, arguments, track)
             _enter(tuned, result, model, training)
+        result = _with_spared(result, model, data, arguments, track)
+    if arguments.strip_names:
+        strip_names(result.model)
+        result.report.bytes_after = len(exporters.to_bytes(result.model))
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
     exporters.save(result.model, arguments.output_model)
@@ -182,10 +211,11 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
     return api.quantize(
         model,
         data.records,
-        encode_bits=3 if arguments.encode_bits is None else arguments.encode_bits,
+        encode_bits=_encode_bits(arguments.encode_bits),
         input_bits=arguments.input_bits,
         weight_bits=arguments.weight_bits,
         config=arguments.config,
+        spared=arguments.spared if _has_schemes(arguments) else None,
         method=arguments.method,
         all_layers=arguments.all_layers,
         weights_only=arguments.weights_only,
@@ -196,6 +226,35 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
         seed=arguments.seed,
         track=track,
     )
+
+
+def _encode_bits(text: str | None) -> int | str:
+    """Read ``--encode_bits``: a number, or a pair such as w2a4 as it is."""
+    if text is None:
+        return 3
+    return int(text) if text.isdecimal() else text
+
+
+def _has_schemes(arguments: argparse.Namespace) -> bool:
+    """Tell whether a config chooses schemes for single layers."""
+    from luciole.lquantizer import Choice, Config
+
+    return bool(Config.of(arguments.config, Choice()).schemes)
+
+
+def _with_spared(
+    result: Result, model: Model, data: Data, arguments: argparse.Namespace, track: Track
+) -> Result:
+    """Let layers without levels be what they are to be: after a fine-tuning, which needs floats."""
+    from luciole import exporters
+    from luciole.lquantizer import FitOptions, with_integers
+
+    fit = FitOptions(config=arguments.config, spared=arguments.spared, seed=arguments.seed)
+    if arguments.spared == "float" or _has_schemes(arguments):
+        return result
+    found = with_integers(result, model, data.records, fit, track)
+    found.report.bytes_after = len(exporters.to_bytes(found.model))
+    return found
 
 
 def _target_drop(arguments: argparse.Namespace) -> float | None:
@@ -216,6 +275,17 @@ def _training_data(arguments: argparse.Namespace, model: Model, data: Data) -> D
     return asked_data(
         arguments, model.graph, source, labels=arguments.labels, note=" (fine-tuning)"
     )
+
+
+def _check_trainable(model: Model, data: Data, arguments: argparse.Namespace) -> None:
+    """Refuse a network that cannot be trained before the work of fitting it."""
+    from luciole.ir.passes.unroll_lstm import unroll_lstm
+    from luciole.lquantizer.training import check_teacher
+
+    teacher = model.clone()
+    if arguments.unroll_lstm:
+        unroll_lstm(teacher.graph)
+    check_teacher(teacher, [data.records[v.name] for v in teacher.graph.inputs])
 
 
 def _tuned(
@@ -292,8 +362,22 @@ def _check_widths(arguments: argparse.Namespace) -> None:
     }
     for name, largest in most.items():
         bits = vars(arguments)[name]
-        if bits is not None and not 1 <= bits <= largest:
+        if name == "encode_bits" and not str(bits or "").isdecimal():
+            _check_pair(bits)
+        elif bits is not None and not 1 <= int(bits) <= largest:
             raise UsageError(f"--{name} is {bits}: 1 to {largest} are possible")
+
+
+def _check_pair(text: str | None) -> None:
+    """Refuse what is no pair of widths such as w2a4."""
+    from luciole.lquantizer.config import Choice, widths
+    from luciole.lquantizer.errors import QuantizeError
+
+    try:
+        weights, inputs = widths(3 if text is None else text)
+        Choice(inputs, weights)
+    except QuantizeError as error:
+        raise UsageError(f"--encode_bits {text}: {error}") from None
 
 
 def _check_targets(arguments: argparse.Namespace) -> None:
@@ -308,6 +392,8 @@ def _check_targets(arguments: argparse.Namespace) -> None:
 
 
 def _check_finetuning(arguments: argparse.Namespace) -> None:
+    if arguments.finetune is not None and _has_schemes(arguments):
+        raise UsageError("--finetune trains learned levels beside floats: no schemes in --config")
     if arguments.finetune is not None and arguments.finetune < 1:
         raise UsageError(f"--finetune is {arguments.finetune}: at least 1 epoch is needed")
     training = ("finetune_data", "labels", "learning_rate", "hints", "shift", "mirror")

@@ -21,6 +21,7 @@ from luciole.tools.common.command import (
     UsageError,
     a_model,
     add_common,
+    add_strip_names,
     parser_for,
     run_program,
 )
@@ -39,6 +40,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole optimize") -
     parser.add_argument(
         "--batch", type=int, metavar="N", help="the batch size of inputs that leave it open"
     )
+    add_strip_names(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
 
@@ -47,6 +49,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.exporters import save
     from luciole.importers.files import read
     from luciole.importers.reader import named
+    from luciole.ir.passes.strip_names import strip_names
     from luciole.tools.common.writing import check_output
 
     if arguments.batch is not None and arguments.batch < 1:
@@ -57,6 +60,8 @@ def _run(arguments: argparse.Namespace) -> int:
         model = found.sound()
     before = _kinds(model)
     optimize(model)
+    if arguments.strip_names:
+        strip_names(model)
     size = save(model, arguments.output)
     after = _kinds(model)
     if arguments.json:

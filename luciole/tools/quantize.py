@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from luciole.tools.common import console
 from luciole.tools.common.command import (
@@ -18,53 +19,121 @@ from luciole.tools.common.command import (
     add_custom,
     add_data_bounds,
     add_preprocess,
+    add_strip_names,
     parser_for,
     run_program,
+    with_dashes,
+)
+from luciole.tools.uniform_training import (
+    add_training_arguments,
+    check_training,
+    is_trained,
+    train,
+    training_data,
 )
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Array, Model
-    from luciole.lquantizer import Result, UniformOptions
+    from luciole.lquantizer import Result
+    from luciole.lquantizer.compatible.choosing import WholeOptions
 
 LEARNED = "learned"
 """The scheme of ``lquantizer``, which has options of its own."""
 
+MINIFLOAT = "minifloat"
+"""The scheme of ``luciole.tools.minifloat``, likewise."""
+
 _EXAMPLE = """examples:
   luciole quantize net.tflite -o q.tflite --scheme int8 --data train.npz:x_train
   luciole quantize net.tflite -o q.tflite --scheme dynamic
+  luciole quantize net.tflite -o q.tflite --scheme w4a8 --data train.npz:x_train --tune 3
+  luciole quantize net.tflite -o q.tflite --config formats.json --data train.npz:x_train
+  luciole quantize net.tflite --scheme w4a8 --data train.npz:x_train --sensitivity
+  luciole quantize q.tflite -o floats.tflite --simulate
+  luciole quantize q.tflite -o u.tflite --requantize uint8
 """
 
 _SAME = {"-o": "--output-model", "--output": "--output-model", "--data": "--input-data"}
 """What ``lquantizer`` calls options of this program."""
+_CONFIG = ("--config", "--recipe")
+_CONFIG_IS = tuple(f"{name}=" for name in _CONFIG)
+
+
+_OF_INTEGERS = ("--simulate", "--requantize")
+"""What is done to a network that has integers already."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole quantize") -> int:
     """Run the program."""
     words = sys.argv[1:] if argv is None else argv
-    if _scheme(words) == LEARNED:
+    if _scheme(words) == LEARNED and not _is_for_other_tools(with_dashes(words)):
         from luciole.tools import lquantizer
 
-        return lquantizer.main(_for_lquantizer(words), program)
+        return lquantizer.main(_for_lquantizer(words), program, "int8")
+    if _scheme(words) == MINIFLOAT:
+        from luciole.tools import minifloat
+
+        return minifloat.main(words, program)
     parser = parser_for(program, __doc__ or "")
     parser.epilog = _EXAMPLE
     parser.add_argument("model", metavar="MODEL", help=a_model())
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write")
     _add_scheme_arguments(parser)
+    add_training_arguments(parser)
+    add_strip_names(parser)
     add_data_bounds(parser)
     add_custom(parser)
     add_common(parser)
     return run_program(words, parser, _run)
 
 
+def _is_for_other_tools(words: Sequence[str]) -> bool:
+    """Tell whether another tool's numbers are asked for, or a configuration is one of its."""
+    files = [later for word, later in pairwise(words) if word in _CONFIG]
+    files += [word.partition("=")[2] for word in words if word.startswith(_CONFIG_IS)]
+    asked = any(word.partition("=")[0] == "--compatible" for word in words)
+    return asked or any(map(_is_foreign, files))
+
+
+def _is_foreign(file: str) -> bool:
+    from luciole.lquantizer.compatible.choosing import is_foreign_file
+
+    return is_foreign_file(file)
+
+
 def _scheme(words: Sequence[str]) -> str | None:
-    """Find what ``--scheme`` says; None where nobody asks for levels but for help."""
-    for number, word in enumerate(words):
-        name, _, value = word.partition("=")
-        if name == "--scheme":
-            return value or (words[number + 1] if number + 1 < len(words) else None)
+    """Find what ``--scheme`` says, or else the config; None where nobody asks for levels but for
+    help.
+    """
+    if any(word.partition("=")[0] in _OF_INTEGERS for word in words):
+        return None
+    if any(word.partition("=")[0] == "--scheme" for word in words):
+        return _given(words, "--scheme")
+    config = _given(words, "--config")
+    if config is not None:
+        return _scheme_of(config)
     asks_for_help = not words or words[0] in ("-h", "--help", *DESCRIBE)
     return None if asks_for_help else LEARNED
+
+
+def _given(words: Sequence[str], option: str) -> str | None:
+    """Find what follows an option, None where nothing does."""
+    for number, word in enumerate(words):
+        name, _, value = word.partition("=")
+        if name == option:
+            return value or (words[number + 1] if number + 1 < len(words) else None)
+    return None
+
+
+def _scheme_of(config: str) -> str:
+    """Read the scheme for the whole network from a config; faults are told by what reads it all."""
+    from luciole.lquantizer import Choice, Config, QuantizeError
+
+    try:
+        return Config.of(config, Choice()).default.format or LEARNED
+    except QuantizeError:
+        return LEARNED
 
 
 def _for_lquantizer(words: Sequence[str]) -> list[str]:
@@ -81,87 +150,244 @@ def _for_lquantizer(words: Sequence[str]) -> list[str]:
     return found
 
 
-def _add_scheme_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_what(parser: argparse.ArgumentParser) -> None:
+    """Declare what is done: integers for a float network, or a change of those that there are."""
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
         "--scheme",
-        required=True,
         metavar="SCHEME",
-        help="learned (as lquantizer, the default), int8, w4a8, int16x8 (all learn from --data), "
-        "dynamic, weights, float16",
+        help="learned (as lquantizer, the default), int8, uint8, w4a8, int16x8, w4a16 (all learn "
+        "from --data), mixed (4 or 8 bits, or more, layer by layer), dynamic, dynamic4, weights, "
+        "weights4, float16, from_fake_quant (with --data or without), minifloat (has options of "
+        "its own: --scheme minifloat --help)",
     )
+    what.add_argument(
+        "--simulate",
+        action="store_true",
+        help="let a network of integers compute with floats between QUANTIZE and DEQUANTIZE",
+    )
+    what.add_argument(
+        "--requantize",
+        metavar="TYPE",
+        help="give a network of 8-bit integers the other ones: uint8 or int8",
+    )
+
+
+def _add_scheme_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_what(parser)
     parser.add_argument(
         "--data",
         metavar="DATA",
         help="unlabelled records: ONE's HDF5, .npz[:array], .npy, a folder, a list file",
     )
+    parser.add_argument(
+        "--target-drop",
+        type=float,
+        metavar="POINTS",
+        help="with --scheme mixed: points of accuracy that may be lost (default 1)",
+    )
     add_preprocess(parser)
     add_calibration(parser)
-    parser.add_argument(
-        "--granularity", default="channel", help="scales of weights: channel (default) or tensor"
-    )
-    parser.add_argument(
-        "--ranges",
-        default="mse",
-        metavar="RULE",
-        help="what tensors' integers reach: mse (default), min_max, percentile[:99.99], "
-        "moving_average[:0.99], record_percentile[:99]",
-    )
-    parser.add_argument(
-        "--rounding", default="output_aware", help="of weights: output_aware (default) or nearest"
-    )
+    _add_foreign_arguments(parser)
+    parser.add_argument("--granularity", help="scales of weights: channel (default) or tensor")
+    _add_range_arguments(parser)
+    parser.add_argument("--rounding", help="of weights: output_aware (default) or nearest")
     parser.add_argument(
         "--rescale",
-        default="auto",
         help="channels between two layers: auto (default: whatever is best), none, weights, peaks, "
         "equal",
     )
     parser.add_argument(
-        "--input-type", default="float32", help="of the file's inputs: float32, int8, uint8, int16"
+        "--symmetric",
+        action="store_true",
+        default=None,
+        help="tensors on both sides of 0 reach equally far on both, their zero point is in the "
+        "middle",
     )
-    parser.add_argument("--output-type", default="float32", help="of its outputs, likewise")
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything random (default 0)")
+    parser.add_argument(
+        "--input-type", help="of the file's inputs: float32 (default), int8, uint8, int16"
+    )
+    parser.add_argument("--output-type", help="of its outputs, likewise")
+    parser.add_argument("--seed", type=int, help="seed of everything random (default 0)")
     parser.add_argument("--report", metavar="FILE", help="also write the report as JSON")
+
+
+def _add_foreign_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--compatible",
+        metavar="TOOL",
+        help="one: the numbers of Samsung ONE's quantizer (schemes uint8, int16, weights, "
+        "weights_int16; granularity channel or layer)",
+    )
+    parser.add_argument(
+        *_CONFIG,
+        dest="config",
+        metavar="FILE.json",
+        help="schemes, and bits of learned levels, of single layers; or a recipe of AI Edge "
+        "Quantizer or a configuration of ONE, as it is",
+    )
+    parser.add_argument(
+        "--sensitivity",
+        action="store_true",
+        help="write no model, but say what each layer loses: alone, and the others without it",
+    )
+
+
+def _add_range_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ranges",
+        metavar="RULE",
+        help="what tensors' integers reach: mse (default), min_max, percentile[:99.99], "
+        "moving_average[:0.99], record_percentile[:99], entropy",
+    )
+    parser.add_argument(
+        "--save-ranges", metavar="FILE", help="write every tensor's range as JSON, to be edited"
+    )
+    parser.add_argument(
+        "--ranges-from",
+        action="append",
+        metavar="FILE",
+        help="use ranges of such a file; given several times, they are merged. With --rounding "
+        "nearest no data are needed",
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole import api, exporters
     from luciole.files import check_writable, write_file
+    from luciole.ir.passes.strip_names import strip_names
     from luciole.tools.common.writing import check_output
 
-    options = _options(arguments)
-    check_output(arguments.output)
-    if arguments.report:
-        check_writable(arguments.report)
+    is_converted = arguments.simulate or arguments.requantize is not None
+    options = None if is_converted else _options(arguments)
+    if arguments.sensitivity == bool(arguments.output):
+        raise UsageError("give a file to write (-o FILE), or --sensitivity, which writes none")
+    if arguments.output:
+        check_output(arguments.output)
+    for path in filter(None, (arguments.report, arguments.save_ranges)):
+        check_writable(path)
     model = api.load(arguments.model)
+    if options is None:
+        return _convert(arguments, model)
     records = _records(arguments, model)
+    if arguments.sensitivity:
+        return _show_sensitivity(model, records, options, arguments)
     with console.tracked(arguments.json) as track:
         result = _quantized(model, records, options, track)
+        if is_trained(arguments):
+            train(result, model, training_data(arguments, model), arguments, track)
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
+    if arguments.save_ranges and result.ranges is not None:
+        result.ranges.save(arguments.save_ranges)
+    if arguments.strip_names:
+        strip_names(result.model)
+    result.report.bytes_after = exporters.save(result.model, arguments.output)
+    _tell(result, arguments)
+    return FINE
+
+
+_CHOICES: tuple[str, ...] = (
+    "scheme",
+    "compatible",
+    "config",
+    "granularity",
+    "ranges",
+    "rounding",
+    "rescale",
+    "symmetric",
+    "input_type",
+    "output_type",
+    "seed",
+    "ranges_from",
+    "target_drop",
+)
+"""Arguments that ``luciole.quantize`` takes under the same names."""
+
+
+def _convert(arguments: argparse.Namespace, model: Model) -> int:
+    """Change a network that has integers already."""
+    from luciole import api, exporters
+
+    if arguments.data is not None:
+        raise UsageError("--simulate and --requantize need no data: leave --data out")
+    if arguments.simulate:
+        result = api.simulate(model)
+    else:
+        result = api.requantize(model, arguments.requantize)
     exporters.save(result.model, arguments.output)
     _tell(result, arguments)
     return FINE
 
 
-def _options(arguments: argparse.Namespace) -> UniformOptions:
-    """Read the options. Raises QuantizeError for what there is not, UsageError for missing data."""
+def _show_sensitivity(
+    model: Model,
+    records: dict[str, Array] | None,
+    options: WholeOptions,
+    arguments: argparse.Namespace,
+) -> int:
+    """Print, and write where that is asked for, what each layer loses."""
+    from luciole import api
+    from luciole.files import write_file
     from luciole.lquantizer import UniformOptions
 
-    options = UniformOptions(
-        scheme=arguments.scheme,
-        granularity=arguments.granularity,
-        ranges=arguments.ranges,
-        rounding=arguments.rounding,
-        rescale=arguments.rescale,
-        input_type=arguments.input_type,
-        output_type=arguments.output_type,
-        seed=arguments.seed,
-    )
-    if options.needs_data and arguments.data is None:
-        raise UsageError(f"--scheme {options.scheme} learns from data: give --data")
-    if not options.needs_data and arguments.data is not None:
+    if not isinstance(options, UniformOptions):
+        raise UsageError("--sensitivity is not of ONE's numbers: leave --compatible out")
+    with console.tracked(arguments.json) as track:
+        found = api.sensitivity(model, records, options, track=track)
+    if arguments.report:
+        write_file(arguments.report, console.to_json(found.to_json()))
+    if arguments.json:
+        console.print_json(found.to_json())
+        return FINE
+    title = "signal/noise of the output, and answers that stay, with integers in"
+    console.print_table(console.fitted(found.rows()), title)
+    for line in found.lines():
+        console.show(line)
+    return FINE
+
+
+def _options(arguments: argparse.Namespace) -> WholeOptions:
+    """Read the options. Raises QuantizeError for what there is not, UsageError for missing data."""
+    from luciole.lquantizer.compatible.choosing import options_for_network
+
+    given = {name: getattr(arguments, name) for name in _CHOICES}
+    options = options_for_network(_with_scheme(given))
+    learning = _learning(options)
+    if learning is not None and arguments.data is None:
+        raise UsageError(f"--scheme {learning} learns from data: give --data")
+    takes_data = options.takes_data or learning is not None
+    if arguments.save_ranges and not takes_data:
+        raise UsageError(f"--scheme {options.scheme} has no ranges: leave --save_ranges out")
+    if not takes_data and arguments.data is not None:
         raise UsageError(f"--scheme {options.scheme} needs no data: leave --data out")
+    check_training(arguments)
+    if is_trained(arguments) and not options.needs_data:
+        raise UsageError(f"--scheme {options.scheme} has no thresholds that could be trained")
     return options
+
+
+def _with_scheme(given: dict[str, Any]) -> dict[str, Any]:
+    """Let a config say the scheme of the whole network where the command does not."""
+    file = given["config"]
+    if file is None or given["scheme"] is not None or given["compatible"] or _is_foreign(file):
+        return given
+    found = _scheme_of(file)
+    return {**given, "scheme": found if found != LEARNED else "int8"}
+
+
+def _learning(options: WholeOptions) -> str | None:
+    """Name a scheme that needs data."""
+    from luciole.lquantizer import Choice, Config, UniformOptions
+    from luciole.lquantizer.schemes import learns
+
+    others: set[str] = set()
+    if isinstance(options, UniformOptions):
+        others = Config.of(options.config, Choice()).schemes
+        if options.does_without_data:
+            others.discard(options.scheme)
+    found = {*filter(learns, others), *([options.scheme] if options.needs_data else [])}
+    return min(found, default=None)
 
 
 def _records(arguments: argparse.Namespace, model: Model) -> dict[str, Array] | None:
@@ -174,7 +400,7 @@ def _records(arguments: argparse.Namespace, model: Model) -> dict[str, Array] | 
 
 
 def _quantized(
-    model: Model, records: dict[str, Array] | None, options: UniformOptions, track: Track
+    model: Model, records: dict[str, Array] | None, options: WholeOptions, track: Track
 ) -> Result:
     from luciole import api
 
@@ -188,9 +414,15 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
     if arguments.json:
         console.print_json(report.to_json())
         return
-    title = "signal/noise of each layer's output in dB"
-    console.print_table(console.fitted(report.rows()), title)
+    if report.layers:
+        title = "signal/noise of each layer's output in dB"
+        console.print_table(console.fitted(report.rows()), title)
+    for rule in report.rules:
+        console.show(rule)
+    if report.judged:
+        told = "{drop:.2f} points lost, {agree:.1f} % of the answers stay, on {records} records"
+        console.show(told.format(**report.judged) + " held back")
     if report.floats:
-        console.show(f"computed with floats: {', '.join(report.floats)}")
+        console.show(f"computed with floats: {'; '.join(report.floats)}")
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     console.show(f"{arguments.output}: {before} -> {after} in {report.seconds:.1f} s")

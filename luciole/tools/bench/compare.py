@@ -11,6 +11,7 @@ import numpy as np
 
 from luciole.interpreter.records import Progress
 from luciole.ir import Array
+from luciole.ir.strings import OBJECTS, encode
 from luciole.ir.value import has_batch_axis
 from luciole.tools.answers import share_equal
 from luciole.tools.bench.inputs import data_inputs
@@ -132,10 +133,14 @@ def first_run(runtime: Runtime, arrays: Batch) -> list[Array]:
 
 
 def checksum(outputs: Sequence[Array]) -> str:
-    """Compute the CRC-32 of all outputs' bytes in order, in hexadecimal."""
+    """Compute the CRC-32 of all outputs' bytes in order, in hexadecimal; of texts those that a file
+    has.
+    """
     crc = 0
     for array in outputs:
-        crc = zlib.crc32(np.ascontiguousarray(array).tobytes(), crc)
+        is_text = array.dtype == OBJECTS
+        stored = encode(list(array.flat)) if is_text else np.ascontiguousarray(array)
+        crc = zlib.crc32(stored.tobytes(), crc)
     return f"{crc:08x}"
 
 
@@ -144,14 +149,19 @@ def _numbers(runtime: Runtime, outputs: Sequence[Array]) -> list[Array]:
 
 
 def largest_difference(found: Sequence[Array], wanted: Sequence[Array]) -> float | None:
-    """Measure the largest distance between two elements of two models' outputs, None where they
-    cannot be compared.
+    """Measure the largest distance between two elements of two models' outputs, 1 between texts
+    that are not the same; None where they cannot be compared.
     """
     if not wanted or [a.size for a in found] != [a.size for a in wanted]:
         return None
     pairs = zip(found, wanted, strict=True)
-    gaps = [np.abs(a.reshape(-1).astype(np.float64) - b.reshape(-1)) for a, b in pairs]
-    return float(max(gap.max(initial=0.0) for gap in gaps))
+    return max(_gap(a.reshape(-1), b.reshape(-1)) for a, b in pairs)
+
+
+def _gap(a: Array, b: Array) -> float:
+    if OBJECTS in (a.dtype, b.dtype):
+        return float(a.tolist() != b.tolist())
+    return float(np.abs(a.astype(np.float64) - b).max(initial=0.0))
 
 
 def top1(runtime: Runtime, ours: Luciole, data: Data, progress: Progress) -> float:

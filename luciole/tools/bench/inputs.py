@@ -7,11 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from luciole.ir import Array
+from luciole.ir.strings import OBJECTS
 from luciole.ir.value import has_batch_axis
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import BenchError, Port, Shape
 from luciole.tools.common.command import UsageError
 from luciole.tools.data import Data
+
+SENTENCE = b"the quick brown fox jumps over the lazy dog"
 
 MOST_RECORDS = 64
 """Records that are fed in turn while time is taken."""
@@ -32,7 +35,8 @@ def parse_shapes(text: str) -> list[Shape]:
 
 def random_inputs(ports: Sequence[Port], seed: int) -> list[list[Array]]:
     """Draw one list of arrays, one for each input: normal floats, small or 8 bit integers from all
-    there are, other integers from 0 to 99, as TFLite's ``benchmark_model`` draws them.
+    there are, other integers from 0 to 99, and for texts a sentence, as TFLite's
+    ``benchmark_model`` does.
     """
     rng = np.random.default_rng(seed)
     return [[_random(port, rng) for port in ports]]
@@ -40,6 +44,8 @@ def random_inputs(ports: Sequence[Port], seed: int) -> list[list[Array]]:
 
 def _random(port: Port, rng: np.random.Generator) -> Array:
     kind = port.dtype.kind
+    if kind == "S":
+        return np.full(port.shape, SENTENCE, OBJECTS)
     if kind == "b":
         return np.asarray(rng.integers(0, 2, port.shape) == 1)
     if kind in "iu" and port.dtype.itemsize == 1:

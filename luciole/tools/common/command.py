@@ -96,6 +96,15 @@ def add_custom(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_strip_names(parser: argparse._ActionsContainer) -> None:
+    """Declare ``--strip_names``, for programs that write models."""
+    parser.add_argument(
+        "--strip-names",
+        action="store_true",
+        help="call tensors by short numbers; inputs, outputs and signatures keep their names",
+    )
+
+
 def add_preprocess(parser: argparse._ActionsContainer) -> None:
     """Declare ``--preprocess EXPR``, for programs that read data."""
     parser.add_argument(

@@ -69,7 +69,7 @@ def collect(wanted: Wanted, batches: Iterable[Sequence[Rows]], total: int) -> di
         for spec, rows in zip(wanted.specs, batch, strict=True):
             extents = spec.check(rows.shape, rows.dtype, rows.source)
             if spec.name not in fed:
-                size = element_count(extents) * max(spec.dtype.itemsize, rows.dtype.itemsize)
+                size = element_count(extents) * spec.item_bytes(rows.dtype)
                 wanted.room.take(count * max(1, size), f"{count} records of input {spec.name!r}")
                 fed[spec.name] = np.empty((count, *extents), spec.dtype)
             whole = fed[spec.name]

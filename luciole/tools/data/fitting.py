@@ -13,7 +13,9 @@ from luciole.interpreter.affine import REAL, as_input, takes_real
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.graph import Graph
 from luciole.ir.names import ways
+from luciole.ir.strings import OBJECTS, given, most_memory
 from luciole.ir.value import Shape, Value, element_count, has_batch_axis, shape_text
+from luciole.schema.enums import TensorType
 from luciole.schema.printable import shorten
 from luciole.tools.data.errors import DataError
 
@@ -41,18 +43,36 @@ class InputSpec:
     ) -> InputSpec:
         """Make the spec of a graph input; those that take real numbers are preprocessed.
 
-        Raises DataError for element types that files do not hold (4 bit, strings, resources).
+        Raises DataError for element types that files do not hold (4 bit, variants).
         """
-        if value.dtype not in NUMPY:
+        is_text = value.dtype == TensorType.STRING
+        if not is_text and value.dtype not in NUMPY:
             raise DataError(f"input {value.name!r}: {value.dtype.name} cannot be fed from a file")
-        dtype = NUMPY[value.dtype]
+        dtype = OBJECTS if is_text else NUMPY[value.dtype]
         shape = value.shape[1:] if has_batch_axis(value) else value.shape
         if not takes_real(value):
             return InputSpec(value.name, dtype, shape, names=names)
         return InputSpec(value.name, dtype, shape, transform, partial(as_input, value), names)
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the input takes texts: files have them in NumPy's types S and U."""
+        return self.dtype == OBJECTS
+
+    def item_bytes(self, stored: np.dtype[Any]) -> int:
+        """Bound the bytes that one element takes when it was read from an array of this type."""
+        if self.is_text:
+            return stored.itemsize + most_memory(1, stored.itemsize)
+        return max(self.dtype.itemsize, stored.itemsize)
+
     def byte_count(self) -> int:
-        """Count the bytes of one raw record. Raises DataError when an axis is unknown."""
+        """Count the bytes of one raw record. Raises DataError for texts, and when an axis is
+        unknown.
+        """
+        if self.is_text:
+            raise DataError(
+                f"input {self.name!r} takes texts: raw bytes are none, use .npy or .npz"
+            )
         return element_count(self.extents()) * self.dtype.itemsize
 
     def extents(self) -> tuple[int, ...]:
@@ -96,6 +116,8 @@ class InputSpec:
         shape = self.check(stored.shape, stored.dtype, source)
         store = self._store(stored.dtype, source)
         stored = stored.reshape(len(stored), *shape)
+        if self.is_text:
+            return self._texts(stored, source)
         with np.errstate(all="ignore"):
             fed = stored.astype(self.dtype if store is None else np.float32, copy=False)
             self._check_finite(fed, stored, source, first)
@@ -122,8 +144,19 @@ class InputSpec:
             f"found {shorten(shape_text(found))} in {source}{hint}"
         )
 
+    def _texts(self, stored: Array, source: str) -> Array:
+        try:
+            return given(stored)
+        except ValueError as error:
+            raise DataError(
+                f"input {self.name!r}: a text in {source} has no UTF-8: {error}"
+            ) from None
+
     def _store(self, found: np.dtype[Any], source: str) -> Transform | None:
         """Find how numbers of a type get into the input, None where they are what it stores."""
+        if self.is_text:
+            self._refuse_numbers(found, source)
+            return None
         found = found.newbyteorder("=")
         if found == self.dtype and self.transform is None:
             return None
@@ -139,6 +172,13 @@ class InputSpec:
         raise DataError(
             f"input {self.name!r} takes {allowed}, found {shorten(str(found))} in {source}"
         )
+
+    def _refuse_numbers(self, found: np.dtype[Any], source: str) -> None:
+        if found.kind not in "SU":
+            raise DataError(
+                f"input {self.name!r} takes texts (NumPy's types S and U), "
+                f"found {shorten(str(found))} in {source}"
+            )
 
     def _check_finite(self, fed: Array, stored: Array, source: str, first: int | None) -> None:
         if fed.dtype.kind not in "fc":

@@ -12,6 +12,7 @@ import numpy as np
 from luciole.importers.hdf5 import open_hdf5
 from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph
+from luciole.ir.strings import OBJECTS
 from luciole.ir.value import shape_text
 from luciole.schema.printable import all_quoted
 from luciole.tools.data import hdf5, npz, raw_files
@@ -97,9 +98,13 @@ def load_data(
 
 
 def _summary_line(name: str, array: Array) -> str:
-    line = f"{name}: {array.dtype} {shape_text(array.shape)}"
+    is_text = array.dtype == OBJECTS
+    line = f"{name}: {'texts' if is_text else array.dtype} {shape_text(array.shape)}"
     if array.size == 0:
         return f"{line}, no elements"
+    if is_text:
+        lengths = [len(text) for text in array.flat]
+        return f"{line}, of {min(lengths)} to {max(lengths)} bytes"
     numbers = array.view(np.uint8) if array.dtype == np.bool_ else array
     mean = numbers.mean(dtype=np.complex128 if array.dtype.kind == "c" else np.float64)
     return f"{line}, min {numbers.min():.6g}, max {numbers.max():.6g}, mean {mean:.6g}"

@@ -66,7 +66,7 @@ class Blobs:
 
     @property
     def numbers(self) -> range:
-        """The numbers that there are."""
+        """Return the numbers that there are."""
         return range(self._first, self._first + len(self._blobs))
 
     def content(self, number: int) -> bytes:

@@ -66,7 +66,7 @@ class _Watcher(Observer):
 
 
 def input_histograms(model: Model, records: Records, source: str) -> dict[str, InputHistogram]:
-    """Histograms of the inputs of all layers with learned levels over some records, by layer name.
+    """Count the inputs of all layers with learned levels over some records, by layer name.
 
     Raises what running the model raises.
     """

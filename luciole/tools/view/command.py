@@ -184,14 +184,14 @@ def _document(
     from luciole.tools.view import measures
     from luciole.tools.view.described import described
 
-    models = [subject.model for subject in subjects]
+    models, shown = [subject.model for subject in subjects], subjects[-1]
     report = measures.read_json(arguments.report) if arguments.report else None
-    figures, subjects[-1].histograms = _figures(arguments, models, report)
-    made = described(subjects, blobs, _look(arguments), figures)
+    shown.figures, shown.histograms = _figures(arguments, models, report)
+    if arguments.report:
+        shown.notes = measures.report_notes(report, arguments.report)
+    made = described(subjects, blobs, _look(arguments))
     if arguments.embed_limit is not None:
         made["most_bytes"] = arguments.embed_limit
-    if arguments.report:
-        measures.set_notes(made, measures.report_notes(report, arguments.report))
     return made
 
 
@@ -218,7 +218,7 @@ def _subject(path: str) -> Subject:
 def _figures(
     arguments: argparse.Namespace, models: list[Model], report: Any
 ) -> tuple[Figures, dict[str, InputHistogram]]:
-    """Measures by operator name, and histograms of layers' inputs."""
+    """Read measures by operator name, and histograms of layers' inputs."""
     from luciole.tools.view import measures
 
     figures: Figures = {}

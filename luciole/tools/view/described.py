@@ -19,17 +19,21 @@ class Look(NamedTuple):
     mode: str = "bits"
 
 
-def described(
-    subjects: list[Subject], blobs: Blobs, look: Look, figures: Figures | None = None
-) -> Json:
-    """Describe models for the page: of two, also which operators answer to each other."""
+def described(subjects: list[Subject], blobs: Blobs, look: Look) -> Json:
+    """Describe models for the page: of two, also which operators answer to each other. What is
+    known of either by name is shown in both.
+    """
     models = [subject.model for subject in subjects]
     if len(models) == 2:
         subjects[1].originals = compare.originals(*models)
     made = document(subjects, blobs) | look._asdict()
     if len(models) == 2:
         compare.mark_differences(made, *models)
-    measures.set_measures(made, figures or {})
+    figures: Figures = {}
+    for subject in subjects:
+        measures.add(figures, subject.figures)
+        measures.set_notes(made, subject.notes)
+    measures.set_measures(made, figures)
     if len(models) == 2:
         measures.set_bytes_before(made)
     return made

@@ -20,6 +20,7 @@ from luciole.tools.view.drawing import Flow, drawn, flat, group_box, nested
 from luciole.tools.view.groups import Group, grouped
 from luciole.tools.view.layout import Box
 from luciole.tools.view.levels import InputHistogram, Original, layer_name, levels_json
+from luciole.tools.view.measures import Figures
 from luciole.tools.view.nodes import (
     BAND,
     HEADER,
@@ -45,7 +46,8 @@ MOST_FINDINGS = 200
 @dataclass
 class Subject:
     """A model to show, with what is known of it: what is wrong with its file, the float operators
-    that its own replaced, and histograms of layers' inputs by operator name.
+    that its own replaced, and by operator name histograms of layers' inputs, figures, and what the
+    quantizer says.
     """
 
     model: Model
@@ -55,6 +57,8 @@ class Subject:
     findings: Sequence[Finding] = ()
     originals: Mapping[Op, Original] = field(default_factory=dict)
     histograms: Mapping[str, InputHistogram] = field(default_factory=dict)
+    figures: Figures = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def document(subjects: list[Subject], blobs: Blobs) -> Json:

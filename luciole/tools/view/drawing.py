@@ -136,8 +136,8 @@ def _box(item: Item, boxes: Sequence[Box]) -> Box:
 
 
 def _json(level: Level, layout: Layout, names: dict[Group, str]) -> Json:
-    """``items``: reference, x, y of the middle. ``edges``: from and to as positions in ``items``,
-    tensors, points as x, y, x, y, ...
+    """Describe a level: ``items``: reference, x, y of the middle. ``edges``: from and to as
+    positions in ``items``, tensors, points as x, y, x, y, ...
     """
     references = [names[item] if isinstance(item, Group) else item for item in level.items]
     return {

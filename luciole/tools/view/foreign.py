@@ -40,7 +40,8 @@ def _facts(node: Json) -> Json:
 
 
 def model_explorer_data(document: Json) -> Json:
-    """Node data for Model Explorer: one figure for each result, by tensor name, and a gradient.
+    """Write node data for Model Explorer: one figure for each result, by tensor name, and a
+    gradient.
 
     Equalized tensors are there by their original name too: what Model Explorer opens is the float
     .tflite. Raises LucioleError when no operator has any figure.

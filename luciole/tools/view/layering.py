@@ -36,7 +36,8 @@ class Layering:
 
 
 def layering(nodes: int, edges: Sequence[Edge]) -> Layering:
-    """Layers and orders for an acyclic graph; an edge goes from its first node down to its second.
+    """Find layers and orders for an acyclic graph; an edge goes from its first node down to its
+    second.
 
     Raises ValueError for a cycle.
     """

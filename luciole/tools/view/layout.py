@@ -67,7 +67,7 @@ def _turned(layout: Layout) -> Layout:
 
 
 def _place(made: Layering, boxes: Sequence[Box], edges: Sequence[Edge]) -> Layout:
-    """Coordinates for layers that lie below each other."""
+    """Compute coordinates for layers that lie below each other."""
     xs = _columns(made, boxes)
     left = min(
         (x - (boxes[i].width / 2 if i < made.nodes else 0) for i, x in enumerate(xs)), default=0
@@ -155,9 +155,9 @@ def _routes(
     xs: list[float],
     ends: list[tuple[float, float]],
 ) -> list[list[Point]]:
-    """Edges from the bottom of one box to the top of another; what arrives at one box is spread
-    over its top in the order in which it comes. ``ends`` are where everyone's layer begins and
-    ends: an edge runs straight through layers, so that it touches no box on its way.
+    """Draw edges from the bottom of one box to the top of another; what arrives at one box is
+    spread over its top in the order in which it comes. ``ends`` are where everyone's layer begins
+    and ends: an edge runs straight through layers, so that it touches no box on its way.
     """
     routes = [
         [*_leaving(a, boxes, xs, ends), *((xs[d], y) for d in chain for y in ends[d])]

@@ -12,6 +12,7 @@ from luciole.ir import Array, LucioleError, Op, Value
 from luciole.ir.analysis import weights
 from luciole.ir.analysis.weights import Weights, input_levels
 from luciole.ir.analysis.widths import bits_of
+from luciole.ir.minifloat import Minifloat
 from luciole.ir.number_format import Float, LearnedLevels
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_fully_connected import LQLayer
@@ -69,7 +70,9 @@ def float_weights(op: Op) -> Array | None:
         found = weights.weights_of(op)
     except (LucioleError, ValueError):
         return None
-    return found.values() if found is not None and isinstance(found.format, Float) else None
+    if found is None or not isinstance(found.format, Float | Minifloat):
+        return None
+    return found.values()
 
 
 @dataclass(frozen=True)
@@ -136,8 +139,9 @@ def _is_finite(levels: LearnedLevels) -> bool:
 
 
 def _weights_json(op: Op, replaced: Original | None, blobs: Blobs) -> Json | None:
-    """Per channel: basis, levels in rising order with the code behind each, how many weights have
-    it, and a histogram of the original weights; None where they are damaged or not finite.
+    """Describe each channel: basis, levels in rising order with the code behind each, how many
+    weights have it, and a histogram of the original weights; None where they are damaged or not
+    finite.
     """
     learned = learned_weights(op)
     if learned is None or not _is_finite(learned.format):
@@ -201,7 +205,9 @@ def _against(original: Array, found: Array, levels: Array, blobs: Blobs) -> Json
 
 
 def error_json(wanted: Array, found: Array) -> Json:
-    """Mean squared error, signal-to-noise ratio in dB, cosine, peak error by the range's width."""
+    """Describe errors: mean squared error, signal-to-noise ratio in dB, cosine, peak error by the
+    range's width.
+    """
     difference = found - wanted
     mse = float(np.square(difference).mean())
     signal = float(np.square(wanted).mean())

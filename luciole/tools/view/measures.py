@@ -22,6 +22,10 @@ Figures = dict[str, dict[str, float]]
 """Measures by key, by operator name."""
 
 
+_INTEGERS = "/integers"
+"""What the quantizer puts behind the name of an input or an output for its integers."""
+
+
 class Measure(NamedTuple):
     """A figure of an operator: its name, its unit, and which of its ends is bad."""
 
@@ -42,6 +46,8 @@ MEASURES = {
     "weights_snr_db": Measure("weights signal/noise", "dB", "low"),
     "weights_mse": Measure("weights error (MSE)", "", "high"),
     "input_mse": Measure("input error (MSE)", "", "high"),
+    "rounding_snr_db": Measure("signal/noise of its rounded result", "dB", "low"),
+    "clipped": Measure("clipped share of its result", "%", "high"),
 }
 
 _ALSO = {
@@ -75,11 +81,30 @@ def read_json(path: str) -> Any:
 
 
 def report_figures(content: Any, path: str) -> Figures:
-    """Read the figures of the quantizer's report (``lquantizer --report``).
+    """Read the figures of the quantizer's report (``--report``), of layers and of tensors.
 
     Raises LucioleError for another file.
     """
-    return _of_rows(_rows(content, path, "layers", "a quantizer's report"))
+    figures = _of_rows(_rows(content, path, "layers", "a quantizer's report"))
+    for name, row in _tensors(content, path).items():
+        numbers = {}
+        if _is_number(row.get("snr_db")):
+            numbers["rounding_snr_db"] = float(row["snr_db"])
+        if _is_number(row.get("clipped")):
+            numbers["clipped"] = 100 * float(row["clipped"])
+        for called in (name, f"{name}{_INTEGERS}"):
+            figures[called] = figures.get(called, {}) | numbers
+    return figures
+
+
+def _tensors(content: Any, path: str) -> dict[str, Mapping[str, Any]]:
+    """Read what a report of uniform integers says of tensors, by name, as they are made."""
+    if not isinstance(content, Mapping) or "tensors" not in content:
+        return {}
+    found: dict[str, Mapping[str, Any]] = {}
+    for row in _rows(content, path, "tensors", "a quantizer's report"):
+        found.setdefault(str(row["name"]), row)
+    return found
 
 
 def report_histograms(content: Any, path: str) -> dict[str, InputHistogram]:
@@ -111,7 +136,23 @@ def report_notes(content: Any, path: str) -> dict[str, str]:
             notes[str(row["name"])] = f"The quantizer left it alone: {row['skipped']}."
         elif isinstance(row.get("way"), str):
             notes[str(row["name"])] = f"How the weights were coded: {row['way']}."
+    for name, row in _tensors(content, path).items():
+        said = _of_tensor(row)
+        for called in (name, f"{name}{_INTEGERS}") if said else ():
+            notes[called] = " ".join(filter(None, (notes.get(called), said)))
     return notes
+
+
+def _of_tensor(row: Mapping[str, Any]) -> str:
+    """Say in words what a tensor held, what its integers reach, and why."""
+    keys = ("low", "high", "least", "most", "step", "clipped")
+    if not all(_is_number(row.get(key)) for key in keys):
+        return ""
+    low, high, least, most, step, clipped = (row[key] for key in keys)
+    return (
+        f"Its result held {low:.4g} to {high:.4g}; {row.get('dtype')} reaches {least:.4g} to "
+        f"{most:.4g} in steps of {step:.4g} ({row.get('rule')}), {100 * clipped:.3g} % is clipped."
+    )
 
 
 def latency_figures(content: Any, path: str) -> Figures:

@@ -103,7 +103,7 @@ def box_of(node: Json, label: str) -> Box:
 
 
 def _attributes(op: Op) -> list[list[Any]]:
-    """Name, value and whether it is the default, of each attribute."""
+    """List each attribute's name, value and whether it is the default."""
     if isinstance(op, UnknownOp):
         return [[name, _text(value), False] for name, value in options_by_name(op).items()]
     return [

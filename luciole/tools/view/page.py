@@ -79,7 +79,7 @@ def _enclosed(name: str, module: str) -> str:
 
 
 def _for_script(content: Any) -> str:
-    """JSON inside a script element: nothing in it can end the element or begin a comment."""
+    """Write JSON inside a script element: nothing in it can end the element or begin a comment."""
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

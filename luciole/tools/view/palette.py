@@ -46,6 +46,7 @@ _BY_FILE = {
     "elementwise_unary": "arithmetic",
     "quantize": "quantization",
     "cast": "quantization",
+    "minifloat": "quantization",
     "batch_matmul": "layer",
     "bcq_fully_connected": "layer",
     "unidirectional_sequence_lstm": "layer",

@@ -67,7 +67,7 @@ def _edges(graph: Json, level: Json, direction: str) -> Iterator[str]:
 
 
 def _curve(points: list[float], direction: str) -> str:
-    """Points joined by curves that leave and arrive in the drawing's direction."""
+    """Join points by curves that leave and arrive in the drawing's direction."""
     parts = [f"M{points[0]:g} {points[1]:g}"]
     for k in range(2, len(points), 2):
         x0, y0, x1, y1 = points[k - 2 : k + 2]

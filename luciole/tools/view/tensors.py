@@ -11,6 +11,7 @@ from luciole.ir import Array, GraphError, LucioleError, Value
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.dtypes import element_bits, integer_range
 from luciole.ir.microscaling import BLOCK, axis_of
+from luciole.ir.ops.minifloat import constant_codes, minifloat_of
 from luciole.ir.quantization import Affine
 from luciole.ir.value import element_count
 from luciole.schema.tables import QuantizationParameters
@@ -56,13 +57,14 @@ def tensor_json(value: Value, identity: str, blobs: Blobs) -> Json:
 
 def _bytes_of(what: str, value: Value) -> Hashable:
     """Find what tensors have in common whose contents are the same, but for their shape."""
-    return what, id(value.buffer), value.dtype, element_count(value.dims)
+    held = id(value.buffer if value.is_constant else value)
+    return what, held, value.dtype, element_count(value.dims)
 
 
 def _contents(value: Value, blobs: Blobs) -> tuple[Array | None, str | None]:
     """Return a constant's array, or why it has none that can be shown."""
     if not value.is_constant:
-        return None, None
+        return _decoded(value), None
     if value.sparsity is not None:
         return None, "stored sparse: its values are not unpacked"
     try:
@@ -74,9 +76,17 @@ def _contents(value: Value, blobs: Blobs) -> tuple[Array | None, str | None]:
         return None, str(error)
 
 
+def _decoded(value: Value) -> Array | None:
+    """Return the numbers of a tensor that is read from minifloats, None for another one."""
+    numbers, codes = minifloat_of(value), constant_codes(value)
+    if numbers is None or codes is None:
+        return None
+    return numbers.decode(codes).astype(np.float32)
+
+
 def contents_json(data: Array) -> Json | None:
-    """Minimum, maximum, mean, deviation, share of zeros, and a histogram. None for what has no
-    order. ``every`` is there when not all values were looked at.
+    """Describe contents: minimum, maximum, mean, deviation, share of zeros, and a histogram. None
+    for what has no order. ``every`` is there when not all values were looked at.
     """
     if data.dtype.kind == "c":
         return None
@@ -112,8 +122,8 @@ def _histogram(numbers: Array, low: float, high: float, whole: bool) -> Json:
 
 
 def quantization_json(value: Value, clipped: float | None) -> Json | None:
-    """Scales and zero points in words, as a formula and as numbers; ``clipped`` is the share of a
-    constant's elements that are at the end codes.
+    """Describe scales and zero points in words, as a formula and as numbers; ``clipped`` is the
+    share of a constant's elements that are at the end codes.
     """
     if blocks_of(value) is not None:
         return _blocks_json(value)
@@ -121,6 +131,11 @@ def quantization_json(value: Value, clipped: float | None) -> Json | None:
     if axis is not None:
         words = f"{value.dtype.name}: {BLOCK} numbers along axis {axis} share a power of two"
         return {"words": words, "formula": f"real = 2^s {TIMES} q", "scale": [], "zero": []}
+    numbers = minifloat_of(value)
+    if numbers is not None:
+        words = f"minifloat {numbers} of {numbers.bits} bits, up to {numbers.largest:g}"
+        exact = f"real = (-1)^s {TIMES} 2^(E - {numbers.top - numbers.shift}) {TIMES} 1.M"
+        return {"words": words, "formula": exact, "scale": [], "zero": []}
     q, affine = value.quantization, Affine.given(value)
     if q is None or affine is None:
         return None
@@ -139,7 +154,7 @@ def quantization_json(value: Value, clipped: float | None) -> Json | None:
 
 
 def _blocks_json(value: Value) -> Json | None:
-    """Blocks in words and as a formula; None where ``verify`` finds them wrong."""
+    """Describe blocks in words and as a formula; None where ``verify`` finds them wrong."""
     try:
         found = Blockwise.given(value)
     except LucioleError:

@@ -30,7 +30,7 @@ _ASCII = dict(zip(map(chr, range(32, 127)), map(int, _WIDTHS.split()), strict=Tr
 
 
 def width_of(text: str, size: float = SIZE, bold: bool = False) -> float:
-    """About how many pixels a text takes."""
+    """Estimate how many pixels a text takes."""
     total = sum(_ASCII.get(c) or _other(c) for c in text)
     return total * size / 1000 * (1.09 if bold else 1.02)
 
@@ -55,7 +55,9 @@ def shown_name(name: str) -> str:
 
 
 def dims(shape: Shape) -> str:
-    """Extents with multiplication signs between, ``?`` for an unknown one; nothing for a number."""
+    """Write extents with multiplication signs between, ``?`` for an unknown one; nothing for a
+    number.
+    """
     if len(shape) > MOST_AXES:
         return f"{len(shape)} axes"
     return TIMES.join("?" if n is None else str(n) for n in shape)

@@ -40,7 +40,7 @@ export class GraphView {
       this.nodeLayer,
       this.focus,
     );
-    const text = `Graph of ${this.model.title}. Arrow keys walk along edges, Enter opens and closes groups.`;
+    const text = `Graph of ${this.model.title}. Arrow keys walk along edges, E selects them, Enter opens and closes groups.`;
     this.svg = s(
       "svg",
       { class: "graph", tabindex: "0", role: "application", "aria-label": text },
@@ -161,7 +161,12 @@ export class GraphView {
     const item = this.scene.byKey.get(key);
     if (!item) return;
     const k = Math.max(this.camera.k, READABLE);
-    const [x, y] = [item.x + item.width / 2, item.y + Math.min(item.height, this.height / k) / 2];
+    this.bring(item.x + item.width / 2, item.y + Math.min(item.height, this.height / k) / 2, always);
+  }
+
+  // Brings a place of the drawing into sight.
+  bring(x, y, always = false) {
+    const k = Math.max(this.camera.k, READABLE);
     const at = [this.camera.x + this.camera.k * x, this.camera.y + this.camera.k * y];
     const [dx, dy] = always ? [this.width / 6, this.height / 6] : [60, 60];
     const inside = at[0] > dx && at[1] > dy && at[0] < this.width - dx && at[1] < this.height - dy;
@@ -394,15 +399,37 @@ export class GraphView {
     return found && found[0] < reach ? found[1] : null;
   }
 
-  pickEdge(edge) {
+  // `around` is the key of the item whose edges are gone through, null for all.
+  pickEdge(edge, around = null) {
     this.selected = null;
     this.selectedEdge = edge;
+    this.around = around;
     this.app.pickedEdge(this, edge);
     this.draw();
   }
 
-  // Goes from the selected item along edges, or to its neighbour at the same height.
+  // Goes to the next edge of the selected item, or of the graph; to the one before with a step of -1.
+  nextEdge(step) {
+    const around = this.selectedEdge ? this.around : this.selected;
+    const edges = this.scene.edges.filter(
+      (e) => !around || e.source === around || e.target === around,
+    );
+    const at = edges.indexOf(this.selectedEdge);
+    const edge = edges.at(at < 0 && step < 0 ? -1 : (at + step) % edges.length);
+    if (!edge) return;
+    this.pickEdge(edge, around);
+    const places = along(edge.points, this.direction);
+    this.bring(...places[Math.floor(places.length / 2)]);
+  }
+
+  // Goes from the selected item along edges, or to its neighbour at the same height; from an edge to
+  // one of its ends.
   walk(key) {
+    if (this.selectedEdge) {
+      const { source, target } = this.selectedEdge;
+      const end = key === "ArrowDown" || key === "ArrowRight" ? target : source;
+      return this.pickAndReveal(this.scene.byKey.get(end.split(":")[0]));
+    }
     const item = this.scene.byKey.get(this.selected);
     if (!item) return this.pickAndReveal(this.scene.items.find((i) => i.type !== "frame"));
     const vertical = this.direction === "vertical";

@@ -8,6 +8,7 @@ export const KEYS = [
   ["Ctrl+Shift+O", "compare with another model"],
   ["Ctrl+F", "find"],
   ["arrow keys", "walk along edges"],
+  ["E, Shift+E", "edges of the selected box"],
   ["Enter", "open or close a group"],
   ["Escape", "select nothing"],
   ["Ctrl+D", "attributes in the boxes"],
@@ -62,6 +63,7 @@ function withShift(app, key) {
     ArrowUp: () => view.zoom(1.25),
     ArrowDown: () => view.zoom(0.8),
     Backspace: () => view.zoom(1 / view.camera.k),
+    E: () => view.nextEdge(-1),
   };
   if (!actions[key] || isTyping()) return false;
   actions[key]();
@@ -78,6 +80,7 @@ function plain(app, event) {
   else if (inGraph && event.key === "Enter" && view.selected?.startsWith("g"))
     view.toggle(view.selected);
   else if (inGraph && event.key === " ") view.fit();
+  else if (inGraph && event.key === "e") view.nextEdge(1);
   else return false;
   return true;
 }

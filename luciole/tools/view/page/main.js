@@ -201,6 +201,7 @@ class App {
 
   pickedEdge(view, edge) {
     this.current = view.modelIndex;
+    for (const other of this.views) if (other !== view) other.select(null);
     const { tensors } = edge;
     this.selection = { m: view.modelIndex, g: view.graphIndex, tensors };
     this.showTab("selection");

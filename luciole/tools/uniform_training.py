@@ -1,0 +1,153 @@
+"""``luciole quantize --tune`` and ``--qat``: train a network of uniform integers on its way to the
+file.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from luciole.tools.common import console
+from luciole.tools.common.command import UsageError
+
+if TYPE_CHECKING:
+    from luciole.interpreter.records import Track
+    from luciole.ir import Model
+    from luciole.lquantizer import Result
+    from luciole.lquantizer.training import UniformSettings
+    from luciole.tools.data.load import Data
+
+_DELAY, _FREEZE = 0.1, 0.7
+"""Shares of the steps of ``--qat`` before tensors are rounded, and until ranges follow batches."""
+_OPTIONS = (
+    *("tune_data", "tune_weights", "tune_biases", "labels", "label_weight", "learning_rate"),
+    *("gradient", "loss", "restarts", "shift", "mirror"),
+)
+
+
+def add_training_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--tune``, ``--qat`` and what goes with them."""
+    group = parser.add_argument_group("training (needs the extra tensorflow)")
+    group.add_argument(
+        "--tune", type=int, metavar="EPOCHS", help="train thresholds alone; no labels needed"
+    )
+    group.add_argument(
+        "--qat", type=int, metavar="EPOCHS", help="train weights too, with --labels if given"
+    )
+    group.add_argument(
+        "--tune-data",
+        metavar="N|DATA",
+        help="records to train on: the first N of --data, or others (default: all of --data)",
+    )
+    group.add_argument(
+        "--tune-weights", action="store_true", help="--tune: a multiplier for each weight, too"
+    )
+    group.add_argument("--tune-biases", action="store_true", help="--tune: biases, too")
+    group.add_argument("--labels", metavar="NAME", help="--qat: class numbers, an array or FILE")
+    group.add_argument("--label-weight", type=float, help="--qat: their share (default 0.5)")
+    group.add_argument(
+        "--learning-rate", type=float, help="of thresholds, in units of the calibrated ones"
+    )
+    group.add_argument(
+        "--gradient",
+        help="what moves thresholds: step (default: rounding, too) or clip (what is cut off alone)",
+    )
+    group.add_argument("--loss", help="of classes: kl (default) or rmse (of logits)")
+    group.add_argument(
+        "--restarts", type=int, metavar="N", help="begin N times anew with the full learning rate"
+    )
+    group.add_argument("--shift", type=int, metavar="PIXELS", help="move images at random, at most")
+    group.add_argument("--mirror", action="store_true", help="turn images left to right at random")
+
+
+def check_training(arguments: argparse.Namespace) -> None:
+    """Refuse early what would be refused after the calibration. Raises UsageError, QuantizeError
+    for what there is not.
+    """
+    for name in ("tune", "qat"):
+        epochs = vars(arguments)[name]
+        if epochs is not None and epochs < 1:
+            raise UsageError(f"--{name} is {epochs}: at least 1 epoch is needed")
+    if arguments.tune is not None and arguments.qat is not None:
+        raise UsageError("--tune and --qat do not go together: train in one of the two ways")
+    given = [name for name in _OPTIONS if vars(arguments)[name]]
+    if given and not is_trained(arguments):
+        raise UsageError(f"--{given[0]} goes with --tune EPOCHS or --qat EPOCHS")
+    for name in ("labels", "label_weight"):
+        if arguments.qat is None and vars(arguments)[name]:
+            raise UsageError(f"--{name} goes with --qat EPOCHS")
+    for name in ("tune_weights", "tune_biases"):
+        if arguments.tune is None and vars(arguments)[name]:
+            raise UsageError(f"--{name} goes with --tune EPOCHS: --qat trains all")
+    if arguments.label_weight is not None and not arguments.labels:
+        raise UsageError("--label_weight goes with --labels NAME")
+    settings(arguments)
+
+
+def is_trained(arguments: argparse.Namespace) -> bool:
+    """Tell whether the network is to be trained."""
+    return arguments.tune is not None or arguments.qat is not None
+
+
+def settings(arguments: argparse.Namespace) -> UniformSettings:
+    """Read what is trained, and how. Raises QuantizeError for what there is not."""
+    from luciole.lquantizer.training import UniformSettings
+
+    names = ("label_weight", "learning_rate", "gradient", "loss", "restarts", "shift")
+    given = {name: vars(arguments)[name] for name in names if vars(arguments)[name] is not None}
+    whole = arguments.qat is not None
+    rule, _, number = (arguments.ranges or "").partition(":")
+    if whole and rule == "moving_average":
+        given |= {"momentum": float(number or 0.99), "delay": _DELAY, "freeze": _FREEZE}
+    return UniformSettings(
+        **given,
+        seed=arguments.seed or 0,
+        mirror=arguments.mirror,
+        train_points=arguments.tune_weights,
+        train_weights=whole,
+        train_biases=whole or arguments.tune_biases,
+    )
+
+
+def training_data(arguments: argparse.Namespace, model: Model) -> Data:
+    """Read the records to train on, with labels where these are asked for."""
+    from luciole.tools.data import asked_data
+
+    wanted = arguments.tune_data or ""
+    source, limit = (arguments.data, int(wanted)) if wanted.isdigit() else (wanted, None)
+    return asked_data(
+        arguments,
+        model.graph,
+        source or arguments.data,
+        limit=limit,
+        labels=arguments.labels,
+        note=" (training)",
+    )
+
+
+def train(
+    result: Result, model: Model, data: Data, arguments: argparse.Namespace, track: Track
+) -> None:
+    """Let the result be the network trained to do what the float model does."""
+    from dataclasses import asdict
+
+    from luciole import api, exporters
+
+    tuned = api.finetune(
+        result,
+        model,
+        data.records,
+        epochs=arguments.tune or arguments.qat,
+        labels=data.labels if arguments.labels else None,
+        settings=settings(arguments),
+        report=console.say,
+        track=track,
+    )
+    line = f"training {tuned.trained:,} numbers {tuned.summary()}"
+    if tuned.gained:
+        console.say(line)
+    else:
+        result.report.warnings.append(line)
+    result.model = tuned.model
+    result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
+    result.report.bytes_after = len(exporters.to_bytes(tuned.model))
