@@ -47,7 +47,7 @@ MODELS = tuple(DATA / "models" / f"{name}.tflite" for name in NETWORKS)
 @dataclass(frozen=True)
 class Part:
     """A program of this package: its arguments, those that make it short, the files it needs, and
-    whether it takes ``--output`` and ``--plot`` itself.
+    whether it takes ``--output`` and ``--plot`` itself (which it is given where matplotlib is).
     """
 
     name: str
@@ -62,7 +62,8 @@ class Part:
         words = [sys.executable, "-m", f"benchmarks.{self.name}", *self.arguments]
         words += self.quick if quick else ()
         words += ["--output", str(folder / f"{self.name}_rows.json")] if self.writes else []
-        return words + (["--plot", str(folder / f"{self.name}.png")] if self.plots else [])
+        draws = self.plots and find_spec("matplotlib") is not None
+        return words + (["--plot", str(folder / f"{self.name}.png")] if draws else [])
 
     def missing(self) -> str:
         """Why it cannot run here, nothing when it can."""

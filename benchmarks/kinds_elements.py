@@ -73,8 +73,13 @@ def changes_of_scale() -> Iterator[tuple[str, Model]]:
 
 
 def pairs_of_bytes() -> Iterator[tuple[str, Model]]:
-    """Give functions of two tensors of INT8 that are not sums or products."""
+    """Give functions of two tensors of INT8."""
     for shape in ((1, 8, 8, 16), IMAGE):
+        for cls in PAIRS[:3]:
+            chain = Chain(shape, BYTE)
+            other = chain.input(shape, Grid(INT8, 0.03, -5), "other")
+            chain.add(cls, [chain.end, other], Grid(INT8, 0.09, 7))
+            yield f"{cls.code.name} INT8 of {np.prod(shape)}", chain.done()
         chain = Chain(shape, BYTE)
         other = chain.input(shape, Grid(INT8, 0.03, -5), "other")
         chain.add(elementwise_binary.SquaredDifference, [chain.end, other], Grid(INT8, 0.3, -128))
@@ -90,10 +95,18 @@ def resized_images() -> Iterator[tuple[str, Model]]:
     for grid in (BYTE, Grid(UINT8, 0.05, 120)):
         for what in ("", "half_pixel_centers", "align_corners"):
             for cls in (ResizeBilinear, ResizeNearestNeighbor):
-                chain = Chain((1, 24, 24, 16), grid)
-                size = chain.constant(np.array([37, 53], np.int32))
-                chain.add(cls, [chain.end, size], grid, **({what: True} if what else {}))
-                yield f"{cls.code.name} {grid.dtype.name} {what}".strip(), chain.done()
+                name = f"{cls.code.name} {grid.dtype.name} {what}".strip()
+                yield name, _resized(cls, grid, 16, **({what: True} if what else {}))
+        for channels in (1, 3, 64):
+            name = f"RESIZE_BILINEAR {grid.dtype.name} {channels} channels"
+            yield name, _resized(ResizeBilinear, grid, channels, half_pixel_centers=True)
+
+
+def _resized(cls: type[Op], grid: Grid, channels: int, **given: bool) -> Model:
+    chain = Chain((1, 24, 24, channels), grid)
+    size = chain.constant(np.array([37, 53], np.int32))
+    chain.add(cls, [chain.end, size], grid, **given)
+    return chain.done()
 
 
 def layer_norm() -> tuple[str, Model]:

@@ -5,23 +5,87 @@ installed.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from benchmarks.tflite_models import convert
 from luciole.importers.keras.convert import tensorflow
 
 
 def kinds() -> Iterator[tuple[str, bytes]]:
-    """Give recurrent layers of Keras, whose steps are a WHILE."""
+    """Give recurrent layers, whose steps are a WHILE, an encoder, and networks for phones without
+    trained weights.
+    """
     if find_spec("tensorflow") is None:
         return
     keras = tensorflow("kinds_keras").keras
-    for layer in (keras.layers.LSTM(64), keras.layers.GRU(32)):
+    for name, make in NETWORKS.items():
         keras.utils.set_random_seed(0)
-        given = keras.Input((28, 28), batch_size=1)
-        network = keras.Model(given, layer(given))
         with tempfile.TemporaryDirectory() as folder:
-            path = convert(network, "float32", Path(folder) / "network.tflite")
-            yield f"Keras {type(layer).__name__}, WHILE", path.read_bytes()
+            path = convert(make(keras), "float32", Path(folder) / "network.tflite")
+            yield f"Keras {name}", path.read_bytes()
+
+
+def _over_time(keras: Any, layer: Any) -> Any:
+    given = keras.Input((28, 28), batch_size=1)
+    return keras.Model(given, layer(given))
+
+
+def _encoder(keras: Any) -> Any:
+    """Make two blocks of attention and dense layers, each added and normalized."""
+    layers = keras.layers
+    x = given = keras.Input((64, 128), batch_size=1)
+    for _ in range(2):
+        seen = layers.MultiHeadAttention(4, 32)(x, x)
+        x = layers.LayerNormalization()(layers.Add()([x, seen]))
+        wide = layers.Dense(256, "gelu")(x)
+        x = layers.LayerNormalization()(layers.Add()([x, layers.Dense(128)(wide)]))
+    return keras.Model(given, x)
+
+
+def _application(name: str, **given: Any) -> Callable[[Any], Any]:
+    def make(keras: Any) -> Any:
+        shape = (1, 96, 96, 3)
+        image = keras.Input(shape[1:], batch_size=1)
+        return getattr(keras.applications, name)(input_tensor=image, weights=None, **given)
+
+    return make
+
+
+LITE = ((16, 1, 1, 3, 1), (24, 2, 2, 3, 6), (40, 2, 2, 5, 6), (80, 3, 2, 3, 6), (112, 3, 1, 5, 6))
+"""Of each stage of EfficientNet-Lite0, but the last two: outputs, blocks, stride, kernel and by how
+many times blocks are wider inside.
+"""
+
+
+def _efficient_lite(keras: Any) -> Any:
+    layers = keras.layers
+
+    def convolved(x: Any, layer: Any, clipped: bool = True) -> Any:
+        x = layers.BatchNormalization()(layer(x))
+        return layers.ReLU(6.0)(x) if clipped else x
+
+    given = keras.Input((96, 96, 3), batch_size=1)
+    x = convolved(given, layers.Conv2D(32, 3, 2, "same", use_bias=False))
+    for outputs, blocks, stride, kernel, wider in LITE:
+        for block in range(blocks):
+            before, step = x, 1 if block else stride
+            if wider > 1:
+                x = convolved(x, layers.Conv2D(wider * x.shape[-1], 1, use_bias=False))
+            x = convolved(x, layers.DepthwiseConv2D(kernel, step, "same", use_bias=False))
+            x = convolved(x, layers.Conv2D(outputs, 1, use_bias=False), clipped=False)
+            x = layers.Add()([before, x]) if block else x
+    x = layers.GlobalAveragePooling2D()(convolved(x, layers.Conv2D(1280, 1, use_bias=False)))
+    return keras.Model(given, layers.Dense(1000, "softmax")(x))
+
+
+NETWORKS: dict[str, Callable[[Any], Any]] = {
+    "LSTM, WHILE": lambda keras: _over_time(keras, keras.layers.LSTM(64)),
+    "GRU, WHILE": lambda keras: _over_time(keras, keras.layers.GRU(32)),
+    "transformer encoder": _encoder,
+    "MobileNetV2": _application("MobileNetV2", alpha=0.35),
+    "MobileNetV3Small": _application("MobileNetV3Small"),
+    "EfficientNet-Lite": _efficient_lite,
+}

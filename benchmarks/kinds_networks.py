@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.builders import INT8, INT32, UINT8, Chain, Grid
 from luciole.ir import Model
+from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.pool_2d import AveragePool2D
@@ -90,6 +91,20 @@ def layer_with_a_large_factor() -> tuple[str, Model]:
     return "CONV_2D INT8, one channel's factor above 1", chain.done()
 
 
+def products() -> Iterator[tuple[str, Model]]:
+    """Give products of two computed matrices of INT8, as attention has them: of all heads, and of
+    one row alone.
+    """
+    for heads, rows, depth, columns in ((4, 64, 32, 64), (4, 64, 64, 32), (8, 1, 64, 128)):
+        for adjoint in (False, True):
+            chain = Chain((1, heads, rows, depth), Grid(INT8, 0.05, 3))
+            shape = (columns, depth) if adjoint else (depth, columns)
+            right = chain.input((1, heads, *shape), Grid(INT8, 0.04, -6), "right")
+            chain.add(BatchMatMul, [chain.end, right], Grid(INT8, 0.5, 1), adjoint_rhs=adjoint)
+            name = f"BATCH_MATMUL INT8 {heads} x [{rows}, {depth}] [{depth}, {columns}]"
+            yield name + " transposed" * adjoint, chain.done()
+
+
 def detections() -> Iterator[tuple[str, Model]]:
     """Give the end of SSD detectors: 1917 boxes, 90 classes and a background."""
     for regular in (False, True):
@@ -106,11 +121,14 @@ def detections() -> Iterator[tuple[str, Model]]:
 
 
 def files_from_elsewhere() -> Iterator[tuple[str, bytes]]:
-    """Give the small files on which luciole and others differed, of the folder that LUCIOLE_DATA
-    names.
+    """Give networks in INT8, and the small files on which luciole and others differed, of the
+    folder that LUCIOLE_DATA names.
     """
-    folder = Path(os.environ.get("LUCIOLE_DATA", "data")) / "foreign"
-    for path in sorted(folder.glob("*.tflite")):
+    folder = Path(os.environ.get("LUCIOLE_DATA", "data"))
+    for path in (
+        *sorted(folder.glob("models/*_int8.tflite")),
+        *sorted(folder.glob("foreign/*.tflite")),
+    ):
         yield path.name, path.read_bytes()
 
 
@@ -118,5 +136,6 @@ def kinds() -> Iterator[tuple[str, Model | bytes]]:
     """Give all of them."""
     yield unsigned_mobilenet()
     yield layer_with_a_large_factor()
+    yield from products()
     yield from detections()
     yield from files_from_elsewhere()

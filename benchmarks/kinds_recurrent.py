@@ -115,8 +115,10 @@ def svdf_integer() -> bytes:
     return layer.model(SVDF, rank_=1, activation=ActivationFunctionType.RELU)
 
 
-def lstm_integer() -> bytes:
-    """Make a model of UNIDIRECTIONAL_SEQUENCE_LSTM in INT8 with cells in INT16."""
+def lstm_integer(normalized: bool = False) -> bytes:
+    """Make a model of UNIDIRECTIONAL_SEQUENCE_LSTM in INT8 with cells in INT16, with or without
+    layer normalization.
+    """
     sizes, random = LSTM_SIZES, np.random.default_rng(3)
     layer = Layer({"input": (0.02, 5), "output_state": (0.008, -7), "output": (0.008, -7)})
     layer.input((sizes["batch"], TIMES, sizes["inputs"]), TensorType.INT8)
@@ -129,6 +131,8 @@ def lstm_integer() -> bytes:
             layer.constant(name, random.integers(-4000, 4000, shape).astype(np.int32), 0.01)
         elif name.startswith(("input_to", "recurrent_to")):
             layer.constant(name, random.integers(-127, 128, shape).astype(np.int8), 0.01)
+        elif normalized and name.endswith("coefficients"):
+            layer.constant(name, random.integers(4000, 30000, shape).astype(np.int16), 2.0**-15)
     grids = [(TensorType.INT16, 0.002, 0)] * 4 + [(TensorType.INT8, 0.008, -7)]
     return layer.model(
         UnidirectionalSequenceLSTM,
@@ -190,6 +194,7 @@ MODELS: dict[str, Callable[[], bytes]] = {
     "SVDF int8 weights": lambda: svdf_float(hybrid=True),
     "SVDF int8": svdf_integer,
     "LSTM int8": lstm_integer,
+    "LSTM int8 normalized": lambda: lstm_integer(normalized=True),
     "streaming with variables": streaming,
 }
 
