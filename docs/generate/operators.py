@@ -26,9 +26,11 @@ inferred (extents may be unknown).
 - An element type that is in neither column is refused with a sentence.
 
 Types are f32 (FLOAT32), i8 (INT8), u8 (UINT8) and so on; "f32 x i8" is data in FLOAT32 with
-weights in INT8, "any" every type that NumPy has. 8 and 16 bit integers are quantized tensors where
-TFLite has them so, and computed bit for bit as its reference kernels do. "no step" is an operator
-whose result is its input with another shape: it takes no time.
+weights in INT8, "any" every type of numbers that NumPy has. 8 and 16 bit integers are quantized
+tensors where TFLite has them so, and computed bit for bit as its reference kernels do. "string" is
+STRING: texts are fed and given as arrays of bytes objects, as LiteRT does (`str` and NumPy's own
+types of texts may be fed, too). "no step" is an operator whose result is its input with another
+shape: it takes no time.
 
 Generated from the registry of operators and kernels; a test compares it.
 """
@@ -65,21 +67,21 @@ FAMILIES = {
     "l2_normalization local_response_normalization rms_norm rope",
     "Pools, reductions and searches": "pool_2d reduce arg_min_max cumsum segment_sum topk_v2 "
     "unsorted_segment unique",
-    "Element-wise arithmetic": "elementwise_binary elementwise_unary add_n complex_parts rfft2d",
+    "Element-wise arithmetic": "elementwise_binary elementwise_unary add_n complex_parts rfft2d "
+    "stablehlo_elementwise",
     "Comparisons and choices": "comparisons logical select where",
     "Conversions": "cast quantize bitcast fake_quant bucketize densify",
     "Images and boxes": "resize non_max_suppression tflite_detection_postprocess",
     "Constants, shapes and random numbers": "fill range one_hot random rank shape",
-    "Control flow and variables": "control_flow variables",
+    "Texts and hashes": "skip_gram lsh_projection",
+    "Control flow and variables": "control_flow variables hashtable",
 }
 """Titles, and files of ``ir/ops`` below them; what is in no other family moves elements."""
 
 STABLEHLO = "STABLEHLO_"
 REASONS = {
-    "HASHTABLE": "its keys or its values are strings, which no other operator here computes with",
-    "SKIP_GRAM": "it computes with strings",
-    "LSH_PROJECTION": "its results are bits of a hash of floats' bytes; no model met has it",
-    "STABLEHLO": "converters write them only where they are told to leave StableHLO as it is; "
+    "STABLEHLO": "what they compute is another graph's business, or one of several generators'; "
+    "converters write them only where they are told to leave StableHLO as it is. "
     "STABLEHLO_COMPOSITE, which has a decomposition, runs",
 }
 """Why operators do not run, by the beginnings of their names: all that LiteRT runs have one."""
@@ -127,12 +129,18 @@ def _table(title: str, classes: Iterable[type[Op]], found: Mapping[type[Op], Ker
 
 def _cells(cls: type[Op], found: Kernels) -> tuple[str, str]:
     if cls.reshapes and "native" not in found:
-        return "no step", ""
+        return "no step", _listed(found["reference"] - {_short(dtype) for dtype in registry.ANY})
     if "stateful" in found:
-        return "", "any"
+        return "", _listed(_types_with_texts(cls)) or "any"
     native = found.get("native", set())
     reference = found.get("reference", set())
     return _listed(native), _listed(reference - native)
+
+
+def _types_with_texts(cls: type[Op]) -> set[str]:
+    """Find the element types of operands that may be texts, and of few other types."""
+    fields = [field.dtypes for field in cls.operand_fields() if TensorType.STRING in field.dtypes]
+    return {_short(dtype) for dtypes in fields for dtype in dtypes}
 
 
 def _listed(types: set[str]) -> str:
