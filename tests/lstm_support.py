@@ -22,6 +22,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "no input gate": (*PLAIN, *CIFG),
     "peepholes": (*NORMS, *PROJECTION),
     "normalized": (*PEEPHOLES, *PROJECTION),
+    "normalized, no input gate": (*PEEPHOLES, *PROJECTION, *CIFG),
     "projected": (*PEEPHOLES, *NORMS),
     "projected without bias": (*PEEPHOLES, *NORMS, "projection_bias"),
     "everything": (),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,6 +96,13 @@ def make_sparse(value: Value) -> None:
         block_map=np.zeros(0, np.int32),
         dim_metadata=[DimensionMetadata(dense_size=n) for n in value.dims],
     )
+
+
+def heed_interrupts() -> None:
+    """Let a child process be interrupted though the tests run in the background, where a shell has
+    interrupts ignored: for ``preexec_fn``.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run_reference(

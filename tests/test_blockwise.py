@@ -22,6 +22,8 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.text.listing import dump
+from luciole.kernels.layers.floats import blocks as blocks_kernel
+from luciole.schema.enums import ActivationFunctionType
 from luciole.schema.tables import BlockwiseQuantization, QuantizationParameters
 from luciole.tools.view.tensors import quantization_json
 from tests.support import litert
@@ -79,6 +81,74 @@ def test_dense_layers_compute_with_the_numbers_that_blocks_stand_for() -> None:
     graph = model.graph
     plan = compile_graph(graph, {graph.inputs[0]: x.shape})
     assert [step.native is not None for step in plan.steps] == [True]
+
+
+def layer(rows: int, outputs: int, n: int, size: int, **attributes: Any) -> tuple[Model, Array]:
+    """A dense layer with blocks of ``size`` and a bias, and what it should give."""
+    rng = np.random.default_rng(n + rows)
+    codes = rng.integers(-8, 8, (outputs, n)).astype(np.int8)
+    scales = rng.uniform(0.01, 0.05, (outputs, n // size)).astype(np.float16)
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (rows, n))
+    x.dtype = TensorType.FLOAT32
+    weights = graph.add_constant("w", codes, TensorType.INT4)
+    weights.block_tensors = graph.add_constant("s", scales), None
+    details = BlockwiseQuantization(scales=0, zero_points=-1, block_size=size)
+    weights.quantization = QuantizationParameters(details=details)
+    bias = graph.add_constant("b", rng.normal(size=outputs).astype(np.float32))
+    op = FullyConnected(x, weights, bias, **attributes)
+    graph.append(op, "y")
+    graph.outputs = [op.output]
+    real = codes * np.repeat(scales.astype(np.float32), size, axis=1)
+    return model, real
+
+
+@pytest.mark.parametrize("large", [1, blocks_kernel.LARGE])
+@pytest.mark.parametrize("size", [32, 64, 128, 256])
+@pytest.mark.parametrize(("rows", "outputs"), [(1, 1), (1, 129), (4, 16), (3, 33), (20, 33)])
+def test_blocks_run_compiled(
+    rows: int, outputs: int, size: int, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NumPy's product with the real numbers that blocks stand for is what comes out; few rows read
+    large weights as they are.
+    """
+    monkeypatch.setattr(blocks_kernel, "LARGE", large)
+    relu = ActivationFunctionType.RELU
+    model, real = layer(rows, outputs, 256, size, activation=relu)
+    x = np.random.default_rng(1).normal(size=(rows, 256)).astype(np.float32)
+    bias = model.graph.ops[0].operands[2]
+    assert bias is not None
+    assert bias.data is not None
+    want = np.maximum(x.astype(np.float64) @ real.T + bias.data, 0)
+    plan = compile_graph(model.graph, {model.graph.inputs[0]: x.shape})
+    (step,) = plan.steps
+    assert step.native is not None
+    as_they_are = any(array.dtype == np.uint8 for array in step.native.owns)
+    assert as_they_are == (rows <= blocks_kernel.FEW_ROWS and large == 1)
+    np.testing.assert_allclose(run(model, x), want, rtol=1e-5, atol=1e-5)
+
+
+def test_blocks_with_zero_points_run_compiled_as_real_numbers() -> None:
+    model, real = layer(3, 8, 64, 32)
+    points = model.graph.add_constant("z", np.full((8, 2), 3, np.int8))
+    weights = model.graph.ops[0].operands[1]
+    assert weights is not None
+    weights.block_tensors = weights.block_tensors[0], points
+    x = np.eye(3, 64, dtype=np.float32)
+    plan = compile_graph(model.graph, {model.graph.inputs[0]: x.shape})
+    assert [step.native is not None for step in plan.steps] == [True]
+    scales = np.asarray(weights.block_tensors[0].data, np.float32)  # type: ignore[union-attr]
+    want = x @ (real - 3 * np.repeat(scales, 32, axis=1)).T
+    got = Interpreter(model)
+    got.allocate_tensors()
+    got.set_tensor(got.get_input_details()[0]["index"], x)
+    got.invoke()
+    bias = model.graph.ops[0].operands[2]
+    assert bias is not None
+    assert bias.data is not None
+    found = got.get_tensor(got.get_output_details()[0]["index"])
+    np.testing.assert_allclose(found, want + bias.data, rtol=1e-5, atol=1e-5)
 
 
 def test_litert_which_rounds_inputs_to_8_bits_is_near() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
-from luciole.ir import Array, Buffer, Graph, LucioleError, Model, TensorType, Value
+from luciole.ir import Array, Buffer, Graph, GraphError, LucioleError, Model, TensorType, Value
 from luciole.ir.ops.elementwise_unary import Abs
-from luciole.ir.strings import decode, strings_of
+from luciole.ir.strings import decode, encode, strings_of
 from luciole.ir.text.plain import describe
 from luciole.tools.dump_tensors import as_text, write_tensor
 
@@ -65,7 +65,7 @@ def test_write_tensor_refuses_texts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "numbers",
-    [[], [1], [-1, 8], [2, 16, 17], [1, 12, 99], [1, 13, 12], [1, 0, 12], [2**30, 1, 1]],
+    [[1], [-1, 8], [2, 16, 17], [1, 12, 99], [1, 13, 12], [1, 0, 12], [2**30, 1, 1]],
     ids=str,
 )
 def test_damaged_buffers_hold_no_texts(numbers: list[int]) -> None:
@@ -73,4 +73,16 @@ def test_damaged_buffers_hold_no_texts(numbers: list[int]) -> None:
 
 
 def test_texts_that_do_not_fit_the_shape_are_not_shown() -> None:
-    assert strings_of(model_of(encoded("one"), 2).graph.outputs[1]) is None
+    model = model_of(encoded("one"), 2)
+    with pytest.raises(GraphError, match=r"\[2\] of STRING takes 2 texts, its buffer holds 1"):
+        strings_of(model.graph.outputs[1])
+    tensors = describe(model, "m")["subgraphs"][0]["tensors"]
+    assert next(t["values"] for t in tensors if t["name"] == "texts") is None
+
+
+def test_buffers_are_written_as_they_are_read() -> None:
+    raw = encoded(*TEXTS)
+    texts = decode(raw)
+    assert texts is not None
+    np.testing.assert_array_equal(encode(texts), raw)
+    assert decode(np.zeros(0, np.uint8)) == []

@@ -238,11 +238,30 @@ def test_shape__contents_under_an_open_signature_do_not_fit(variable: bool) -> N
     assert errors == ["Add 'y': shapes [1,4] and [3] do not broadcast"]
 
 
-@pytest.mark.parametrize("dtype", [TensorType.STRING, TensorType.GGML_Q4_0])
-def test_buffer_size__not_where_the_type_does_not_fix_it(dtype: TensorType) -> None:
+def test_buffer_size__not_where_the_type_does_not_fix_it() -> None:
     model, graph, _ = sound()
-    graph.add_constant("c", np.zeros(3, np.uint8)).dtype = dtype
+    graph.add_constant("c", np.zeros(3, np.uint8)).dtype = TensorType.GGML_Q4_0
     assert verify(model) == []
+
+
+@pytest.mark.parametrize(
+    ("numbers", "reason"),
+    [
+        ([2, 16, 16, 16], None),
+        ([1, 12, 12], "holds 1"),
+        ([2, 16, 16, 17], "is damaged"),
+        ([2, 16, 12, 16], "is damaged"),
+    ],
+)
+def test_strings__a_constant_whose_texts_are_not_there(
+    numbers: list[int], reason: str | None
+) -> None:
+    model, graph, _ = sound()
+    value = graph.add_constant("c", np.array(numbers, "<i4").view(np.uint8))
+    value.dtype, value.shape = TensorType.STRING, (2,)
+    sentence = f"[2] of STRING takes 2 texts, its buffer {reason}"
+    wanted = ("error", "STRINGS", "subgraphs[0].tensors[2] 'c'", sentence)
+    assert verify(model) == [] if reason is None else found(model) == wanted
 
 
 def test_result_has_data__a_constant_that_is_computed() -> None:

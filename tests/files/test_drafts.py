@@ -11,6 +11,7 @@ from pathlib import Path
 
 from luciole.files import write_file
 from luciole.files.drafts import ENDING
+from tests.support import heed_interrupts
 from tests.tools.running import left_behind
 
 HOLD = """
@@ -27,7 +28,10 @@ with replacing(sys.argv[1]) as file:
 def test_drafts_of_killed_writers_are_removed_and_those_of_others_not(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     command = [sys.executable, "-c", HOLD, str(path)]
-    writers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    writers = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=heed_interrupts)
+        for _ in range(2)
+    ]
     for writer in writers:
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"begun\n"

@@ -18,6 +18,7 @@ from luciole.interpreter import Interpreter
 from luciole.ir import Array, LucioleError, Model
 from luciole.ir.findings import Finding
 from luciole.ir.op import SLIP
+from luciole.ir.strings import OBJECTS
 from luciole.ir.text.listing import dump_lines
 from luciole.schema.dialect import CIRCLE
 from luciole.schema.reader import read
@@ -228,7 +229,8 @@ def _check_same(model: Model, first: Sequence[Array], second: Sequence[Array]) -
     if state or any(op.stateful or "RANDOM" in op.kind or "MULTINOMIAL" in op.kind for op in ops):
         return
     for a, b in zip(first, second, strict=True):
-        if a.shape != b.shape or a.tobytes() != b.tobytes():
+        same = a.tolist() == b.tolist() if a.dtype == OBJECTS else a.tobytes() == b.tobytes()
+        if a.shape != b.shape or not same:
             raise BrokenPromiseError(f"another run gave {_short(b)} instead of {_short(a)}")
 
 

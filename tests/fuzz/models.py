@@ -25,6 +25,7 @@ from luciole.ir import (
 from luciole.ir.dtypes import NUMPY, PACKED, integer_range
 from luciole.ir.op import REQUIRED, Field
 from luciole.ir.ops.variables import VarHandle
+from luciole.ir.strings import OBJECTS, array_of
 from luciole.ir.verify import Severity, verify
 from luciole.kernels.core import registry
 from luciole.schema.tables import QuantizationParameters
@@ -40,6 +41,7 @@ _NUMBERS = (0, 1, 1, 2, 3, 4, -1, 32)
 _SCALES = (1 / 256, 1 / 128, 1 / 16, 2**-15, 0.1, 0.1)
 """Some operators want a certain one of their result, others one of all tensors."""
 STORED = NUMPY | {packed: stored for packed, (_, stored) in PACKED.items()}
+STORED[TensorType.STRING] = OBJECTS
 """What arrays of all types that have some are."""
 _AFFINE = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, *PACKED)
 
@@ -199,7 +201,7 @@ class _Attempt:
 
     def _is_constant(self, dtype: TensorType) -> bool:
         """Whether an operand's contents are part of the model; nobody hands in packed integers."""
-        return dtype in PACKED or (self.rng.random() >= 0.4 and dtype in NUMPY)
+        return dtype in PACKED or (self.rng.random() >= 0.4 and dtype in STORED)
 
     def _value(self, name: str, dtype: TensorType, shape: Sequence[int | None]) -> Value:
         value = Value(name, dtype, tuple(shape))
@@ -294,11 +296,13 @@ def _index_array(rng: Rng, base: tuple[int, ...], dtype: np.dtype[Any]) -> Array
 
 
 def contents(rng: Rng, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """Ordinary numbers of a type; integers are small so that they may be indices."""
+    """Ordinary numbers or texts; integers are small so that they may be indices."""
     if dtype.kind in "iu":
         return rng.integers(0, 5, tuple(shape)).astype(dtype)
     if dtype.kind == "b":
         return rng.random(tuple(shape)) < 0.5
+    if dtype == OBJECTS:
+        return array_of((rng.bytes(int(n)) for n in rng.integers(0, 9, prod(shape))), tuple(shape))
     numbers = rng.normal(size=tuple(shape))
     return np.asarray(numbers + 1j * numbers if dtype.kind == "c" else numbers).astype(dtype)
 

@@ -232,7 +232,10 @@ def _other_contents(rng: Rng, root: t.Model) -> None:
     tensor = _tensor(rng, root)
     buffers = root.buffers or []
     old = buffers[tensor.buffer].data if 0 < tensor.buffer < len(buffers) else None
-    dtype = NUMPY.get(tensor.type)
+    is_text = tensor.type == TensorType.STRING  # whose buffer begins with offsets
+    dtype = np.dtype(np.uint8) if is_text else NUMPY.get(tensor.type)
+    if is_text and old is not None and len(old) % 4 == 0:
+        dtype = np.dtype(np.int32)
     if old is None or dtype is None or not len(old) or len(old) % dtype.itemsize:
         return
     numbers = np.array(old).view(dtype)
@@ -247,6 +250,8 @@ def hurting(rng: Rng, dtype: np.dtype[Any]) -> Any:
         limits = np.iinfo(dtype)
         number = int([*_EXTREMES, *_LARGE][int(rng.integers(len(_EXTREMES) + len(_LARGE)))])
         return min(max(number, int(limits.min)), int(limits.max))
+    if dtype.kind == "O":
+        return [b"", b"\0", b" ", b"\xff" * 1000][int(rng.integers(4))]
     if dtype.kind == "b":
         return bool(rng.integers(2))
     with np.errstate(all="ignore"):

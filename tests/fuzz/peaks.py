@@ -201,7 +201,7 @@ def _growth(model: Model, rng: Rng) -> tuple[int, int]:
     interpreter.allocate_tensors()
     planned = _highest()
     for number, value in enumerate(interpreter.graph.values):
-        if value.is_input:
+        if value.is_input and value.dtype != TensorType.STRING:  # texts are counted by themselves
             _fill(interpreter.tensor(number)(), rng)
     _now()
     interpreter.invoke()

@@ -14,6 +14,7 @@ from luciole.interpreter.contents import Contents, hold
 from luciole.interpreter.memory import arena_layout
 from luciole.interpreter.settle import settle
 from luciole.interpreter.steps import Run, Step, build, grouped, run_reference
+from luciole.interpreter.texts import Texts
 from luciole.ir import Graph, LucioleError, Model, Op, TensorType, Value
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.reshape import Reshape
@@ -48,7 +49,7 @@ def built(graph: Graph, **kernels: Reference) -> tuple[list[Step], Contents]:
 
     settled = settle(graph, {v: v.dims for v in graph.inputs}, LIMIT)
     layout = arena_layout(settled, LIMIT, keep=True)
-    held = hold(settled, layout)
+    held = hold(settled, layout, Meter(LIMIT))
     return build(settled, layout, held, find, lambda op, arrays: None), held
 
 
@@ -93,7 +94,7 @@ def test_steps_in_order_compute_the_graph_and_late_tensors_are_forgotten() -> No
 def test_a_placed_tensor_keeps_its_array() -> None:
     value, late = Value("v", TensorType.FLOAT32, (6,)), Value("l", TensorType.FLOAT32, (None,))
     place = np.zeros(6, np.float32)
-    held = Contents({value: place}, [])
+    held = Contents({value: place}, [], Texts(Meter(LIMIT)), {})
     held.write(value, X)
     held.write(late, X)
     assert held.arrays[value] is place

@@ -99,9 +99,11 @@ def test_files_from_elsewhere_are_sound_and_written_back_as_they_were(name: str)
 def test_a_loop_on_a_state_without_a_rank_gives_what_litert_gives(resolver: str) -> None:
     content = data_path("foreign/while_unknown_rank.tflite").read_bytes()
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    (found,) = luciole.Interpreter(model_content=content).run(x).values()
+    interpreter = luciole.Interpreter(model_content=content)
+    (found,) = interpreter.run(x).values()
     np.testing.assert_array_equal(found, litert(content, (x,), resolver)[0], strict=True)
     np.testing.assert_array_equal(found, 8 * x)
+    assert [step.native is not None for step in interpreter.plan.steps] == [True]
 
 
 def test_an_input_without_a_rank_takes_any_shape_as_in_litert() -> None:

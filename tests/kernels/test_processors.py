@@ -21,7 +21,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.kernels.jit.processor import features, vector_registers
 from tests.kernels.test_processors import powers
-from tests.ops.int8_support import SAMPLES, layer
+from tests.ops.int8_support import INT16, SAMPLES, layer
 from tests.ops.test_conv_2d import check_hybrid
 from tests.ops.test_hybrid import check_sample
 from tests.ops.test_int8_layers_native import check
@@ -43,6 +43,7 @@ for sample in (SAMPLES[2], SAMPLES[10]):
     check_sample(sample)
 for cls, shape, filter, options in (SAMPLES[0], SAMPLES[10], SAMPLES[17]):
     check(layer(cls, shape, filter, 1, **options))
+    check(layer(cls, shape, filter, 1, INT16, bias=np.int64, **options))
 np.save(sys.argv[1], powers())
 """
 
@@ -68,3 +69,36 @@ def test_an_older_processor_gives_the_same(name: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     np.testing.assert_array_equal(np.load(path), powers())
+
+
+NEWER = """
+from luciole.kernels.jit.vector import bitsliced, sorting
+from luciole.kernels.layers.levels import counting, level_sums, tiles
+from luciole.kernels.layers.levels.sorting import kernel
+from luciole.kernels.layers.levels.tiling import Tiling
+
+assert bitsliced.WIDE and sorting.COMPRESSES
+shape = Tiling.of(3, 3, 690, 1).shape
+ending = (0.0, 6.0, 1)
+for made in (
+    level_sums.kernel(3, level_sums.VECTORS[3], level_sums.TOGETHER[3], *ending),
+    kernel(8),
+    counting.kernel(1, *shape, *ending),
+    tiles.kernel(2, *shape, *ending),
+):
+    name, code = made._compile()
+    assert code
+"""
+"""What no machine without these instructions can run, but compile."""
+
+
+def test_kernels_of_a_newer_processor_compile() -> None:
+    if os.uname().machine != "x86_64":
+        pytest.skip("needs an x86-64 processor")
+    features = ["f", "bw", "vl", "dq", "cd", "vbmi", "vbmi2", "vpopcntdq", "vnni", "bitalg"]
+    given = ",".join([*(f"+avx512{name}" for name in features), "+gfni,+avx2,+fma,+bmi2,+popcnt"])
+    environment = {**os.environ, "NUMBA_CPU_NAME": "znver5", "NUMBA_CPU_FEATURES": given}
+    done = subprocess.run(
+        [sys.executable, "-c", NEWER], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ from luciole.ir import Array, Model, Op
 from luciole.ir.ops.elementwise_binary import Mul, Pow
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.gather import Gather
+from luciole.ir.ops.reduce import ReduceProd
 from luciole.ir.ops.resize import ResizeBilinear
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess
 from luciole.kernels.core.reasons import decline, listening
@@ -23,11 +24,11 @@ from tests.support import Affine, one_op
 F32 = np.ones((2, 3), np.float32)
 INT8, INT16 = F32.astype(np.int8), F32.astype(np.int16)
 SEVERAL = Affine([0.1, 0.2, 0.3], [0, 0, 0], 1)
-SIZE = np.array([6, 8], np.int32)
+SIZE, AXIS = np.array([6, 8], np.int32), np.array([1], np.int32)
 
 CASES: tuple[tuple[type[Op], list[Array], tuple[int, ...], dict[str, Any], str], ...] = (
     (Pow, [F32, F32], (), {}, "no compiled form"),
-    (FullyConnected, [INT16, INT8], (1,), {}, "no compiled form for INT16 x INT8"),
+    (ReduceProd, [INT16, AXIS], (1,), {}, "no compiled form for INT16"),
     (FullyConnected, [F32, F32], (), {}, "'x1', weights or a bias, is no constant"),
     (
         Mul,

@@ -34,6 +34,8 @@ def test_the_default_is_three_bits_for_everything() -> None:
     ("top", "wanted"),
     [
         ({"encode_bits": 2}, Choice(2, 2)),
+        ({"encode_bits": "w2a4"}, Choice(4, 2)),
+        ({"encode_bits": "w1a8", "input_bits": 4}, Choice(4, 1)),
         ({"input_bits": 8}, Choice(8, 3)),
         ({"weight_bits": 4}, Choice(3, 4)),
         ({"encode_bits": 1, "input_bits": 5}, Choice(5, 1)),
@@ -147,7 +149,7 @@ def test_a_config_is_read_from_a_file(tmp_path: Path) -> None:
         ({"encode_bits": 5}, "weight bits are 5: 1 to 4 are possible"),
         ({"input_bits": 9}, "input bits are 9: 1 to 8 are possible"),
         ({"weight_bits": -1}, "weight bits are -1: 1 to 4 are possible"),
-        ({"encode_bits": "3"}, "config: input_bits is '3', int is needed"),
+        ({"encode_bits": "3"}, "encode_bits is '3': a number or a pair such as w2a4 is"),
         ({"input_bits": 3.0}, "config: input_bits is 3.0, int is needed"),
         ({"weight_bits": True}, "config: weight_bits is True, int is needed"),
         ({"weight_bits": None}, "config: weight_bits is None, int is needed"),
@@ -162,10 +164,10 @@ def test_parse_refuses_a_config(content: Any, sentence: str) -> None:
     ("entry", "sentence"),
     [
         ("fc1", "config: a layer is an object, found 'fc1'"),
-        ({"skip": True}, "needs one of name, names, pattern, regex; found none"),
+        ({"skip": True}, "needs one of name, names, pattern, regex, operator; found none"),
         (
             {"name": "a", "regex": "b"},
-            "one of name, names, pattern, regex; found ['name', 'regex']",
+            "one of name, names, pattern, regex, operator; found ['name', 'regex']",
         ),
         ({"name": "a", "Skip": True}, "config: Skip is not understood, there is encode_bits"),
         ({"name": 3}, "config: name is 3, text is needed"),

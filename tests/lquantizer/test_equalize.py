@@ -13,16 +13,11 @@ from luciole.interpreter.compare import compare
 from luciole.ir import Array, Graph, Model, Op, learned_levels
 from luciole.ir.equalization import equalized
 from luciole.ir.ops.activations import Relu, Relu6, Tanh
-from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.lquantizer import Choice, Config, OutputAware, quantize_records
-from luciole.lquantizer.calibration.positions import Rows
-from luciole.lquantizer.formats.levels import Samples, best_fit
-from luciole.lquantizer.methods import output_aware
-from luciole.lquantizer.methods.output_aware import quantized_rows
-from luciole.lquantizer.network import walk
-from luciole.lquantizer.network.equalize import channel_scales, divide, divided, source
+from luciole.lquantizer.network import even_inputs, preparation
+from luciole.lquantizer.network.rescale import Pair, pairs_of
 from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, random
 
@@ -65,18 +60,16 @@ def error(model: Model, other: Model) -> float:
 
 
 # ----------------------------------------------------------------------------------- where
-@pytest.mark.parametrize("between", [None, Relu])
-def test_a_layer_right_behind_or_behind_a_relu(between: type[Op] | None) -> None:
-    first, last = layers(uneven(between))
-    assert source(last, {first}) is first
-    assert source(last, set()) is None
-    assert source(first, {first}) is None
+@pytest.mark.parametrize("between", [None, Relu, Relu6])
+def test_a_layer_right_behind_or_behind_an_activation(between: type[Op] | None) -> None:
+    model = uneven(between)
+    first, last = layers(model)
+    act = None if between is None else model.graph.ops[1]
+    assert list(pairs_of(model.graph)) == [Pair(first, last, act)]
 
 
-@pytest.mark.parametrize("between", [Tanh, Relu6])
-def test_other_activations_are_in_the_way(between: type[Op]) -> None:
-    first, last = layers(uneven(between))
-    assert source(last, {first}) is None
+def fused_tanh(model: Model) -> None:
+    layers(model)[0].activation = ActivationFunctionType.TANH
 
 
 def also_an_output(model: Model) -> None:
@@ -94,74 +87,32 @@ def also_the_weights_of_another(model: Model) -> None:
     graph.outputs.append(graph.append(twin, "twin").output)
 
 
-def fused_relu6(model: Model) -> None:
-    layers(model)[0].activation = ActivationFunctionType.RELU6
-
-
 @pytest.mark.parametrize(
-    "change", [also_an_output, also_read_elsewhere, also_the_weights_of_another, fused_relu6]
+    "change", [fused_tanh, also_an_output, also_read_elsewhere, also_the_weights_of_another]
 )
-def test_what_somebody_else_needs_is_not_scaled(change: Callable[[Model], None]) -> None:
+def test_what_somebody_else_needs_or_a_curve_bends_is_not_scaled(
+    change: Callable[[Model], None],
+) -> None:
     model = uneven()
     change(model)
-    first, last = layers(model)[:2]
-    assert source(last, {first}) is None
+    assert list(pairs_of(model.graph)) == []
 
 
-def test_a_depthwise_convolution_may_be_scaled() -> None:
-    model = Model()
-    graph = model.add_graph(Graph("main"))
-    x = graph.add_input("x", (1, 4, 4, 3))
-    apart = DepthwiseConv2D(
-        x,
-        graph.add_constant("f", random(1, 1, 3, 3, 3)),
-        graph.add_constant("b", random(2, 3)),
-        stride_h=1,
-        stride_w=1,
-        activation=ActivationFunctionType.RELU,
-    )
-    last = dense(graph, graph.append(apart, "apart").output, (4, 3), "fc", keep_num_dims=True)
-    graph.outputs = [last.output]
-    images, sizes = random(3, 5, 4, 4, 3), np.array([0.5, 1, 4], np.float32)
-    wanted = run(model, images)
-    assert source(last, set()) is apart
-    divide(apart, last, sizes)
-    assert last.input.name == "apart/equalized"
-    assert last.weights.data is not None
-    last.weights.set_data(last.weights.data * sizes)
-    np.testing.assert_allclose(run(model, images), wanted, rtol=1e-4, atol=1e-5)
-
-
-# ------------------------------------------------------------------------------------ how much
-def quantized(rows: Rows) -> Array:
-    walk = best_fit(Samples.compressed(rows.values), 2, offset=True)
-    return quantized_rows(rows, walk)
-
-
-def test_scales_make_uneven_channels_alike_and_leave_even_ones() -> None:
-    even = random(8, 500, 16)
-    weights = random(9, 4, 16)
-    found = channel_scales(Rows(even * SIZES, None), weights / SIZES, 16, quantized)
-    left = found / SIZES  # how far apart channels are that were 100 apart
-    assert left.max() / left.min() < 2
-    found = channel_scales(Rows(even, None), weights, 16, quantized)
-    assert found.max() / found.min() < 2
-
-
-def test_rows_are_divided_channel_by_channel() -> None:
-    values = random(10, 5, 6)
-    found = divided(Rows(values, None), np.array([1, 2, 4], np.float32))
-    np.testing.assert_array_equal(found.values, values / np.array([1, 2, 4, 1, 2, 4], np.float32))
+def test_a_tanh_is_in_the_way() -> None:
+    assert list(pairs_of(uneven(Tanh).graph)) == []
 
 
 # ---------------------------------------------------------------------------------- the whole fit
 def without_scales(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "source", lambda op, learned: None)
+    monkeypatch.setattr(preparation, "even_inputs", lambda *given: {})
 
 
+@pytest.mark.parametrize("between", [Relu, Relu6])
 @pytest.mark.parametrize("bits", [2, 3])
-def test_uneven_channels_cost_the_fit_nothing(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
-    model, config = uneven(), Config(Choice(bits, bits))
+def test_uneven_channels_cost_the_fit_nothing(
+    monkeypatch: pytest.MonkeyPatch, bits: int, between: type[Op]
+) -> None:
+    model, config = uneven(between), Config(Choice(bits, bits))
     with_it = quantize_records(model, {"x": X}, OutputAware(), config)
     without_scales(monkeypatch)
     without = quantize_records(model, {"x": X}, OutputAware(), config)
@@ -201,7 +152,7 @@ def test_every_layer_is_compared_with_its_original_times_the_factors() -> None:
 
 
 def test_channels_that_are_even_keep_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_aware, "channel_scales", lambda *given: np.ones(16, np.float32))
+    monkeypatch.setattr(even_inputs, "rescale", lambda *given: {})
     result = quantize_records(uneven(), {"x": X}, OutputAware(), Config(Choice(4, 4)))
     assert [op.name for op in result.model.graph.ops] == ["act1", "fc2"]
     assert result.model.metadata == []

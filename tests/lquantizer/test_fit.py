@@ -13,6 +13,7 @@ from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, Op, Signature, Value
 from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.equalization import SUFFIX
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
@@ -93,7 +94,7 @@ def error(model: Model, other: Model, name: str, x: Array) -> float:
 
 
 def op_named(model: Model, name: str) -> Op:
-    (found,) = [op for op in model.graph.ops if op.name == name]
+    (found,) = [op for op in model.graph.ops if op.name.removesuffix(SUFFIX) == name]
     return found
 
 
@@ -199,7 +200,8 @@ def test_a_network_of_convolutions() -> None:
 
 def test_fused_activations_come_back_fused() -> None:
     found = luciole.quantize(residual(), IMAGES).model
-    fused = {op.name: op.attributes().get("activation") for op in found.graph.ops}
+    names = {op: op.name.removesuffix(SUFFIX) for op in found.graph.ops}
+    fused = {names[op]: op.attributes().get("activation") for op in found.graph.ops}
     assert (fused["stem"], fused["body"], fused["sum"]) == (RELU, RELU6, RELU)
     assert isinstance(op_named(found, "body"), LQConv2D)
 

@@ -195,6 +195,8 @@ def test_quantize_reports_file_sizes() -> None:
     [
         ({}, (3, 3)),
         ({"encode_bits": 2}, (2, 2)),
+        ({"encode_bits": "w2a4"}, (4, 2)),
+        ({"encode_bits": "w2a4", "input_bits": 8}, (8, 2)),
         ({"encode_bits": 2, "input_bits": 8}, (8, 2)),
         ({"weight_bits": 4}, (3, 4)),
         ({"encode_bits": 1, "config": {"weight_bits": 2}}, (1, 2)),

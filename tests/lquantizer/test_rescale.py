@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.interpreter.compare import compare
 from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, Graph, Model, Value
+from luciole.ir.equalization import equalized
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.uniform.rescale import RULES, rescale
+from luciole.lquantizer.calibration.saved import Rescaled
+from luciole.lquantizer.network.rescale import RULES, pairs_of, rescale, rescale_again
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.networks import random
 
@@ -67,7 +70,7 @@ def test_the_float_network_stays_what_it_is(activation: Act, rule: str) -> None:
     model = network(activation, uneven=True)
     before = [v.data for v in model.graph.values if v.data is not None]
     wanted = answers(model)
-    rescale(model, records(), 16, (rule,), None)
+    rescale(model, list(pairs_of(model.graph)), records(), 16, [RULES[rule]], None)
     np.testing.assert_allclose(answers(model), wanted, atol=1e-5)
     after = [op.operands[1].data for op in model.graph.ops if op.operands[1] is not None]
     same = [a is not None and any(np.array_equal(a, b) for b in before) for a in after]
@@ -93,7 +96,7 @@ def test_a_channel_that_is_cut_off_is_left_alone_and_none_is_lifted_there() -> N
     larger[0] *= 60
     first.filter.set_data(larger)
     wanted = answers(model)
-    rescale(model, records(), 16, ("weights",), None)
+    rescale(model, list(pairs_of(model.graph)), records(), 16, [RULES["weights"]], None)
     kept = first.filter.data
     assert kept is not None
     np.testing.assert_array_equal(kept[0], larger[0])
@@ -116,3 +119,38 @@ def test_another_rule_is_refused() -> None:
     choices: Any = {"scheme": "int8", "rescale": "some"}
     with pytest.raises(QuantizeError, match="rescale is 'some'"):
         luciole.quantize(network(Act.RELU, False), records(), **choices)
+
+
+def test_what_is_not_rescaled_is_left_alone() -> None:
+    """Where none is best no constant is copied: a file made again from saved ranges is the same."""
+    model = network(Act.RELU6, uneven=True)
+    errors = iter(range(100))
+    pairs, rules = list(pairs_of(model.graph)), list(RULES.values())
+    done = rescale(
+        model, pairs, records(), 16, rules, lambda _, tried: [next(errors) for _ in tried]
+    )
+    assert done == []
+    names = [value.name for op in model.graph.ops for value in op.operands[1:] if value is not None]
+    assert names == ["w1", "b1", "w2", "w3", "b3"]
+
+
+def test_a_network_is_rescaled_again_as_it_was() -> None:
+    first, second = (network(Act.RELU6, uneven=True) for _ in range(2))
+    pairs = list(pairs_of(first.graph))
+    done = rescale(first, pairs, records(), 16, [RULES["weights"]], None)
+    assert [pair.names for pair, _ in done] == [("y1", "y2"), ("y2", "y3")]
+    again = [Rescaled(*pair.names, tuple(scales.tolist())) for pair, scales in done]
+    rescale_again(second.graph, again)
+    for op, twin in zip(first.graph.ops, second.graph.ops, strict=True):
+        for one, other in zip(op.operands[1:], twin.operands[1:], strict=True):
+            if one is not None and other is not None:
+                np.testing.assert_array_equal(one.data, other.data)
+
+
+def test_rescaled_layers_are_compared_with_what_they_were() -> None:
+    model = network(Act.RELU6, uneven=True)
+    made = luciole.quantize(model, records(), scheme="int8").model
+    found = compare(model, made, records())
+    assert {note.original for note in equalized(made.graph).values()} == {"y1", "y2"}
+    assert [layer.name for layer in found.layers] == ["y1", "y2", "y3"]
+    assert all(layer.measures.snr_db > 15 for layer in found.layers if layer.measures.snr_db)

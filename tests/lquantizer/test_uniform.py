@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value
 from luciole.ir.ops.activations import Logistic, Tanh
 from luciole.ir.ops.concatenation import Concatenation
@@ -29,7 +30,7 @@ from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from tests.networks import network, random
 
-STATIC = ["int8", "w4a8", "int16x8"]
+STATIC = ["int8", "uint8", "w4a8", "int16x8"]
 
 
 class Builder:
@@ -162,10 +163,31 @@ def test_every_integer_is_that_of_litert(scheme: str, tmp_path: Path) -> None:
     assert compared > 12
 
 
+@pytest.mark.parametrize("scheme", [*STATIC, "dynamic", "weights", "float16"])
+def test_litert_runs_every_scheme_with_its_default_kernels(scheme: str) -> None:
+    from ai_edge_litert.interpreter import Interpreter
+
+    model = images()
+    for op in model.graph.ops:  # LiteRT takes no float convolution without one
+        if isinstance(op, Conv2D) and op.bias is None:
+            op.set_operand(2, model.graph.add_constant("zeros", np.zeros(8, np.float32)))
+    made = quantized(model, scheme=scheme)
+    peer = Interpreter(model_content=to_bytes(made, "tflite"))
+    peer.allocate_tensors()
+    x = records(images(), 4, seed=77)["x"]
+    for one in x:
+        peer.set_tensor(peer.get_input_details()[0]["index"], one[None])
+        peer.invoke()
+        found = peer.get_tensor(peer.get_output_details()[0]["index"])
+        (wanted,) = luciole.Interpreter(made).run({"x": one[None]}).values()
+        assert np.abs(found - wanted).max() < 0.03
+
+
 @pytest.mark.parametrize(
     ("scheme", "most"),
     [
         ("int8", 0.02),
+        ("uint8", 0.03),
         ("w4a8", 0.1),
         ("int16x8", 0.005),
         ("dynamic", 0.02),

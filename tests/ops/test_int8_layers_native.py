@@ -171,6 +171,25 @@ def test_compiled_layers_take_weights_of_4_bits() -> None:
         np.testing.assert_array_equal(run_native(model, made.x), want, strict=True)
 
 
+@pytest.mark.parametrize("dtype", [INT8, UINT8])
+@pytest.mark.parametrize("largest", [-8, 7, 64, -64, 65])
+@pytest.mark.parametrize("depth", [1, 2, 29, 64])
+def test_small_weights_at_their_extremes_equal_the_reference(
+    depth: int, largest: int, dtype: TensorType
+) -> None:
+    """Pairs of magnitudes up to 128 are added up as int16, whose limits they reach."""
+    made = layer(Conv2D, (2, 7, 9, depth), (20, 3, 3, depth), 1, dtype, **convolution())
+    zero, limits = made.options["affine"][1].zero_point[0], np.iinfo(made.x.dtype)
+    stored = made.operands[1]
+    assert stored is not None
+    stored[...] = np.clip(zero + largest, np.iinfo(stored.dtype).min, 255)
+    stored[1], stored[2] = zero - min(largest, 127), zero
+    stored[3, ::2] = zero - min(largest, 127)
+    made.x[0], made.x[1] = limits.max, limits.min
+    made.x[1, :, ::2] = limits.max
+    check(made)
+
+
 @pytest.mark.parametrize(
     "affine",
     [

@@ -15,8 +15,6 @@ from tests.support import Affine
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-NORMALIZED = ("normalized", "everything", "everything but the input gate")
-COMPILED = [part for part in PARTS if part not in NORMALIZED]
 SIZES = [{}, {"cells": 16, "inputs": 16}, {"batch": 2, "inputs": 9, "cells": 37}]
 BOTH = pytest.mark.parametrize("cls", [LSTM, UnidirectionalSequenceLSTM])
 DTYPES = {TensorType.INT8: np.int8, TensorType.INT16: np.int16}
@@ -57,7 +55,7 @@ def check_compiled(model: Model) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("part", COMPILED)
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("sizes", SIZES)
 def test_results_and_states_are_those_of_the_reference(
     cls: type[Op], part: str, sizes: dict[str, int]
@@ -73,7 +71,7 @@ def test_clipped_and_time_major_runs_are_those_of_the_reference(part: str) -> No
 
 
 @BOTH
-@pytest.mark.parametrize("part", ["plain", "no input gate", "projected"])
+@pytest.mark.parametrize("part", ["plain", "no input gate", "projected", "normalized"])
 def test_runs_are_those_of_litert(cls: type[Op], part: str) -> None:
     model = integer_lstm(cls, part, sizes={"inputs": 9, "cells": 37})
     runs = inputs(model)
@@ -81,11 +79,6 @@ def test_runs_are_those_of_litert(cls: type[Op], part: str) -> None:
         outputs_of_plan(model, runs), outputs_in_litert(model, runs), strict=True
     ):
         np.testing.assert_array_equal(a, b, strict=True)
-
-
-@pytest.mark.parametrize("part", NORMALIZED)
-def test_layer_normalization_is_left_to_the_reference(part: str) -> None:
-    assert registry.find_native(integer_lstm(LSTM, part).graph.ops[0]) is None
 
 
 def test_scales_that_lead_beyond_32_bits_are_left_to_the_reference() -> None:

@@ -12,14 +12,9 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array
-from luciole.kernels.jit.vector import bitsliced
 from luciole.kernels.layers.levels import counting, level_sums
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.lq_support import Layer, check_parts, oracle, random_input, random_layer, with_offsets
-
-needs_bitsliced = pytest.mark.skipif(
-    not bitsliced.AVAILABLE, reason="needs AVX-512 with VBMI2 and GFNI"
-)
 
 
 @pytest.fixture
@@ -43,7 +38,6 @@ def test_rows_in_blocks_and_tiles(n: int, rows: int) -> None:
     check(with_offsets(random_layer(n, 18, 1, 1)), random_input((rows, n)))
 
 
-@needs_bitsliced
 @pytest.mark.usefixtures("by_level")
 @pytest.mark.parametrize("kw", [1, 2, 3, 4])
 @pytest.mark.parametrize("o", [1, 161, 600])
@@ -51,7 +45,6 @@ def test_any_number_of_outputs_level_by_level(kw: int, o: int) -> None:
     check(with_offsets(random_layer(77, o, 2, kw)), random_input((3, 77)))
 
 
-@needs_bitsliced
 @pytest.mark.usefixtures("by_level")
 @pytest.mark.parametrize("kx", [1, 2, 3, 4])
 @pytest.mark.parametrize("n", [1, 32, 65, 1999])
@@ -60,7 +53,6 @@ def test_any_number_of_inputs_level_by_level(kx: int, n: int) -> None:
     check(random_layer(n, 17, kx, 2), random_input((2, n)))
 
 
-@needs_bitsliced
 @pytest.mark.usefixtures("by_level")
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0])
 @pytest.mark.parametrize("share", [1.0, 0.8, 0.5])
@@ -70,7 +62,6 @@ def test_a_level_that_most_inputs_have(value: float, share: float) -> None:
     check(random_layer(500, 20, 3, 2), x)
 
 
-@needs_bitsliced
 @pytest.mark.usefixtures("by_level")
 @pytest.mark.parametrize("activation", [Act.RELU6, Act.TANH])
 def test_activations_level_by_level(activation: Act) -> None:
@@ -78,7 +69,6 @@ def test_activations_level_by_level(activation: Act) -> None:
     check(layer, random_input((2, 77)))
 
 
-@needs_bitsliced
 def test_large_layers_take_either_way_by_the_inputs_at_hand() -> None:
     layer = random_layer(400, 200, 2, 2)
     mixed = random_input((40, 400))
@@ -106,13 +96,13 @@ import numpy as np
 from luciole.kernels.jit.vector import bitsliced
 from tests.ops.test_lq_fully_connected_kernels import results_of_every_way
 np.save(sys.argv[1], results_of_every_way())
-print(bitsliced.AVAILABLE)
+print(bitsliced.WIDE)
 """
 
 
 @pytest.mark.parametrize("processor", ["haswell", "x86-64"])
 def test_other_processors_give_the_same(processor: str, tmp_path: Path) -> None:
-    """AVX2 and SSE2 have no way by level, and SSE2 no fused multiply-add: only rounding differs."""
+    """Without AVX-512 rows have 256 bits, and SSE2 has no fused multiply-add: rounding differs."""
     if os.uname().machine != "x86_64":
         pytest.skip("needs an x86-64 processor")
     path, forced = tmp_path / "y.npy", {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}

@@ -13,6 +13,7 @@ import luciole
 from luciole.ir import Array
 from luciole.ir.analysis.weights import learned_weights
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
+from luciole.ir.ops.elementwise_unary import Ceil
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.tools import lquantizer
 from luciole.tools.data import write_hdf5
@@ -273,6 +274,39 @@ def test_a_target_size_has_a_unit(capsys: Capture, folder: Path) -> None:
     assert 1500 < Path("answer.circle").stat().st_size <= 2000
 
 
+def test_two_widths_in_one_word(capsys: Capture, folder: Path) -> None:
+    quantize(capsys, "--encode_bits", "w2a4")
+    pair = Path("answer.circle").read_bytes()
+    quantize(capsys, "--weight_bits", "2", "--input_bits", "4")
+    assert Path("answer.circle").read_bytes() == pair
+
+
+def test_names_are_taken_off_when_asked_for(capsys: Capture, folder: Path) -> None:
+    quantize(capsys)
+    wanted, size = outputs(), file_size()
+    outcome = quantize(capsys, "--strip_names", "--report", "report.json")
+    assert file_size() < size
+    assert json.loads(Path("report.json").read_text())["bytes_after"] == file_size()
+    np.testing.assert_array_equal(outputs(), wanted)
+    assert "fc1" in outcome.out
+    found = call(capsys, "diff", "model.circle", "answer.circle", "--data", "test.npz")
+    assert "the second model's names were taken off" in found.out
+
+
+def test_lquantizer_refuses_what_cannot_be_trained_before_the_fit(
+    capsys: Capture, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorflow")
+    model = luciole.load("model.circle")
+    graph = model.graph
+    graph.outputs = [graph.append(Ceil(graph.outputs[0]), "whole").output]
+    luciole.save(model, "model.circle")
+    monkeypatch.setattr(lquantizer, "_quantized", None)
+    text = attempt(capsys, "--finetune", "1").error(3)
+    assert text.startswith("cannot fine-tune CEIL (1x): Ceil 'whole' has no form that can be tr")
+    assert not Path("answer.circle").exists()
+
+
 # ------------------------------------------------------------------ what does not go together
 @pytest.mark.parametrize(
     ("words", "sentence"),
@@ -289,6 +323,9 @@ def test_a_target_size_has_a_unit(capsys: Capture, folder: Path) -> None:
         ("--finetune 0", "--finetune is 0: at least 1 epoch is needed"),
         ("--mirror", "--mirror goes with --finetune EPOCHS"),
         ("--auto_bits --target_size 9 --encode_bits 2", "--auto_bits finds the widths: --encode_b"),
+        ("--encode_bits two", "--encode_bits two: encode_bits is 'two': a number or a pair such"),
+        ("--encode_bits w5a4", "--encode_bits w5a4: weight bits are 5: 1 to 4 are possible"),
+        ("--encode_bits 0", "--encode_bits is 0: 1 to 4 are possible"),
         ("--labels y", "--labels goes with --finetune EPOCHS"),
         ("--checkpoint run.npz", "--checkpoint goes with --finetune EPOCHS"),
         ("--finetune 1 --resume", "--resume goes with --checkpoint FILE"),

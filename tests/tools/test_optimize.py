@@ -10,6 +10,7 @@ import pytest
 
 import luciole
 from luciole.ir import Graph, Model
+from luciole.ir.names import is_stripped
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.elementwise_binary import Add, Mul
 from tests.networks import dense, network, random
@@ -42,6 +43,14 @@ def test_a_model_becomes_one_layer_that_computes_the_same(capsys: Capture, folde
     (found,) = luciole.Interpreter("out.circle").run(x).values()
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     assert luciole.load("out.circle").graph.inputs[0].shape == (None, 6)
+
+
+def test_names_are_taken_off_when_asked_for(capsys: Capture, folder: Path) -> None:
+    luciole.save(normalized(), "net.circle")
+    assert call(capsys, "optimize", "net.circle", "-o", "out.circle", "--strip_names").code == 0
+    names = {v.name for v in luciole.load("out.circle").graph.values}
+    assert {"x", "y"} < names
+    assert all(is_stripped(name) for name in names - {"x", "y"})
 
 
 def test_the_batch_is_fixed(capsys: Capture, folder: Path) -> None:

@@ -10,8 +10,14 @@ import pytest
 
 import luciole
 from luciole.ir import TensorType
+from luciole.ir.ops.softmax import Softmax
+from luciole.tools import lquantizer
 from luciole.tools.main import main
+from tests.lquantizer.test_mixed import weights_by_kind
+from tests.lquantizer.test_uniform import images
 from tests.networks import network, random
+
+STATIC = "net.tflite -o q.tflite --scheme int8 --data data.npz:x_train"
 
 
 @pytest.fixture
@@ -58,9 +64,67 @@ def test_levels_are_learned_unless_a_scheme_says_otherwise(folder: Path) -> None
         (folder / "q.circle").unlink()
 
 
+def test_a_config_mixes_formats_and_says_which_scheme_the_others_have(folder: Path) -> None:
+    rules = [{"name": "fc1", "scheme": "learned", "encode_bits": 2}]
+    (folder / "c.json").write_text(json.dumps({"scheme": "int8", "layers": rules}))
+    assert run("net.tflite -o q.circle --data data.npz:x_train --config c.json") == 0
+    kinds = [op.kind for op in luciole.load(folder / "q.circle").graph.ops]
+    assert kinds.count("LQ_FULLY_CONNECTED") == kinds.count("FULLY_CONNECTED") == 1
+    stored = {v.dtype for v in luciole.load(folder / "q.circle").graph.values}
+    assert TensorType.INT8 in stored
+
+
+def test_what_levels_spare_becomes_integers_unless_lquantizer_is_asked(folder: Path) -> None:
+    luciole.save(images(), folder / "images.tflite")
+    np.savez(folder / "images.npz", x=random(4, 20, 8, 8, 3))
+    words = "--encode_bits 2 --data images.npz:x"
+    assert run(f"images.tflite -o new.circle {words}") == 0
+    assert run(f"images.tflite -o float.circle {words} --spared float") == 0
+    given = ["--input_model", "images.tflite", "--input_data", "images.npz:x", "--encode_bits", "2"]
+    assert lquantizer.main([*given, "--output_model", "old.circle"]) == 0
+    found = {name: luciole.load(folder / f"{name}.circle") for name in ("new", "float", "old")}
+    types = {name: weights_by_kind(model) for name, model in found.items()}
+    assert types["old"] == types["float"] != types["new"]
+    assert types["new"]["DEPTHWISE_CONV_2D"] == types["new"]["CONV_2D"] == {TensorType.INT8}
+    assert types["old"]["FULLY_CONNECTED"] == {TensorType.FLOAT32}
+
+
+def test_sensitivity_is_a_table_with_bars_and_json(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "net.tflite --scheme w4a8 --data data.npz:x_train --sensitivity"
+    assert run(f"{words} --report s.json") == 0
+    told = capsys.readouterr().out
+    assert "only it" in told
+    assert "\u2588" * 24 in told
+    assert "the whole network: " in told
+    found = json.loads((folder / "s.json").read_text())
+    assert len(found["layers"]) == 2
+    assert found["layers"][0]["only"]["noise"] >= found["layers"][1]["only"]["noise"]
+    assert run(f"{words} --json") == 0
+    assert json.loads(capsys.readouterr().out)["layers"] == found["layers"]
+
+
+def test_mixed_bits_are_searched_by_one_command(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "--scheme mixed --target_drop 5 --data data.npz:x_train --report r.json"
+    assert run(f"net.tflite -o q.tflite {words}") == 0
+    assert "15 records held back" in capsys.readouterr().out
+    judged = json.loads((folder / "r.json").read_text())["judged"]
+    assert judged["records"] == 15
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        ("net.tflite --scheme int8 --data data.npz:x_train", "-o FILE"),
+        ("net.tflite -o q.tflite --scheme int8 --data data.npz:x_train --sensitivity", "-o FILE"),
+        ("net.tflite --scheme dynamic --sensitivity", "not of the scheme dynamic"),
+        (
+            "net.tflite -o q.tflite --scheme int8 --target_drop 1 --data data.npz:x_train",
+            "target_drop does not go",
+        ),
         ("net.tflite -o q.tflite --scheme int9", "scheme is 'int9'"),
         ("net.tflite -o q.tflite --scheme int8", "learns from data: give --data"),
         ("net.tflite -o q.tflite --scheme dynamic --data data.npz:x_train", "needs no data"),
@@ -69,6 +133,15 @@ def test_levels_are_learned_unless_a_scheme_says_otherwise(folder: Path) -> None
             "ranges is 'odd'",
         ),
         ("net.tflite -o q.txt --scheme dynamic", "q.txt"),
+        (f"{STATIC} --tune 0", "at least 1 epoch"),
+        (f"{STATIC} --tune 1 --qat 1", "--tune and --qat do not go together"),
+        (f"{STATIC} --mirror", "--mirror goes with --tune EPOCHS or --qat EPOCHS"),
+        (f"{STATIC} --tune 1 --labels y_train", "--labels goes with --qat EPOCHS"),
+        (f"{STATIC} --qat 1 --tune_weights", "--tune_weights goes with --tune EPOCHS"),
+        (f"{STATIC} --qat 1 --label_weight 0.3", "--label_weight goes with --labels NAME"),
+        (f"{STATIC} --tune 1 --gradient odd", "gradient is 'odd'"),
+        (f"{STATIC} --tune 1 --tune_data nothing.npz", "nothing.npz"),
+        ("net.tflite -o q.tflite --scheme dynamic --tune 1", "has no thresholds"),
         ("nothing.tflite -o q.tflite --scheme dynamic", "nothing.tflite"),
     ],
 )
@@ -80,3 +153,83 @@ def test_refusals_are_a_sentence(
     assert sentence in told
     assert "Traceback" not in told
     assert not list(folder.glob("q.*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ("--tune 2 --tune_data 25 --learning_rate 1e-3 --tune_biases", 20 + 20 + 3),
+        (
+            "--qat 1 --labels data.npz:y_train --label_weight 0.2 --ranges moving_average",
+            384 + 20 + 20,
+        ),
+    ],
+)
+def test_a_network_is_trained_on_the_way(
+    folder: Path, words: str, count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tensorflow")
+    logits(folder)
+    assert run(f"{STATIC} --symmetric --report r.json {words}") == 0
+    told = capsys.readouterr()
+    assert f"training {count} numbers" in told.out + told.err
+    report = json.loads((folder / "r.json").read_text())
+    assert [e["epoch"] for e in report["finetuning"]] == list(range(int(words.split()[1]) + 1))
+    kinds = {op.kind for op in luciole.load(folder / "q.tflite").graph.ops}
+    assert kinds == {"QUANTIZE", "FULLY_CONNECTED", "TANH", "SOFTMAX", "DEQUANTIZE"}
+
+
+def logits(folder: Path) -> None:
+    """Let the network's answer be a class, and write class numbers beside the records."""
+    model = network()
+    answer = model.graph.append(Softmax(model.graph.outputs[0], beta=1.0), "answer")
+    model.graph.outputs, model.signatures = [answer.output], []
+    luciole.save(model, folder / "net.tflite")
+    labels = np.arange(30, dtype=np.int64) % 4
+    np.savez(folder / "data.npz", x_train=random(3, 30, 20), y_train=labels)
+
+
+@pytest.mark.parametrize(
+    ("words", "kinds"),
+    [
+        ("--simulate", {"QUANTIZE", "DEQUANTIZE", "FULLY_CONNECTED", "TANH"}),
+        ("--requantize uint8", {"QUANTIZE", "DEQUANTIZE", "FULLY_CONNECTED", "TANH"}),
+    ],
+)
+def test_integers_become_others(
+    folder: Path, words: str, kinds: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("net.tflite -o q.tflite --scheme int8 --data data.npz:x_train") == 0
+    assert run(f"q.tflite -o r.tflite {words}") == 0
+    made = luciole.load(folder / "r.tflite").graph
+    assert {op.kind for op in made.ops} == kinds
+    (layer, *_) = [op for op in made.ops if op.kind == "FULLY_CONNECTED"]
+    wanted = TensorType.FLOAT32 if words == "--simulate" else TensorType.UINT8
+    assert layer.output.dtype == wanted
+    assert "r.tflite:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        ("net.tflite -o r.tflite --simulate", 1, "nothing to simulate"),
+        ("net.tflite -o r.tflite --requantize uint8", 1, "nothing to requantize"),
+        ("net.tflite -o r.tflite --requantize int4", 1, "uint8, int8 are possible"),
+        ("net.tflite -o r.tflite --simulate --data data.npz", 2, "leave --data out"),
+        ("net.tflite -o r.tflite --scheme from_fake_quant", 1, "no FAKE_QUANT operator says"),
+        ("net.tflite -o r.tflite --scheme uint8", 2, "--scheme uint8 learns from data"),
+    ],
+)
+def test_changes_that_cannot_be_are_refused(
+    folder: Path, words: str, code: int, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == code
+    assert sentence in capsys.readouterr().err
+    assert not (folder / "r.tflite").exists()
+
+
+def test_one_thing_is_done_at_a_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run("net.tflite -o r.tflite --simulate --scheme int8")
+    assert ended.value.code == 2
+    assert "not allowed with argument" in capsys.readouterr().err

@@ -11,11 +11,11 @@ from luciole.ir import Array, learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.training import FinetuneSettings
+from luciole.lquantizer.training.levels_trainer import LevelsTrainer
 from luciole.lquantizer.training.optimizer import schedule
 from luciole.lquantizer.training.parameters import encode, read, trained_ops
 from luciole.lquantizer.training.straight_through import quantized
 from luciole.lquantizer.training.tensorflow import tensorflow
-from luciole.lquantizer.training.trainer import Trainer
 from luciole.schema.enums import Padding
 from tests.lquantizer.training.models import convolutional, data_of, digits, run
 
@@ -100,13 +100,13 @@ WINDOWS = [
 ]
 
 
-def outputs_of(trainer: Trainer, x: Array) -> Array:
+def outputs_of(trainer: LevelsTrainer, x: Array) -> Array:
     """What the student in training computes."""
     (output,) = trainer.model.graph.outputs
     return np.asarray(trainer.student.function([output])(x)[0])
 
 
-def take_steps(trainer: Trainer, x: Array, count: int) -> None:
+def take_steps(trainer: LevelsTrainer, x: Array, count: int) -> None:
     wanted = [np.asarray(y) for y in trainer.teach(x)]
     for step in range(count):
         labels = np.zeros(len(x), np.int64)
@@ -119,7 +119,7 @@ def test_a_convolution_is_exported_as_it_was_trained(
 ) -> None:
     teacher, student, _ = convolutional(padding, stride, dilation)
     x = np.random.default_rng(4).normal(0, 1, (20, 8, 7, 5)).astype(np.float32)
-    trainer = Trainer(student, teacher, FinetuneSettings(learning_rate=5e-2))
+    trainer = LevelsTrainer(student, teacher, FinetuneSettings(learning_rate=5e-2))
     np.testing.assert_allclose(outputs_of(trainer, x), run(student, {"image": x}), atol=1e-5)
     take_steps(trainer, x, 10)
     trained = trainer.exported()
@@ -148,7 +148,7 @@ def assert_alike(found: Array, wanted: Array) -> None:
 def test_a_dense_network_is_exported_as_it_was_trained(changes: dict[str, Any]) -> None:
     teacher, student, records, _ = digits()
     x = next(iter(records.values()))[:100]
-    trainer = Trainer(student, teacher, FinetuneSettings(**changes))
+    trainer = LevelsTrainer(student, teacher, FinetuneSettings(**changes))
     first = {student.graph.inputs[0].name: x}
     assert_alike(outputs_of(trainer, x), run(student, first))
     take_steps(trainer, x, 20)

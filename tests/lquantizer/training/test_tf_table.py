@@ -16,11 +16,13 @@ from luciole.ir.ops import activations as act
 from luciole.ir.ops import elementwise_binary as binary
 from luciole.ir.ops import elementwise_unary as unary
 from luciole.ir.ops.batch_matmul import BatchMatMul
+from luciole.ir.ops.broadcast import BroadcastTo
 from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.expand_dims import ExpandDims
+from luciole.ir.ops.fill import Fill
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.gelu import Gelu
@@ -29,14 +31,17 @@ from luciole.ir.ops.pack import Pack
 from luciole.ir.ops.pad import Pad, PadV2
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.prelu import PRelu
-from luciole.ir.ops.reduce import Mean, ReduceMax, Sum
+from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Sum
 from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.slice import Slice
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.ops.split import Split
+from luciole.ir.ops.split_v import SplitV
 from luciole.ir.ops.squeeze import Squeeze
 from luciole.ir.ops.strided_slice import StridedSlice
+from luciole.ir.ops.tile import Tile
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.ops.unpack import Unpack
@@ -101,6 +106,9 @@ CASES: dict[str, tuple[Any, ...]] = {
     "mean": (Mean, (IMAGE, i(1, 2)), {}),
     "sum": (Sum, (IMAGE, i(-1, 3)), {"keep_dims": True}),
     "reduce-max": (ReduceMax, (IMAGE, i(2)), {}),
+    "reduce-min": (ReduceMin, (IMAGE, i(2)), {}),
+    "reduce-prod": (ReduceProd, (IMAGE, i(1)), {}),
+    "pow": (binary.Pow, (X((1, 9), 0.1), f(9)), {}),
     "softmax": (Softmax, (X((1, 5)),), {"beta": 0.5}),
     "log-softmax": (LogSoftmax, (X((1, 5)),), {}),
     "gelu": (Gelu, (X((1, 9)),), {}),
@@ -118,6 +126,10 @@ CASES: dict[str, tuple[Any, ...]] = {
     "transpose": (Transpose, (IMAGE, i(0, 3, 1, -2)), {}),
     "concatenation": (Concatenation, (IMAGE, X((1, 7, 6, 2))), {"axis": -1}),
     "split": (Split, (i(2), IMAGE), {"num_splits": 3}),
+    "split-v": (SplitV, (IMAGE, i(1, 3), i(3)), {"num_splits": 2}),
+    "tile": (Tile, (X((1, 4)), i(1, 3)), {}),
+    "broadcast-to": (BroadcastTo, (X((1, 1, 4)), i(1, 3, 4)), {}),
+    "select": (SelectV2, (np.array([[True, False, True]]), X((1, 3)), X((1, 3))), {}),
     "pack": (Pack, (X((1, 4)), X((1, 4))), {"axis": 1, "values_count": 2}),
     "unpack": (Unpack, (IMAGE,), {"axis": 3, "num": 4}),
     "slice": (Slice, (IMAGE, i(0, 1, 2, 0), i(1, 3, -1, 4)), {}),
@@ -130,7 +142,10 @@ CASES: dict[str, tuple[Any, ...]] = {
         (IMAGE, i(0, -1, 2), i(0, 0, 0), i(1, -2, 1)),
         {"end_mask": 3, "shrink_axis_mask": 4},
     ),
-    **{c.__name__: (c, (X((1, 9)),), {}) for c in (unary.Abs, unary.Neg, unary.Exp, unary.Square)},
+    **{
+        c.__name__: (c, (X((1, 9)),), {})
+        for c in (unary.Abs, unary.Neg, unary.Exp, unary.Square, unary.Sin, unary.Cos)
+    },
     **{c.__name__: (c, (X((1, 9), 0.1),), {}) for c in (unary.Log, unary.Sqrt, unary.Rsqrt)},
     **{
         c.__name__: (c, (X((1, 9)),), {})
@@ -139,7 +154,14 @@ CASES: dict[str, tuple[Any, ...]] = {
     "HardSwish": (act.HardSwish, (X((1, 9)),), {}),
     **{
         c.__name__: (c, (X((1, 3, 9)), X((1, 1, 9))), {})
-        for c in (binary.Add, binary.Sub, binary.Mul, binary.Maximum, binary.Minimum)
+        for c in (
+            binary.Add,
+            binary.Sub,
+            binary.Mul,
+            binary.Maximum,
+            binary.Minimum,
+            binary.SquaredDifference,
+        )
     },
 }
 
@@ -207,7 +229,7 @@ def test_a_gradient_passes_through_it(name: str) -> None:
 
 
 def test_every_form_there_is_was_tried() -> None:
-    assert {case[0] for case in CASES.values()} | {Shape} == registered()
+    assert {case[0] for case in CASES.values()} | {Shape, Fill} == registered()
 
 
 def test_a_shape_computed_from_the_number_of_records_stays_open() -> None:
@@ -223,6 +245,34 @@ def test_a_shape_computed_from_the_number_of_records_stays_open() -> None:
     graph.outputs = [graph.append(Reshape(x, wanted), "y").output]
     records = {"x": f(3, 4, 3)}
     np.testing.assert_array_equal(together(model, records)[0], records["x"].reshape(3, 12))
+
+
+def test_steps_in_front_of_the_records_and_back() -> None:
+    """Converters write the transposition of a single record as a RESHAPE."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 5, 3))
+    to_steps = graph.append(Reshape(x, graph.add_constant("s", i(5, 1, 3))), "steps").output
+    parts = graph.append(Unpack(to_steps, num=5), *"abcde")
+    last = Pack(tuple(parts.results[::-1]), values_count=5)
+    back = graph.append(last, "back").output
+    first = Slice(back, graph.add_constant("b", i(0, 0, 0)), graph.add_constant("n", i(2, 1, 3)))
+    two = graph.append(first, "two").output
+    graph.outputs = [graph.append(Reshape(two, graph.add_constant("f", i(1, 6))), "y").output]
+    records = {"x": f(3, 5, 3)}
+    assert_close(together(model, records), alone(model, records))
+
+
+def test_a_number_filled_into_as_many_records_as_there_are() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (None, 3))
+    extents = graph.append(Shape(x, out_type=TensorType.INT32), "extents").output
+    two = graph.add_constant("two", np.array(2, np.float32))
+    filled = graph.append(Fill(extents, two), "filled").output
+    graph.outputs = [graph.append(binary.Mul(x, filled), "y").output]
+    records = {"x": f(4, 3)}
+    np.testing.assert_array_equal(together(model, records)[0], 2 * records["x"])
 
 
 @pytest.mark.parametrize("name", ["resnet8_fp32", "vww_96_fp32", "ad01_fp32"])

@@ -222,8 +222,8 @@ def test_load_data_refuses_pickled_objects(tmp_path: Path) -> None:
 
 
 def test_load_data_refuses_types_that_files_do_not_hold(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"^input 'in': STRING cannot be fed from a file$"):
-        load(tmp_path, np.zeros((1, 1), np.float32), (1, 1), TensorType.STRING)
+    with pytest.raises(DataError, match=r"^input 'in': INT4 cannot be fed from a file$"):
+        load(tmp_path, np.zeros((1, 1), np.float32), (1, 1), TensorType.INT4)
 
 
 def test_load_data_refuses_preprocessing_where_nothing_is_real(tmp_path: Path) -> None:

@@ -176,6 +176,46 @@ def test_the_keyboard_walks_along_edges(resnet: Visit) -> None:
     expect(page.locator(".focus rect")).to_have_count(0)
 
 
+def test_the_keyboard_selects_edges(resnet: Visit) -> None:
+    """Those of the selected box in turn, forwards and backwards; arrows lead to their ends."""
+    page = resnet.page
+    page.locator("svg.graph").focus()
+    page.evaluate(
+        "() => app.select(0, 0, app.view().graph.nodes.findIndex(n => n.title === 'Add'))"
+    )
+    page.locator("svg.graph").focus()
+    chosen = resnet.run("() => app.view().selected")
+    around = resnet.run(
+        "() => app.view().scene.edges.filter(e => [e.source, e.target]"
+        ".includes(app.view().selected)).map(e => e.tensors.join())"
+    )
+    assert isinstance(around, list)
+    assert len(around) >= 3, "two operands, and who reads the sum"
+    seen = []
+    for _ in range(len(around) + 1):
+        page.keyboard.press("e")
+        resnet.settle()
+        seen.append(resnet.run("() => app.view().selectedEdge.tensors.join()"))
+        assert page.inner_text("#live").startswith("edge, ")
+        expect(page.locator(".focus path.after")).to_have_count(1)
+        assert page.locator(".focus path.after").bounding_box() is not None
+    assert seen == [*around, around[0]]
+    page.keyboard.press("Shift+E")
+    assert resnet.run("() => app.view().selectedEdge.tensors.join()") == around[-1]
+    ends = "() => [app.view().selectedEdge.source, app.view().selectedEdge.target]"
+    for key, end in (("ArrowDown", 1), ("ArrowUp", 0)):
+        page.evaluate("key => app.view().pick(app.view().scene.byKey.get(key))", chosen)
+        page.keyboard.press("e")
+        wanted = resnet.run(ends)
+        assert isinstance(wanted, list)
+        page.keyboard.press(key)
+        assert resnet.run("() => app.view().selected") == wanted[end]
+    page.keyboard.press("Escape")
+    for _ in range(2):
+        page.keyboard.press("e")
+    assert resnet.run("() => app.view().scene.edges.indexOf(app.view().selectedEdge)") == 1
+
+
 def test_a_deep_link_opens_its_node(visit: Open, view: View, digits: Digits) -> None:
     address = view(digits.quantized).as_uri()
     here = visit(address, "#node=hidden%2Ftanh")

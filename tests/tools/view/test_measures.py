@@ -162,3 +162,37 @@ def test_model_explorer_refuses_a_model_without_figures() -> None:
     bare = document([Subject(network(), "m")], Blobs())
     with pytest.raises(LucioleError, match="nothing to write for Model Explorer"):
         foreign.model_explorer_data(bare)
+
+
+def tensor(name: str, **changes: Any) -> Json:
+    held = {"name": name, "low": -1.5, "high": 6.0, "clipped": 0.005, "snr_db": 31.0}
+    grid = {"dtype": "INT8", "least": 0.0, "most": 5.1, "step": 0.02}
+    return held | grid | {"rule": "mse, shared with 2 more"} | changes
+
+
+def test_what_integers_do_to_tensors_is_shown_where_they_are_made() -> None:
+    report = {"layers": [{"name": "fc1", "snr_db": 20}], "tensors": [tensor("fc1"), tensor("a")]}
+    figures = measures.report_figures(report, "r")
+    assert figures["fc1"] == {"snr_db": 20, "rounding_snr_db": 31, "clipped": 0.5}
+    assert figures["a/integers"] == {"rounding_snr_db": 31, "clipped": 0.5}
+    notes = measures.report_notes(report, "r")
+    assert notes["fc1"] == (
+        "Its result held -1.5 to 6; INT8 reaches 0 to 5.1 in steps of 0.02 "
+        "(mse, shared with 2 more), 0.5 % is clipped."
+    )
+
+
+def test_a_tensor_read_otherwise_than_it_is_made_is_shown_as_it_is_made() -> None:
+    report = {"layers": [], "tensors": [tensor("fc1"), tensor("fc1", snr_db=3.0)]}
+    assert measures.report_figures(report, "r")["fc1"]["rounding_snr_db"] == 31
+
+
+def test_tensors_without_numbers_have_neither_figures_nor_words() -> None:
+    report = {"layers": [], "tensors": [tensor("fc1", clipped="many", snr_db=None)]}
+    assert measures.report_figures(report, "r")["fc1"] == {}
+    assert measures.report_notes(report, "r") == {}
+
+
+def test_tensors_refuse_to_be_no_list() -> None:
+    with pytest.raises(LucioleError, match="a list 'tensors' of objects with a name"):
+        measures.report_figures({"layers": [], "tensors": 3}, "r.json")

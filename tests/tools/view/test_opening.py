@@ -10,8 +10,9 @@ import pytest
 
 import luciole
 from luciole.ir import LucioleError
+from luciole.tools.view import measures
 from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.described import Look
+from luciole.tools.view.described import Look, described
 from luciole.tools.view.document import Subject
 from luciole.tools.view.opening import Shown
 from tests.support import data_path
@@ -56,6 +57,44 @@ def test_what_is_opened_next_replaces_the_second_one_and_no_number_comes_twice(
     document, _ = opened(page, digits.quantized, False)
     assert titles(document) == ["answer.circle"]
     assert "twin" not in document["models"][0]["graphs"][0]["nodes"][1]
+
+
+def figured(digits: Digits) -> Shown:
+    """The quantized digits with what the quantizer's report says of them."""
+    report = measures.read_json(str(digits.report))
+    subject = Subject(
+        luciole.load(digits.quantized),
+        "answer.circle",
+        figures=measures.report_figures(report, "r"),
+        histograms=measures.report_histograms(report, "r"),
+        notes={"hidden/tanh": "A note."},
+    )
+    return Shown([subject], Blobs(), Look())
+
+
+def layers(document: dict[str, Any]) -> list[dict[str, Any]]:
+    nodes = [node for graph in document["models"][-1]["graphs"] for node in graph["nodes"]]
+    return [node for node in nodes if "levels" in node]
+
+
+def test_figures_stay_when_a_second_file_is_opened_beside_and_go_with_their_model(
+    digits: Digits,
+) -> None:
+    page = figured(digits)
+    alone = described(page.subjects, Blobs(), Look())
+    document, _ = opened(page, digits.float_model, True)
+    assert titles(document) == ["float.circle", "answer.circle"]
+    assert len(layers(document)) == len(layers(alone)) > 1
+    for before, after in zip(layers(alone), layers(document), strict=True):
+        assert "snr_db" in before["measures"]
+        assert before["measures"].items() <= after["measures"].items()
+        assert before["levels"].get("input") == after["levels"].get("input")
+        assert before.get("note") == after.get("note")
+    keys = {measure["key"] for measure in document["measures"]}
+    assert {"snr_db", "bytes_before"} <= keys
+    assert any("note" in node for node in document["models"][-1]["graphs"][0]["nodes"])
+    document, _ = opened(page, digits.quantized, False)
+    assert "snr_db" not in {measure["key"] for measure in document["measures"]}
 
 
 @pytest.mark.parametrize(

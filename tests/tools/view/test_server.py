@@ -22,6 +22,7 @@ from luciole.ir import LucioleError
 from luciole.tools.view import server as module
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.server import MOST_CONNECTIONS, Page, Server
+from tests.support import heed_interrupts
 from tests.tools.view.conftest import Digits
 
 LARGE = 30_000_000
@@ -237,7 +238,12 @@ def test_the_program_prints_the_address_and_opens_one_for_once(
     command = [sys.executable, "-m", "luciole", "view", str(digits.quantized)]
     environment = os.environ | {"BROWSER": str(browser)}
     with subprocess.Popen(
-        command, stderr=subprocess.PIPE, env=environment, start_new_session=True, text=True
+        command,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=heed_interrupts,
+        text=True,
     ) as program:
         assert program.stderr is not None
         words = program.stderr.readline().split()

@@ -1,0 +1,178 @@
+"""Networks of minifloats: every tensor is one, sums are float32, files hold codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.importers import from_bytes
+from luciole.interpreter.records import outputs_of
+from luciole.ir import Array, Model
+from luciole.ir.analysis.weights import weights_of
+from luciole.ir.analysis.widths import bits_of
+from luciole.ir.minifloat import Minifloat
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound, number_format
+from luciole.lquantizer import QuantizeError
+from tests.networks import network, random
+
+SIZES = (20, 48, 4)
+DATA = random(3, 40, SIZES[0])
+
+
+def answers(model: Model, data: Array = DATA) -> Array:
+    (found,) = outputs_of(luciole.Interpreter(model), {model.graph.inputs[0].name: data}).values()
+    return found
+
+
+def quantized(model: Model, data: Array | None = None, **choices: Any) -> Model:
+    return luciole.quantize(model, data, scheme="minifloat", **choices).model
+
+
+def test_numbers_are_those_of_the_formula() -> None:
+    model, numbers = network(SIZES), Minifloat(4, 3)
+    first, second = (op for op in model.graph.ops if isinstance(op, FullyConnected))
+    r = numbers.round
+
+    def dense(op: FullyConnected, x: Array) -> Array:
+        assert op.weights.data is not None
+        assert op.bias is not None
+        assert op.bias.data is not None
+        return r(x @ r(op.weights.data).T + op.bias.data)
+
+    wanted = dense(second, r(np.tanh(dense(first, r(DATA)))))
+    found = answers(quantized(model, exponent=4, mantissa=3))
+    off = np.abs(found - wanted) > 2.0 ** (numbers.shift - 3) * np.maximum(np.abs(wanted), 1)
+    assert not off.any(), "a sum whose order differs may round to the neighbour, no further"
+    assert (found != wanted).mean() < 0.05
+    np.testing.assert_array_equal(found, r(found))
+
+
+def test_files_hold_codes_and_come_back(tmp_path: Path) -> None:
+    model = quantized(network(SIZES), exponent=3, mantissa=4)
+    luciole.save(model, tmp_path / "q.circle")
+    again = luciole.load(tmp_path / "q.circle")
+    np.testing.assert_array_equal(answers(again), answers(model))
+    assert to_bytes(from_bytes(to_bytes(model))) == to_bytes(model)
+    decoded = [op for op in again.graph.ops if isinstance(op, MinifloatDecode)]
+    assert {op.codes.dims for op in decoded} == {(20 * 48,), (48 * 4,)}, "8 bits each"
+    layer = next(op for op in again.graph.ops if isinstance(op, FullyConnected))
+    assert bits_of(layer) == (8, 8)
+    weights = weights_of(layer)
+    original = network(SIZES).graph.ops[0].operands[1]
+    assert weights is not None
+    assert original is not None
+    assert original.data is not None
+    np.testing.assert_array_equal(weights.values(), Minifloat(3, 4).round(original.data))
+
+
+def test_names_of_the_ends_stay() -> None:
+    before, after = network(), quantized(network(), exponent=5, mantissa=5)
+    for ends in ("inputs", "outputs"):
+        names = [[v.name for v in getattr(m.graph, ends)] for m in (before, after)]
+        assert names[0] == names[1]
+    assert after.signatures[0].outputs[0][1] is after.graph.outputs[0]
+
+
+def test_a_power_of_two_saves_what_is_too_large_or_too_small() -> None:
+    model = network(SIZES)
+    first = model.graph.ops[0]
+    assert isinstance(first, FullyConnected)
+    assert first.weights.data is not None
+    for factor in (2.0**-12, 2.0**9):
+        wide = model.clone()
+        op = wide.graph.ops[0]
+        assert isinstance(op, FullyConnected)
+        op.weights.set_data(first.weights.data * np.float32(factor))
+        data = DATA / np.float32(factor)
+        plain, scaled = (
+            quantized(wide, data if s else None, exponent=3, mantissa=5, scaled=s)
+            for s in (False, True)
+        )
+        errors = [np.abs(answers(m, data) - answers(wide, data)).max() for m in (plain, scaled)]
+        assert errors[1] < errors[0] / 5
+
+
+def test_a_search_takes_the_fewest_bits() -> None:
+    result = luciole.quantize(network(SIZES), DATA, scheme="minifloat", target_drop=5.0)
+    tried = {(int(o["exponent"]), int(o["mantissa"])): o["drop"] for o in result.report.options}
+    good = [1 + e + m for (e, m), drop in tried.items() if float(drop) <= 5.0]
+    found = {number_format(op).bits for op in _rounded(result.model)}
+    assert found == {min(good)}
+    plain = answers(network(SIZES)).argmax(1)
+    assert np.mean(answers(result.model).argmax(1) != plain) <= 0.05
+
+
+def test_layers_may_have_fewer_bits() -> None:
+    model, data = network((20, 48, 32, 4)), random(5, 400, 20)
+    given: dict[str, Any] = {"scheme": "minifloat", "target_drop": 6.0}
+    whole, narrowed = (luciole.quantize(model, data, per_layer=p, **given) for p in (False, True))
+    before, after = (sum(layer.bytes_after for layer in r.report.layers) for r in (whole, narrowed))
+    assert after < before
+    plain = answers(model, data).argmax(1)
+    assert np.mean(answers(narrowed.model, data).argmax(1) != plain) <= 0.06
+
+
+def test_labels_are_minded() -> None:
+    wrong = (answers(network(SIZES)).argmax(1) + 1) % 4
+    result = luciole.quantize(
+        network(SIZES), DATA, scheme="minifloat", target_drop=0.0, labels=wrong
+    )
+    drops = [float(o["drop"]) for o in result.report.options]
+    assert min(drops) < 0, "some roundings give an answer that the labels want"
+
+
+def test_only_layers_need_be_rounded() -> None:
+    everything, some = (
+        quantized(network(SIZES), exponent=4, mantissa=3, layers_only=only)
+        for only in (False, True)
+    )
+    assert len(_rounded(everything)) == 4
+    assert [op.input.name for op in _rounded(some)] == ["x", "act1"]
+    error = [np.abs(answers(m) - answers(network(SIZES))).mean() for m in (everything, some)]
+    assert error[1] <= error[0]
+
+
+def _rounded(model: Model) -> list[MinifloatRound]:
+    return [op for op in model.graph.ops if isinstance(op, MinifloatRound)]
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({}, "takes exponent and mantissa, or target_drop"),
+        ({"exponent": 5}, "takes exponent and mantissa, or target_drop"),
+        ({"exponent": 5, "mantissa": 5, "target_drop": 1.0}, "takes exponent and mantissa, or"),
+        ({"exponent": 9, "mantissa": 5}, "the exponent has 9 bits, 2 to 7 are possible"),
+        ({"target_drop": 101.0}, "target_drop is 101.0: 0 to 100 points"),
+        ({"exponent": 5, "mantissa": 5, "per_layer": True}, "per_layer goes with target_drop"),
+        (
+            {"exponent": 5, "mantissa": 5, "scaled": True},
+            "scaled, and their bits searched, on data",
+        ),
+        ({"exponent": 5, "mantissa": 5, "granularity": "tensor"}, "granularity does not go with"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(choices: dict[str, Any], message: str) -> None:
+    with pytest.raises(QuantizeError, match=message):
+        quantized(network(), **choices)
+
+
+def test_data_that_cannot_be_used_are_refused() -> None:
+    bad = DATA.copy()
+    bad[3, 4] = np.nan
+    with pytest.raises(QuantizeError, match=r"element .4. of record 3 is nan"):
+        quantized(network(SIZES), bad, exponent=5, mantissa=5, scaled=True)
+    with pytest.raises(QuantizeError, match="40 records have 3 labels"):
+        luciole.quantize(
+            network(SIZES), DATA, scheme="minifloat", target_drop=1.0, labels=np.zeros(3)
+        )
+    with pytest.raises(QuantizeError, match="first output scores classes"):
+        luciole.quantize(network((20, 8, 1)), DATA, scheme="minifloat", target_drop=1.0)
+    with pytest.raises(QuantizeError, match="only the search of minifloats minds labels"):
+        luciole.quantize(network(), DATA, scheme="int8", labels=np.zeros(40))

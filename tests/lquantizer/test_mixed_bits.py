@@ -1,0 +1,76 @@
+"""As few bits for each layer as an accuracy allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Model, TensorType
+from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.search.mixed_bits import Candidate, around, drop, path
+from tests.lquantizer.test_mixed import weights_by_kind
+from tests.lquantizer.test_sensitivity import COARSE, spoiled
+from tests.lquantizer.test_uniform import images, records
+from tests.networks import network
+
+
+def made(model: Model, target: float) -> tuple[Model, dict[str, float]]:
+    data = records(model, 80)
+    choices: dict[str, Any] = COARSE | {"scheme": "mixed", "target_drop": target}
+    result = luciole.quantize(model, data, **choices)
+    return result.model, result.report.judged
+
+
+def test_a_generous_target_gives_4_bits_wherever_there_is_a_kernel() -> None:
+    model, judged = made(spoiled(), 50.0)
+    types = weights_by_kind(model)
+    assert types["CONV_2D"] == types["FULLY_CONNECTED"] == {TensorType.INT4}
+    assert judged["drop"] <= 50
+    assert judged["records"] == 40
+
+
+def test_a_narrow_target_gives_more_bits() -> None:
+    model, judged = made(spoiled(), 0.02)
+    assert TensorType.INT8 in set.union(*weights_by_kind(model).values())
+    assert judged["drop"] <= 0.02
+
+
+def test_the_path_lifts_what_loses_most_for_its_size_and_leaves_one_layer() -> None:
+    steps = path({"big": Candidate(2.0, 1000), "small": Candidate(1.0, 10)})
+    assert [tuple(step.values()) for step in steps] == [
+        ("w4a8", "w4a8"),
+        ("w4a8", "int8"),
+        ("int8", "int8"),
+        ("int8", "int16x8"),
+        ("int16x8", "int16x8"),
+        ("int16x8", "float"),
+    ]
+
+
+def test_operators_without_weights_have_the_most_in_front_of_them() -> None:
+    graph = images().graph
+    layers = {"t5": "w4a8", "t10": "w4a8", "t13": "int16x8", "t19": "w4a8"}
+    found = {op.name: scheme for op, scheme in around(graph, layers).items()}
+    assert (found["t14"], found["t20"], found["t21"]) == ("int16x8", "int8", "int16x8")
+
+
+def test_what_an_answer_is_worth_is_the_float_networks_word() -> None:
+    wanted = np.array([[0.6, 0.4], [0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    found = np.array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    assert drop(wanted, found) == pytest.approx(100 * (0.6 - 0.4) / 4)
+    assert drop(np.log(wanted), found) == pytest.approx(100 * (0.6 - 0.4) / 4)
+
+
+def test_mixed_refuses_what_does_not_go() -> None:
+    model = network()
+    with pytest.raises(QuantizeError, match="target_drop does not go with the scheme 'int8'"):
+        luciole.quantize(model, records(model), scheme="int8", target_drop=1.0)
+    with pytest.raises(QuantizeError, match="config does not go"):
+        luciole.quantize(model, records(model), scheme="mixed", config={})
+    with pytest.raises(QuantizeError, match="at least 2 records"):
+        luciole.quantize(model, records(model, 1), scheme="mixed")
+    with pytest.raises(QuantizeError, match="learns from data"):
+        luciole.quantize(model, scheme="mixed")

@@ -1,0 +1,103 @@
+"""Which layer loses what: what was spoiled is found, and losses are those of whole networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Array, Model
+from luciole.lquantizer import QuantizeError
+from tests.lquantizer.test_uniform import images, quantized, records, with_sine
+
+COARSE: dict[str, Any] = {
+    "scheme": "w4a8",
+    "ranges": "min_max",
+    "rounding": "nearest",
+    "rescale": "none",
+}
+
+
+def spoiled() -> Model:
+    """The same function, but 4 bits cannot hold what t13 multiplies with: half of what it reads is
+    64 times as large, and what it multiplies that with so much smaller.
+    """
+    model = images()
+    by_name = {op.name: op for op in model.graph.ops}
+    factors = np.where(np.arange(8) < 4, 1, 64).astype(np.float32)
+    front, back = by_name["t10"], by_name["t13"]
+    for op, slot, factor in ((front, 1, factors), (front, 2, factors), (back, 1, 1 / factors)):
+        value = op.operands[slot]
+        assert value is not None
+        assert value.data is not None
+        op.set_operand(slot, model.graph.add_constant(f"{value.name}/uneven", value.data * factor))
+    return model
+
+
+def noise(model: Model, made: Model, x: dict[str, Array]) -> float:
+    name = model.graph.outputs[0].name
+    outputs = [
+        np.concatenate([luciole.Interpreter(m).run({"x": row[None]})[name] for row in x["x"]])
+        for m in (model, made)
+    ]
+    return float(np.square(outputs[1] - outputs[0]).mean() / np.square(outputs[0]).mean())
+
+
+def test_what_integers_do_not_suit_loses_more_and_no_other_layer_does() -> None:
+    plain, found = (
+        {layer.name: layer for layer in luciole.sensitivity(m, records(m), **COARSE).layers}
+        for m in (images(), spoiled())
+    )
+    assert found.keys() == plain.keys() == {"t5", "t10", "t13", "t19", "t31", "t35"}
+    grown = {name: found[name].weights.noise / plain[name].weights.noise for name in plain}
+    assert grown.pop("t13") > 4
+    assert grown == pytest.approx(dict.fromkeys(grown, 1.0), rel=1e-3)
+
+
+def test_layers_come_by_what_they_lose_alone() -> None:
+    found = luciole.sensitivity(images(), records(images()), **COARSE)
+    alone = [layer.only.noise for layer in found.layers]
+    assert alone == sorted(alone, reverse=True)
+    assert found.layers[0].others.noise < found.whole.noise
+    assert len(found.spared) == 4
+    assert found.spared[0].noise == found.layers[0].others.noise
+    assert found.spared[3].noise < found.spared[0].noise
+
+
+def test_losses_are_those_of_networks_quantized_that_way() -> None:
+    model = spoiled()
+    x = records(model)
+    found = luciole.sensitivity(model, x, **COARSE)
+    assert found.whole.noise == pytest.approx(noise(model, quantized(model, **COARSE), x), rel=1e-3)
+    layer = found.layers[0]
+    rules = [{"regex": ".*", "scheme": "float"}, {"name": layer.name, "scheme": "w4a8"}]
+    alone = quantized(model, **COARSE, config={"layers": rules})
+    assert layer.only.noise == pytest.approx(noise(model, alone, x), rel=1e-3)
+    rules = [{"name": layer.name, "scheme": "float"}]
+    others = quantized(model, **COARSE, config={"layers": rules})
+    assert layer.others.noise == pytest.approx(noise(model, others, x), rel=1e-3)
+
+
+def test_rows_have_a_bar_each_and_the_first_is_the_longest() -> None:
+    found = luciole.sensitivity(with_sine(), records(with_sine()), scheme="int8")
+    head, *rows = found.rows()
+    assert head[2] == "only it"
+    bars = [len(row[1]) for row in rows]
+    assert bars == sorted(bars, reverse=True)
+    assert bars[0] == 24
+    assert found.lines()[0].startswith("the whole network: ")
+
+
+@pytest.mark.parametrize("scheme", ["dynamic", "float16"])
+def test_sensitivity_refuses_what_learns_nothing(scheme: str) -> None:
+    with pytest.raises(QuantizeError, match=f"not of the scheme {scheme}"):
+        luciole.sensitivity(images(), records(images()), scheme=scheme)
+
+
+def test_sensitivity_refuses_learned_levels_and_no_data() -> None:
+    with pytest.raises(QuantizeError, match="uniform integers"):
+        luciole.sensitivity(images(), records(images()), scheme="learned")
+    with pytest.raises(QuantizeError, match="give some"):
+        luciole.sensitivity(images())

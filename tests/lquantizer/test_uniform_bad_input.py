@@ -1,0 +1,261 @@
+"""Data and networks at the edge of what can be quantized: a sound file, or a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Array, LucioleError, Model, TensorType
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.reshape import Reshape
+from luciole.ir.quantization import Affine, stored_parameters
+from luciole.lquantizer import QuantizeError
+from luciole.schema.enums import ActivationFunctionType as Act
+from tests.lquantizer.test_uniform import Builder, images, integers_of_litert, quantized, records
+from tests.networks import network, random
+from tests.support import data_path
+
+SCHEMES = ["int8", "uint8", "w4a8", "int16x8"]
+
+
+def small(change: Callable[[Array], Array], bias: float = 0.5) -> Model:
+    """A convolution, a depthwise one and a dense layer, the first one's weights changed."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 4, 4, 3))
+    weights = b.constant(change(random(3, 6, 3, 3, 3) * np.float32(0.3)))
+    y = b.add(
+        Conv2D(
+            x,
+            weights,
+            b.constant(np.full(6, bias, np.float32)),
+            activation=Act.RELU,
+            stride_h=1,
+            stride_w=1,
+        )
+    )
+    d = b.add(
+        DepthwiseConv2D(
+            y, b.weights(1, 3, 3, 6), b.weights(6), depth_multiplier=1, stride_h=1, stride_w=1
+        )
+    )
+    shape = b.constant(np.array([-1, 96], np.int32))
+    flat = b.add(Reshape(d, shape, new_shape=(-1, 96)))
+    b.graph.outputs = [b.add(FullyConnected(flat, b.weights(4, 96), b.weights(4)))]
+    return b.model
+
+
+def as_it_is(weights: Array) -> Array:
+    return weights
+
+
+def with_dead_outputs(weights: Array) -> Array:
+    weights[[1, 4]] = 0
+    return weights
+
+
+def without_any(weights: Array) -> Array:
+    return np.zeros_like(weights)
+
+
+def with_a_giant(weights: Array) -> Array:
+    weights[2] *= 1e6
+    return weights
+
+
+def error(model: Model, made: Model, data: dict[str, Array]) -> float:
+    """The largest difference of answers, as a share of the float network's largest answer."""
+    ours, wanted = luciole.Interpreter(made), luciole.Interpreter(model)
+    worst, most = 0.0, 1e-9
+    for k in range(min(4, len(data["x"]))):
+        one = {"x": data["x"][k : k + 1]}
+        (a,), (b,) = ours.run(one).values(), wanted.run(one).values()
+        worst, most = max(worst, float(np.abs(a - b).max())), max(most, float(np.abs(b).max()))
+    return worst / most
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    ("change", "bias", "most"),
+    [
+        (as_it_is, 0.5, 0.12),
+        (with_dead_outputs, 0.5, 0.12),
+        (without_any, 0.5, 0.12),
+        (without_any, 0.0, 0.12),
+        (as_it_is, 1e4, 0.12),
+    ],
+)
+def test_dead_channels_and_large_biases_give_a_sound_file(
+    scheme: str, change: Callable[[Array], Array], bias: float, most: float, tmp_path: Path
+) -> None:
+    model = small(change, bias)
+    data = records(model, 12)
+    made = luciole.quantize(model, data, scheme=scheme).model
+    check_scales(made)
+    assert error(model, made, data) < most
+    check_with_litert(made, data, tmp_path / "q.tflite")
+
+
+def check_scales(model: Model) -> None:
+    """Every scale is what runtimes take."""
+    for value in model.graph.values:
+        scales, points = stored_parameters(value)
+        assert ((scales > 0) & np.isfinite(scales)).all(), value.name
+        limits = (
+            np.iinfo(np.int32 if value.dtype == TensorType.INT64 else value.dtype.name.lower())
+            if len(scales) and value.dtype != TensorType.INT4
+            else None
+        )
+        if limits is not None:
+            assert ((points >= limits.min) & (points <= limits.max)).all(), value.name
+
+
+def check_with_litert(made: Model, data: dict[str, Array], path: Path) -> None:
+    for op in made.graph.ops:  # LiteRT's reference resolver stops there
+        op.version = min(op.version, 6) if isinstance(op, DepthwiseConv2D) else op.version
+    luciole.save(made, path)
+    ours = luciole.Interpreter(path, keep_tensors=True)
+    ours.run({"x": data["x"][:1]})
+    theirs = integers_of_litert(path, data["x"][:1])
+    for number, value in enumerate(ours.graph.values):
+        if value.producer is not None and value.name in theirs:
+            np.testing.assert_array_equal(ours.get_tensor(number), theirs[value.name], value.name)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_one_giant_channel_gives_a_sound_file(scheme: str, tmp_path: Path) -> None:
+    model = small(with_a_giant)
+    data = records(model, 12)
+    made = luciole.quantize(model, data, scheme=scheme).model
+    check_scales(made)
+    check_with_litert(made, data, tmp_path / "q.tflite")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("shift", [5.0, -5.0, 300.0])
+def test_ranges_without_zero_are_widened_to_it(scheme: str, shift: float) -> None:
+    model = small(as_it_is)
+    data = {"x": records(model, 12)["x"] * np.float32(0.5) + np.float32(shift)}
+    made = luciole.quantize(model, data, scheme=scheme).model
+    (quantize,) = [op for op in made.graph.ops if op.kind == "QUANTIZE"]
+    low, high = Affine.of(quantize.output, "the input").range
+    assert low[0] <= 0 <= high[0]
+    assert error(model, made, data) < 0.15
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("number", [0.0, 3.25, -2.0])
+def test_constant_records_give_a_sound_file(scheme: str, number: float) -> None:
+    model = small(as_it_is)
+    data = {"x": np.full((5, 4, 4, 3), number, np.float32)}
+    made = luciole.quantize(model, data, scheme=scheme).model
+    check_scales(made)
+    assert error(model, made, data) < 0.12
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_one_record_gives_a_sound_file(scheme: str) -> None:
+    model = small(as_it_is)
+    data = records(model, 1)
+    made = luciole.quantize(model, data, scheme=scheme).model
+    check_scales(made)
+    assert error(model, made, data) < 0.12
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_data_that_are_no_numbers_are_refused(scheme: str, wrong: float) -> None:
+    model = small(as_it_is)
+    data = records(model, 4)
+    data["x"][2, 1, 0, 0] = wrong
+    with pytest.raises(LucioleError, match="record 2"):
+        luciole.quantize(model, data, scheme=scheme)
+
+
+@pytest.mark.parametrize("scheme", [*SCHEMES, "dynamic", "weights", "float16"])
+def test_weights_that_are_no_numbers_are_refused(scheme: str) -> None:
+    def broken(weights: Array) -> Array:
+        weights[1, 1, 1, 1] = np.nan
+        return weights
+
+    model = small(broken)
+    data = records(model, 4) if scheme in SCHEMES else None
+    with pytest.raises(LucioleError, match=r"nan|NaN|finite"):
+        luciole.quantize(model, data, scheme=scheme)
+
+
+def test_weights_beyond_half_precision_stay_as_they_are() -> None:
+    model = small(with_a_giant)
+    result = luciole.quantize(model, scheme="float16")
+    reasons = [layer.skipped for layer in result.report.layers]
+    assert reasons[1:] == [None, None]
+    assert reasons[0] is not None
+    assert "half precision 65504" in reasons[0]
+    assert error(model, result.model, records(model, 4)) < 0.01
+
+
+def test_numbers_that_overflow_between_operators_are_refused() -> None:
+    b = Builder()
+    x = b.graph.add_input("x", (1, 4))
+    big = b.constant(np.full((1, 4), 1e38, np.float32))
+    y = b.add(Mul(b.add(Mul(x, big)), big))
+    b.graph.outputs = [b.add(FullyConnected(b.add(Add(y, x)), b.weights(2, 4), None))]
+    with pytest.raises(LucioleError, match=r"inf|finite"):
+        luciole.quantize(b.model, records(b.model, 4), scheme="int8")
+
+
+@pytest.mark.parametrize("scheme", [*SCHEMES, "dynamic"])
+def test_a_quantized_file_is_refused_by_its_first_integer_tensor(scheme: str) -> None:
+    model = luciole.load(data_path("models/resnet8_int8.tflite"))
+    data = {model.graph.inputs[0].name: np.zeros((2, 32, 32, 3), np.float32)}
+    given = {name: array.astype(np.int8) for name, array in data.items()}
+    sentence = f"quantized already: tensor '{model.graph.inputs[0].name}' is INT8"
+    with pytest.raises(QuantizeError, match=sentence):
+        luciole.quantize(model, None if scheme == "dynamic" else given, scheme=scheme)
+
+
+@pytest.mark.parametrize("scheme", [*SCHEMES, "dynamic", "weights", "float16"])
+@pytest.mark.parametrize("before", ["dynamic", "weights", "float16"])
+def test_files_of_smaller_weights_alone_are_taken(scheme: str, before: str) -> None:
+    model = small(as_it_is)
+    once = quantized(model, scheme=before)
+    data = records(model, 12)
+    made = luciole.quantize(once, data if scheme in SCHEMES else None, scheme=scheme).model
+    assert error(model, made, data) < 0.15
+
+
+def test_a_network_without_signature_keeps_none() -> None:
+    model = images()
+    assert model.signatures == []
+    made = quantized(model, scheme="int8")
+    assert made.signatures == []
+    assert [v.name for v in made.graph.inputs] == ["x"]
+
+
+def test_a_network_without_float_operators_has_nothing_to_quantize() -> None:
+    b = Builder()
+    x = b.graph.add_input("x", (1, 4), TensorType.INT32)
+    shape = b.constant(np.array([2, 2], np.int32))
+    b.graph.outputs = [b.add(Reshape(x, shape, new_shape=(2, 2)))]
+    with pytest.raises(QuantizeError, match="nothing to quantize"):
+        luciole.quantize(b.model, {"x": np.zeros((3, 4), np.int32)}, scheme="int8")
+
+
+def test_nothing_is_half_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from luciole.tools.quantize import main
+
+    model, out = tmp_path / "m.tflite", tmp_path / "q.tflite"
+    luciole.save(network(), model)
+    data = records(network())["x"]
+    data[1, 1] = np.nan
+    np.save(tmp_path / "x.npy", data)
+    words = [str(model), "-o", str(out), "--scheme", "uint8", "--data", str(tmp_path / "x.npy")]
+    assert main(words) == 1
+    assert "nan" in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.tflite", "x.npy"]
