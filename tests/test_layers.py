@@ -49,11 +49,11 @@ OUTSIDE = {
     "schema": {"flatbuffers", "numpy"},
     "files": set(),
     "ir": {"numpy"},
-    "importers": {"flatbuffers", "h5py", "numpy", "tensorflow"},
-    "exporters": {"flatbuffers", "numpy"},
+    "importers": {"flatbuffers", "h5py", "numpy", "onnx", "tensorflow"},
+    "exporters": {"flatbuffers", "numpy", "onnx"},
     "kernels": {"llvmlite", "numba", "numpy"},
     "interpreter": {"numpy"},
-    "lquantizer": {"numpy", "tensorflow"},
+    "lquantizer": {"dask", "distributed", "numpy", "tensorflow"},
     "tools": {"h5py", "numpy", "rich", "shtab"},
     "": {"numpy"},
 }
@@ -63,6 +63,9 @@ ONLY_IN = {
     "numba": ("luciole.kernels.jit",),
     "llvmlite": ("luciole.kernels.jit",),
     "tensorflow": ("luciole.importers.keras", "luciole.lquantizer.training.tensorflow"),
+    "onnx": ("luciole.importers.onnx", "luciole.exporters.onnx"),
+    "dask": ("luciole.lquantizer.search",),
+    "distributed": ("luciole.lquantizer.search",),
 }
 FILES = {"io", "mmap", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 
