@@ -25,7 +25,9 @@ from luciole.tools.common.command import (
 )
 
 if TYPE_CHECKING:
+    from luciole.exporters.recipe.text import Recipe
     from luciole.importers.imported import Imported
+    from luciole.ir import Model
     from luciole.ir.verify import Finding
 
 
@@ -44,6 +46,12 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole chef") -> in
         help=f"the {writable()} file to write; with --reverse the recipe (default: stdout)",
     )
     parser.add_argument("--reverse", action="store_true", help="write the recipe of a model")
+    _add_constants(parser)
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _add_constants(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="what random constants start from"
     )
@@ -58,8 +66,6 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole chef") -> in
         metavar="N",
         help="with --reverse: spell out constants of up to N elements (default 100), or all",
     )
-    add_common(parser)
-    return run_program(argv, parser, _run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -82,13 +88,12 @@ def _cook(arguments: argparse.Namespace) -> int:
     model, findings, _ = _recipe(arguments)
     size = save(model, arguments.output)
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
-    for finding in _faults(findings):
+    faults = _faults(findings)
+    for finding in faults:
         console.say(f"luciole: warning: {finding.path}: {finding.sentence}")
     if arguments.json:
-        found = [str(finding) for finding in _faults(findings)]
-        console.print_json(
-            {"output": arguments.output, "bytes": size, "operators": kinds, "findings": found}
-        )
+        content = {"output": arguments.output, "bytes": size, "operators": kinds}
+        console.print_json(content | {"findings": [str(finding) for finding in faults]})
         return FINE
     listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     console.show(f"{arguments.output}: {console.size_text(size)}, {listed or 'no operators'}")
@@ -130,6 +135,12 @@ def _reverse(arguments: argparse.Namespace) -> int:
         console.say(f"luciole: note: not in the recipe: {'; '.join(recipe.notes)}")
     if arguments.output is not None:
         write_file(arguments.output, recipe.text)
+    _print_recipe(arguments, recipe, model)
+    return judged(arguments.source, found.findings)
+
+
+def _print_recipe(arguments: argparse.Namespace, recipe: Recipe, model: Model) -> None:
+    """Print the recipe, or, where it went into a file, how large it is."""
     if arguments.json:
         text = recipe.text if arguments.output is None else None
         console.print_json({"output": arguments.output, "recipe": text, "notes": recipe.notes})
@@ -139,7 +150,6 @@ def _reverse(arguments: argparse.Namespace) -> int:
         operands = sum(len(graph.values) for graph in model.graphs)
         operations = sum(len(graph.ops) for graph in model.graphs)
         console.show(f"{arguments.output}: {operands} operands, {operations} operations")
-    return judged(arguments.source, found.findings)
 
 
 def _refuse_left_out(found: Imported) -> None:

@@ -178,20 +178,8 @@ def _invocation(model: Model, subject: Subject) -> Any:
 
 
 def _print(subject: Subject, rows: Sequence[dict[str, Any]], files: Sequence[Path]) -> None:
-    float_row = rows[0]
     table = [("model", "file size", "smaller", "top-1", "time per inference")]
-    for row in rows:
-        smaller = f"{float_row['bytes'] / row['bytes']:.1f}x"
-        share = f"{100 * row['top1']:.2f} %"
-        table.append(
-            (
-                row["name"],
-                console.size_text(row["bytes"]),
-                smaller,
-                share,
-                console.time_text(row["median_us"]),
-            )
-        )
+    table += [_cells(row, rows[0]["bytes"]) for row in rows]
     learned = f"levels learned from {subject.calibration.count} unlabelled records"
     console.print_table(table, f"{subject.name}: {subject.test.count} test records, {learned}")
     console.show()
@@ -200,3 +188,13 @@ def _print(subject: Subject, rows: Sequence[dict[str, Any]], files: Sequence[Pat
         console.show(f"  {file}")
     console.show()
     console.show(f"look inside:  circle-view {files[0]} {files[-1]}")
+
+
+def _cells(row: dict[str, Any], float_bytes: int) -> tuple[str, str, str, str, str]:
+    return (
+        row["name"],
+        console.size_text(row["bytes"]),
+        f"{float_bytes / row['bytes']:.1f}x",
+        f"{100 * row['top1']:.2f} %",
+        console.time_text(row["median_us"]),
+    )

@@ -53,6 +53,14 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> in
     )
     parser.add_argument("--in-order", action="store_true", help="layers as they run, not ranked")
     parser.add_argument("--top", type=int, metavar="N", help="show the N worst layers only")
+    _add_visq(parser)
+    add_data_bounds(parser)
+    add_custom(parser)
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _add_visq(parser: argparse.ArgumentParser) -> None:
     for metric in VISQ:
         also = ("--visq",) if metric == "mpeir" else ()
         parser.add_argument(
@@ -62,10 +70,6 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> in
             metavar="FILE",
             help=f"write each layer's {metric.upper()} as ONE's visq does (JSON)",
         )
-    add_data_bounds(parser)
-    add_custom(parser)
-    add_common(parser)
-    return run_program(argv, parser, _run)
 
 
 def _run(arguments: argparse.Namespace) -> int:

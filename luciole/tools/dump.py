@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from luciole.tools.common import console
 from luciole.tools.common.command import UsageError, a_model, add_common, parser_for, run_program
@@ -110,17 +110,20 @@ def _tensors(model: Model, arguments: argparse.Namespace) -> None:
     if arguments.tensors_to_hdf5 is not None:
         count = dump_tensors.write_hdf5(model, arguments.tensors_to_hdf5)
         report = {"output": arguments.tensors_to_hdf5, "tensors": count}
-        line = f"{arguments.tensors_to_hdf5}: {count} tensors"
-    elif arguments.output is not None:
-        value = dump_tensors.find(model, arguments.tensor)
-        dump_tensors.write_tensor(value, arguments.output)
-        report = {"output": arguments.output, "tensor": value.name}
-        line = f"{arguments.output}: {value!r}"
-    else:
-        value = dump_tensors.find(model, arguments.tensor)
-        report, line = dump_tensors.as_json(value), dump_tensors.as_text(value)
-    if arguments.json:
+        _print(report, f"{arguments.tensors_to_hdf5}: {count} tensors", arguments.json)
+        return
+    value = dump_tensors.find(model, arguments.tensor)
+    if arguments.output is None:
+        _print(dump_tensors.as_json(value), dump_tensors.as_text(value), arguments.json)
+        return
+    dump_tensors.write_tensor(value, arguments.output)
+    report = {"output": arguments.output, "tensor": value.name}
+    _print(report, f"{arguments.output}: {value!r}", arguments.json)
+
+
+def _print(report: Any, text: str, as_json: bool) -> None:
+    if as_json:
         console.print_json(report)
-    else:
-        for part in line.split("\n"):
-            console.show(part)
+        return
+    for line in text.split("\n"):
+        console.show(line)

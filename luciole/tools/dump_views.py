@@ -94,17 +94,19 @@ def _tensors(model: Model) -> Answer:
             shown = console.size_text(size) if size else _role(value)
             row = (one_line(value.name), place, value.dtype.name, shape_text(value.shape), shown)
             rows.append((*row, _quantization(value)))
-            content.append(
-                {
-                    "tensor": place,
-                    "name": utf8(value.name),
-                    "dtype": value.dtype.name,
-                    "shape": jsonable(value.shape),
-                    "bytes": size,
-                    "quantization": _quantization(value) or None,
-                }
-            )
+            content.append(_tensor_json(value, place, size))
     return Answer(content, table=console.fitted(rows, whole=True))
+
+
+def _tensor_json(value: Value, place: str, size: int) -> dict[str, Any]:
+    return {
+        "tensor": place,
+        "name": utf8(value.name),
+        "dtype": value.dtype.name,
+        "shape": jsonable(value.shape),
+        "bytes": size,
+        "quantization": _quantization(value) or None,
+    }
 
 
 def _role(value: Value) -> str:

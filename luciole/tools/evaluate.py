@@ -32,18 +32,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
     parser.add_argument("model", metavar="MODEL", help="a .circle, .tflite or Keras model")
-    parser.add_argument(
-        "--data",
-        required=True,
-        metavar="DATA",
-        help="records: HDF5, .npz[:array], .npy, a folder, a list file; "
-        "uint8 and floats are quantized for a quantized input, its own type fed as it is",
-    )
-    parser.add_argument(
-        "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"
-    )
-    add_preprocess(parser)
-    parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
+    _add_records(parser)
     parser.add_argument(
         "--against", metavar="MODEL", help="also run this model and count equal answers"
     )
@@ -63,6 +52,21 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
     return run_program(argv, parser, _run)
 
 
+def _add_records(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        required=True,
+        metavar="DATA",
+        help="records: HDF5, .npz[:array], .npy, a folder, a list file; "
+        "uint8 and floats are quantized for a quantized input, its own type fed as it is",
+    )
+    parser.add_argument(
+        "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"
+    )
+    add_preprocess(parser)
+    parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
+
+
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load
     from luciole.tools.answers import judged_outputs
@@ -73,31 +77,30 @@ def _run(arguments: argparse.Namespace) -> int:
     data = _data(arguments, model)
     if arguments.per_class and len(judged) > 1:
         raise UsageError("--per-class tells the classes of one output: --output NAME says which")
-    timed = _Timed(arguments.json)
-    answers = timed.answers(model, data, judged, "records")
-    seconds = timed.seconds
-    others = None
-    if arguments.against:
-        other = load(arguments.against)
-        same = [other.graph.outputs[n] for n in _places(model, judged, other)]
-        others = timed.answers(other, for_other(data, model, other), same, "against")
+    answers, seconds = _answers(model, data, judged, "records", arguments.json)
+    others = _other_answers(arguments, model, data, judged) if arguments.against else None
+    if data.labels is None and not arguments.against:
+        console.say("note: the data has no labels, so nothing is counted: --labels gives them")
     rows = _figures(judged, answers, data, others)
+    confusion = None
+    if data.labels is not None and len(judged) == 1:
+        confusion = confusion_of(data.labels, answers[0])
+    _print(_summary(arguments.model, data.count, rows, seconds), confusion, arguments)
+    return FINE
+
+
+def _summary(
+    model: str, records: int, rows: list[dict[str, Any]], seconds: float
+) -> dict[str, Any]:
     alone = rows[0] if len(rows) == 1 else {"top1": None, "agreement": None}
-    figures = {
-        "model": arguments.model,
-        "records": data.count,
+    return {
+        "model": model,
+        "records": records,
         "top1": alone["top1"],
         "agreement": alone["agreement"],
         "outputs": rows,
         "seconds": seconds,
     }
-    if data.labels is None and not arguments.against:
-        console.say("note: the data has no labels, so nothing is counted: --labels gives them")
-    confusion = None
-    if data.labels is not None and len(judged) == 1:
-        confusion = confusion_of(data.labels, answers[0])
-    _print(figures, confusion, arguments)
-    return FINE
 
 
 def _data(arguments: argparse.Namespace, model: Model) -> Data:
@@ -111,28 +114,35 @@ def _data(arguments: argparse.Namespace, model: Model) -> Data:
     return data
 
 
-class _Timed:
-    """Answers under a progress bar, and how long the last ones took."""
+def _answers(
+    model: Model, data: Data, outputs: list[Value], what: str, quiet: bool
+) -> tuple[list[Array], float]:
+    """Find the answers of each output under a progress bar, and how many seconds they took, in
+    which nothing is compiled.
+    """
+    from luciole.interpreter import Interpreter
+    from luciole.interpreter.records import batch_size
+    from luciole.tools.answers import all_answers
 
-    def __init__(self, as_json: bool) -> None:
-        self._as_json = as_json
-        self.seconds = 0.0
+    interpreter = Interpreter(model)
+    size = batch_size(interpreter, data.records)
+    first = data.first(size + data.count % size)  # a batch of each size
+    with console.tracked(quiet) as track:
+        all_answers(interpreter, first, outputs, size)
+        begun = time.perf_counter()
+        found = all_answers(interpreter, data, outputs, size, track(what, data.count))
+        return found, time.perf_counter() - begun
 
-    def answers(self, model: Model, data: Data, outputs: list[Value], what: str) -> list[Array]:
-        """Find the answers of each output; nothing is compiled in the time that is taken."""
-        from luciole.interpreter import Interpreter
-        from luciole.interpreter.records import batch_size
-        from luciole.tools.answers import all_answers
 
-        interpreter = Interpreter(model)
-        size = batch_size(interpreter, data.records)
-        first = data.first(size + data.count % size)  # a batch of each size
-        with console.tracked(self._as_json) as track:
-            all_answers(interpreter, first, outputs, size)
-            begun = time.perf_counter()
-            found = all_answers(interpreter, data, outputs, size, track(what, data.count))
-            self.seconds = time.perf_counter() - begun
-        return found
+def _other_answers(
+    arguments: argparse.Namespace, model: Model, data: Data, judged: list[Value]
+) -> list[Array]:
+    """Find what the model of --against answers to the same records."""
+    from luciole.importers import load
+
+    other = load(arguments.against)
+    same = [other.graph.outputs[n] for n in _places(model, judged, other)]
+    return _answers(other, for_other(data, model, other), same, "against", arguments.json)[0]
 
 
 def _places(model: Model, judged: list[Value], other: Model) -> list[int]:

@@ -63,17 +63,22 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.strip_names:
         strip_names(model)
     size = save(model, arguments.output)
-    after = _kinds(model)
+    _print(arguments, size, before, _kinds(model))
+    return FINE
+
+
+def _print(
+    arguments: argparse.Namespace, size: int, before: Counter[str], after: Counter[str]
+) -> None:
     if arguments.json:
         content = {"output": arguments.output, "bytes": size}
         console.print_json({**content, "before": dict(before), "after": dict(after)})
-        return FINE
+        return
     gone = ", ".join(f"{n} {kind}" for kind, n in (before - after).most_common())
     console.show(
         f"{arguments.output}: {console.size_text(size)}, "
         f"{before.total()} -> {after.total()} operators" + (f", without {gone}" if gone else "")
     )
-    return FINE
 
 
 def optimize(model: Model) -> None:

@@ -11,6 +11,7 @@ from luciole.tools.common.command import FAILED, FINE, a_model, add_common, pars
 
 if TYPE_CHECKING:
     from luciole.ir import Model
+    from luciole.ir.findings import Finding
     from luciole.tools.common.declined import Row
 
 
@@ -37,17 +38,21 @@ def _run(arguments: argparse.Namespace) -> int:
         found = {"model": arguments.model, "valid": not failed, "findings": listed}
         console.print_json(found if rows is None else found | {"performance": _as_json(rows)})
         return FAILED if failed else FINE
+    _print_findings(arguments.model, model, findings, failed)
+    if rows is not None:
+        _print_performance(rows)
+    return FAILED if failed else FINE
+
+
+def _print_findings(name: str, model: Model, findings: Sequence[Finding], failed: bool) -> None:
     for finding in findings:
         console.show(str(finding))
     operators = sum(len(graph.ops) for graph in model.graphs)
     verdict = "has errors" if failed else "is valid"
     console.show(
-        f"{arguments.model} {verdict}: {len(model.graphs)} graphs, "
+        f"{name} {verdict}: {len(model.graphs)} graphs, "
         f"{operators} operators, {len(findings)} findings"
     )
-    if rows is not None:
-        _print_performance(rows)
-    return FAILED if failed else FINE
 
 
 def _declined(model: Model) -> list[Row]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from luciole.schema.errors import LucioleError
 from luciole.tools.common import console
@@ -55,13 +55,17 @@ def _run(arguments: argparse.Namespace) -> int:
         "seconds": time.perf_counter() - begun,
         "models": len(models),
     }
-    ending = FAILED if cache.fault else FINE  # a disk that is full by now: that was said
-    if arguments.json:
+    _print(figures, arguments.json)
+    return FAILED if cache.fault else FINE  # a disk that is full by now: that was said
+
+
+def _print(figures: dict[str, Any], as_json: bool) -> None:
+    if as_json:
         console.print_json(figures)
-        return ending
+        return
+    size = console.size_text(figures["bytes"])
     console.show(f"compiled  {figures['compiled']} kernels in {figures['seconds']:.1f} s")
-    console.show(f"cache     {kernels} kernels, {console.size_text(size)}, in {figures['folder']}")
-    return ending
+    console.show(f"cache     {figures['kernels']} kernels, {size}, in {figures['folder']}")
 
 
 def compile_kernels(model: Model) -> None:

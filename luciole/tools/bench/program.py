@@ -127,6 +127,10 @@ def _add_limits(made: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds at most, for all of them together (default 150)",
     )
+    _add_warm_up(made)
+
+
+def _add_warm_up(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--warmup-runs", type=int, default=1, metavar="N", help="untimed runs before (default 1)"
     )

@@ -187,17 +187,9 @@ def run_program(
     if argv is DESCRIBE:
         raise Described(parser)
     arguments = parser.parse_args(with_dashes(sys.argv[1:] if argv is None else argv))
-    debug = bool(getattr(arguments, "debug", False))
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _escape_what_has_no_letters()
     try:
-        if getattr(arguments, "custom", None):
-            _load_custom(arguments.custom)
-        with _results_aside(arguments):
-            code = run(arguments)
-        sys.stdout.flush()
-        return code
+        return _ran(arguments, run)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
@@ -205,10 +197,26 @@ def run_program(
         console.say("luciole: interrupted")
         return INTERRUPTED
     except Exception as error:
-        if debug:
+        if getattr(arguments, "debug", False):
             raise
         console.say(f"luciole: error: {_one_line(error)}")
         return _exit_code(error)
+
+
+def _escape_what_has_no_letters() -> None:
+    """Let the terminal's encoding never stop a line."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _ran(arguments: argparse.Namespace, run: Callable[[argparse.Namespace], int]) -> int:
+    if getattr(arguments, "custom", None):
+        _load_custom(arguments.custom)
+    with _results_aside(arguments):
+        code = run(arguments)
+    sys.stdout.flush()
+    return code
 
 
 def _results_aside(arguments: argparse.Namespace) -> AbstractContextManager[object]:

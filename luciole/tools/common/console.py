@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from luciole.schema.printable import printable
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
     from luciole.interpreter.records import Progress, Track
 
 _SHORTEST_NAME, _LONGEST_NAME = 12, 60
@@ -92,31 +94,28 @@ def tracked(quiet: bool = False) -> Iterator[Track]:
     if quiet or not sys.stderr.isatty():
         yield lambda what, total: lambda done: None
         return
-    from rich.console import Console
     from rich.markup import escape
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import (
-        Progress as Bars,
-    )
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+    with _bars() as bars:
 
         def track(what: str, total: int) -> Progress:
             task = bars.add_task(escape(printable(what)), total=total)
             return lambda done: bars.advance(task, done)
 
         yield track
+
+
+def _bars() -> Bars:
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    return progress.Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def size_text(count: int) -> str:

@@ -195,9 +195,8 @@ def measured(
             seconds = (clock() - begun) / 1e9
             runs = min(len(kept) * size for kept, size in zip(samples, sizes, strict=True))
             enough = number + 1 >= rounds and runs >= limits.runs
-            if enough and seconds >= limits.min_seconds * len(calls):
-                break
-            if seconds >= limits.max_seconds:
+            least = limits.min_seconds * len(calls) if enough else limits.max_seconds
+            if seconds >= min(least, limits.max_seconds):
                 break
     return [Timing(np.array(kept) / 1000, size) for kept, size in zip(samples, sizes, strict=True)]
 

@@ -55,6 +55,16 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int
         metavar="BYTES",
         help="of one array, say a layer's weights, that an offline page holds (default 500,000)",
     )
+    _add_look(parser)
+    _add_figures(parser)
+    _add_foreign(parser)
+    _add_serving(parser)
+    add_data_bounds(parser)
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _add_look(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--horizontal", action="store_true", help="draw from left to right instead of downwards"
     )
@@ -64,12 +74,6 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int
         default="bits",
         help="colours at first: weight bits (default) or kind of operator",
     )
-    _add_figures(parser)
-    _add_foreign(parser)
-    _add_serving(parser)
-    add_data_bounds(parser)
-    add_common(parser)
-    return run_program(argv, parser, _run)
 
 
 def _add_figures(parser: argparse.ArgumentParser) -> None:
@@ -126,12 +130,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse early what does not go together, and what cannot be written."""
     from luciole.files import check_writable
 
-    if arguments.output and not arguments.output.lower().endswith((".html", ".svg")):
-        raise UsageError(
-            f"--output is {arguments.output}: a name ending in .html or .svg is needed"
-        )
-    if arguments.output and arguments.output.lower().endswith(".svg") and arguments.other:
-        raise UsageError("a picture shows one model, found two: write .html to compare them")
+    _check_output(arguments)
     attachment = arguments.netron_attachment
     if attachment and os.path.splitext(attachment)[1].lower() not in ("", ".json"):
         raise UsageError(f"--netron-attachment is {attachment}: Netron takes names ending in .json")
@@ -143,6 +142,16 @@ def _check(arguments: argparse.Namespace) -> None:
     for path in (arguments.output, arguments.netron_attachment, arguments.model_explorer):
         if path:
             check_writable(path)
+
+
+def _check_output(arguments: argparse.Namespace) -> None:
+    name = (arguments.output or "").lower()
+    if name and not name.endswith((".html", ".svg")):
+        raise UsageError(
+            f"--output is {arguments.output}: a name ending in .html or .svg is needed"
+        )
+    if name.endswith(".svg") and arguments.other:
+        raise UsageError("a picture shows one model, found two: write .html to compare them")
 
 
 def _check_embedding(arguments: argparse.Namespace) -> None:

@@ -98,16 +98,10 @@ def _mark(
         return
     for node in (left, right):
         if node is not None:
-            node["status"] = status
-            node["difference"] = words
-    document["differences"].append(
-        {
-            "status": status,
-            "words": words,
-            "nodes": [None if node is None else node["id"] for node in (left, right)],
-            "bytes": [None if node is None else node["bytes"] for node in (left, right)],
-        }
-    )
+            node |= {"status": status, "difference": words}
+    ids, sizes = ([None if n is None else n[k] for n in (left, right)] for k in ("id", "bytes"))
+    difference = {"status": status, "words": words, "nodes": ids, "bytes": sizes}
+    document["differences"].append(difference)
 
 
 def _difference(

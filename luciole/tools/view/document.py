@@ -12,6 +12,7 @@ import luciole
 from luciole.ir import Graph, Model, Op, UnknownOp, Value
 from luciole.ir.equalization import equalized
 from luciole.ir.findings import Finding, refusal
+from luciole.ir.graph import Signature
 from luciole.ir.text.common import Numbering, one_line, utf8
 from luciole.ir.text.options import options_by_name
 from luciole.tools.view import palette
@@ -78,19 +79,17 @@ def document(subjects: list[Subject], blobs: Blobs) -> Json:
         "most_opened": 0,
         "direction": "vertical",
         "mode": "bits",
-        "sizes": {
-            "header": HEADER,
-            "row": ROW,
-            "band": BAND,
-            "margin": MARGIN,
-            "label": LABEL,
-        },
-        "palette": {
-            "bits": {str(k): v for k, v in palette.BITS.items()},
-            "categories": palette.CATEGORIES,
-            "plain": palette.PLAIN,
-        },
+        "sizes": _SIZES,
+        "palette": _PALETTE,
     }
+
+
+_SIZES = {"header": HEADER, "row": ROW, "band": BAND, "margin": MARGIN, "label": LABEL}
+_PALETTE = {
+    "bits": {str(k): v for k, v in palette.BITS.items()},
+    "categories": palette.CATEGORIES,
+    "plain": palette.PLAIN,
+}
 
 
 def model_json(subject: Subject, identity: str, blobs: Blobs) -> Json:
@@ -106,19 +105,20 @@ def model_json(subject: Subject, identity: str, blobs: Blobs) -> Json:
         "findings": [_finding_json(finding) for finding in subject.findings[:MOST_FINDINGS]],
         "more_findings": max(len(subject.findings) - MOST_FINDINGS, 0),
         "metadata": [[shown_name(name), len(buffer)] for name, buffer in model.metadata],
-        "signatures": [
-            {
-                "key": shown_name(s.key),
-                "graph": numbers.graph(s.graph),
-                "inputs": [[shown_name(n), numbers.tensor(v)] for n, v in s.inputs],
-                "outputs": [[shown_name(n), numbers.tensor(v)] for n, v in s.outputs],
-            }
-            for s in model.signatures
-        ],
+        "signatures": [_signature_json(s, numbers) for s in model.signatures],
         "graphs": [
             _GraphWriter(graph, f"{identity}:{g}", subject, blobs).json()
             for g, graph in enumerate(model.graphs)
         ],
+    }
+
+
+def _signature_json(signature: Signature, numbers: Numbering) -> Json:
+    return {
+        "key": shown_name(signature.key),
+        "graph": numbers.graph(signature.graph),
+        "inputs": [[shown_name(n), numbers.tensor(v)] for n, v in signature.inputs],
+        "outputs": [[shown_name(n), numbers.tensor(v)] for n, v in signature.outputs],
     }
 
 
@@ -176,13 +176,9 @@ class _GraphWriter:
         return nodes
 
     def _op(self, op: Op, index: int) -> Json:
-        results = op.result_names
         node = op_json(op, index)
         node["operands"] = [[n, self._number(v)] for n, v in op.named_operands()]
-        node["results"] = [
-            [results[i] if i < len(results) else str(i), self._number(v)]
-            for i, v in enumerate(op.results)
-        ]
+        node["results"] = self._results(op)
         if layer_name(op) != op.name:
             node["layer"] = shown_name(layer_name(op))
         if op.results and op.results[0] in self.notes:
@@ -196,6 +192,13 @@ class _GraphWriter:
         if graphs:
             node["graphs"] = graphs
         return node
+
+    def _results(self, op: Op) -> list[list[Any]]:
+        names = op.result_names
+        return [
+            [names[i] if i < len(names) else str(i), self._number(v)]
+            for i, v in enumerate(op.results)
+        ]
 
     def _called(self, op: Op) -> list[int]:
         """Return the numbers of the graphs that an operator runs (IF, WHILE, CALL)."""

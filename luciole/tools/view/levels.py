@@ -147,30 +147,36 @@ def _weights_json(op: Op, replaced: Original | None, blobs: Blobs) -> Json | Non
     if learned is None or not _is_finite(learned.format):
         return None
     original = None if replaced is None else replaced.weights_of(op)
-    format = learned.format
-    values, order = format.levels
-    ranks = format.ranks(learned.codes)
-    many = values.shape[1]
-    flat = ranks + many * np.arange(len(ranks))[:, None]
-    counts = np.bincount(flat.reshape(-1), minlength=values.size).reshape(values.shape)
+    format, shape = learned.format, learned.codes.shape
     facts: Json = {
-        "channels": len(values),
-        "per_channel": int(ranks.shape[1]),
+        "channels": int(shape[0]),
+        "per_channel": int(shape[1]),
         "bits": format.bits,
         "basis": blobs.add(format.basis.astype(np.float32)),
         "offsets": blobs.add(format.offset.astype(np.float32)),
-        "levels": blobs.add(values.astype(np.float32)),
-        "codes": blobs.add(order.astype(np.uint8)),
-        "counts": blobs.add(counts.astype(np.uint32)),
-        "values": blobs.later("f4", ranks.shape, lambda: learned.values().astype(np.float32)),
+        **_levels_of_weights(format, learned.codes, blobs),
+        "values": blobs.later("f4", shape, lambda: learned.values().astype(np.float32)),
         "of": "dequantized",
     }
     if format.widths is not None and len(set(format.widths.tolist())) > 1:
         facts["row_bits"] = blobs.add(format.widths.astype(np.uint8))
-    if original is not None and original.shape == learned.codes.shape:
+    if original is not None and original.shape == shape:
         facts["of"] = "original"
-        facts |= _against(original, learned.values(), values, blobs)
+        facts |= _against(original, learned.values(), format.levels[0], blobs)
     return facts
+
+
+def _levels_of_weights(format: LearnedLevels, codes: Array, blobs: Blobs) -> Json:
+    """Return each channel's levels, the code behind each, and how many weights have it."""
+    values, order = format.levels
+    ranks = format.ranks(codes)
+    flat = ranks + values.shape[1] * np.arange(len(ranks))[:, None]
+    counts = np.bincount(flat.reshape(-1), minlength=values.size).reshape(values.shape)
+    return {
+        "levels": blobs.add(values.astype(np.float32)),
+        "codes": blobs.add(order.astype(np.uint8)),
+        "counts": blobs.add(counts.astype(np.uint32)),
+    }
 
 
 def _values(op: Op) -> Array:
@@ -188,10 +194,7 @@ def _against(original: Array, found: Array, levels: Array, blobs: Blobs) -> Json
     high = np.maximum(original.max(1), levels[:, -1])
     margin = np.maximum((high - low) * 0.04, 1e-12)
     low, high = low - margin, high + margin
-    bins = int(np.clip(2 * original.shape[1] ** 0.5, FEWEST_BINS, BINS))
-    place = ((original - low[:, None]) / (high - low)[:, None] * bins).astype(np.intp)
-    flat = np.clip(place, 0, bins - 1) + bins * np.arange(len(original))[:, None]
-    counts = np.bincount(flat.reshape(-1), minlength=bins * len(original)).reshape(-1, bins)
+    counts = _histograms(original, low, high)
     first, last = reach(levels)
     outside = (original < first[:, None]) | (original > last[:, None])
     return {
@@ -202,6 +205,15 @@ def _against(original: Array, found: Array, levels: Array, blobs: Blobs) -> Json
         "error": error_json(original, found),
         "channel_mse": blobs.add(np.square(original - found).mean(1).astype(np.float32)),
     }
+
+
+def _histograms(numbers: Array, low: Array, high: Array) -> Array:
+    """Count each row's numbers [o, n] between its own ends: [o, bins]."""
+    rows, count = numbers.shape
+    bins = int(np.clip(2 * count**0.5, FEWEST_BINS, BINS))
+    place = ((numbers - low[:, None]) / (high - low)[:, None] * bins).astype(np.intp)
+    flat = np.clip(place, 0, bins - 1) + bins * np.arange(rows)[:, None]
+    return np.bincount(flat.reshape(-1), minlength=bins * rows).reshape(-1, bins)
 
 
 def error_json(wanted: Array, found: Array) -> Json:

@@ -49,18 +49,20 @@ def op_json(op: Op, index: int) -> Json:
         "bytes": _constant_bytes(op),
     }
     if bits is not None:
-        facts["bits"] = list(bits)
-        facts["badge"] = badge(bits)
+        facts |= {"bits": list(bits), "badge": badge(bits)}
     activation = _activation(op)
     if activation:
         facts["activation"] = activation
-    custom = code_of(op)[1] if isinstance(op, UnknownOp) else None
-    if custom:
-        facts["custom_code"] = one_line(custom, 80)
-    text = "" if isinstance(op, UnknownOp) else (type(op).__doc__ or "")
-    if text and type(op).__doc__ != Op.__doc__:
-        facts["help"] = " ".join(text.split())
-    return facts
+    return facts | _what_it_is(op)
+
+
+def _what_it_is(op: Op) -> Json:
+    """Return the name of a custom operator, or what the class of a known one says of it."""
+    if isinstance(op, UnknownOp):
+        custom = code_of(op)[1]
+        return {"custom_code": one_line(custom, 80)} if custom else {}
+    text = type(op).__doc__
+    return {"help": " ".join(text.split())} if text and text != Op.__doc__ else {}
 
 
 def end_json(value: Value, what: str, index: int) -> Json:

@@ -96,13 +96,9 @@ def contents_json(data: Array) -> Json | None:
     if not len(finite):
         return None
     low, high = float(finite.min()), float(finite.max())
-    facts: Json = {
-        "min": rounded(low),
-        "max": rounded(high),
-        "mean": rounded(float(finite.mean())),
-        "deviation": rounded(float(finite.std())),
-        "zeros": rounded(float((numbers == 0).mean())),
-    }
+    figures = {"min": low, "max": high, "mean": finite.mean(), "deviation": finite.std()}
+    figures["zeros"] = (numbers == 0).mean()
+    facts: Json = {name: rounded(float(figure)) for name, figure in figures.items()}
     if every > 1:
         facts["every"] = every
     if len(finite) < len(numbers):
@@ -127,18 +123,14 @@ def quantization_json(value: Value, clipped: float | None) -> Json | None:
     """
     if blocks_of(value) is not None:
         return _blocks_json(value)
-    axis = axis_of(value)
-    if axis is not None:
-        words = f"{value.dtype.name}: {BLOCK} numbers along axis {axis} share a power of two"
-        return {"words": words, "formula": f"real = 2^s {TIMES} q", "scale": [], "zero": []}
-    numbers = minifloat_of(value)
-    if numbers is not None:
-        words = f"minifloat {numbers} of {numbers.bits} bits, up to {numbers.largest:g}"
-        exact = f"real = (-1)^s {TIMES} 2^(E - {numbers.top - numbers.shift}) {TIMES} 1.M"
-        return {"words": words, "formula": exact, "scale": [], "zero": []}
-    q, affine = value.quantization, Affine.given(value)
-    if q is None or affine is None:
-        return None
+    floating = _floating_json(value)
+    if floating is not None:
+        return floating
+    affine = Affine.given(value)
+    return None if affine is None else _affine_json(value, affine, clipped)
+
+
+def _affine_json(value: Value, affine: Affine, clipped: float | None) -> Json:
     scales, zeros = (numbers.astype(np.float64) for numbers in affine.parameters)
     facts: Json = {"words": _words(affine), "formula": formula(scales, zeros)}
     facts |= {"scale": _numbers(scales), "zero": _numbers(zeros), "axis": affine.axis}
@@ -149,8 +141,20 @@ def quantization_json(value: Value, clipped: float | None) -> Json | None:
         facts["codes"] = list(ends)
         if clipped is not None:
             facts["clipped"] = rounded(clipped)
-    facts |= _observed(q)
-    return facts
+    return facts if value.quantization is None else facts | _observed(value.quantization)
+
+
+def _floating_json(value: Value) -> Json | None:
+    """Describe numbers with an exponent, of their own or shared; None for other ones."""
+    axis, numbers = axis_of(value), minifloat_of(value)
+    if axis is not None:
+        words = f"{value.dtype.name}: {BLOCK} numbers along axis {axis} share a power of two"
+        return {"words": words, "formula": f"real = 2^s {TIMES} q", "scale": [], "zero": []}
+    if numbers is None:
+        return None
+    words = f"minifloat {numbers} of {numbers.bits} bits, up to {numbers.largest:g}"
+    exact = f"real = (-1)^s {TIMES} 2^(E - {numbers.top - numbers.shift}) {TIMES} 1.M"
+    return {"words": words, "formula": exact, "scale": [], "zero": []}
 
 
 def _blocks_json(value: Value) -> Json | None:
