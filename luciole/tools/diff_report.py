@@ -103,17 +103,21 @@ def _layer_rows(
     heading = ("layer", "operator", by, "", "SNR", "cosine")
     rows = [heading + (("MPEIR", "MSE") if wide else ())]
     for e in layers:
-        m = e.measures
-        row = (
-            one_line(short[e.name]),
-            _kinds(e, wide),
-            _percent(m.relative) if by == "relative" else _number(m.as_dict()[by]),
-            bar(_size(e, by) / most if most > 0 else 0.0, _BAR[wide]),
-            _snr(m),
-            "-" if m.cosine is None else f"{m.cosine:.4f}",
-        )
-        rows.append(row + ((_number(m.mpeir), _number(m.mse)) if wide else ()))
+        share = _size(e, by) / most if most > 0 else 0.0
+        rows.append((one_line(short[e.name]), *_layer_cells(e, by, share, wide)))
     return rows
+
+
+def _layer_cells(errors: TensorErrors, by: str, share: float, wide: bool) -> tuple[str, ...]:
+    m = errors.measures
+    cells = (
+        _kinds(errors, wide),
+        _percent(m.relative) if by == "relative" else _number(m.as_dict()[by]),
+        bar(share, _BAR[wide]),
+        _snr(m),
+        "-" if m.cosine is None else f"{m.cosine:.4f}",
+    )
+    return cells + ((_number(m.mpeir), _number(m.mse)) if wide else ())
 
 
 def _kinds(errors: TensorErrors, wide: bool) -> str:

@@ -77,13 +77,17 @@ def _print_operators(operators: Sequence[OperatorTime]) -> None:
     if left:
         show()
         print_declined(left)
+    show()
+    print_table(_kind_rows(operators), "kinds of operators")
+
+
+def _kind_rows(operators: Sequence[OperatorTime]) -> Rows:
     rows: Rows = [("kind", "count", "time", "%", "cdf %")]
     rows += [
         (k.kind, str(k.count), time_text(k.median_us), _percent(k.share), _percent(k.cumulative))
         for k in by_kind(operators)
     ]
-    show()
-    print_table(rows, "kinds of operators")
+    return rows
 
 
 def _operator_rows(

@@ -77,27 +77,27 @@ def _with_dummies(nodes: int, edges: Sequence[Edge], ranks: list[int]) -> Layeri
     layers: list[list[int]] = [[] for _ in range(max(ranks, default=-1) + 1)]
     for node, rank in enumerate(ranks):
         layers[rank].append(node)
-    above: list[list[int]] = [[] for _ in range(nodes)]
-    below: list[list[int]] = [[] for _ in range(nodes)]
-    chains: list[list[int]] = []
+    made = Layering(nodes, layers, [[] for _ in range(nodes)], [[] for _ in range(nodes)], [])
     for (a, b), is_short in zip(edges, _short(edges, ranks), strict=True):
-        chain: list[int] = []
-        if not is_short:
-            chains.append(chain)
-            continue
-        last = a
-        for rank in range(ranks[a] + 1, ranks[b]):
-            dummy = len(above)
-            above.append([last])
-            below.append([])
-            below[last].append(dummy)
-            layers[rank].append(dummy)
-            chain.append(dummy)
-            last = dummy
-        below[last].append(b)
-        above[b].append(last)
-        chains.append(chain)
-    return Layering(nodes, layers, above, below, chains)
+        made.chains.append(_linked(made, a, b, ranks) if is_short else [])
+    return made
+
+
+def _linked(made: Layering, a: int, b: int, ranks: list[int]) -> list[int]:
+    """Link two nodes by a dummy in each layer between them; the dummies."""
+    chain: list[int] = []
+    last = a
+    for rank in range(ranks[a] + 1, ranks[b]):
+        dummy = len(made.above)
+        made.above.append([last])
+        made.below.append([])
+        made.below[last].append(dummy)
+        made.layers[rank].append(dummy)
+        chain.append(dummy)
+        last = dummy
+    made.below[last].append(b)
+    made.above[b].append(last)
+    return chain
 
 
 def _short(edges: Sequence[Edge], ranks: list[int]) -> list[bool]:

@@ -168,14 +168,16 @@ def _routes(
         arriving.setdefault(b, []).append(index)
     for b, indices in arriving.items():
         indices.sort(key=lambda i: routes[i][-1][0])
-        room = 0.6 * boxes[b].width
-        gap = min(PORT_GAP, room / max(len(indices) - 1, 1))
-        first = xs[b] - gap * (len(indices) - 1) / 2
         top = sum(ends[b]) / 2 - boxes[b].height / 2
-        for k, index in enumerate(indices):
-            at = first + k * gap
+        for at, index in zip(_ports(xs[b], boxes[b], len(indices)), indices, strict=True):
             routes[index] += [(at, ends[b][0]), (at, top)] if top > ends[b][0] else [(at, top)]
     return routes
+
+
+def _ports(middle: float, box: Box, count: int) -> list[float]:
+    """Spread ``count`` ends of edges over the top of a box."""
+    gap = min(PORT_GAP, 0.6 * box.width / max(count - 1, 1))
+    return [middle + gap * (k - (count - 1) / 2) for k in range(count)]
 
 
 def _leaving(

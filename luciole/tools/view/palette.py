@@ -34,33 +34,45 @@ CATEGORIES = {
 PLAIN = "#6e7783"
 """Where a colour mode says nothing about an operator."""
 
-_BY_FILE = {
-    "activations": "activation",
-    "gelu": "activation",
-    "leaky_relu": "activation",
-    "prelu": "activation",
-    "softmax": "activation",
-    "pool_2d": "pool",
-    "reduce": "reduce",
-    "elementwise_binary": "arithmetic",
-    "elementwise_unary": "arithmetic",
-    "quantize": "quantization",
-    "cast": "quantization",
-    "minifloat": "quantization",
-    "batch_matmul": "layer",
-    "bcq_fully_connected": "layer",
-    "unidirectional_sequence_lstm": "layer",
+_FILES = {
+    "activation": ("activations", "gelu", "leaky_relu", "prelu", "softmax"),
+    "pool": ("pool_2d", "reduce_window"),
+    "reduce": (
+        "arg_min_max",
+        "cumsum",
+        "instance_norm",
+        "l2_normalization",
+        "local_response_normalization",
+        "reduce",
+        "rms_norm",
+        "segment_sum",
+        "unsorted_segment",
+    ),
+    "arithmetic": (
+        "add_n",
+        "comparisons",
+        "complex_parts",
+        "elementwise_binary",
+        "elementwise_unary",
+        "logical",
+        "select",
+        "stablehlo_elementwise",
+    ),
+    "quantization": ("cast", "fake_quant", "minifloat", "quantize"),
 }
-"""Categories by file of ``ir/ops``; an operator with weights to quantize is a layer wherever it is,
-and what remains moves values about, unless it is behind CUSTOM.
+_BY_FILE = {file: category for category, files in _FILES.items() for file in files}
+"""Categories by file of ``ir/ops``, where what an operator says of itself does not tell. What
+remains moves values about, unless it is behind CUSTOM.
 """
 
 
 def category(op: Op) -> str:
     """Find what an operator is for: a key of CATEGORIES."""
     if isinstance(op, UnknownOp):
-        return "control" if op.kind in ("IF", "WHILE", "CALL", "CALL_ONCE") else "other"
-    if has_weights(op):
+        return "other"
+    if any(field.is_graph for field in op.attr_fields()):
+        return "control"
+    if has_weights(op) or type(op).macs is not Op.macs:
         return "layer"
     remaining = "other" if op.custom_code else "shape"
     return _BY_FILE.get(type(op).__module__.rpartition(".")[2], remaining)

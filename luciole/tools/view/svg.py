@@ -110,21 +110,24 @@ def _node(node: Json, x: float, y: float, by: str) -> Iterator[str]:
         f'stroke="{_LINE}"/>'
     )
     yield _band(fill, width, HEADER, 13 if is_end else 5, height > HEADER)
-    if is_end:
+    yield from _writing(node, width)
+    if "activation" in node:
+        yield from _activation(node["activation"], width, height)
+    yield "</g>"
+
+
+def _writing(node: Json, width: float) -> Iterator[str]:
+    """Write the title, the badge and the constants of a box."""
+    if node["what"] != "op":
         yield _text(width / 2, HEADER - 9, node["shown"], _INK, True, 'text-anchor="middle"')
     else:
         yield _text(MARGIN, HEADER - 9, node["shown"], "#ffffff", bold=True)
     if "badge" in node:
         anchor = 'text-anchor="end"'
         yield _text(width - MARGIN, HEADER - 9.5, node["badge"], "#ffffff", True, anchor, 10)
-    line = HEADER + ROW - 2
-    for name, text in node["rows"]:
-        name_span = f'<tspan font-weight="bold">{escape(name)}</tspan>'
-        yield f'<text x="{MARGIN:g}" y="{line:g}" fill="{_INK}">{name_span} {escape(text)}</text>'
-        line += ROW
-    if "activation" in node:
-        yield from _activation(node["activation"], width, height)
-    yield "</g>"
+    for number, (name, text) in enumerate(node["rows"], 1):
+        line, bold = HEADER + number * ROW - 2, f'<tspan font-weight="bold">{escape(name)}</tspan>'
+        yield f'<text x="{MARGIN:g}" y="{line:g}" fill="{_INK}">{bold} {escape(text)}</text>'
 
 
 def _activation(name: str, width: float, height: float) -> Iterator[str]:
