@@ -14,7 +14,7 @@ from luciole.schema.dialect import DIALECTS
 
 def test_each_dialect_has_a_writer() -> None:
     assert {writer.format for writer in writers()} == {dialect.name for dialect in DIALECTS}
-    assert writable() == ".circle or .tflite"
+    assert writable() == ".circle, .onnx or .tflite"
 
 
 @pytest.mark.parametrize(
