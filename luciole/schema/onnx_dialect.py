@@ -5,7 +5,7 @@ from __future__ import annotations
 OPSET, IR_VERSION = 18, 8
 """What files are written as unless something newer is asked for."""
 
-DOMAIN = "luciole"
+PRODUCER = DOMAIN = "luciole"
 """Operators with learned levels: their bodies of standard operators are in the file."""
 
 SIGNATURES = "luciole.signatures"

@@ -63,10 +63,13 @@ _SUMMED = """
 
 _OPERANDS = "x, thresholds, levels, weights_binary, weights_scales, weights_offsets, bias"
 
+_ALSO = "input_scales, input_offset, has_bias, has_offsets"
+"""Attributes that no body reads: what the model had, so that it is found again."""
+
 BODIES = {
     "LQFullyConnected": f"""
 <domain: "{DOMAIN}", opset_import: ["" : %], doc_string: "y = q(x) W^T + b with learned levels">
-LQFullyConnected <hidden_size, input_scales, input_offset> ({_OPERANDS}) => (y)
+LQFullyConnected <hidden_size, {_ALSO}> ({_OPERANDS}) => (y)
 {{{_LEVELS}{_signs("[0, 0, -1]", _KEPT.format(count="hidden_size", axis=2))}
 {_SUMMED.format(scales="Unsqueeze (weights_scales, last)", axes="[1]")}
     turned = Transpose <perm: ints = [1, 0]> (weights)
@@ -75,7 +78,8 @@ LQFullyConnected <hidden_size, input_scales, input_offset> ({_OPERANDS}) => (y)
 }}""",
     "LQConv2D": f"""
 <domain: "{DOMAIN}", opset_import: ["" : %], doc_string: "y = q(x) * W + b with learned levels">
-LQConv2D <input_channels, input_scales, input_offset, pads, strides, dilations> ({_OPERANDS}) => (y)
+LQConv2D <input_channels, {_ALSO}, padding, pads, strides, dilations>
+    ({_OPERANDS}) => (y)
 {{{_LEVELS}{_signs("[0, 0, 0, 0, -1]", _KEPT.format(count="input_channels", axis=4))}
     scale_axes = Constant <value_ints: ints = [2, 3, 4]> ()
 {_SUMMED.format(scales="Unsqueeze (weights_scales, scale_axes)", axes="[1, 2, 3]")}
@@ -85,7 +89,7 @@ LQConv2D <input_channels, input_scales, input_offset, pads, strides, dilations> 
 }}""",
     "BCQFullyConnected": f"""
 <domain: "{DOMAIN}", opset_import: ["" : %], doc_string: "y = W x + b, weights sums of signs">
-BCQFullyConnected <hidden_size, clusters>
+BCQFullyConnected <hidden_size, clusters, has_bias>
     (x, weights_scales, weights_binary, rows, zeros, bias) => (y)
 {{
 {_signs("[0, -1]", "    kept = Identity (flat)" + chr(10))}

@@ -16,6 +16,7 @@ from luciole.exporters.onnx.protos import graph_proto
 from luciole.exporters.onnx.rules import apply
 from luciole.ir import Graph, Model, Op, Shape, Value
 from luciole.ir.errors import SLIPS, FormatError, UnsupportedError, missing_extra
+from luciole.ir.value import UNRANKED
 from luciole.schema import onnx_dialect as dialect
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def to_proto(model: Model, opset: int | None = None) -> ModelProto:
         opset_imports=ids,
         functions=functions(sorted(k.shared.functions), number),
         ir_version=max(dialect.IR_VERSION, onnx.helper.find_min_ir_version_for(ids[:1])),
-        producer_name="luciole",
+        producer_name=dialect.PRODUCER,
         doc_string=model.description or "",
     )
     _complete(found)
@@ -124,8 +125,12 @@ class _Whole:
 
 
 def _shape(value: Value) -> Shape | None:
-    """Tell a shape, None where a file leaves open what it is."""
-    return None if value.has_open_rank else value.shape
+    """Tell a shape, None where a file leaves it open and its operator does not tell."""
+    producer = value.producer
+    shape = value.shape
+    if value.has_open_rank and producer is not None:
+        shape = producer.op.result_shapes()[producer.slot]
+    return None if shape is UNRANKED else shape
 
 
 def _others(count: int) -> str:

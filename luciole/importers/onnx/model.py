@@ -10,6 +10,7 @@ from luciole.importers.imported import Imported
 from luciole.importers.onnx.building import Budget, Building
 from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
+from luciole.importers.onnx.extras import restore
 from luciole.importers.onnx.finish import finish
 from luciole.importers.onnx.functions import Functions, versions
 from luciole.importers.onnx.nodes import Nodes, Scope
@@ -84,6 +85,7 @@ def _imported(
     except RefusedError as error:
         raise UnsupportedError(f"it cannot be imported: {error}") from None
     _sign(model, proto.graph)
+    restore(model, proto)
     finish(model)
     return model
 

@@ -41,6 +41,8 @@ def _layer(k: Building, op: LQFullyConnected | LQConv2D) -> tuple[list[Term], di
     return terms, {
         "input_scales": basis.astype(np.float32).tolist(),
         "input_offset": float(op.input_offset),
+        "has_bias": int(op.bias is not None),
+        "has_offsets": int(op.weights_offsets is not None),
     }
 
 
@@ -61,6 +63,7 @@ def lq_conv_2d(k: Building, op: LQConv2D) -> None:
     window = padded(op.input.shape, kernel, strides, dilations, op.padding)
     attributes |= {"dilations": list(dilations), "strides": list(strides)}
     attributes |= {"pads": _pads(op, window), "input_channels": [op.input_channels]}
+    attributes |= {"padding": int(op.padding)}
     y = k.own("LQConv2D", k.channels_first(op.input), *terms, **attributes)
     k.put_first(op.output, activated(k, y, op.activation))
 
@@ -90,7 +93,11 @@ def bcq_fully_connected(k: Building, op: BCQFullyConnected) -> Term:
     clusters = op.weights_clusters
     terms, count = _matrix(k, op.weights_scales, op.weights_binary, clusters, hidden)
     bias = k.constant(np.zeros(count, np.float32)) if op.bias is None else k.of(op.bias)
-    more = {"hidden_size": [hidden], "clusters": constant_of(clusters, "").reshape(-1).tolist()}
+    more: dict[str, object] = {
+        "hidden_size": [hidden],
+        "clusters": constant_of(clusters, "").reshape(-1).tolist(),
+    }
+    more |= {"has_bias": int(op.bias is not None)}
     y = k.own("BCQFullyConnected", k.of(op.input), *terms, bias, **more)
     return activated(k, y, op.activation)
 
@@ -100,5 +107,5 @@ def bcq_gather(k: Building, op: BCQGather) -> Term:
     hidden = op.input_hidden_size
     terms, _ = _matrix(k, op.input_scales, op.input_binary, op.input_clusters, hidden)
     clusters = constant_of(op.input_clusters, "").reshape(-1).tolist()
-    more = {"hidden_size": [hidden], "axis": op.axis % 2, "clusters": clusters}
+    more: dict[str, object] = {"hidden_size": [hidden], "axis": op.axis % 2, "clusters": clusters}
     return k.own("BCQGather", k.of(op.indices), *terms, **more)

@@ -69,9 +69,9 @@ def transpose(k: Building, op: Transpose) -> Term | None:
     order = ints_of(op.perm, "perm")
     rank = len(order)
     if rank >= 3 and order == to_first(rank) and k.is_first(op.a):
-        return k.add("Identity", k.channels_first(op.a))
+        return k.channels_first(op.a)
     if rank >= 3 and order == list(np.argsort(to_first(rank))) and not op.a.is_constant:
-        k.put_first(op.output, k.add("Identity", k.of(op.a)))
+        k.put_first(op.output, k.of(op.a))
         return None
     return (
         k.weights(op.a, order) if op.a.is_constant else k.add("Transpose", k.of(op.a), perm=order)
