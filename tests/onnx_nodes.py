@@ -94,11 +94,11 @@ def outcome(case: Any) -> Outcome:
     model = case.model
     operators = tuple(sorted({_called(node) for node in model.graph.node}))
     inputs, wanted = case.data_sets[0]
-    feeds = dict(zip((v.name for v in model.graph.input), inputs, strict=False))
+    feeds = dict(zip((v.name for v in model.graph.input), map(_array, inputs), strict=False))
     fixed = constants(model, feeds)
     try:
-        arrays = {name: np.asarray(feed) for name, feed in feeds.items()}
-        imported = from_proto(model, {name: arrays[name] for name in fixed})
+        arrays = {name: np.asarray(feed) for name, feed in feeds.items() if _is_tensor(feed)}
+        imported = from_proto(model, {n: arrays[n] for n in fixed if n in arrays})
         given = {name: a for name, a in arrays.items() if name not in fixed}
         got = list(luciole.Interpreter(imported).run(given).values())
     except UnsupportedError as error:
@@ -111,6 +111,17 @@ def outcome(case: Any) -> Outcome:
     return Outcome(case.name, operators, WRONG if reason else PASSED, reason)
 
 
+def _array(given: Any) -> Any:
+    """Inputs may be protos; lists and optionals stay as they are."""
+    from onnx import TensorProto, numpy_helper
+
+    return numpy_helper.to_array(given) if isinstance(given, TensorProto) else given
+
+
+def _is_tensor(given: Any) -> bool:
+    return isinstance(given, np.ndarray | np.generic)
+
+
 def _called(node: Any) -> str:
     return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
 
@@ -119,7 +130,7 @@ def difference(got: Sequence[Array], wanted: Sequence[Any], rtol: float, atol: f
     """Say how results differ, nothing where they do not."""
     if len(got) != len(wanted):
         return f"{len(got)} results, not {len(wanted)}"
-    for found, right in zip(got, map(np.asarray, wanted), strict=True):
+    for found, right in zip(got, (np.asarray(_array(w)) for w in wanted), strict=True):
         if (found.dtype, found.shape) != (right.dtype, right.shape):
             return f"{found.dtype}{list(found.shape)}, not {right.dtype}{list(right.shape)}"
         if found.dtype.kind in "OUS":

@@ -5,6 +5,7 @@ are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +17,15 @@ from luciole.importers.onnx.errors import RefusedError
 from luciole.ir import Array, Graph, LucioleError, Op, TensorType, Value
 from luciole.ir.dtypes import array_bytes
 from luciole.ir.ops.cast import Cast
+from luciole.ir.ops.elementwise_binary import Binary, BitwiseXor, RightShift
+from luciole.ir.ops.elementwise_unary import Unary
+from luciole.ir.ops.pool_2d import Pool2D
+from luciole.ir.ops.quantize import Dequantize
+from luciole.ir.ops.reduce import Reduction
 from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.stablehlo_elementwise import StablehloBinary
 from luciole.ir.ops.transpose import Transpose
+from luciole.ir.quantization import ACTIVATIONS, Affine
 from luciole.ir.value import element_count
 from luciole.schema.printable import quoted, shorten
 
@@ -79,7 +87,7 @@ class Building:
 
     def several(self, op: Op) -> list[Value]:
         """Add an operator of any number of results, as ``add`` does."""
-        if self.computing.has_kernel(op):
+        if self.computing.has_kernel(op) and not _means_quantized(op):
             return self._place(op)
         wide = {slot: self._wider(op, slot) for slot in range(len(op.operands))}
         types = op.result_dtypes()
@@ -147,7 +155,29 @@ class Building:
         """Exchange axes: result axis i is axis ``order[i]``."""
         if list(order) == list(range(len(order))):
             return value
+        codes = codes_of(value)
+        if codes is not None:
+            return self._transposed_codes(codes, order)
         return self.add(Transpose(value, self.constant(np.array(order, np.int32))))
+
+    def _transposed_codes(self, codes: Value, order: Sequence[int]) -> Value:
+        """Exchange the axes of constant integers that a DEQUANTIZE reads."""
+        affine = Affine.given(codes)
+        assert affine is not None, "codes have a scale"
+        axis = list(order).index(affine.axis) if affine.scale.size > 1 else 0
+        return self.dequantized(
+            self.known(codes).transpose(order), replace(affine, axis=axis), codes.name
+        )
+
+    def dequantized(self, codes: Array, affine: Affine, name: str) -> Value:
+        """Add constant integers, and the DEQUANTIZE that makes them numbers: it stays, so that a
+        layer can read the integers.
+        """
+        constant = self.constant(codes, self.name(name), affine.dtype)
+        constant.quantization = affine.table()
+        op = Dequantize(constant)
+        self.graph.append(op, self.name(f"{self.prefix}/dequantize"))
+        return op.output
 
     def reshape(self, value: Value, dims: Sequence[int | None]) -> Value:
         """Give a value other extents; None for one that is not known. Raises RefusedError where
@@ -211,6 +241,32 @@ class Building:
         if not -rank <= axis < max(rank, 1):
             raise RefusedError(f"there is no axis {axis} of {rank}")
         return axis + rank if axis < 0 else axis
+
+
+def codes_of(value: Value) -> Value | None:
+    """Find the constant integers that a DEQUANTIZE makes a value from, None where there are
+    none.
+    """
+    producer = value.producer
+    if producer is None or not isinstance(producer.op, Dequantize):
+        return None
+    codes = producer.op.input
+    return codes if codes.is_constant else None
+
+
+def is_fixed(value: Value) -> bool:
+    """Tell whether a value is constant, as it is or as integers."""
+    return value.is_constant or codes_of(value) is not None
+
+
+def _means_quantized(op: Op) -> bool:
+    """Tell whether a kernel would take narrow integers for quantized numbers, which these are
+    not.
+    """
+    plain = BitwiseXor | RightShift | StablehloBinary
+    if not isinstance(op, Unary | Binary | Reduction | Pool2D) or isinstance(op, plain):
+        return False
+    return any(v is not None and v.dtype in ACTIVATIONS for v in op.operands)
 
 
 def numpy_type(dtype: TensorType) -> np.dtype[np.generic]:

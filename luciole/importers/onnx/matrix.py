@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from luciole.importers.onnx.building import Building
+from luciole.importers.onnx.building import Building, is_fixed
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
@@ -30,7 +30,7 @@ def gemm(k: Building, node: Node) -> Value:
     if c is not None and beta != 1.0:
         c = k.add(binary.Mul(c, k.like(c, beta)))
     layer = alpha == 1.0 and not turn_x and x.dtype == TensorType.FLOAT32
-    if layer and y.is_constant and (c is None or c.is_constant):
+    if layer and is_fixed(y) and (c is None or c.is_constant):
         found, used = _layer(k, x, y if turn_y else k.transpose(y, (1, 0)), c)
         return found if used or c is None else k.add(binary.Add(found, c))
     x, y = (k.transpose(v, (1, 0)) if turn else v for v, turn in ((x, turn_x), (y, turn_y)))
@@ -62,7 +62,7 @@ def matmul(k: Building, x: Value, y: Value) -> Value:
     left, right = len(x.shape) == 1, len(y.shape) == 1
     x = k.reshape(x, (1, *x.shape)) if left else x
     y = k.reshape(y, (*y.shape, 1)) if right else y
-    if y.is_constant and len(y.shape) == 2 and x.dtype == y.dtype == TensorType.FLOAT32:
+    if is_fixed(y) and len(y.shape) == 2 and x.dtype == y.dtype == TensorType.FLOAT32:
         found, _ = _layer(k, x, k.transpose(y, (1, 0)), None)
     else:
         found = _stacks(k, x, y)

@@ -53,12 +53,11 @@ def from_proto(proto: ModelProto, constants: Mapping[str, Array] | None = None) 
 def _parsed(data: bytes) -> ModelProto:
     try:
         import onnx
-        from google.protobuf.message import DecodeError
     except ImportError:
         raise missing_extra("reading ONNX files needs onnx", "onnx") from None
     try:
         proto: ModelProto = onnx.ModelProto.FromString(data)
-    except (DecodeError, RecursionError) as error:
+    except Exception as error:  # protobuf's, which is no package of ours
         raise FormatError(f"the file is damaged: {' '.join(str(error).split())}") from None
     return proto
 
@@ -98,7 +97,7 @@ def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, 
             scope[info.name] = k.constant(constants[info.name], k.name(info.name))
         elif info.name not in scope:
             _add_input(k, nodes, info, scope)
-    nodes.run(k, graph.node, scope)
+    nodes.run(k, graph.node, scope, [v.name for v in graph.output])
     if nodes.refused:
         _refuse(nodes.refused)
     outputs = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,11 @@ class Nodes:
         self.scope: Scope = {}
         self.opsets: Mapping[str, int] = {}
         self.depth = 0
+        self.keeps_state = False
+
+    def note_state(self) -> None:
+        """Note that an operator keeps a state between runs, which ONNX does not."""
+        self.keeps_state = True
 
     def building(self, graph: Graph) -> Building:
         """Make what rules add operators with."""
@@ -58,18 +63,23 @@ class Nodes:
                 raise FormatError(f"tensor {quoted(tensor.name)} is damaged: {error}") from None
             scope[tensor.name] = k.constant(array, k.name(tensor.name), dtype)
 
-    def run(self, k: Building, nodes: Iterable[NodeProto], scope: Scope) -> None:
-        """Import nodes, and note their results in the scope. Raises FormatError for a node that
-        reads what nothing makes; nodes behind a refused one are left out.
+    def run(
+        self, k: Building, nodes: Iterable[NodeProto], scope: Scope, outputs: Iterable[str]
+    ) -> None:
+        """Import nodes, and note their results in the scope; ``outputs`` are wanted. Raises
+        FormatError for a node that reads what nothing makes; nodes behind a refused one are left
+        out.
         """
+        given = list(nodes)
+        wanted = {*outputs, *(name for proto in given for name in names_read(proto))}
         outer, self.scope = self.scope, scope
         try:
-            for proto in nodes:
-                self._run(k, proto, scope)
+            for proto in given:
+                self._run(k, proto, scope, wanted)
         finally:
             self.scope = outer
 
-    def _run(self, k: Building, proto: NodeProto, scope: Scope) -> None:
+    def _run(self, k: Building, proto: NodeProto, scope: Scope, wanted: set[str]) -> None:
         self.budget.spend_node()
         missing = [name for name in proto.input if name and name not in scope]
         if missing and not self.refused:
@@ -77,7 +87,7 @@ class Nodes:
         if missing:
             return
         try:
-            node = self._node(proto, scope)
+            node = self._node(proto, scope, wanted)
             k.prefix = next((name for name in proto.output if name), proto.op_type)
             results = self.results(k, node)
         except RefusedError as error:
@@ -85,13 +95,13 @@ class Nodes:
             return
         self._bind(k, node, results)
 
-    def _node(self, proto: NodeProto, scope: Scope) -> Node:
+    def _node(self, proto: NodeProto, scope: Scope, wanted: set[str]) -> Node:
         domain = "" if proto.domain in STANDARD else proto.domain
         return Node(
             proto.op_type,
             self.opsets.get(domain, 1),
             [scope[name] if name else None for name in proto.input],
-            list(proto.output),
+            [name if name in wanted else "" for name in proto.output],
             {a.name: attribute_value(a, self.folder) for a in proto.attribute},
             proto.name,
             domain,
@@ -127,7 +137,7 @@ class Nodes:
         prefix = k.prefix
         self.depth += 1
         try:
-            self.run(k, body.nodes(node, scope), scope)
+            self.run(k, body.nodes(node, scope), scope, body.outputs)
             if self.refused:
                 kind, reason = next(iter(self.refused.items()))
                 raise RefusedError(f"its body has {kind}: {reason}")
@@ -147,7 +157,7 @@ class Nodes:
         self.depth += 1
         try:
             self.constants(k, graph.initializer, scope)
-            self.run(k, graph.node, scope)
+            self.run(k, graph.node, scope, [v.name for v in graph.output])
             if self.refused:
                 kind, reason = next(iter(self.refused.items()))
                 raise RefusedError(f"its graph has {kind}: {reason}")
@@ -167,6 +177,16 @@ class Nodes:
             if value not in node.operands and value.name.startswith(f"{k.prefix}/"):
                 value.name = k.name(name)
             self.scope[name] = value
+
+
+def names_read(proto: NodeProto) -> Iterator[str]:
+    """Yield the names that a node reads, those that graphs inside of it do included."""
+    yield from proto.input
+    for attribute in proto.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            yield from (v.name for v in graph.output)
+            for node in graph.node:
+                yield from names_read(node)
 
 
 def _kind(proto: NodeProto) -> str:
