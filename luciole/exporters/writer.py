@@ -67,7 +67,7 @@ def writers() -> tuple[ModelWriter, ...]:
 
 
 def writable(last: str = "or") -> str:
-    """List what can be written: ".circle, .onnx or .tflite"."""
+    """List what can be written: ".circle, .tflite or .onnx"."""
     return listed((writer.extension for writer in writers()), last)
 
 

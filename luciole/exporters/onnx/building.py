@@ -245,7 +245,8 @@ def _what(value: Value) -> str:
 def constant_of(value: Value | None, what: str) -> Array:
     """Read an operand that must be known. Raises RefusedError where it is computed."""
     if value is None or not value.is_constant:
-        raise RefusedError(f"{what} is computed, ONNX needs a constant")
+        verb = "are" if what == "the axes" else "is"
+        raise RefusedError(f"{what} {verb} computed, ONNX needs a constant")
     return data_of(value)
 
 
