@@ -48,7 +48,7 @@ def _refuse_odd(op: Op) -> None:
     """Refuse what kernels compute otherwise than the file's scales say. Raises UnsupportedError."""
     fixed = None if op.quant is None else op.quant.fixed(op.results[0].dtype)
     found = affine_of(op.results[0]) if fixed is not None else None
-    if found is not None and (float(found.scale[0]), int(found.zero_point[0])) != fixed:
+    if fixed and found and not found.same_numbers(Affine.single(*fixed, found.dtype)):
         why = "its result has another scale than the operator's range calls for"
         raise UnsupportedError(f"ONNX: {op.kind} {op.name!r}: {why}")
     name = None if op.quant is None else op.quant.weight
