@@ -336,7 +336,7 @@ def constant_of_shape(k: Building, node: Node) -> Value:
     if node[0].data is None:
         return k.add(Fill(node[0], k.constant(number.reshape(()))))
     shape = k.integers(node[0])
-    k.budget.spend(max(0, math.prod(shape)) * 8)
+    k.budget.spend(max(0, math.prod(shape)) * number.itemsize)
     return k.constant(np.full(shape, number[0], number.dtype))
 
 
