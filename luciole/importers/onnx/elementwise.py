@@ -53,9 +53,19 @@ _SAME: dict[str, type[Op]] = {
 
 def _same(cls: type[Op]) -> Rule:
     def convert(k: Building, node: Node) -> Value:
-        return k.add(cls.from_operands(node.operands, {}))
+        return k.add(cls.from_operands(stretched(k, node), {}))
 
     return convert
+
+
+def stretched(k: Building, node: Node) -> list[Value | None]:
+    """List operands: before version 7, the second one's axes begin where ``axis`` says."""
+    given = list(node.operands)
+    if node.opset >= 7 or not node.has("axis") or len(given) != 2:
+        return given
+    x, y = node[0], node[1]
+    behind = len(x.shape) - len(y.shape) - k.axis(node.integer("axis"), x)
+    return [x, k.reshape(y, (*y.shape, *[1] * behind)) if behind > 0 else y]
 
 
 for _name, _cls in _SAME.items():
@@ -72,6 +82,8 @@ def identity(k: Building, node: Node) -> Value:
 def dropout(k: Building, node: Node) -> list[Value | None]:
     """Return what is there: models that are run drop nothing. The mask is true everywhere."""
     training = node.get(2)
+    if node.opset < 7 and not node.flag("is_test"):
+        raise RefusedError("it is to be trained")
     if training is not None and bool(k.known(training)):
         raise RefusedError("it is to be trained")
     if not node.has_result(1):
@@ -83,7 +95,7 @@ def dropout(k: Building, node: Node) -> list[Value | None]:
 @rule("Div")
 def div(k: Building, node: Node) -> Value:
     """Divide; integers are cut off towards 0."""
-    return k.add(binary.Div(node[0], node[1]))
+    return k.add(binary.Div.from_operands(stretched(k, node), {}))
 
 
 @rule("Pow")

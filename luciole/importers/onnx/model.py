@@ -21,7 +21,7 @@ from luciole.schema.printable import printable, quoted
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, ValueInfoProto
 
-OLDEST = 7
+OLDEST = 6
 """The first operator set that is read."""
 _SPARE_BYTES = 2 << 30
 """What computing constants may take besides four times the file."""

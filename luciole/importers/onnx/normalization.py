@@ -19,7 +19,7 @@ from luciole.ir.ops.local_response_normalization import LocalResponseNormalizati
 @rule("BatchNormalization")
 def batch_normalization(k: Building, node: Node) -> Value:
     """Multiply and add by channel: what constants are, is one factor and one summand."""
-    if node.flag("training_mode"):
+    if node.flag("training_mode") or (node.opset < 7 and not node.flag("is_test")):
         raise RefusedError("it is to be trained")
     x, scale, bias, mean, variance = (node[slot] for slot in range(5))
     shape = (1, scale.shape[0], *[1] * (len(x.shape) - 2))
