@@ -19,7 +19,7 @@ _LONGEST_NAME = 4096
 
 
 class OnnxReader(ModelReader):
-    """Reads ONNX files, of operator sets 7 and later."""
+    """Reads ONNX files, of operator sets 6 and later."""
 
     name = "ONNX"
     extensions = (".onnx",)

@@ -78,6 +78,8 @@ def leaky_relu(k: Building, node: Node) -> Value:
 def prelu(k: Building, node: Node) -> Value:
     """Multiply what is below 0 by a slope of each channel."""
     x, slope = node[0], node[1]
+    if node.opset < 7 and len(slope.shape) == 1 and len(x.shape) > 1:
+        slope = k.reshape(slope, (*slope.shape, *[1] * (len(x.shape) - 2)))
     if x.dtype == TensorType.FLOAT32 and len(slope.shape) == len(x.shape) - 1:
         return k.add(PRelu(x, slope))
     below = k.add(binary.Mul(k.add(binary.Minimum(x, k.like(x, 0))), slope))

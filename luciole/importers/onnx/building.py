@@ -71,6 +71,7 @@ class Building:
         self.nodes = nodes
         self.prefix = ""
         self._taken: set[str] = set()
+        self._wide: dict[Value, Value] = {}
         self._counts: dict[str, int] = {}
 
     # ------------------------------------------------------------------------------- what is added
@@ -97,8 +98,14 @@ class Building:
             kinds = ", ".join(v.dtype.name for v in slots if v is not None)
             op.set_operands(())
             raise RefusedError(f"{op.kind} is not computed with {kinds}")
-        pairs = zip(self._place(op), types, strict=True)
-        return [self.cast(result, dtype) for result, dtype in pairs]
+        return [self._narrow(v, t) for v, t in zip(self._place(op), types, strict=True)]
+
+    def _narrow(self, value: Value, dtype: TensorType) -> Value:
+        """Bring a result back to its type; what is computed from it next need not be rounded."""
+        narrow = self.cast(value, dtype)
+        if narrow is not value:
+            self._wide[narrow] = value
+        return narrow
 
     def _wider(self, op: Op, slot: int) -> TensorType | None:
         value = op.operands[slot]
@@ -106,7 +113,10 @@ class Building:
         return WIDER.get(value.dtype) if is_data and value is not None else None
 
     def _as(self, value: Value | None, dtype: TensorType | None) -> Value | None:
-        return value if value is None or dtype is None else self.cast(value, dtype)
+        if value is None or dtype is None:
+            return value
+        wide = self._wide.get(value)
+        return wide if wide is not None and wide.dtype == dtype else self.cast(value, dtype)
 
     def _place(self, op: Op) -> list[Value]:
         count = len(op.result_shapes())

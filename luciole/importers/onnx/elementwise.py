@@ -11,6 +11,7 @@ from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import Rule, rule
+from luciole.importers.onnx.shape import broadcast
 from luciole.ir import Op, TensorType, Value
 from luciole.ir.ops import bitcast as bits
 from luciole.ir.ops import comparisons, logical, select, stablehlo_elementwise
@@ -52,9 +53,19 @@ _SAME: dict[str, type[Op]] = {
 
 def _same(cls: type[Op]) -> Rule:
     def convert(k: Building, node: Node) -> Value:
-        return k.add(cls.from_operands(node.operands, {}))
+        return k.add(cls.from_operands(stretched(k, node), {}))
 
     return convert
+
+
+def stretched(k: Building, node: Node) -> list[Value | None]:
+    """List operands: before version 7, the second one's axes begin where ``axis`` says."""
+    given = list(node.operands)
+    if node.opset >= 7 or not node.has("axis") or len(given) != 2:
+        return given
+    x, y = node[0], node[1]
+    behind = len(x.shape) - len(y.shape) - k.axis(node.integer("axis"), x)
+    return [x, k.reshape(y, (*y.shape, *[1] * behind)) if behind > 0 else y]
 
 
 for _name, _cls in _SAME.items():
@@ -71,6 +82,8 @@ def identity(k: Building, node: Node) -> Value:
 def dropout(k: Building, node: Node) -> list[Value | None]:
     """Return what is there: models that are run drop nothing. The mask is true everywhere."""
     training = node.get(2)
+    if node.opset < 7 and not node.flag("is_test"):
+        raise RefusedError("it is to be trained")
     if training is not None and bool(k.known(training)):
         raise RefusedError("it is to be trained")
     if not node.has_result(1):
@@ -82,7 +95,7 @@ def dropout(k: Building, node: Node) -> list[Value | None]:
 @rule("Div")
 def div(k: Building, node: Node) -> Value:
     """Divide; integers are cut off towards 0."""
-    return k.add(binary.Div(node[0], node[1]))
+    return k.add(binary.Div.from_operands(stretched(k, node), {}))
 
 
 @rule("Pow")
@@ -138,7 +151,7 @@ def bitwise_xor(k: Building, node: Node) -> Value:
 @rule("BitwiseAnd")
 def bitwise_and(k: Building, node: Node) -> Value:
     """Combine bits."""
-    return k.add(stablehlo_elementwise.StablehloAnd(node[0], node[1]))
+    return _both(k, node[0], node[1])
 
 
 @rule("BitwiseNot")
@@ -151,8 +164,16 @@ def bitwise_not(k: Building, node: Node) -> Value:
 def bitwise_or(k: Building, node: Node) -> Value:
     """Combine bits: not (not a and not b)."""
     turned = [k.add(binary.BitwiseXor(v, _all_ones(k, v))) for v in (node[0], node[1])]
-    both = k.add(stablehlo_elementwise.StablehloAnd(*turned))
+    both = _both(k, *turned)
     return k.add(binary.BitwiseXor(both, _all_ones(k, both)))
+
+
+def _both(k: Building, x: Value, y: Value) -> Value:
+    """Combine bits; the operator stretches nothing."""
+    if x.shape != y.shape:
+        shape = np.broadcast_shapes(k.dims(x), k.dims(y))
+        x, y = broadcast(k, x, shape), broadcast(k, y, shape)
+    return k.add(stablehlo_elementwise.StablehloAnd(x, y))
 
 
 def _all_ones(k: Building, value: Value) -> Value:
@@ -164,12 +185,20 @@ def bit_shift(k: Building, node: Node) -> Value:
     """Shift bits; what is shifted out is lost."""
     x, y = node[0], node[1]
     if node.text("direction") == "RIGHT" and x.dtype != TensorType.UINT64:
-        return k.add(binary.RightShift(x, y))
+        signed = numpy_type(x.dtype).kind == "i"
+        return k.add(binary.RightShift(x, _far(k, y) if signed else y))
     if x.dtype == TensorType.UINT64:
         raise RefusedError("no bits of UINT64 are shifted")
     factor = k.add(binary.Pow(k.like(k.cast(x, TensorType.INT64), 2), k.cast(y, TensorType.INT64)))
     shifted = k.add(binary.Mul(k.cast(x, TensorType.INT64), factor))
     return k.cast(shifted, x.dtype)
+
+
+def _far(k: Building, y: Value) -> Value:
+    """Bring shifts of signed numbers to what fills with the sign: negative ones are far, too."""
+    most = k.like(y, 8 * numpy_type(y.dtype).itemsize - 1)
+    negative = k.add(comparisons.Less(y, k.like(y, 0)))
+    return k.add(select.SelectV2(negative, most, k.add(binary.Minimum(y, most))))
 
 
 @rule("BitCast")

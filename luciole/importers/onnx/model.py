@@ -22,7 +22,10 @@ from luciole.schema.printable import printable, quoted
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, ValueInfoProto
 
-OLDEST, _SPARE_BYTES = 7, 256 << 20
+OLDEST = 6
+"""The first operator set that is read."""
+_SPARE_BYTES = 2 << 30
+"""What computing constants may take besides four times the file."""
 
 
 def load(path: Path) -> Imported:
@@ -93,10 +96,8 @@ def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, 
     scope: Scope = {}
     nodes.constants(k, graph.initializer, scope)
     for info in graph.input:
-        if info.name in constants:
-            scope[info.name] = k.constant(constants[info.name], k.name(info.name))
-        elif info.name not in scope:
-            _add_input(k, nodes, info, scope)
+        if info.name not in scope:
+            _add_input(k, nodes, info, scope, constants.get(info.name))
     nodes.run(k, graph.node, scope, [v.name for v in graph.output])
     if nodes.refused:
         _refuse(nodes.refused)
@@ -111,23 +112,29 @@ def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, 
     k.graph.outputs = outputs
 
 
-def _add_input(k: Building, nodes: Nodes, info: ValueInfoProto, scope: Scope) -> None:
+def _add_input(
+    k: Building, nodes: Nodes, info: ValueInfoProto, scope: Scope, constant: Array | None
+) -> None:
     if not info.type.HasField("tensor_type"):
-        nodes.refused[f"input {quoted(info.name)}"] = "it is no tensor"
+        nodes.refuse(f"input {quoted(info.name)}", "it is no tensor")
         return
     tensor = info.type.tensor_type
     try:
         dtype = element_type(tensor.elem_type)
     except RefusedError as error:
-        nodes.refused[f"input {quoted(info.name)}"] = str(error)
+        nodes.refuse(f"input {quoted(info.name)}", str(error))
         return
     if not tensor.HasField("shape"):
-        nodes.refused[f"input {quoted(info.name)}"] = "it has any number of axes"
+        nodes.refuse(f"input {quoted(info.name)}", "it has any number of axes")
         return
     dims = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
     if any(n is not None and not 0 <= n < 1 << 31 for n in dims):
         raise FormatError(f"the input {quoted(info.name)} has the extents {dims}")
-    scope[info.name] = k.graph.add_input(k.name(info.name), tuple(dims), dtype)
+    name = k.name(info.name)
+    if constant is not None:
+        scope[info.name] = k.constant(constant, name, dtype)
+    else:
+        scope[info.name] = k.graph.add_input(name, tuple(dims), dtype)
 
 
 def _refuse(refused: Mapping[str, str]) -> None:

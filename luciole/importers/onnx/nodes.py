@@ -42,6 +42,12 @@ class Nodes:
         self.opsets: Mapping[str, int] = {}
         self.depth = 0
         self.keeps_state = False
+        self.is_whole = True
+
+    def refuse(self, what: str, reason: str) -> None:
+        """Note what is not imported; what depends on it is then left out."""
+        self.is_whole = False
+        self.refused.setdefault(what, reason)
 
     def note_state(self) -> None:
         """Note that an operator keeps a state between runs, which ONNX does not."""
@@ -57,7 +63,7 @@ class Nodes:
             try:
                 array, dtype = array_of(tensor, self.folder)
             except RefusedError as error:
-                self.refused[f"tensor {quoted(tensor.name)}"] = str(error)
+                self.refuse(f"tensor {quoted(tensor.name)}", str(error))
                 continue
             except SLIPS as error:
                 raise FormatError(f"tensor {quoted(tensor.name)} is damaged: {error}") from None
@@ -82,7 +88,7 @@ class Nodes:
     def _run(self, k: Building, proto: NodeProto, scope: Scope, wanted: set[str]) -> None:
         self.budget.spend_node()
         missing = [name for name in proto.input if name and name not in scope]
-        if missing and not self.refused:
+        if missing and self.is_whole:
             raise FormatError(f"{proto.op_type} reads {quoted(missing[0])}, which nothing makes")
         if missing:
             return
@@ -91,7 +97,7 @@ class Nodes:
             k.prefix = next((name for name in proto.output if name), proto.op_type)
             results = self.results(k, node)
         except RefusedError as error:
-            self.refused.setdefault(_kind(proto), str(error))
+            self.refuse(_kind(proto), str(error))
             return
         self._bind(k, node, results)
 

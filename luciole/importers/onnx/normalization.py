@@ -10,16 +10,16 @@ from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
 from luciole.ir import TensorType, Value
+from luciole.ir.ops import comparisons, reduce
 from luciole.ir.ops import elementwise_binary as binary
 from luciole.ir.ops import elementwise_unary as unary
-from luciole.ir.ops import reduce
 from luciole.ir.ops.local_response_normalization import LocalResponseNormalization
 
 
 @rule("BatchNormalization")
 def batch_normalization(k: Building, node: Node) -> Value:
     """Multiply and add by channel: what constants are, is one factor and one summand."""
-    if node.flag("training_mode"):
+    if node.flag("training_mode") or (node.opset < 7 and not node.flag("is_test")):
         raise RefusedError("it is to be trained")
     x, scale, bias, mean, variance = (node[slot] for slot in range(5))
     shape = (1, scale.shape[0], *[1] * (len(x.shape) - 2))
@@ -86,11 +86,13 @@ def local_response_normalization(k: Building, node: Node) -> Value:
 
 @rule("LpNormalization")
 def lp_normalization(k: Building, node: Node) -> Value:
-    """Divide by the norm along an axis."""
+    """Divide by the norm along an axis; zeros stay."""
     x, p = node[0], node.integer("p", 2)
     axes = k.constant(np.array([k.axis(node.integer("axis", -1), x)], np.int32))
     if p not in (1, 2):
         raise RefusedError(f"its norm is that of p {p}")
     sizes = k.add(unary.Abs(x)) if p == 1 else k.add(binary.Mul(x, x))
     norm = k.add(reduce.Sum(sizes, axes, keep_dims=True))
-    return k.add(binary.Div(x, norm if p == 1 else k.add(unary.Sqrt(norm))))
+    norm = norm if p == 1 else k.add(unary.Sqrt(norm))
+    zero = k.cast(k.add(comparisons.Equal(norm, k.like(norm, 0))), norm.dtype)
+    return k.add(binary.Div(x, k.add(binary.Add(norm, zero))))

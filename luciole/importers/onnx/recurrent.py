@@ -25,7 +25,7 @@ from luciole.ir.ops.slice import Slice
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.schema.enums import ActivationFunctionType
 
-_LONG = 16
+LONG = 16
 """Steps from which on an LSTM is one operator."""
 
 Function = Callable[[Value], Value]
@@ -268,7 +268,7 @@ def _whole_lstm(d: Direction, sequence: Value) -> tuple[Value, list[Value | None
     begins = any(v.data is None or v.data.any() for v in d.states)
     fixed = all(v.is_constant for v in (d.weights, d.recurrent, *d.biases))
     plain = node.kind == "LSTM" and not named and not begins and fixed and not d.peepholes
-    if not plain or time < _LONG or node.has_result(2) or sequence.dtype != TensorType.FLOAT32:
+    if not plain or time < LONG or node.has_result(2) or sequence.dtype != TensorType.FLOAT32:
         return None
     states = [_variable(k, (batch, units)) for _ in range(2)]
     k.nodes.note_state()

@@ -13,7 +13,7 @@ from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
 from luciole.ir import TensorType, Value
-from luciole.ir.ops.broadcast import BroadcastTo
+from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.mirror_pad import MirrorPad
@@ -101,6 +101,10 @@ def unsqueeze(k: Building, node: Node) -> Value:
 @rule("Expand")
 def expand(k: Building, node: Node) -> Value:
     """Repeat along axes of one element."""
+    if node[1].data is None or None in node[0].shape:
+        own = k.cast(extents(k, node[0], 0, len(node[0].shape)), TensorType.INT32)
+        both = k.add(BroadcastArgs(own, k.cast(node[1], TensorType.INT32)))
+        return k.add(BroadcastTo(node[0], both))
     shape = np.broadcast_shapes(k.dims(node[0]), tuple(k.integers(node[1])))
     return broadcast(k, node[0], shape)
 
@@ -185,11 +189,15 @@ def _open(first: int, last: int, step: int) -> tuple[int, int]:
 @rule("Shape")
 def shape_(k: Building, node: Node) -> Value:
     """Return extents."""
-    shape = node[0].shape
-    start, end = node.integer("start", 0), node.integer("end", len(shape))
+    return extents(k, node[0], node.integer("start", 0), node.integer("end", len(node[0].shape)))
+
+
+def extents(k: Building, value: Value, start: int, end: int) -> Value:
+    """Return some extents of a value, INT64: a constant where they are known."""
+    shape = value.shape
     if None not in shape[start:end]:
         return k.constant(np.array(shape[start:end], np.int64))
-    found = k.add(Shape(node[0], out_type=TensorType.INT64))
+    found = k.add(Shape(value, out_type=TensorType.INT64))
     return (
         found if (start, end) == (0, len(shape)) else _part(k, found, range(len(shape))[start:end])
     )
@@ -336,7 +344,7 @@ def constant_of_shape(k: Building, node: Node) -> Value:
     if node[0].data is None:
         return k.add(Fill(node[0], k.constant(number.reshape(()))))
     shape = k.integers(node[0])
-    k.budget.spend(max(0, math.prod(shape)) * 8)
+    k.budget.spend(max(0, math.prod(shape)) * number.itemsize)
     return k.constant(np.full(shape, number[0], number.dtype))
 
 
