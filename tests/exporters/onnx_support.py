@@ -67,3 +67,23 @@ def constants(model: Model) -> list[bytes]:
 def back(content: bytes) -> Model:
     """The model that a file is read as."""
     return from_bytes(content).model
+
+
+def unnamed(content: bytes) -> list[tuple[object, ...]]:
+    """A file's nodes without the names of tensors: kinds, attributes, and for each operand the
+    number of what makes it, or a constant's type, shape and bytes.
+    """
+    graph = onnx.load_from_string(content).graph
+    known = {t.name: (t.data_type, tuple(t.dims), t.raw_data) for t in graph.initializer}
+    made = [value.name for value in graph.input]
+    made += [name for node in graph.node for name in node.output]
+    numbers = {name: number for number, name in enumerate(made)}
+    return [
+        (
+            node.domain,
+            node.op_type,
+            [known.get(name, numbers.get(name)) for name in node.input],
+            sorted(a.SerializeToString(deterministic=True) for a in node.attribute),
+        )
+        for node in graph.node
+    ]

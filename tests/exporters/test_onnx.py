@@ -32,6 +32,7 @@ from tests.exporters.onnx_support import (
     kinds,
     ours,
     same,
+    unnamed,
     written,
 )
 from tests.networks import random
@@ -81,6 +82,12 @@ def test_a_network_has_transposes_at_its_ends_alone(name: str) -> None:
     x = np.random.default_rng(0).random(model.graph.inputs[0].dims, np.float32)
     same(by_onnxruntime(content, [x]), ours(model, [x]))
     assert kinds(content)["Transpose"] <= 2
+
+
+@pytest.mark.parametrize("name", ["resnet8_fp32", "resnet8_int8", "mbnet_fp32", "ad01_int8"])
+def test_a_file_that_was_read_is_written_again_but_for_names(name: str) -> None:
+    content = to_bytes(load(data_path(f"models/{name}.tflite")), "onnx")
+    assert unnamed(to_bytes(back(content), "onnx")) == unnamed(content)
 
 
 def test_an_lstm_that_onnx_has_not_is_spelled_out() -> None:

@@ -70,7 +70,7 @@ class Building:
         """Find a tensor in the model's layout. Raises RefusedError where nothing computes it."""
         if value not in self.last and value in self.first:
             order = _to_last(len(value.shape))
-            self.last[value] = self._turned(self.first[value], order)
+            self.put(value, self._turned(self.first[value], order))
         if value in self.last:
             return self.last[value]
         if value not in self.shared.values:
