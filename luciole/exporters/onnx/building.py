@@ -124,7 +124,7 @@ class Building:
 
     def put_first(self, value: Value, term: Term) -> None:
         """Say which tensor a value is, with its channels first."""
-        self.first[value] = self._called(term, f"{value.name}/channels_first")
+        self.first[value] = self._called(term, value.name)
 
     def _called(self, term: Term, name: str) -> Term:
         if not term.named:

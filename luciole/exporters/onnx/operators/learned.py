@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.exporters.onnx.building import Building, RefusedError, constant_of
+from luciole.exporters.onnx.building import Building, RefusedError, constant_of, data_of
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.operators.activations import activated
 from luciole.exporters.onnx.operators.convolutions import padded
@@ -18,7 +18,17 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected, LQLayer
 
 def _words(k: Building, value: Value, what: str) -> Term:
     """Store planes of signs without a sign: ONNX shifts no others."""
-    return k.constant(constant_of(value, what).view(np.uint32), value.name)
+    return k.constant(constant_of(value, what).view(np.uint32), _short(value))
+
+
+def _short(value: Value) -> str:
+    """Call a constant as the quantizer does behind the layer's name, which files have often."""
+    return value.name.rsplit("/", 1)[-1]
+
+
+def _numbers(k: Building, value: Value) -> Term:
+    """Store a layer's constant, find any other tensor."""
+    return k.constant(data_of(value), _short(value)) if value.is_constant else k.of(value)
 
 
 def _layer(k: Building, op: LQFullyConnected | LQConv2D) -> tuple[list[Term], dict[str, object]]:
@@ -31,12 +41,12 @@ def _layer(k: Building, op: LQFullyConnected | LQConv2D) -> tuple[list[Term], di
     outputs = op.weights_scales.dims[0]
     zeros = np.zeros(outputs, np.float32)
     terms = [
-        k.constant(learned_levels.thresholds(levels)),
-        k.constant(levels.astype(np.float32)),
+        k.constant(learned_levels.thresholds(levels), "thresholds"),
+        k.constant(levels.astype(np.float32), "levels"),
         _words(k, op.weights_binary, "weights_binary"),
-        k.of(op.weights_scales),
-        k.constant(zeros[:1]) if op.weights_offsets is None else k.of(op.weights_offsets),
-        k.constant(zeros) if op.bias is None else k.of(op.bias),
+        _numbers(k, op.weights_scales),
+        k.constant(zeros[:1]) if op.weights_offsets is None else _numbers(k, op.weights_offsets),
+        k.constant(zeros) if op.bias is None else _numbers(k, op.bias),
     ]
     return terms, {
         "input_scales": basis.astype(np.float32).tolist(),
