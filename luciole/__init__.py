@@ -13,6 +13,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from luciole.importers.computing import Computing, compute_with
+
 if TYPE_CHECKING:
     from luciole.api import (
         Interpreter,
@@ -81,3 +83,12 @@ def _html_of(shown: object) -> str | None:
     """Draw an object for a notebook: what can draw is found by name then, as programs are."""
     html: str | None = importlib.import_module("luciole.tools.view.notebook").html_of(shown)
     return html
+
+
+def _kernels() -> Computing:
+    """Find what computes operators for readers: they do not know the room of kernels."""
+    kernels: Computing = importlib.import_module("luciole.kernels.core.registry")
+    return kernels
+
+
+compute_with(_kernels)

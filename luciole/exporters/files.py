@@ -5,30 +5,48 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from luciole.exporters.writer import DEFAULT, writer_of
+from luciole.exporters.writer import DEFAULT, ModelWriter, writer_of
 from luciole.files import check_writable, write_file
 from luciole.ir import Model
 
 
-def to_bytes(model: Model, format: str = DEFAULT, *, use_buffer_offset: bool = False) -> bytes:
-    """Give the bytes of a file of a ``format``: "circle", "tflite".
+def to_bytes(
+    model: Model,
+    format: str = DEFAULT,
+    *,
+    use_buffer_offset: bool = False,
+    opset: int | None = None,
+) -> bytes:
+    """Give the bytes of a file of a ``format``: "circle", "tflite", "onnx".
 
-    Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``.
-    Raises what ``save`` does.
+    Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``;
+    ``opset`` is the version of an ONNX file's operators. Raises what ``save`` does.
     """
-    return b"".join(writer_of(Path(f"model.{format}")).parts(model, use_buffer_offset))
+    return b"".join(_writer(Path(f"model.{format}"), opset).parts(model, use_buffer_offset))
 
 
-def save(model: Model, path: str | os.PathLike[str], *, use_buffer_offset: bool = False) -> int:
+def save(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    use_buffer_offset: bool = False,
+    opset: int | None = None,
+) -> int:
     """Write a model in the format that its name's extension asks for, circle where it has none.
     Returns the file's size in bytes. The file appears whole or not at all, see
     ``luciole.files.replacing``.
 
-    Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``.
-    Raises UnsupportedError for operators that the format has not, FormatError that names what else
-    it cannot hold, LucioleError when the file cannot be written.
+    Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``;
+    ``opset`` is the version of an ONNX file's operators, 18 unless it is given. Raises
+    UnsupportedError for operators that the format has not, FormatError that names what else it
+    cannot hold, LucioleError when the file cannot be written or its format has no opset.
     """
-    return write_file(path, writer_of(Path(path)).parts(model, use_buffer_offset))
+    return write_file(path, _writer(Path(path), opset).parts(model, use_buffer_offset))
+
+
+def _writer(path: Path, opset: int | None) -> ModelWriter:
+    writer = writer_of(path)
+    return writer if opset is None else writer.of_opset(opset)
 
 
 def check_target(path: str | os.PathLike[str]) -> None:

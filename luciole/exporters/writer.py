@@ -43,6 +43,12 @@ class ModelWriter(ABC):
         """The name of the format."""
         return self.extension[1:]
 
+    def of_opset(self, opset: int) -> ModelWriter:
+        """Make a writer of a version of the format's operators. Raises LucioleError for a format
+        that has none.
+        """
+        raise LucioleError(f"{self.extension} files have no opset; .onnx files do")
+
     @abstractmethod
     def parts(self, model: Model, use_buffer_offset: bool = False) -> Iterator[memoryview]:
         """Give a file's bytes in parts. Raises UnsupportedError for operators that the format has
@@ -61,7 +67,7 @@ def writers() -> tuple[ModelWriter, ...]:
 
 
 def writable(last: str = "or") -> str:
-    """List what can be written: ".circle or .tflite"."""
+    """List what can be written: ".circle, .tflite or .onnx"."""
     return listed((writer.extension for writer in writers()), last)
 
 

@@ -1,4 +1,4 @@
-"""``luciole import``: turn a model of another format into a .circle or .tflite file."""
+"""``luciole import``: turn a model of one format into a file of another."""
 
 from __future__ import annotations
 
@@ -45,6 +45,13 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         metavar="N",
         help="the batch size of inputs that leave it open",
     )
+    parser.add_argument(
+        "--opset",
+        type=int,
+        metavar="N",
+        help="the version of an .onnx file's operators, 18 or newer (integers of 4 and 16 bits "
+        "need 21)",
+    )
     add_common(parser)
     return run_program(argv, parser, _run)
 
@@ -65,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
     for finding in found.findings:
         if finding.code == _TOLD:
             console.say(f"{arguments.source}: {finding.sentence}")
-    size = save(model, arguments.output)
+    size = save(model, arguments.output, opset=arguments.opset)
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
     if arguments.json:
         console.print_json(

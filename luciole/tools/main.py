@@ -35,7 +35,7 @@ PROGRAMS = {
         "bench", "time a model, operator by operator, beside other runtimes (also: circle-bench)"
     ),
     "warmup": Program("warmup", "compile kernels ahead of time and say where they are kept"),
-    "import": Program("import_model", "turn a model of another format into .circle or .tflite"),
+    "import": Program("import_model", "turn a model of one format into a file of another"),
     "dump": Program("dump", "print everything a model file holds (also: circle-dump)"),
     "view": Program(
         "view.command", "look at a model in the browser, as a page or a picture (also: circle-view)"

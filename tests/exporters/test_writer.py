@@ -13,8 +13,9 @@ from luciole.schema.dialect import DIALECTS
 
 
 def test_each_dialect_has_a_writer() -> None:
-    assert {writer.format for writer in writers()} == {dialect.name for dialect in DIALECTS}
-    assert writable() == ".circle or .tflite"
+    formats = {writer.format for writer in writers()}
+    assert formats == {"onnx", *(dialect.name for dialect in DIALECTS)}
+    assert writable() == ".circle, .tflite or .onnx"
 
 
 @pytest.mark.parametrize(
@@ -25,8 +26,9 @@ def test_extensions_decide(name: str, format: str) -> None:
 
 
 def test_writing_refuses_other_formats() -> None:
-    with pytest.raises(LucioleError, match=r"^model\.onnx: can write \.circle and \.tflite, not "):
-        to_bytes(Model(), "onnx")
+    text = r"^model\.pt: can write \.circle, \.tflite and \.onnx, not \.pt$"
+    with pytest.raises(LucioleError, match=text):
+        to_bytes(Model(), "pt")
 
 
 @pytest.mark.parametrize("extension", ["", "odd", ".ODD"])

@@ -129,8 +129,8 @@ def test_a_recipe_is_a_model_for_other_programs(capsys: Capture, recipe: Path) -
 @pytest.mark.parametrize(
     ("argv", "code", "message"),
     [
-        (["net.recipe"], 2, "-o FILE is needed: a .circle or .tflite file"),
-        (["net.recipe", "-o", "x.onnx"], 2, "x.onnx: can write .circle and .tflite, not .onnx"),
+        (["net.recipe"], 2, "-o FILE is needed: a .circle, .tflite or .onnx file"),
+        (["net.recipe", "-o", "x.pt"], 2, "x.pt: can write .circle, .tflite and .onnx, not .pt"),
         (["net.recipe", "-o", "none/x.circle"], 1, "there is no folder none"),
         (["net.recipe", "-o", "x.circle", "--seed", "-1"], 2, "--seed takes a number from 0 on"),
         (["net.recipe", "-o", "x.circle", "--values", "3"], 2, "--values is for --reverse"),

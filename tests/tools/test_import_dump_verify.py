@@ -46,7 +46,7 @@ def test_import_of_tflite_and_json(capsys: Capture, folder: Path) -> None:
 def test_import_refuses_another_ending(capsys: Capture, folder: Path) -> None:
     for name in ("x.xyz", "nowhere/x.xyz"):
         text = call(capsys, "import", "model.circle", "-o", name).error(2)
-        assert text == "x.xyz: can write .circle and .tflite, not .xyz"
+        assert text == "x.xyz: can write .circle, .tflite and .onnx, not .xyz"
 
 
 def test_import_refuses_what_the_format_cannot_hold(capsys: Capture, folder: Path) -> None:

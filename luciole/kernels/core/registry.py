@@ -215,6 +215,14 @@ def build_native(op: Op, context: Context) -> NativeStep | Declined:
     return Declined(_not_registered(op)) if build is None else _built(build, op, context)
 
 
+def has_kernel(op: Op) -> bool:
+    """Tell whether an operator has a kernel for its operands as they are."""
+    try:
+        return find_stateful(op) is not None or bool(find_reference(op))
+    except UnsupportedError:
+        return False
+
+
 def compiles_later(op: Op) -> bool:
     """Return whether there is something to compile an operator with state to once it ran."""
     load_kernels()

@@ -1,0 +1,30 @@
+"""ONNX files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from luciole.exporters.writer import ModelWriter
+
+if TYPE_CHECKING:
+    from luciole.ir import Model
+
+
+class OnnxWriter(ModelWriter):
+    """Writes .onnx files of an operator set, 18 unless another one is asked for."""
+
+    extension = ".onnx"
+
+    def __init__(self, opset: int | None = None) -> None:
+        self.opset = opset
+
+    def of_opset(self, opset: int) -> OnnxWriter:
+        """Make a writer of another operator set."""
+        return OnnxWriter(opset)
+
+    def parts(self, model: Model, use_buffer_offset: bool = False) -> Iterator[memoryview]:
+        """Give a file's bytes in one part: constants have no other place than among the nodes."""
+        from luciole.exporters.onnx.whole import export_model
+
+        yield memoryview(export_model(model, self.opset))

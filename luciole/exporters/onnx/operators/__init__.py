@@ -1,0 +1,1 @@
+"""Rules by family: one function for each operator class."""

@@ -1,0 +1,155 @@
+"""Operators on the elements of two tensors, stretched to a common shape."""
+
+from __future__ import annotations
+
+import math
+
+from luciole.exporters.onnx.building import Building
+from luciole.exporters.onnx.nodes import Term
+from luciole.exporters.onnx.operators.activations import activated
+from luciole.exporters.onnx.rules import elementwise, rule
+from luciole.ir import Op, TensorType
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.add_n import AddN
+from luciole.ir.ops.comparisons import (
+    Comparison,
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    NotEqual,
+)
+from luciole.ir.ops.elementwise_binary import (
+    Add,
+    Arithmetic,
+    Atan2,
+    BitwiseXor,
+    Div,
+    FloorDiv,
+    FloorMod,
+    Maximum,
+    Minimum,
+    Mul,
+    Pow,
+    RightShift,
+    SquaredDifference,
+    Sub,
+)
+from luciole.ir.ops.logical import LogicalAnd, LogicalOr
+from luciole.ir.ops.select import Select, SelectV2
+from luciole.ir.ops.stablehlo_elementwise import (
+    StablehloAdd,
+    StablehloAnd,
+    StablehloMaximum,
+    StablehloMinimum,
+    StablehloMultiply,
+)
+
+_KINDS: dict[type[Op], str] = {
+    Maximum: "Max",
+    Minimum: "Min",
+    Pow: "Pow",
+    BitwiseXor: "BitwiseXor",
+    LogicalAnd: "And",
+    LogicalOr: "Or",
+    Less: "Less",
+    LessEqual: "LessOrEqual",
+    Greater: "Greater",
+    GreaterEqual: "GreaterOrEqual",
+    Equal: "Equal",
+    StablehloAdd: "Add",
+    StablehloMultiply: "Mul",
+    StablehloMaximum: "Max",
+    StablehloMinimum: "Min",
+}
+
+
+@elementwise(*_KINDS)
+def one_node(k: Building, op: Op, x: Term, y: Term) -> Term:
+    return k.add(_KINDS[type(op)], x, y)
+
+
+@elementwise(Add, Sub, Mul, Div)
+def arithmetic(k: Building, op: Arithmetic, x: Term, y: Term) -> Term:
+    return activated(k, k.add(type(op).__name__, x, y), op.activation)
+
+
+@elementwise(AddN)
+def add_n(k: Building, op: AddN, *terms: Term) -> Term:
+    return k.add("Sum", *terms)
+
+
+@elementwise(NotEqual)
+def not_equal(k: Building, op: Comparison, x: Term, y: Term) -> Term:
+    return k.add("Not", k.add("Equal", x, y))
+
+
+@elementwise(StablehloAnd)
+def both(k: Building, op: StablehloAnd, x: Term, y: Term) -> Term:
+    return k.add("And" if op.x.dtype == TensorType.BOOL else "BitwiseAnd", x, y)
+
+
+@elementwise(SquaredDifference)
+def squared_difference(k: Building, op: SquaredDifference, x: Term, y: Term) -> Term:
+    difference = k.add("Sub", x, y)
+    return k.add("Mul", difference, difference)
+
+
+@elementwise(FloorDiv)
+def floor_div(k: Building, op: FloorDiv, x: Term, y: Term) -> Term:
+    """Floor the quotient; that of integers is cut toward zero, so its remainder is left out."""
+    if NUMPY[op.x.dtype].kind == "f":
+        return k.add("Floor", k.add("Div", x, y))
+    return k.add("Div", k.add("Sub", x, k.add("Mod", x, y)), y)
+
+
+@elementwise(FloorMod)
+def floor_mod(k: Building, op: FloorMod, x: Term, y: Term) -> Term:
+    """Take the remainder that has the divisor's sign: ONNX's of integers, C's of floats moved."""
+    if NUMPY[op.x.dtype].kind != "f":
+        return k.add("Mod", x, y)
+    zero = k.number(0, op.x.dtype)
+    rest = k.add("Mod", x, y, fmod=1)
+    signs = k.add("Xor", k.add("Less", rest, zero), k.add("Less", y, zero))
+    some = k.add("Not", k.add("Equal", rest, zero))
+    return k.add("Where", k.add("And", some, signs), k.add("Add", rest, y), rest)
+
+
+@elementwise(RightShift)
+def right_shift(k: Building, op: RightShift, x: Term, y: Term) -> Term:
+    """Shift as integers of 64 bits that are divided, rounding down: BitShift takes no sign."""
+    wide, places = (k.cast(term, TensorType.INT64) for term in (x, y))
+    power = k.add("Pow", k.number(2, TensorType.INT64), places)
+    whole = k.add("Sub", wide, k.add("Mod", wide, power))
+    return k.cast(k.add("Div", whole, power), op.x.dtype)
+
+
+@elementwise(Atan2)
+def atan2(k: Building, op: Atan2, y: Term, x: Term) -> Term:
+    """Compute 2 atan(y / (sqrt(x^2 + y^2) + x)) where x is not negative, and pi from its mirror
+    image elsewhere.
+    """
+    zero = k.number(0, op.x.dtype)
+    length = k.add("Sqrt", k.add("Add", k.add("Mul", x, x), k.add("Mul", y, y)))
+    beside = k.add("Add", length, k.add("Abs", x))
+    safe = k.add("Where", k.add("Equal", beside, zero), k.number(1, op.x.dtype), beside)
+    half = k.add("Atan", k.add("Div", y, safe))
+    angle = k.add("Add", half, half)
+    turn = k.number(math.pi, op.x.dtype)
+    over = k.add("Where", k.add("Less", y, zero), k.add("Neg", turn), turn)
+    return k.add("Where", k.add("Less", x, zero), k.add("Sub", over, angle), angle)
+
+
+@elementwise(SelectV2)
+def select(k: Building, op: SelectV2, condition: Term, t: Term, e: Term) -> Term:
+    return k.add("Where", condition, t, e)
+
+
+@rule(Select)
+def select_rows(k: Building, op: Select) -> Term:
+    """Let the condition speak of the first axes."""
+    condition, rank, given = k.of(op.condition), len(op.t.shape), len(op.condition.shape)
+    if given < rank:
+        condition = k.add("Unsqueeze", condition, k.ints(*range(given, rank)))
+    return k.add("Where", condition, k.of(op.t), k.of(op.e))

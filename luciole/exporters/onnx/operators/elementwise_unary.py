@@ -1,0 +1,60 @@
+"""Operators on each element of one tensor."""
+
+from __future__ import annotations
+
+from luciole.exporters.onnx.building import Building
+from luciole.exporters.onnx.nodes import Term
+from luciole.exporters.onnx.rules import elementwise
+from luciole.ir import Op
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.cast import Cast
+from luciole.ir.ops.elementwise_unary import (
+    Abs,
+    Ceil,
+    Cos,
+    Exp,
+    Floor,
+    Log,
+    Neg,
+    Round,
+    Rsqrt,
+    Sign,
+    Sin,
+    Sqrt,
+    Square,
+    ZerosLike,
+)
+from luciole.ir.ops.logical import LogicalNot
+
+_KINDS: dict[type[Op], str] = {
+    **{cls: cls.__name__ for cls in (Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Sign, Sin, Sqrt)},
+    LogicalNot: "Not",
+}
+
+
+@elementwise(*_KINDS)
+def one_node(k: Building, op: Op, x: Term) -> Term:
+    return k.add(_KINDS[type(op)], x)
+
+
+@elementwise(Rsqrt)
+def rsqrt(k: Building, op: Rsqrt, x: Term) -> Term:
+    return k.add("Reciprocal", k.add("Sqrt", x))
+
+
+@elementwise(Square)
+def square(k: Building, op: Square, x: Term) -> Term:
+    return k.add("Mul", x, x)
+
+
+@elementwise(ZerosLike)
+def zeros_like(k: Building, op: ZerosLike, x: Term) -> Term:
+    """Fill the shape: 0 times an infinity would be no 0."""
+    return k.add("Expand", k.number(0, op.x.dtype), k.add("Shape", x))
+
+
+@elementwise(Cast)
+def cast(k: Building, op: Cast, x: Term) -> Term:
+    if op.output.dtype == op.x.dtype or op.x.dtype not in NUMPY:
+        return k.add("Identity", x)
+    return k.cast(x, op.output.dtype)

@@ -1,0 +1,209 @@
+"""What picks elements by their places, and puts elements there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.exporters.onnx.building import (
+    Building,
+    RefusedError,
+    constant_of,
+    ints_of,
+    known_shape,
+)
+from luciole.exporters.onnx.nodes import Term
+from luciole.exporters.onnx.rules import rule
+from luciole.ir import TensorType, Value
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.bucketize import Bucketize
+from luciole.ir.ops.dynamic_update_slice import DynamicUpdateSlice
+from luciole.ir.ops.gather import Gather
+from luciole.ir.ops.gather_nd import GatherNd
+from luciole.ir.ops.matrix_diag import MatrixDiag, MatrixSetDiag
+from luciole.ir.ops.non_max_suppression import NonMaxSuppressionV4, NonMaxSuppressionV5
+from luciole.ir.ops.one_hot import OneHot
+from luciole.ir.ops.scatter_nd import ScatterNd
+from luciole.ir.ops.segment_sum import SegmentSum
+from luciole.ir.ops.sparse_to_dense import SparseToDense
+from luciole.ir.ops.unsorted_segment import (
+    UnsortedSegmentMax,
+    UnsortedSegmentMin,
+    UnsortedSegmentProd,
+    UnsortedSegmentSum,
+)
+from luciole.ir.ops.where import Where
+
+
+@rule(Gather)
+def gather(k: Building, op: Gather) -> Term:
+    """Batches have indices of their own only where the axis follows them."""
+    rank = len(op.params.shape)
+    axis, batches = op.axis % rank, op.batch_dims % max(len(op.indices.shape), 1)
+    if not batches:
+        return k.add("Gather", k.of(op.params), k.of(op.indices), axis=axis)
+    if axis != batches:
+        raise RefusedError(f"batch_dims is {batches} and the axis {axis}: ONNX needs them equal")
+    places = k.add("Unsqueeze", k.int64(op.indices), k.ints(-1))
+    return k.add("GatherND", k.of(op.params), places, batch_dims=batches)
+
+
+@rule(GatherNd)
+def gather_nd(k: Building, op: GatherNd) -> Term:
+    return k.add("GatherND", k.of(op.params), k.int64(op.indices))
+
+
+@rule(ScatterNd)
+def scatter_nd(k: Building, op: ScatterNd) -> Term:
+    """Add updates to zeros: those of one place are summed up."""
+    zeros = k.add("Expand", k.number(0, op.updates.dtype), k.int64(op.shape))
+    return k.add("ScatterND", zeros, k.int64(op.indices), k.of(op.updates), reduction="add")
+
+
+@rule(SparseToDense)
+def sparse_to_dense(k: Building, op: SparseToDense) -> Term:
+    shape = known_shape(op.output)
+    rows = len(op.indices.shape)
+    given = k.add("Expand", _scalar(k, op.default_value), k.ints(*shape))
+    places = k.int64(op.indices)
+    places = places if rows == 2 else k.reshape(places, -1, len(shape))
+    count = 1 if rows == 0 else known_shape(op.indices)[0]
+    values = k.add("Expand", k.of(op.values), k.ints(count))
+    return k.add("ScatterND", given, places, values)
+
+
+def _scalar(k: Building, value: Value) -> Term:
+    return k.of(value) if value.shape == () else k.add("Squeeze", k.of(value))
+
+
+@rule(DynamicUpdateSlice)
+def dynamic_update_slice(k: Building, op: DynamicUpdateSlice) -> Term:
+    """Put every element of the update at its place behind the start, which stays inside."""
+    extents, sizes = known_shape(op.input), known_shape(op.update)
+    most = k.ints(*(n - m for n, m in zip(extents, sizes, strict=True)))
+    starts = k.add("Min", k.add("Max", k.int64(op.start_indices), k.ints(0)), most)
+    grid = np.moveaxis(np.indices(sizes), 0, -1).astype(np.int64)
+    places = k.add("Add", k.constant(grid), starts)
+    return k.add("ScatterND", k.of(op.input), places, k.of(op.update))
+
+
+@rule(OneHot)
+def one_hot(k: Building, op: OneHot) -> Term:
+    """Compare with all classes: ONNX's own operator counts negative indices from the end."""
+    rank = len(op.indices.shape)
+    axis = op.axis % (rank + 1)
+    depth = k.add("Squeeze", k.reshape(k.int64(op.depth), 1), k.ints(0))
+    classes = k.add("Range", k.number(0, TensorType.INT64), depth, k.number(1, TensorType.INT64))
+    classes = k.reshape(classes, -1, *[1] * (rank - axis))
+    indices = k.add("Unsqueeze", k.int64(op.indices), k.ints(axis))
+    hot = k.add("Equal", indices, classes)
+    return k.add("Where", hot, _scalar(k, op.on_value), _scalar(k, op.off_value))
+
+
+@rule(Where)
+def where(k: Building, op: Where) -> Term:
+    """The places of what is true, in rows."""
+    found = k.add("NonZero", k.of(op.condition))
+    places = k.add("Transpose", found, perm=[1, 0])
+    kind = op.output.dtype
+    return places if kind == TensorType.INT64 else k.cast(places, kind)
+
+
+@rule(Bucketize)
+def bucketize(k: Building, op: Bucketize) -> Term:
+    """Count the boundaries that are not above a number."""
+    x, kind = k.of(op.input), op.input.dtype
+    x = x if kind == TensorType.FLOAT64 else k.cast(x, TensorType.FLOAT32)
+    boundaries = np.array(op.boundaries, np.float32)
+    known = k.constant(boundaries.astype(NUMPY[kind]) if kind == TensorType.FLOAT64 else boundaries)
+    below = k.add("Not", k.add("Less", k.add("Unsqueeze", x, k.ints(-1)), known))
+    return k.add("ReduceSum", k.cast(below, TensorType.INT32), k.ints(-1), keepdims=0)
+
+
+@rule(MatrixDiag)
+def matrix_diag(k: Building, op: MatrixDiag) -> Term:
+    n = known_shape(op.diagonal)[-1]
+    rows = k.add("Unsqueeze", k.of(op.diagonal), k.ints(-2))
+    return k.add(
+        "Where", k.constant(np.eye(n, dtype=np.bool_)), rows, k.number(0, op.diagonal.dtype)
+    )
+
+
+@rule(MatrixSetDiag)
+def matrix_set_diag(k: Building, op: MatrixSetDiag) -> Term:
+    """The diagonal has as many elements as the shorter side, along which it is laid."""
+    rows, columns = known_shape(op.input)[-2:]
+    laid = k.add("Unsqueeze", k.of(op.diagonal), k.ints(-1 if rows <= columns else -2))
+    return k.add("Where", k.constant(np.eye(rows, columns, dtype=np.bool_)), laid, k.of(op.input))
+
+
+@rule(SegmentSum)
+def segment_sum(k: Building, op: SegmentSum) -> Term:
+    """Add up rows; their number follows from the last segment, so it must be known."""
+    ids = constant_of(op.segment_ids, "segment_ids").astype(np.int64)
+    count = int(ids[-1]) + 1 if ids.size else 0
+    zeros = k.constant(np.zeros((count, *known_shape(op.input)[1:]), NUMPY[op.input.dtype]))
+    return k.add("ScatterND", zeros, k.constant(ids[:, None]), k.of(op.input), reduction="add")
+
+
+_LIMITS = {
+    UnsortedSegmentSum: ("add", None),
+    UnsortedSegmentProd: ("mul", None),
+    UnsortedSegmentMax: ("max", "min"),
+    UnsortedSegmentMin: ("min", "max"),
+}
+"""What joins the rows of a segment, and the limit of the type that one without rows has."""
+
+
+@rule(*_LIMITS)
+def unsorted_segment(
+    k: Building,
+    op: UnsortedSegmentSum | UnsortedSegmentProd | UnsortedSegmentMax | UnsortedSegmentMin,
+) -> Term:
+    """Join rows; those of negative segments go to one more, which is cut off."""
+    (count,) = ints_of(op.num_segments, "num_segments")
+    joined, limit = _LIMITS[type(op)]
+    axes = len(op.segment_ids.shape)
+    rest = known_shape(op.input)[axes:]
+    kind = NUMPY[op.input.dtype]
+    info = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+    empty = int(joined == "mul") if limit is None else getattr(info, limit)
+    start = k.constant(np.full((count + 1, *rest), empty, kind))
+    ids = k.reshape(k.int64(op.segment_ids), -1, 1)
+    ids = k.add("Where", k.add("Less", ids, k.ints(0)), k.ints(count), ids)
+    rows = k.reshape(k.of(op.input), -1, *rest)
+    whole = k.add("ScatterND", start, ids, rows, reduction=joined)
+    return k.add("Slice", whole, k.ints(0), k.ints(count), k.ints(0))
+
+
+@rule(NonMaxSuppressionV4)
+def non_max_suppression(k: Building, op: NonMaxSuppressionV4) -> list[Term]:
+    places, count = _chosen(k, op)
+    return [k.cast(places, TensorType.INT32), k.cast(count, TensorType.INT32)]
+
+
+@rule(NonMaxSuppressionV5)
+def soft_non_max_suppression(k: Building, op: NonMaxSuppressionV5) -> list[Term]:
+    """Scores stay as they are: ONNX does not lower them."""
+    if constant_of(op.soft_nms_sigma, "soft_nms_sigma").any():
+        raise RefusedError("soft_nms_sigma is not 0")
+    places, count = _chosen(k, op)
+    (most,) = ints_of(op.max_output_size, "max_output_size")
+    scores = k.add("Gather", k.of(op.scores), places, axis=0)
+    inside = k.add("Less", k.constant(np.arange(most, dtype=np.int64)), count)
+    scores = k.add("Where", inside, scores, k.number(0, op.scores.dtype))
+    kind = TensorType.INT32
+    return [k.cast(places, kind), scores, k.cast(count, kind)]
+
+
+def _chosen(k: Building, op: NonMaxSuppressionV4 | NonMaxSuppressionV5) -> tuple[Term, Term]:
+    """Find the places of the best boxes, zeros behind them, and their number."""
+    (most,) = ints_of(op.max_output_size, "max_output_size")
+    boxes = k.add("Unsqueeze", k.of(op.boxes), k.ints(0))
+    scores = k.add("Unsqueeze", k.of(op.scores), k.ints(0, 1))
+    limits = [k.reshape(k.of(v), 1) for v in (op.iou_threshold, op.score_threshold)]
+    rows = k.add("NonMaxSuppression", boxes, scores, k.ints(most), *limits)
+    found = k.add("Gather", rows, k.number(2, TensorType.INT64), axis=1)
+    count = k.add("Size", found)
+    zeros = k.constant(np.zeros(most, np.int64))
+    whole = k.add("Concat", found, zeros, axis=0)
+    return k.add("Slice", whole, k.ints(0), k.ints(most), k.ints(0)), count

@@ -1,0 +1,46 @@
+"""What is done to a model before its operators are written: in a copy, where there is anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from luciole.exporters.onnx.integers import has_codes, spell_out
+from luciole.ir import Model, Value
+from luciole.ir.graph import all_ops
+from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
+from luciole.ir.passes.infer_shapes import infer_shapes
+from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.ir.recurrent import NORMS
+
+
+def prepared(model: Model) -> Model:
+    """Let integers be real numbers between QUANTIZE and DEQUANTIZE, spell LSTMs out that ONNX's
+    layer does not compute, and infer the shapes of outputs that a file leaves open.
+    """
+    unlike = any(
+        isinstance(op, UnidirectionalSequenceLSTM) and why_unlike(op.cell_clip, op.given_operands())
+        for op in all_ops(model.graphs)
+    )
+    codes, open_ = has_codes(model), any(value.has_open_rank for value in model.graph.outputs)
+    if not (unlike or codes or open_):
+        return model
+    copy = model.clone()
+    if open_:
+        infer_shapes(copy.graph)
+    for graph in copy.graphs:
+        if unlike:
+            unroll_lstm(graph)
+        if codes:
+            spell_out(graph)
+    return copy
+
+
+def why_unlike(cell_clip: float, given: Mapping[str, Value]) -> str | None:
+    """Say what ONNX's LSTM has not of one with these operands, None where it has all."""
+    reasons = (
+        (any(name in given for name in NORMS), "its gates are normalized"),
+        ("projection_weights" in given, "its outputs are projected"),
+        ("input_to_input_weights" not in given, "its input gate follows from the forget gate"),
+        (cell_clip > 0, "its cell state is clipped"),
+    )
+    return next((why for found, why in reasons if found), None)

@@ -1,0 +1,110 @@
+"""Rules: one function for each operator class, found in the modules of ``operators``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, wraps
+from typing import Any, TypeVar
+
+from luciole.exporters.onnx.building import Building, RefusedError, data_of, to_first
+from luciole.exporters.onnx.nodes import Term
+from luciole.ir import Op, Value
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.quantization import affine_of
+from luciole.ir.value import UNRANKED
+
+Made = Term | Sequence[Term] | None
+"""An operator's results in the model's layout, None where the rule has put them itself."""
+Rule = Callable[[Building, Any], Made]
+_R = TypeVar("_R", bound=Rule)
+
+_RULES: dict[type[Op], Rule] = {}
+
+
+def rule(*kinds: type[Op]) -> Callable[[_R], _R]:
+    """Register a function as the rule of operator classes. Raises TypeError for a second one."""
+
+    def register(function: _R) -> _R:
+        for kind in kinds:
+            if kind in _RULES:
+                raise TypeError(f"{kind.__name__} has a rule already")
+            _RULES[kind] = function
+        return function
+
+    return register
+
+
+def elementwise(*kinds: type[Op]) -> Callable[[Callable[..., Term]], Callable[..., Term]]:
+    """Register a rule that works element by element, so that any layout will do: it is given the
+    operands as tensors, channels first where one of them is there so.
+    """
+
+    def register(function: Callable[..., Term]) -> Callable[..., Term]:
+        @wraps(function)
+        def ruled(k: Building, op: Op) -> Made:
+            given = [value for value in op.operands if value is not None]
+            if not _goes_first(k, given, op.results[0]):
+                return function(k, op, *map(k.of, given))
+            rank = len(op.results[0].shape)
+            k.put_first(op.results[0], function(k, op, *(_first(k, v, rank) for v in given)))
+            return None
+
+        rule(*kinds)(ruled)
+        return function
+
+    return register
+
+
+def _goes_first(k: Building, given: Iterable[Value], result: Value) -> bool:
+    """Tell whether operands are to be read with their channels first."""
+    computed = [value for value in given if not value.is_constant]
+    if result.shape is UNRANKED or any(value.shape is UNRANKED for value in computed):
+        return False
+    rank = len(result.shape)
+    fits = all(len(value.shape) in (0, rank) for value in computed)
+    return rank >= 3 and fits and any(k.is_first(value) for value in computed)
+
+
+def _first(k: Building, value: Value, rank: int) -> Term:
+    """Find an operand with its channels first, whose missing leading axes are ones."""
+    if len(value.shape) == rank:
+        return k.channels_first(value)
+    if not value.is_constant or not value.shape:
+        return k.of(value)
+    array = data_of(value)
+    whole = array.reshape((1,) * (rank - array.ndim) + array.shape)
+    return k.constant(whole.transpose(to_first(rank)).copy(), value.name, value.dtype)
+
+
+@cache
+def rules() -> dict[type[Op], Rule]:
+    """Find all rules."""
+    folder = importlib.import_module("luciole.exporters.onnx.operators")
+    for module in pkgutil.iter_modules(folder.__path__):
+        importlib.import_module(f"{folder.__name__}.{module.name}")
+    return _RULES
+
+
+def apply(k: Building, op: Op) -> None:
+    """Write one operator. Raises RefusedError where ONNX cannot say it."""
+    found = rules().get(type(op))
+    if found is None:
+        raise RefusedError("ONNX has no operator for it")
+    _refuse_codes(op)
+    made = found(k, op)
+    terms = [made] if isinstance(made, Term) else made or ()
+    for value, term in zip(op.results, terms, strict=False):
+        k.put(value, term)
+
+
+def _refuse_codes(op: Op) -> None:
+    """Refuse to compute with codes: what was not spelled out as real numbers may only move them."""
+    if isinstance(op, Quantize | Dequantize) or op.called_graphs():
+        return
+    values = [value for value in (*op.operands, *op.results) if value is not None]
+    found = [affine for value in values if (affine := affine_of(value)) is not None]
+    alike = all(affine.same_numbers(found[0]) for affine in found)
+    if found and (op.quant is not None or not alike):
+        raise RefusedError("it computes with integers in a way that real numbers do not")

@@ -1,0 +1,35 @@
+"""Computing operators while a model is read: formats that compute their own shapes need it.
+
+Kernels are another room's. Whoever starts the program hands them in, see ``luciole/__init__.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from luciole.ir import Array, Op
+
+
+class Computing(Protocol):
+    """What readers ask of kernels."""
+
+    def evaluate(self, op: Op, /) -> Sequence[Array]:
+        """Compute an operator whose operands are all constant. Raises LucioleError."""
+
+    def has_kernel(self, op: Op, /) -> bool:
+        """Tell whether an operator has a kernel for its operands as they are."""
+
+
+_GIVEN: list[Callable[[], Computing]] = []
+
+
+def compute_with(find: Callable[[], Computing]) -> None:
+    """Let readers compute with what ``find`` returns; it is called when one first does."""
+    _GIVEN[:] = [find]
+
+
+def computing() -> Computing:
+    """Return what computes."""
+    return _GIVEN[0]()

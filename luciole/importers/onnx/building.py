@@ -1,0 +1,289 @@
+"""What rules build with: operators are added to a graph, and computed at once where all operands
+are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from luciole.importers.computing import Computing
+from luciole.importers.onnx.element_types import WIDER
+from luciole.importers.onnx.errors import RefusedError
+from luciole.ir import Array, Graph, LucioleError, Op, TensorType, Value
+from luciole.ir.dtypes import array_bytes
+from luciole.ir.ops.cast import Cast
+from luciole.ir.ops.elementwise_binary import Binary, BitwiseXor, RightShift
+from luciole.ir.ops.elementwise_unary import Unary
+from luciole.ir.ops.pool_2d import Pool2D
+from luciole.ir.ops.quantize import Dequantize
+from luciole.ir.ops.reduce import Reduction
+from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.stablehlo_elementwise import StablehloBinary
+from luciole.ir.ops.transpose import Transpose
+from luciole.ir.quantization import ACTIVATIONS, Affine
+from luciole.ir.value import element_count
+from luciole.schema.printable import quoted, shorten
+
+if TYPE_CHECKING:
+    from luciole.importers.onnx.nodes import Nodes
+
+_LONGEST_NAME = 200
+
+
+class Budget:
+    """What computing while a file is read may still take: files say large numbers with few
+    bytes.
+    """
+
+    def __init__(self, size: int, nodes: int = 200_000) -> None:
+        self.bytes = size
+        self.nodes = nodes
+
+    def spend(self, size: int) -> None:
+        """Take some bytes. Raises RefusedError where there are no more."""
+        if size > self.bytes:
+            raise RefusedError(f"computing it takes {size:,} bytes, {self.bytes:,} are left")
+        self.bytes -= size
+
+    def spend_node(self) -> None:
+        """Count a node. Raises RefusedError where functions and loops make too many."""
+        if self.nodes < 1:
+            raise RefusedError("functions and loops make too many nodes of it")
+        self.nodes -= 1
+
+
+class Building:
+    """A graph that is built, operator by operator.
+
+    ``nodes`` imports the nodes of graphs inside of nodes. Operators without a kernel for narrow
+    element types compute with wider ones, between two CAST.
+    """
+
+    def __init__(self, graph: Graph, computing: Computing, budget: Budget, nodes: Nodes) -> None:
+        self.graph = graph
+        self.computing = computing
+        self.budget = budget
+        self.nodes = nodes
+        self.prefix = ""
+        self._taken: set[str] = set()
+        self._wide: dict[Value, Value] = {}
+        self._counts: dict[str, int] = {}
+
+    # ------------------------------------------------------------------------------- what is added
+    def add(self, op: Op) -> Value:
+        """Add an operator of one result; where all operands are constant, so is the result.
+
+        Raises RefusedError where nothing can run it, and ShapeError where operands do not fit.
+        """
+        return self.several(op)[0]
+
+    def make(self, cls: type[Op], operands: Sequence[Value | None], **attributes: object) -> Value:
+        """Add an operator of a class, with the other attributes at their defaults."""
+        return self.add(cls.from_operands(operands, attributes))
+
+    def several(self, op: Op) -> list[Value]:
+        """Add an operator of any number of results, as ``add`` does."""
+        if self.computing.has_kernel(op) and not _means_quantized(op):
+            return self._place(op)
+        wide = {slot: self._wider(op, slot) for slot in range(len(op.operands))}
+        types = op.result_dtypes()
+        slots = [self._as(value, wide[slot]) for slot, value in enumerate(op.operands)]
+        op.set_operands(slots)
+        if not self.computing.has_kernel(op):
+            kinds = ", ".join(v.dtype.name for v in slots if v is not None)
+            op.set_operands(())
+            raise RefusedError(f"{op.kind} is not computed with {kinds}")
+        return [self._narrow(v, t) for v, t in zip(self._place(op), types, strict=True)]
+
+    def _narrow(self, value: Value, dtype: TensorType) -> Value:
+        """Bring a result back to its type; what is computed from it next need not be rounded."""
+        narrow = self.cast(value, dtype)
+        if narrow is not value:
+            self._wide[narrow] = value
+        return narrow
+
+    def _wider(self, op: Op, slot: int) -> TensorType | None:
+        value = op.operands[slot]
+        is_data = value is not None and not op.operand_field(slot).dtypes
+        return WIDER.get(value.dtype) if is_data and value is not None else None
+
+    def _as(self, value: Value | None, dtype: TensorType | None) -> Value | None:
+        if value is None or dtype is None:
+            return value
+        wide = self._wide.get(value)
+        return wide if wide is not None and wide.dtype == dtype else self.cast(value, dtype)
+
+    def _place(self, op: Op) -> list[Value]:
+        count = len(op.result_shapes())
+        hint = f"{self.prefix}/{op.kind.lower()}"
+        self.graph.append(op, *(self.name(hint) for _ in range(count)))
+        known = bool(op.operands) and all(v is None or v.is_constant for v in op.operands)
+        if not known or op.stateful or any(v is not None and v.is_variable for v in op.operands):
+            return list(op.results)
+        return self._computed(op) or list(op.results)
+
+    def _computed(self, op: Op) -> list[Value] | None:
+        """Replace an operator by its results, None where they cannot be computed."""
+        sizes = [array_bytes(v.dtype, element_count(v.dims)) for v in op.results]
+        self.budget.spend(sum(size or 0 for size in sizes))
+        try:
+            arrays = self.computing.evaluate(op)
+        except LucioleError:
+            return None
+        names = [value.name for value in op.results]
+        self.graph.remove(op)
+        return [self.constant(a, name) for a, name in zip(arrays, names, strict=True)]
+
+    def constant(self, array: ArrayLike, name: str = "", dtype: TensorType | None = None) -> Value:
+        """Add a constant; a scalar stays one."""
+        given = np.array(array, order="C")
+        return self.graph.add_constant(name or self.name(f"{self.prefix}/constant"), given, dtype)
+
+    def like(self, value: Value, number: ArrayLike) -> Value:
+        """Add a constant of a value's element type."""
+        found = np.zeros(0, np.float32) if value.dtype == TensorType.FLOAT32 else None
+        kind = np.dtype(np.float32) if found is not None else numpy_type(value.dtype)
+        return self.constant(np.asarray(number).astype(kind))
+
+    def name(self, hint: str) -> str:
+        """Make a name that nothing has yet."""
+        hint = shorten(hint.strip("/") or "tensor", _LONGEST_NAME)
+        while hint in self._taken:
+            count = self._counts[hint] = self._counts.get(hint, 0) + 1
+            candidate = f"{hint}_{count}"
+            hint = candidate if candidate not in self._taken else hint
+        self._taken.add(hint)
+        return hint
+
+    # ------------------------------------------------------------------------ what is added often
+    def transpose(self, value: Value, order: Sequence[int]) -> Value:
+        """Exchange axes: result axis i is axis ``order[i]``."""
+        if list(order) == list(range(len(order))):
+            return value
+        codes = codes_of(value)
+        if codes is not None:
+            return self._transposed_codes(codes, order)
+        return self.add(Transpose(value, self.constant(np.array(order, np.int32))))
+
+    def _transposed_codes(self, codes: Value, order: Sequence[int]) -> Value:
+        """Exchange the axes of constant integers that a DEQUANTIZE reads."""
+        affine = Affine.given(codes)
+        assert affine is not None, "codes have a scale"
+        axis = list(order).index(affine.axis) if affine.scale.size > 1 else 0
+        return self.dequantized(
+            self.known(codes).transpose(order), replace(affine, axis=axis), codes.name
+        )
+
+    def dequantized(self, codes: Array, affine: Affine, name: str) -> Value:
+        """Add constant integers, and the DEQUANTIZE that makes them numbers: it stays, so that a
+        layer can read the integers.
+        """
+        constant = self.constant(codes, self.name(name), affine.dtype)
+        constant.quantization = affine.table()
+        op = Dequantize(constant)
+        self.graph.append(op, self.name(f"{self.prefix}/dequantize"))
+        return op.output
+
+    def reshape(self, value: Value, dims: Sequence[int | None]) -> Value:
+        """Give a value other extents; None for one that is not known. Raises RefusedError where
+        there are several of these.
+        """
+        if tuple(dims) == value.shape:
+            return value
+        open_ = sum(n is None for n in dims)
+        if open_ > 1:
+            raise RefusedError("more than one extent of its result is not known")
+        wanted = [-1 if n is None else int(n) for n in dims]
+        return self.add(
+            Reshape(value, self.constant(np.array(wanted, np.int32)), new_shape=tuple(wanted))
+        )
+
+    def cast(self, value: Value, dtype: TensorType) -> Value:
+        """Convert a value's elements."""
+        if value.dtype == dtype:
+            return value
+        return self.add(Cast(value, in_data_type=value.dtype, out_data_type=dtype))
+
+    def copy(self, value: Value) -> Value:
+        """Make a value that holds the same."""
+        shape = [-1 if n is None else n for n in value.shape]
+        if shape.count(-1) > 1:
+            raise RefusedError("more than one extent is not known")
+        return self.add(
+            Reshape(value, self.constant(np.array(shape, np.int32)), new_shape=tuple(shape))
+        )
+
+    def joined(self, make: Callable[[Value, Value], Op], values: Sequence[Value]) -> Value:
+        """Add operators of two operands that join several values from the first on."""
+        result = values[0]
+        for value in values[1:]:
+            result = self.add(make(result, value))
+        return result
+
+    # ------------------------------------------------------------------------- what rules ask for
+    def dims(self, value: Value) -> tuple[int, ...]:
+        """Return a value's extents. Raises RefusedError where one is not known."""
+        shape = value.shape
+        if None in shape:
+            raise RefusedError(f"the shape of {quoted(value.name)} is not known")
+        return tuple(int(n) for n in shape if n is not None)
+
+    def known(self, value: Value | None) -> Array:
+        """Return a constant's contents. Raises RefusedError for anything else."""
+        if value is None:
+            raise RefusedError("an operand is missing")
+        if value.data is None:
+            raise RefusedError(f"{quoted(value.name)} is not constant")
+        return value.data
+
+    def integers(self, value: Value | None) -> list[int]:
+        """Return a constant's contents as a list of integers."""
+        return [int(n) for n in self.known(value).reshape(-1)]
+
+    def axis(self, axis: int, value: Value) -> int:
+        """Count an axis from the front. Raises RefusedError for one that there is not."""
+        rank = len(value.shape)
+        if not -rank <= axis < max(rank, 1):
+            raise RefusedError(f"there is no axis {axis} of {rank}")
+        return axis + rank if axis < 0 else axis
+
+
+def codes_of(value: Value) -> Value | None:
+    """Find the constant integers that a DEQUANTIZE makes a value from, None where there are
+    none.
+    """
+    producer = value.producer
+    if producer is None or not isinstance(producer.op, Dequantize):
+        return None
+    codes = producer.op.input
+    return codes if codes.is_constant else None
+
+
+def is_fixed(value: Value) -> bool:
+    """Tell whether a value is constant, as it is or as integers."""
+    return value.is_constant or codes_of(value) is not None
+
+
+def _means_quantized(op: Op) -> bool:
+    """Tell whether a kernel would take narrow integers for quantized numbers, which these are
+    not.
+    """
+    plain = BitwiseXor | RightShift | StablehloBinary
+    if not isinstance(op, Unary | Binary | Reduction | Pool2D) or isinstance(op, plain):
+        return False
+    return any(v is not None and v.dtype in ACTIVATIONS for v in op.operands)
+
+
+def numpy_type(dtype: TensorType) -> np.dtype[np.generic]:
+    """Find the type of an array of these elements. Raises RefusedError where there is none."""
+    from luciole.ir.dtypes import NUMPY
+
+    if dtype not in NUMPY:
+        raise RefusedError(f"{dtype.name} is not computed")
+    found: np.dtype[np.generic] = NUMPY[dtype]
+    return found

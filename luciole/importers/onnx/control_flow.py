@@ -1,0 +1,121 @@
+"""If, Loop and Scan. What is known while importing is decided then: a branch is taken, steps that
+are counted stand one behind the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from luciole.importers.onnx.building import Building
+from luciole.importers.onnx.errors import RefusedError
+from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.rules import rule
+from luciole.ir import Value
+from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.pack import Pack
+from luciole.ir.ops.split_v import SplitV
+
+MOST_STEPS = 256
+"""Steps of a loop that are imported one behind the other."""
+
+
+@rule("If")
+def if_(k: Building, node: Node) -> list[Value | None]:
+    """Take the branch of a condition that is known."""
+    condition = k.known(node[0])
+    if condition.size != 1:
+        raise RefusedError("its condition is not one truth")
+    branch = node.graph("then_branch" if bool(condition.reshape(-1)[0]) else "else_branch")
+    return list(k.nodes.inner(k, branch, []))
+
+
+@rule("Loop")
+def loop(k: Building, node: Node) -> list[Value | None]:
+    """Repeat a graph a known number of times; its condition must be known in every step."""
+    body = node.graph("body")
+    count = MOST_STEPS + 1 if node.get(0) is None else k.integers(node[0])[0]
+    going = node.get(1) is None or bool(k.known(node[1]).reshape(-1)[0])
+    state = [node[slot] for slot in range(2, len(node.operands))]
+    seen: list[list[Value]] = [[] for _ in body.output[1 + len(state) :]]
+    step = 0
+    while going and step < count:
+        if step >= MOST_STEPS:
+            raise RefusedError(f"it takes more than {MOST_STEPS} steps")
+        given = [k.constant(np.int64(step)), k.constant(np.bool_(True)), *state]
+        condition, *found = k.nodes.inner(k, body, given)
+        state, shown = found[: len(state)], found[len(state) :]
+        for values, value in zip(seen, shown, strict=True):
+            values.append(value)
+        step += 1
+        if step < count:
+            going = bool(k.known(condition).reshape(-1)[0])
+    return [*state, *(_packed(k, values, 0) for values in seen)]
+
+
+def _packed(k: Building, values: Sequence[Value], axis: int) -> Value:
+    """Put the values of all steps behind each other, along a new axis."""
+    if not values:
+        raise RefusedError("it takes no step, and the shape of what a step gives is not known")
+    if len(values) == 1:
+        shape = list(values[0].shape)
+        return k.reshape(values[0], (*shape[:axis], 1, *shape[axis:]))
+    return k.add(Pack(tuple(values), values_count=len(values), axis=axis))
+
+
+@rule("Scan")
+def scan(k: Building, node: Node) -> list[Value | None]:
+    """Give a graph one slice after the other."""
+    body = node.graph("body")
+    count = node.integer("num_scan_inputs")
+    shift = 1 if node.opset < 9 else 0
+    if shift:
+        raise RefusedError(f"its version {node.opset} is not done")
+    given = [node[slot] for slot in range(len(node.operands))]
+    state, scanned = given[: len(given) - count], given[len(given) - count :]
+    slices = _slices(k, node, scanned)
+    seen: list[list[Value]] = [[] for _ in body.output[len(state) :]]
+    for parts in zip(*slices, strict=True):
+        found = k.nodes.inner(k, body, [*state, *parts])
+        state, shown = found[: len(state)], found[len(state) :]
+        for values, value in zip(seen, shown, strict=True):
+            values.append(value)
+    turned = node.integers("scan_output_directions", [0] * len(seen))
+    axes = node.integers("scan_output_axes", [0] * len(seen))
+    rows = zip(seen, turned, axes, strict=True)
+    return [*state, *(_packed(k, v[::-1] if turn else v, _place(v, a)) for v, turn, a in rows)]
+
+
+def _place(values: Sequence[Value], axis: int) -> int:
+    return axis if axis >= 0 or not values else axis + len(values[0].shape) + 1
+
+
+def _slices(k: Building, node: Node, scanned: Sequence[Value]) -> list[list[Value]]:
+    """Cut what is scanned into the slices of each step."""
+    axes = node.integers("scan_input_axes", [0] * len(scanned))
+    turned = node.integers("scan_input_directions", [0] * len(scanned))
+    found = []
+    for value, axis, turn in zip(scanned, axes, turned, strict=True):
+        parts = slices(k, value, k.axis(axis, value))
+        found.append(parts[::-1] if turn else parts)
+    return found
+
+
+def slices(k: Building, value: Value, axis: int) -> list[Value]:
+    """Cut a value along an axis into slices without it."""
+    dims = k.dims(value)
+    count = dims[axis]
+    if not 0 < count <= MOST_STEPS:
+        raise RefusedError(f"it takes {count} steps, more than {MOST_STEPS} or none")
+    parts = [value]
+    if count > 1:
+        cuts = k.constant(np.ones(count, np.int32)), k.constant(np.int32(axis))
+        parts = k.several(SplitV(value, *cuts, num_splits=count))
+    rest = (*dims[:axis], *dims[axis + 1 :])
+    return [k.reshape(part, rest) for part in parts]
+
+
+def joined(k: Building, values: Sequence[Value], axis: int) -> Value:
+    """Put values behind each other along an axis."""
+    return values[0] if len(values) == 1 else k.add(Concatenation(tuple(values), axis=axis))

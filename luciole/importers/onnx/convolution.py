@@ -1,0 +1,256 @@
+"""Convolutions. ONNX has channels behind the batch, circle at the end: TRANSPOSE stand around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from luciole.importers.onnx.building import Building
+from luciole.importers.onnx.errors import RefusedError
+from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.rules import rule
+from luciole.importers.onnx.shape import padded
+from luciole.importers.onnx.windows import Windows, windows_of
+from luciole.ir import TensorType, Value
+from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.conv_3d import Conv3D
+from luciole.ir.ops.conv_3d_transpose import Conv3DTranspose
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.slice import Slice
+from luciole.ir.ops.split_v import SplitV
+from luciole.ir.ops.transpose_conv import TransposeConv
+from luciole.schema.enums import Padding
+
+
+def last(k: Building, value: Value) -> Value:
+    """Put channels behind the axes of an image."""
+    rank = len(value.shape)
+    return k.transpose(value, (0, *range(2, rank), 1))
+
+
+def first(k: Building, value: Value) -> Value:
+    """Put channels before the axes of an image."""
+    rank = len(value.shape)
+    return k.transpose(value, (0, rank - 1, *range(1, rank - 1)))
+
+
+def lifted(k: Building, value: Value) -> Value:
+    """Give what has one axis besides batch and channels a second one, before it."""
+    if len(value.shape) != 3:
+        return value
+    batch, channels, extent = value.shape
+    return k.reshape(value, (batch, channels, 1, extent))
+
+
+def lowered(k: Building, value: Value) -> Value:
+    """Drop the axis that ``lifted`` adds."""
+    batch, channels, _, extent = value.shape
+    return k.reshape(value, (batch, channels, extent))
+
+
+@rule("Conv")
+def conv(k: Building, node: Node) -> Value:
+    """Convolve images of one to three axes."""
+    x, w = node[0], node[1]
+    windows = windows_of(node, x.shape, k.dims(w)[2:])
+    return convolved(k, x, w, node.get(2), windows, node.integer("group", 1))
+
+
+def convolved(
+    k: Building, x: Value, w: Value, bias: Value | None, windows: Windows, groups: int
+) -> Value:
+    """Convolve images whose channels come first, with filters [outputs, channels, ...]."""
+    if len(x.shape) == 3:
+        flat = convolved(k, lifted(k, x), lifted(k, w), bias, windows.flat(), groups)
+        return lowered(k, flat)
+    if len(x.shape) not in (4, 5):
+        raise RefusedError(f"a convolution of {len(x.shape) - 2} axes")
+    channels, outputs = x.shape[1], k.dims(w)[0]
+    if channels is None or groups < 1 or channels != k.dims(w)[1] * groups:
+        raise RefusedError(f"filters {list(w.shape)} in {groups} groups for {channels} channels")
+    bias = bias if bias is not None else k.constant(np.zeros(outputs, np.float32))
+    image, dtype = last(k, x), x.dtype
+    if dtype != TensorType.FLOAT32:
+        image, w, bias = (k.cast(v, TensorType.FLOAT32) for v in (image, w, bias))
+    image, padding = _padded(k, image, windows)
+    if len(x.shape) == 5:
+        result = _in_space(k, image, w, bias, windows, groups)
+    elif groups == channels and groups > 1:
+        result = _depthwise(k, image, w, bias, windows, padding)
+    else:
+        filters = k.transpose(w, (0, 2, 3, 1))
+        result = k.make(Conv2D, (image, filters, bias), padding=padding, **_steps(windows))
+    return k.cast(first(k, result), dtype)
+
+
+def _padded(k: Building, image: Value, windows: Windows) -> tuple[Value, Padding]:
+    if windows.axes == 2 and windows.pads.any() and windows.is_same(image.shape[1:-1]):
+        return image, Padding.SAME
+    if (windows.pads < 0).any():
+        raise RefusedError("its padding is negative")
+    return padded(k, image, windows.table(), k.like(image, 0)), Padding.VALID
+
+
+def _steps(windows: Windows) -> dict[str, int]:
+    """Strides and dilations as attributes of circle's operators."""
+    names = ("d", "h", "w")[-windows.axes :]
+    steps = {f"stride_{n}": s for n, s in zip(names, windows.strides, strict=True)}
+    far = zip(names, windows.dilations, strict=True)
+    return steps | {f"dilation_{n}_factor": d for n, d in far}
+
+
+def _depthwise(
+    k: Building, image: Value, w: Value, bias: Value, windows: Windows, padding: Padding
+) -> Value:
+    outputs = k.dims(w)[0]
+    multiplier = outputs // k.dims(w)[1] // int(image.shape[-1] or 1)
+    filters = k.transpose(w, (1, 2, 3, 0))
+    return k.make(
+        DepthwiseConv2D,
+        (image, filters, bias),
+        padding=padding,
+        depth_multiplier=multiplier,
+        **_steps(windows),
+    )
+
+
+def _in_space(
+    k: Building, image: Value, w: Value, bias: Value, windows: Windows, groups: int
+) -> Value:
+    """Convolve images of three axes, each group of channels on its own."""
+
+    def convolve(part: Value, filters: Value, bias: Value) -> Value:
+        order = k.transpose(filters, (2, 3, 4, 1, 0))
+        return k.make(Conv3D, (part, order, bias), padding=Padding.VALID, **_steps(windows))
+
+    return grouped(k, groups, (image, -1), (w, 0), bias, convolve)
+
+
+def grouped(
+    k: Building,
+    groups: int,
+    image: tuple[Value, int],
+    w: tuple[Value, int],
+    bias: Value,
+    convolve: Callable[[Value, Value, Value], Value],
+) -> Value:
+    """Cut an image, filters and biases into groups, convolve each, and join the results' last
+    axis.
+    """
+    if groups == 1:
+        return convolve(image[0], w[0], bias)
+    parts = [_parts(k, value, axis, groups) for value, axis in (image, w, (bias, 0))]
+    found = [convolve(*part) for part in zip(*parts, strict=True)]
+    return k.add(Concatenation(tuple(found), axis=len(found[0].shape) - 1))
+
+
+def _parts(k: Building, value: Value, axis: int, count: int) -> list[Value]:
+    axis = axis % len(value.shape)
+    extent = value.shape[axis]
+    if extent is None or extent % count:
+        raise RefusedError(f"{extent} channels make no {count} groups")
+    sizes = k.constant(np.full(count, extent // count, np.int32))
+    return k.several(SplitV(value, sizes, k.constant(np.int32(axis)), num_splits=count))
+
+
+@rule("ConvTranspose")
+def conv_transpose(k: Building, node: Node) -> Value:
+    """Let each element add the filter times itself to a window of the result."""
+    x, w = node[0], node[1]
+    windows = windows_of(node, x.shape, k.dims(w)[2:])
+    groups = node.integer("group", 1)
+    outputs = k.dims(w)[1] * groups
+    extra = node.integers("output_padding", [0] * windows.axes)
+    bias = node.get(2)
+    sizes = _result_sizes(node, k.dims(x)[2:], windows, extra)
+    flat = len(x.shape) == 3
+    if flat:
+        x, w, windows, sizes = lifted(k, x), lifted(k, w), windows.flat(), [1, *sizes]
+    if len(x.shape) not in (4, 5):
+        raise RefusedError(f"a convolution of {len(x.shape) - 2} axes")
+    w, windows = _spread(k, w, windows)
+    zeros = k.constant(np.zeros(outputs, np.float32))
+    result = _transposed(k, x, w, zeros, windows, groups, sizes)
+    if bias is not None:
+        result = k.add(Add(result, bias))
+    result = first(k, result)
+    return lowered(k, result) if flat else result
+
+
+def _result_sizes(
+    node: Node, extents: tuple[int, ...], windows: Windows, extra: list[int]
+) -> list[int]:
+    """Compute the extents of the result, and bring the padding in line with those that are
+    given: ONNX's ConvTranspose.
+    """
+    rows = zip(extents, windows.strides, windows.spans(), extra, strict=True)
+    whole = [(n - 1) * stride + span + more for n, stride, span, more in rows]
+    auto = node.text("auto_pad", "NOTSET")
+    wanted = node.integers("output_shape", [])[-windows.axes :]
+    if auto.startswith("SAME") and not wanted:
+        wanted = [n * stride for n, stride in zip(extents, windows.strides, strict=True)]
+    if not wanted:
+        return [n - int(pads.sum()) for n, pads in zip(whole, windows.pads, strict=True)]
+    for axis, (have, want) in enumerate(zip(whole, wanted, strict=True)):
+        cut = max(0, have - want)
+        small = cut // 2
+        windows.pads[axis] = (cut - small, small) if auto == "SAME_LOWER" else (small, cut - small)
+    return wanted
+
+
+def _spread(k: Building, w: Value, windows: Windows) -> tuple[Value, Windows]:
+    """Put zeros between the elements of dilated filters: circle's are dense."""
+    if max(windows.dilations) == 1:
+        return w, windows
+    data = k.known(w)
+    spread = np.zeros((*data.shape[:2], *windows.spans()), data.dtype)
+    spread[(slice(None), slice(None), *(slice(None, None, d) for d in windows.dilations))] = data
+    ones = [1] * windows.axes
+    return k.constant(spread), Windows(windows.spans(), windows.strides, ones, windows.pads)
+
+
+def _transposed(
+    k: Building,
+    x: Value,
+    w: Value,
+    bias: Value,
+    windows: Windows,
+    groups: int,
+    sizes: list[int],
+) -> Value:
+    """Compute the whole result, and cut the padding off; what is beyond it is 0."""
+    rows = zip(x.shape[2:], windows.strides, windows.kernel, strict=True)
+    whole = [(int(n or 0) - 1) * stride + size for n, stride, size in rows]
+
+    def convolve(part: Value, filters: Value, bias: Value) -> Value:
+        outputs = k.dims(filters)[1]
+        shape = k.constant(np.array([part.shape[0] or 1, *whole, outputs], np.int32))
+        steps = {n: s for n, s in _steps(windows).items() if n.startswith("stride")}
+        if windows.axes == 3:
+            order = k.transpose(filters, (2, 3, 4, 1, 0))
+            return k.make(
+                Conv3DTranspose, (shape, order, part, bias), padding=Padding.VALID, **steps
+            )
+        order = k.transpose(filters, (1, 2, 3, 0))
+        return k.make(TransposeConv, (shape, order, part, bias), padding=Padding.VALID, **steps)
+
+    image = last(k, x)
+    result = grouped(k, groups, (image, -1), (w, 0), bias, convolve)
+    return _window(k, result, windows.pads[:, 0].tolist(), sizes)
+
+
+def _window(k: Building, image: Value, begin: list[int], sizes: list[int]) -> Value:
+    """Cut a part of an image, adding zeros where it reaches beyond."""
+    more = [
+        max(0, b + n - int(e or 0)) for b, n, e in zip(begin, sizes, image.shape[1:-1], strict=True)
+    ]
+    if any(more):
+        table = np.array([(0, 0), *((0, m) for m in more), (0, 0)], np.int64)
+        image = padded(k, image, table, k.like(image, 0))
+    if not any(begin) and list(image.shape[1:-1]) == sizes:
+        return image
+    starts = k.constant(np.array([0, *begin, 0], np.int32))
+    return k.add(Slice(image, starts, k.constant(np.array([-1, *sizes, -1], np.int32))))

@@ -1,0 +1,115 @@
+"""What a graph goes through once all nodes are imported."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luciole.importers.computing import computing
+from luciole.ir import Graph, Model, Op, TensorType, Value
+from luciole.ir.ops.cast import Cast
+from luciole.ir.ops.elementwise_binary import Add, Div, Maximum, Minimum
+from luciole.ir.ops.elementwise_unary import Round
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.passes import run_passes
+from luciole.ir.passes.fuse_activation import fuse_activation
+from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
+from luciole.ir.passes.fuse_quantization import fuse_quantization, integers_behind
+from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.passes.sink_transposes import sink_transposes
+from luciole.ir.quant import Fixed, Like
+from luciole.ir.quantization import ACTIVATIONS, Affine
+
+_FROM_UINT8 = 128
+"""What lies between the codes of UINT8 and of INT8."""
+
+
+def finish(model: Model) -> None:
+    """Run the usual passes on all graphs, and let operators between DEQUANTIZE and QUANTIZE compute
+    with integers.
+    """
+    for graph in model.graphs:
+        run_passes(graph, (sink_transposes, fuse_batch_norm, fuse_activation, remove_dead))
+        if any(isinstance(op, Dequantize | Quantize) for op in graph.ops):
+            _quantize(graph)
+    remove_dead_buffers(model)
+
+
+def _quantize(graph: Graph) -> None:
+    for value in list(graph.values):
+        _sign(graph, value)
+    fuse_quantization(graph, _runs)
+    remove_dead(graph)
+    for op in list(graph.ops):
+        if isinstance(op, Quantize):
+            _round_exactly(graph, op)
+
+
+def _sign(graph: Graph, value: Value) -> None:
+    """Let codes of 8 bits without a sign be those with one, where only DEQUANTIZE reads them: the
+    integer operators of TFLite read these.
+    """
+    affine = Affine.given(value) if value.dtype == TensorType.UINT8 else None
+    made = value.producer is not None and isinstance(value.producer.op, Quantize)
+    read = value.users and all(isinstance(use.op, Dequantize) for use in value.users)
+    if affine is None or value.is_output or not read or not (made or value.is_constant):
+        return
+    points = affine.zero_point - _FROM_UINT8
+    signed = Affine.channels(affine.scale, points, affine.axis, TensorType.INT8)
+    if value.data is not None:
+        codes = (value.data.astype(np.int16) - _FROM_UINT8).astype(np.int8)
+        value.set_data(codes, TensorType.INT8)
+    value.dtype, value.quantization = TensorType.INT8, signed.table()
+
+
+def _runs(op: Op) -> bool:
+    """Tell whether an operator has a kernel for its operands, and its result the scale that it
+    must have.
+    """
+    if not computing().has_kernel(op):
+        return False
+    result = op.quant.result if op.quant is not None else None
+    return not isinstance(result, Like | Fixed) or _agrees(op, result)
+
+
+def _agrees(op: Op, wanted: Like | Fixed) -> bool:
+    """Tell whether the QUANTIZE behind an operator has the scale that is wanted of its result."""
+    users = op.output.users
+    if len(users) != 1 or not isinstance(users[0].op, Quantize):
+        return True
+    behind = Affine.given(users[0].op.output)
+    if behind is None:
+        return False
+    if isinstance(wanted, Fixed):
+        grid = wanted.grid(behind.dtype)
+        fixed = None if grid is None else Affine.single(*grid, behind.dtype)
+        return fixed is not None and fixed.same_numbers(behind)
+    read = [Affine.given(v) for v in op.operands if v is not None and v.dtype in ACTIVATIONS]
+    return all(affine is not None and affine.same_numbers(behind) for affine in read)
+
+
+def _round_exactly(graph: Graph, op: Quantize) -> None:
+    """Compute codes that no integer operator reads as ONNX does, halves to even: QUANTIZE rounds
+    them away from 0.
+    """
+    result, affine = op.output, Affine.given(op.output)
+    plain = all(isinstance(use.op, Dequantize) for use in result.users)
+    if op.input.dtype != TensorType.FLOAT32 or affine is None or not plain:
+        return
+    if integers_behind(op.input) is not None:
+        return
+
+    def number(name: str, value: float) -> Value:
+        return graph.add_constant(graph.unique_name(name), np.array(value, np.float32))
+
+    def put(step: Op) -> Value:
+        return graph.insert_before(op, step, graph.unique_name(f"{result.name}/step")).output
+
+    low, high = affine.limits
+    steps = put(Round(put(Div(op.input, number("scale", float(affine.scale[0]))))))
+    moved = put(Add(steps, number("zero_point", float(affine.zero_point[0]))))
+    limited = put(Maximum(put(Minimum(moved, number("limit", high))), number("limit", low)))
+    codes = put(Cast(limited, in_data_type=TensorType.FLOAT32, out_data_type=result.dtype))
+    codes.quantization, name = result.quantization, result.name
+    result.replace_with(codes)
+    graph.remove(op)
+    codes.name = name

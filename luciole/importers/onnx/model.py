@@ -1,0 +1,152 @@
+"""ONNX files to models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from luciole.importers.imported import Imported
+from luciole.importers.onnx.building import Budget, Building
+from luciole.importers.onnx.element_types import element_type
+from luciole.importers.onnx.errors import RefusedError
+from luciole.importers.onnx.extras import restore
+from luciole.importers.onnx.finish import finish
+from luciole.importers.onnx.functions import Functions, versions
+from luciole.importers.onnx.nodes import Nodes, Scope
+from luciole.importers.reader import file_bytes
+from luciole.ir import Array, Graph, Model, Signature, UnsupportedError
+from luciole.ir.errors import FormatError, missing_extra
+from luciole.schema.printable import printable, quoted
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, ValueInfoProto
+
+OLDEST = 6
+"""The first operator set that is read."""
+_SPARE_BYTES = 2 << 30
+"""What computing constants may take besides four times the file."""
+
+
+def load(path: Path) -> Imported:
+    """Import a file, and what it says is in others below its folder.
+
+    Raises LucioleError where onnx is not installed, FormatError for a damaged file, and
+    UnsupportedError, which lists all operators that have no form here.
+    """
+    data = file_bytes(path)
+    try:
+        return Imported(_imported(_parsed(data), path.parent, len(data)), [])
+    except (FormatError, UnsupportedError) as error:
+        if isinstance(error, UnsupportedError):
+            raise UnsupportedError(f"{path.name}: {error}", error.missing) from None
+        raise FormatError(f"{path.name}: {error}") from None
+
+
+def from_bytes(data: bytes) -> Imported:
+    """Import a file's bytes. Raises what ``load`` does; constants in other files are refused."""
+    return Imported(_imported(_parsed(data), None, len(data)), [])
+
+
+def from_proto(proto: ModelProto, constants: Mapping[str, Array] | None = None) -> Model:
+    """Import a model; ``constants`` take the place of inputs of their names."""
+    return _imported(proto, None, proto.ByteSize(), constants)
+
+
+def _parsed(data: bytes) -> ModelProto:
+    try:
+        import onnx
+    except ImportError:
+        raise missing_extra("reading ONNX files needs onnx", "onnx") from None
+    try:
+        proto: ModelProto = onnx.ModelProto.FromString(data)
+    except Exception as error:  # protobuf's, which is no package of ours
+        raise FormatError(f"the file is damaged: {' '.join(str(error).split())}") from None
+    return proto
+
+
+def _imported(
+    proto: ModelProto,
+    folder: Path | None,
+    size: int,
+    constants: Mapping[str, Array] | None = None,
+) -> Model:
+    opsets = versions(proto.opset_import)
+    if not proto.graph.node and not proto.graph.output:
+        raise FormatError("there is no graph in it")
+    if opsets.get("", OLDEST) < OLDEST:
+        raise UnsupportedError(f"operator set {opsets['']}: {OLDEST} and later are read")
+    nodes = Nodes(Functions(proto.functions), folder, Budget(_SPARE_BYTES + 4 * size))
+    nodes.opsets = opsets
+    graph = Graph("main")
+    model = Model([], printable(proto.producer_name) or None)
+    model.add_graph(graph)
+    k = nodes.building(graph)
+    try:
+        _fill(k, nodes, proto.graph, constants or {})
+    except RefusedError as error:
+        raise UnsupportedError(f"it cannot be imported: {error}") from None
+    _sign(model, proto.graph)
+    restore(model, proto)
+    finish(model)
+    return model
+
+
+def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, Array]) -> None:
+    scope: Scope = {}
+    nodes.constants(k, graph.initializer, scope)
+    for info in graph.input:
+        if info.name not in scope:
+            _add_input(k, nodes, info, scope, constants.get(info.name))
+    nodes.run(k, graph.node, scope, [v.name for v in graph.output])
+    if nodes.refused:
+        _refuse(nodes.refused)
+    outputs = []
+    for info in graph.output:
+        if info.name not in scope:
+            raise FormatError(f"the output {quoted(info.name)} is made by nothing")
+        value = scope[info.name]
+        if value.is_input or value.is_constant or value in outputs:
+            value = k.copy(value)
+        outputs.append(value)
+    k.graph.outputs = outputs
+
+
+def _add_input(
+    k: Building, nodes: Nodes, info: ValueInfoProto, scope: Scope, constant: Array | None
+) -> None:
+    if not info.type.HasField("tensor_type"):
+        nodes.refuse(f"input {quoted(info.name)}", "it is no tensor")
+        return
+    tensor = info.type.tensor_type
+    try:
+        dtype = element_type(tensor.elem_type)
+    except RefusedError as error:
+        nodes.refuse(f"input {quoted(info.name)}", str(error))
+        return
+    if not tensor.HasField("shape"):
+        nodes.refuse(f"input {quoted(info.name)}", "it has any number of axes")
+        return
+    dims = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
+    if any(n is not None and not 0 <= n < 1 << 31 for n in dims):
+        raise FormatError(f"the input {quoted(info.name)} has the extents {dims}")
+    name = k.name(info.name)
+    if constant is not None:
+        scope[info.name] = k.constant(constant, name, dtype)
+    else:
+        scope[info.name] = k.graph.add_input(name, tuple(dims), dtype)
+
+
+def _refuse(refused: Mapping[str, str]) -> None:
+    """Raise UnsupportedError that lists what has no form here."""
+    listed = [f"{kind} ({reason})" for kind, reason in refused.items()]
+    raise UnsupportedError(f"not imported: {'; '.join(listed)}", listed)
+
+
+def _sign(model: Model, graph: GraphProto) -> None:
+    """Keep the names of inputs and outputs as a signature where values have others."""
+    given = [v.name for v in graph.input]
+    inputs = [(v.name, v) for v in model.graph.inputs]
+    outputs = list(zip((v.name for v in graph.output), model.graph.outputs, strict=True))
+    if any(value.name != name for name, value in outputs) and given is not None:
+        model.signatures.append(Signature("serving_default", model.graph, inputs, outputs))

@@ -1,0 +1,208 @@
+"""Imports nodes in their order: by their rule, else by their function's body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from luciole.importers.computing import computing
+from luciole.importers.onnx.building import Budget, Building
+from luciole.importers.onnx.constants import array_of, attribute_value
+from luciole.importers.onnx.errors import RefusedError
+from luciole.importers.onnx.functions import Body, Functions
+from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.rules import STANDARD, find_rule
+from luciole.ir import Graph, LucioleError, Value
+from luciole.ir.errors import SLIPS, FormatError
+from luciole.schema.printable import quoted
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, TensorProto
+
+DEEPEST = 32
+"""How deep functions and graphs of nodes may stand in each other."""
+
+Scope = dict[str, Value]
+"""Values by the names that nodes call them."""
+
+
+class Nodes:
+    """The nodes of one model: what its functions are, and what could not be imported.
+
+    ``refused`` has a sentence for each kind of node without a form here.
+    """
+
+    def __init__(self, functions: Functions, folder: Path | None, budget: Budget) -> None:
+        self.functions = functions
+        self.folder = folder
+        self.budget = budget
+        self.refused: dict[str, str] = {}
+        self.scope: Scope = {}
+        self.opsets: Mapping[str, int] = {}
+        self.depth = 0
+        self.keeps_state = False
+        self.is_whole = True
+
+    def refuse(self, what: str, reason: str) -> None:
+        """Note what is not imported; what depends on it is then left out."""
+        self.is_whole = False
+        self.refused.setdefault(what, reason)
+
+    def note_state(self) -> None:
+        """Note that an operator keeps a state between runs, which ONNX does not."""
+        self.keeps_state = True
+
+    def building(self, graph: Graph) -> Building:
+        """Make what rules add operators with."""
+        return Building(graph, computing(), self.budget, self)
+
+    def constants(self, k: Building, tensors: Iterable[TensorProto], scope: Scope) -> None:
+        """Add a graph's initializers."""
+        for tensor in tensors:
+            try:
+                array, dtype = array_of(tensor, self.folder)
+            except RefusedError as error:
+                self.refuse(f"tensor {quoted(tensor.name)}", str(error))
+                continue
+            except SLIPS as error:
+                raise FormatError(f"tensor {quoted(tensor.name)} is damaged: {error}") from None
+            scope[tensor.name] = k.constant(array, k.name(tensor.name), dtype)
+
+    def run(
+        self, k: Building, nodes: Iterable[NodeProto], scope: Scope, outputs: Iterable[str]
+    ) -> None:
+        """Import nodes, and note their results in the scope; ``outputs`` are wanted. Raises
+        FormatError for a node that reads what nothing makes; nodes behind a refused one are left
+        out.
+        """
+        given = list(nodes)
+        wanted = {*outputs, *(name for proto in given for name in names_read(proto))}
+        outer, self.scope = self.scope, scope
+        try:
+            for proto in given:
+                self._run(k, proto, scope, wanted)
+        finally:
+            self.scope = outer
+
+    def _run(self, k: Building, proto: NodeProto, scope: Scope, wanted: set[str]) -> None:
+        self.budget.spend_node()
+        missing = [name for name in proto.input if name and name not in scope]
+        if missing and self.is_whole:
+            raise FormatError(f"{proto.op_type} reads {quoted(missing[0])}, which nothing makes")
+        if missing:
+            return
+        try:
+            node = self._node(proto, scope, wanted)
+            k.prefix = next((name for name in proto.output if name), proto.op_type)
+            results = self.results(k, node)
+        except RefusedError as error:
+            self.refuse(_kind(proto), str(error))
+            return
+        self._bind(k, node, results)
+
+    def _node(self, proto: NodeProto, scope: Scope, wanted: set[str]) -> Node:
+        domain = "" if proto.domain in STANDARD else proto.domain
+        return Node(
+            proto.op_type,
+            self.opsets.get(domain, 1),
+            [scope[name] if name else None for name in proto.input],
+            [name if name in wanted else "" for name in proto.output],
+            {a.name: attribute_value(a, self.folder) for a in proto.attribute},
+            proto.name,
+            domain,
+            proto,
+        )
+
+    def results(self, k: Building, node: Node) -> list[Value | None]:
+        """Import one node: by its rule, where that refuses by its body. Raises the rule's
+        RefusedError where it has none.
+        """
+        rule = find_rule(node.domain, node.kind)
+        try:
+            if rule is None:
+                raise RefusedError("there is no rule for it")
+            found = rule(k, node)
+            return [found] if isinstance(found, Value) else list(found)
+        except FormatError:
+            raise
+        except (LucioleError, *SLIPS) as error:
+            body = self.functions.body(node)
+            if body is None:
+                raise error if isinstance(error, RefusedError) else _refused(error) from None
+        return self._expanded(k, node, body)
+
+    def _expanded(self, k: Building, node: Node, body: Body) -> list[Value | None]:
+        """Import a function's body in place of its node."""
+        if self.depth >= DEEPEST:
+            raise RefusedError(f"its functions stand in each other more than {DEEPEST} deep")
+        given = dict(zip(body.inputs, node.operands, strict=False))
+        scope = {name: value for name, value in given.items() if value is not None}
+        before, self.opsets = self.opsets, body.opsets
+        refused, self.refused = self.refused, {}
+        prefix = k.prefix
+        self.depth += 1
+        try:
+            self.run(k, body.nodes(node, scope), scope, body.outputs)
+            if self.refused:
+                kind, reason = next(iter(self.refused.items()))
+                raise RefusedError(f"its body has {kind}: {reason}")
+        finally:
+            self.depth -= 1
+            self.opsets, self.refused, k.prefix = before, refused, prefix
+        return [scope.get(name) for name in body.outputs]
+
+    def inner(self, k: Building, graph: GraphProto, given: Sequence[Value]) -> list[Value]:
+        """Import a graph inside of a node in its place. Raises RefusedError with the first node
+        that has no form.
+        """
+        if self.depth >= DEEPEST:
+            raise RefusedError(f"its graphs stand in each other more than {DEEPEST} deep")
+        scope = self.scope | {v.name: x for v, x in zip(graph.input, given, strict=True)}
+        refused, self.refused, prefix = self.refused, {}, k.prefix
+        self.depth += 1
+        try:
+            self.constants(k, graph.initializer, scope)
+            self.run(k, graph.node, scope, [v.name for v in graph.output])
+            if self.refused:
+                kind, reason = next(iter(self.refused.items()))
+                raise RefusedError(f"its graph has {kind}: {reason}")
+        finally:
+            self.depth -= 1
+            self.refused, k.prefix = refused, prefix
+        missing = [v.name for v in graph.output if v.name not in scope]
+        if missing:
+            raise FormatError(f"a graph returns {quoted(missing[0])}, which nothing makes")
+        return [scope[v.name] for v in graph.output]
+
+    def _bind(self, k: Building, node: Node, results: Sequence[Value | None]) -> None:
+        """Note the results of a node by their names, which values that it made get, too."""
+        for name, value in zip(node.outputs, results, strict=False):
+            if not name or value is None:
+                continue
+            if value not in node.operands and value.name.startswith(f"{k.prefix}/"):
+                value.name = k.name(name)
+            self.scope[name] = value
+
+
+def names_read(proto: NodeProto) -> Iterator[str]:
+    """Yield the names that a node reads, those that graphs inside of it do included."""
+    yield from proto.input
+    for attribute in proto.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            yield from (v.name for v in graph.output)
+            for node in graph.node:
+                yield from names_read(node)
+
+
+def _kind(proto: NodeProto) -> str:
+    domain = "" if proto.domain in STANDARD else f"{proto.domain}::"
+    return quoted(f"{domain}{proto.op_type}").strip("'\"")
+
+
+def _refused(error: Exception) -> RefusedError:
+    """Say in a rule's words what kernels and rules of shapes say."""
+    if isinstance(error, LucioleError):
+        return RefusedError(str(error))
+    text = " ".join(str(error).split())
+    return RefusedError(f"its rule does not take it ({type(error).__name__}: {text})")

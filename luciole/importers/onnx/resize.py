@@ -1,0 +1,193 @@
+"""Images of another size: along each axis, elements are weighted sums, or picked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.importers.onnx.building import Building
+from luciole.importers.onnx.convolution import first, last
+from luciole.importers.onnx.errors import RefusedError
+from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.rules import rule
+from luciole.ir import TensorType, Value
+from luciole.ir.ops.batch_matmul import BatchMatMul
+from luciole.ir.ops.gather import Gather
+from luciole.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Line:
+    """One axis: how many elements it has and gets, by which scale, and which part of it counts."""
+
+    before: int
+    behind: int
+    scale: float
+    part: tuple[float, float] = (0.0, 1.0)
+
+    def places(self, how: str) -> Floats:
+        """Compute where each new element lies among the old: ONNX's Resize."""
+        i = np.arange(self.behind, dtype=np.float64)
+        whole = self.scale * self.before
+        start, end = self.part
+        if how == "align_corners":
+            return i * (self.before - 1) / (whole - 1) if whole != 1 else i * 0
+        if how == "asymmetric":
+            return i / self.scale
+        if how == "pytorch_half_pixel" and whole == 1:
+            return i * 0 - 0.5
+        if how == "half_pixel_symmetric":
+            offset = self.before / 2 * (1 - self.behind / whole)
+            return offset + (i + 0.5) / self.scale - 0.5
+        if how == "tf_crop_and_resize":
+            steps = (self.before - 1) / (whole - 1) if whole != 1 else 0.0
+            middle = start if whole != 1 else (start + end) / 2
+            return i * (end - start) * steps + middle * (self.before - 1)
+        if how in ("half_pixel", "pytorch_half_pixel"):
+            return (i + 0.5) / self.scale - 0.5
+        raise RefusedError(f"its coordinates are {how}")
+
+
+@rule("Resize", "Upsample")
+def resize(k: Building, node: Node) -> Value:
+    """Give an image another size."""
+    x, mode = node[0], node.text("mode", "nearest")
+    lines = _lines(k, node)
+    if (node.kind == "Resize" and node.opset < 11) or node.kind == "Upsample":
+        how, rounding = "asymmetric", "floor"
+    else:
+        how = node.text("coordinate_transformation_mode", "half_pixel")
+        rounding = node.text("nearest_mode", "round_prefer_floor")
+    whole = _image(k, x, lines, mode, how, rounding) if not node.flag("antialias") else None
+    if whole is not None:
+        return whole
+    for axis, line in enumerate(lines):
+        if line.before == line.behind and line.scale == 1 and line.part == (0.0, 1.0):
+            continue
+        if mode == "nearest":
+            picked = _rounded(line.places(how), rounding).clip(0, line.before - 1)
+            x = k.add(Gather(x, k.constant(picked.astype(np.int32)), axis=axis))
+        else:
+            x = _weighted(k, x, axis, _weights(node, line, mode, how))
+    return x
+
+
+def _lines(k: Building, node: Node) -> list[Line]:
+    """Read what happens to each axis."""
+    dims = k.dims(node[0])
+    slots = (None, None, 1) if node.kind == "Upsample" or node.opset < 11 else (3, 1, 2)
+    sizes, parts, scales = (None if s is None else _numbers(k, node, s) for s in slots)
+    axes = [k.axis(a, node[0]) for a in node.integers("axes", list(range(len(dims))))]
+    if node.has("scales"):
+        scales = node.numbers("scales")
+    given = sizes or scales
+    if not given or len(given) != len(axes):
+        raise RefusedError("neither sizes nor scales are given")
+    lines = [Line(n, n, 1.0) for n in dims]
+    factors = [g / dims[a] if sizes else g for g, a in zip(given, axes, strict=True)]
+    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    if sizes and policy != "stretch":
+        factors = [(min if policy == "not_larger" else max)(factors)] * len(axes)
+    for slot, (axis, factor) in enumerate(zip(axes, factors, strict=True)):
+        exact = factor * dims[axis]
+        size = given[slot] if sizes and policy == "stretch" else math.floor(exact)
+        if sizes and policy != "stretch":
+            size = math.floor(exact + 0.5)
+        if not 0 < size < 1 << 31 or factor <= 0:
+            raise RefusedError(f"an axis gets {size} elements")
+        line = Line(dims[axis], int(size), factor)
+        if parts and node.text("coordinate_transformation_mode", "") == "tf_crop_and_resize":
+            line.part = parts[slot], parts[slot + len(axes)]
+        lines[axis] = line
+    return lines
+
+
+def _numbers(k: Building, node: Node, slot: int) -> list[float]:
+    value = node.get(slot)
+    return [] if value is None else [float(n) for n in k.known(value).reshape(-1)]
+
+
+def _image(
+    k: Building, x: Value, lines: list[Line], mode: str, how: str, rounding: str
+) -> Value | None:
+    """Use circle's operators on images where they compute just that; None elsewhere."""
+    plain = len(lines) == 4 and x.dtype == TensorType.FLOAT32
+    if not plain or any(line.before != line.behind for line in lines[:2]):
+        return None
+    exact = all(abs(line.scale * line.before - line.behind) < 1e-6 for line in lines)
+    whole = all(line.behind % line.before == 0 for line in lines)
+    size = k.constant(np.array([line.behind for line in lines[2:]], np.int32))
+    floors = how == "asymmetric" and rounding == "floor"
+    centres = how == "half_pixel" and rounding.startswith("round")
+    if mode == "nearest" and exact and whole and (floors or centres):
+        return first(k, k.add(ResizeNearestNeighbor(last(k, x), size)))
+    names = {"half_pixel": "half_pixel_centers", "align_corners": "align_corners"}
+    if mode == "linear" and exact and how in (*names, "asymmetric"):
+        given = {names[how]: True} if how in names else {}
+        return first(k, k.make(ResizeBilinear, (last(k, x), size), **given))
+    return None
+
+
+def _rounded(places: Floats, how: str) -> Floats:
+    if how == "floor":
+        return np.floor(places)
+    if how == "ceil":
+        return np.ceil(places)
+    if how == "round_prefer_ceil":
+        return np.floor(places + 0.5)
+    return np.ceil(places - 0.5)
+
+
+def _weights(node: Node, line: Line, mode: str, how: str) -> Floats:
+    """Compute the share of each old element in each new one: [new, old]."""
+    places = line.places(how)
+    scale = min(line.scale, 1.0) if node.flag("antialias") else 1.0
+    a = node.number("cubic_coeff_a", -0.75)
+    share: Callable[[Floats], Floats] = _hat if mode == "linear" else lambda d: _cubic(d, a)
+    if mode not in ("linear", "cubic"):
+        raise RefusedError(f"its mode is {mode}")
+    reach = math.ceil((1 if mode == "linear" else 2) / scale)
+    base = np.floor(places)
+    weights = np.zeros((line.behind, line.before))
+    outside = node.flag("exclude_outside")
+    for step in range(-reach, reach + 2):
+        there = base + step
+        shares = share((there - places) * scale)
+        inside = (there >= 0) & (there < line.before)
+        shares = np.where(inside | (not outside), shares, 0)
+        columns = there.clip(0, line.before - 1).astype(np.int64)
+        np.add.at(weights, (np.arange(line.behind), columns), shares)
+    weights /= weights.sum(1, keepdims=True)
+    if how == "tf_crop_and_resize" and ((places < 0) | (places > line.before - 1)).any():
+        raise RefusedError("its part reaches out of the image")
+    return weights
+
+
+def _hat(distance: Floats) -> Floats:
+    return (1 - abs(distance)).clip(0)
+
+
+def _cubic(distance: Floats, a: float) -> Floats:
+    """Keys 1981, "Cubic convolution interpolation for digital image processing"."""
+    x = abs(distance)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+
+
+def _weighted(k: Building, x: Value, axis: int, weights: Floats) -> Value:
+    """Multiply the elements along an axis by a matrix."""
+    rank, dtype = len(x.shape), x.dtype
+    order = [i for i in range(rank) if i != axis] + [axis]
+    moved = k.transpose(k.cast(x, TensorType.FLOAT32), order)
+    dims = k.dims(moved)
+    flat = k.reshape(moved, (1, math.prod(dims[:-1]), dims[-1]))
+    matrix = k.constant(weights.T.astype(np.float32)[None])
+    found = k.reshape(k.add(BatchMatMul(flat, matrix)), (*dims[:-1], len(weights)))
+    return k.cast(k.transpose(found, [int(i) for i in np.argsort(order)]), dtype)

@@ -1,0 +1,408 @@
+"""Operators on shapes, and those that only move or repeat elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.importers.onnx.building import Building
+from luciole.importers.onnx.errors import RefusedError
+from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.rules import rule
+from luciole.ir import TensorType, Value
+from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo
+from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.elementwise_binary import Mul
+from luciole.ir.ops.mirror_pad import MirrorPad
+from luciole.ir.ops.pad import Pad, PadV2
+from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.reverse_sequence import ReverseSequence
+from luciole.ir.ops.shape import Shape
+from luciole.ir.ops.slice import Slice
+from luciole.ir.ops.split_v import SplitV
+from luciole.ir.ops.strided_slice import StridedSlice
+from luciole.ir.ops.tile import Tile
+from luciole.schema.enums import MirrorPadMode
+
+
+def attribute_or_operand(
+    k: Building, node: Node, name: str, slot: int, default: list[int] | None = None
+) -> list[int] | None:
+    """Read integers that older versions have as an attribute, and newer ones as an operand."""
+    if node.has(name):
+        return node.integers(name)
+    value = node.get(slot)
+    return default if value is None else k.integers(value)
+
+
+@rule("Transpose")
+def transpose(k: Building, node: Node) -> Value:
+    """Exchange axes; without an order turn it round."""
+    rank = len(node[0].shape)
+    return k.transpose(node[0], node.integers("perm", list(range(rank))[::-1]))
+
+
+@rule("Reshape")
+def reshape(k: Building, node: Node) -> Value:
+    """Give other extents: -1 is what remains, 0 the extent of the operand there."""
+    x, shape = node[0], node[1]
+    if shape.data is None:
+        return k.add(Reshape(x, k.cast(shape, TensorType.INT32)))
+    wanted: list[int | None] = list(k.integers(shape))
+    if not node.flag("allowzero"):
+        wanted = [x.shape[i] if n == 0 else n for i, n in enumerate(wanted)]
+    if -1 in wanted and None not in x.shape and None not in wanted:
+        rest = math.prod(n for n in wanted if n is not None and n != -1)
+        whole = math.prod(k.dims(x))
+        wanted[wanted.index(-1)] = whole // rest if rest else 0
+    return k.reshape(x, [None if n == -1 else n for n in wanted])
+
+
+@rule("Flatten")
+def flatten(k: Building, node: Node) -> Value:
+    """Join the axes before one, and those from it on."""
+    shape = node[0].shape
+    axis = node.integer("axis", 1)
+    axis += len(shape) if axis < 0 else 0
+    return k.reshape(node[0], [_product(shape[:axis]), _product(shape[axis:])])
+
+
+def _product(shape: Sequence[int | None]) -> int | None:
+    return None if None in shape else math.prod(n for n in shape if n is not None)
+
+
+@rule("Squeeze")
+def squeeze(k: Building, node: Node) -> Value:
+    """Drop axes of one element: those that are named, else all."""
+    shape = node[0].shape
+    axes = attribute_or_operand(k, node, "axes", 1)
+    if axes is None:
+        axes = [i for i, n in enumerate(k.dims(node[0])) if n == 1]
+    dropped = {k.axis(axis, node[0]) for axis in axes}
+    if any(shape[i] not in (1, None) for i in dropped):
+        raise RefusedError(f"axes {sorted(dropped)} of {list(shape)} have more than one element")
+    return k.reshape(node[0], [n for i, n in enumerate(shape) if i not in dropped])
+
+
+@rule("Unsqueeze")
+def unsqueeze(k: Building, node: Node) -> Value:
+    """Insert axes of one element."""
+    axes = attribute_or_operand(k, node, "axes", 1) or []
+    shape = list(node[0].shape)
+    rank = len(shape) + len(axes)
+    for place in sorted(axis % rank for axis in axes):
+        shape.insert(place, 1)
+    return k.reshape(node[0], shape)
+
+
+@rule("Expand")
+def expand(k: Building, node: Node) -> Value:
+    """Repeat along axes of one element."""
+    if node[1].data is None or None in node[0].shape:
+        own = k.cast(extents(k, node[0], 0, len(node[0].shape)), TensorType.INT32)
+        both = k.add(BroadcastArgs(own, k.cast(node[1], TensorType.INT32)))
+        return k.add(BroadcastTo(node[0], both))
+    shape = np.broadcast_shapes(k.dims(node[0]), tuple(k.integers(node[1])))
+    return broadcast(k, node[0], shape)
+
+
+def broadcast(k: Building, value: Value, shape: Sequence[int]) -> Value:
+    """Repeat a value until it has a shape."""
+    if tuple(shape) == value.shape:
+        return value
+    if len(shape) <= 8:
+        return k.add(BroadcastTo(value, k.constant(np.array(shape, np.int32))))
+    raise RefusedError(f"it has {len(shape)} axes")
+
+
+@rule("Concat")
+def concat(k: Building, node: Node) -> Value:
+    """Put values behind each other along an axis."""
+    given = [node[slot] for slot in range(len(node.operands))]
+    axis = k.axis(node.integer("axis", 1), given[0])
+    filled = [v for v in given if 0 not in v.shape] or given[:1]
+    return filled[0] if len(filled) == 1 else k.add(Concatenation(tuple(filled), axis=axis))
+
+
+@rule("Split")
+def split(k: Building, node: Node) -> Sequence[Value]:
+    """Cut along an axis: in pieces of given sizes, else of one, the last of which may be less."""
+    x, count = node[0], len(node.outputs)
+    axis = k.axis(node.integer("axis", 0), x)
+    extent = x.shape[axis]
+    sizes = attribute_or_operand(k, node, "split", 1)
+    if extent is None:
+        raise RefusedError("the extent of the axis that it cuts is not known")
+    if sizes is None:
+        each = -(-extent // count)
+        sizes = [max(0, min(each, extent - each * i)) for i in range(count)]
+    if len(sizes) == 1:
+        return [x]
+    return k.several(
+        SplitV(
+            x,
+            k.constant(np.array(sizes, np.int32)),
+            k.constant(np.int32(axis)),
+            num_splits=len(sizes),
+        )
+    )
+
+
+@rule("Slice")
+def slice_(k: Building, node: Node) -> Value:
+    """Take a range of each axis, by steps of any sign."""
+    x = node[0]
+    rank = len(x.shape)
+    starts = attribute_or_operand(k, node, "starts", 1) or []
+    ends = attribute_or_operand(k, node, "ends", 2) or []
+    axes = attribute_or_operand(k, node, "axes", 3, list(range(len(starts)))) or []
+    steps = attribute_or_operand(k, node, "steps", 4, [1] * len(starts)) or []
+    begin, end, stride, open_ = [0] * rank, [0] * rank, [1] * rank, (1 << rank) - 1
+    for first, last, axis, step in zip(starts, ends, axes, steps, strict=True):
+        place = k.axis(axis, x)
+        extent = x.shape[place]
+        begin[place], stride[place] = first, step
+        if extent is None:
+            begin[place], end[place] = _open(first, last, step)
+            open_ = open_ if end[place] == 0 else open_ & ~(1 << place)
+            continue
+        found = range(*slice(first, last, step).indices(extent))
+        begin[place] = found.start if len(found) else 0
+        end[place] = found.stop if len(found) else 0
+        if not (len(found) and found.stop < 0):
+            open_ &= ~(1 << place)
+    operands = (k.constant(np.array(v, np.int32)) for v in (begin, end, stride))
+    return k.make(StridedSlice, (x, *operands), end_mask=open_)
+
+
+def _open(first: int, last: int, step: int) -> tuple[int, int]:
+    """Bring a range of an unknown extent to circle's form, where an end of 0 is open."""
+    if step < 0 or (last == 0):
+        raise RefusedError("a range of an axis of unknown extent runs backwards or is empty")
+    most = 2**31 - 1
+    return min(first, most), 0 if last >= most else last
+
+
+@rule("Shape")
+def shape_(k: Building, node: Node) -> Value:
+    """Return extents."""
+    return extents(k, node[0], node.integer("start", 0), node.integer("end", len(node[0].shape)))
+
+
+def extents(k: Building, value: Value, start: int, end: int) -> Value:
+    """Return some extents of a value, INT64: a constant where they are known."""
+    shape = value.shape
+    if None not in shape[start:end]:
+        return k.constant(np.array(shape[start:end], np.int64))
+    found = k.add(Shape(value, out_type=TensorType.INT64))
+    return (
+        found if (start, end) == (0, len(shape)) else _part(k, found, range(len(shape))[start:end])
+    )
+
+
+def _part(k: Building, vector: Value, places: range) -> Value:
+    begin, size = np.array([places.start], np.int32), np.array([len(places)], np.int32)
+    return k.add(Slice(vector, k.constant(begin), k.constant(size)))
+
+
+@rule("Size")
+def size(k: Building, node: Node) -> Value:
+    """Return the number of elements."""
+    return k.constant(np.array(math.prod(k.dims(node[0])), np.int64))
+
+
+@rule("Tile")
+def tile(k: Building, node: Node) -> Value:
+    """Repeat everything along each axis."""
+    return k.add(Tile(node[0], k.constant(np.array(k.integers(node[1]), np.int32))))
+
+
+@rule("Pad")
+def pad(k: Building, node: Node) -> Value:
+    """Add elements at both ends of axes; where there are to be less, cut."""
+    x, mode = node[0], node.text("mode", "constant")
+    rank = len(x.shape)
+    given = attribute_or_operand(k, node, "pads", 1) or []
+    axes = [a % rank for a in attribute_or_operand(k, node, "axes", 3, list(range(rank))) or []]
+    table = np.zeros((rank, 2), np.int64)
+    table[axes] = np.array(given).reshape(2, -1).T
+    if (table < 0).any():
+        x, table = _cut(k, x, table), np.maximum(table, 0)
+    if mode == "constant":
+        return padded(k, x, table, _filler(k, node, x))
+    if mode == "reflect":
+        return k.add(MirrorPad(x, k.constant(table.astype(np.int32)), mode=MirrorPadMode.REFLECT))
+    return _gathered(k, x, table, mode)
+
+
+def _filler(k: Building, node: Node, x: Value) -> Value:
+    value = node.get(2)
+    return k.like(x, node.number("value", 0.0)) if value is None else k.reshape(value, ())
+
+
+def padded(k: Building, x: Value, table: NDArray[np.int64], filler: Value) -> Value:
+    """Add elements of one number at both ends of axes: [rank, 2] of them."""
+    if not table.any():
+        return x
+    pads = k.constant(table.astype(np.int32))
+    if filler.data is not None and not filler.data.any():
+        return k.add(Pad(x, pads))
+    return k.add(PadV2(x, pads, k.reshape(filler, (1,))))
+
+
+def _cut(k: Building, x: Value, table: NDArray[np.int64]) -> Value:
+    begin = np.maximum(-table[:, 0], 0)
+    left = np.array(k.dims(x)) - begin - np.maximum(-table[:, 1], 0)
+    begin_, left_ = (k.constant(v.astype(np.int32)) for v in (begin, left))
+    return k.add(Slice(x, begin_, left_))
+
+
+def _gathered(k: Building, x: Value, table: NDArray[np.int64], mode: str) -> Value:
+    """Repeat the elements of the edges ("edge"), or those of the other end ("wrap")."""
+    from luciole.ir.ops.gather import Gather
+
+    if mode not in ("edge", "wrap"):
+        raise RefusedError(f"its mode {mode} is not done")
+    for axis, (before, behind) in enumerate(table.tolist()):
+        if before or behind:
+            places = np.pad(np.arange(k.dims(x)[axis]), (before, behind), mode)  # type: ignore[call-overload]  # one of two names
+            x = k.add(Gather(x, k.constant(places.astype(np.int32)), axis=axis))
+    return x
+
+
+@rule("DepthToSpace")
+def depth_to_space(k: Building, node: Node) -> Value:
+    """Move channels into blocks of the image."""
+    block = node.integer("blocksize")
+    n, channels, h, w = k.dims(node[0])
+    rest = channels // block**2
+    if node.text("mode", "DCR") == "DCR":
+        apart = k.reshape(node[0], (n, block, block, rest, h, w))
+        moved = k.transpose(apart, (0, 3, 4, 1, 5, 2))
+    else:
+        apart = k.reshape(node[0], (n, rest, block, block, h, w))
+        moved = k.transpose(apart, (0, 1, 4, 2, 5, 3))
+    return k.reshape(moved, (n, rest, h * block, w * block))
+
+
+@rule("SpaceToDepth")
+def space_to_depth(k: Building, node: Node) -> Value:
+    """Move blocks of the image into channels."""
+    block = node.integer("blocksize")
+    n, channels, h, w = k.dims(node[0])
+    apart = k.reshape(node[0], (n, channels, h // block, block, w // block, block))
+    if node.text("mode", "DCR") == "CRD":
+        moved = k.transpose(apart, (0, 1, 3, 5, 2, 4))
+    else:
+        moved = k.transpose(apart, (0, 3, 5, 1, 2, 4))
+    return k.reshape(moved, (n, channels * block**2, h // block, w // block))
+
+
+@rule("ReverseSequence")
+def reverse_sequence(k: Building, node: Node) -> Value:
+    """Turn the first elements along the time axis round, as many as each sequence has."""
+    time, batch = node.integer("time_axis", 0), node.integer("batch_axis", 1)
+    return k.add(ReverseSequence(node[0], node[1], seq_dim=time, batch_dim=batch))
+
+
+@rule("Trilu")
+def trilu(k: Building, node: Node) -> Value:
+    """Keep the elements on one side of a diagonal."""
+    from luciole.ir.ops.select import SelectV2
+
+    dims = k.dims(node[0])
+    place = k.integers(node[1])[0] if node.get(1) is not None else 0
+    keep = np.triu if node.flag("upper", True) else np.tril
+    mask = np.broadcast_to(keep(np.ones(dims[-2:], np.bool_), place), dims)
+    zeros = k.like(node[0], np.zeros(dims))
+    return k.add(SelectV2(k.constant(mask), node[0], zeros))
+
+
+@rule("Range")
+def range_(k: Building, node: Node) -> Value:
+    """Count from one number to another."""
+    from luciole.ir.ops.range import Range
+
+    values = [node[slot] for slot in range(3)]
+    if any(v.data is None for v in values):
+        return k.add(Range(*(k.reshape(v, ()) for v in values)))
+    start, limit, delta = (k.known(v).reshape(-1)[0] for v in values)
+    count = max(0, math.ceil((float(limit) - float(start)) / float(delta)))
+    k.budget.spend(count * 8)
+    return k.constant((start + np.arange(count) * delta).astype(start.dtype))
+
+
+@rule("ConstantOfShape")
+def constant_of_shape(k: Building, node: Node) -> Value:
+    """Fill a shape with one number."""
+    from luciole.ir.ops.fill import Fill
+
+    number = node.array("value").reshape(-1)[:1] if node.has("value") else np.zeros(1, np.float32)
+    if node[0].data is None:
+        return k.add(Fill(node[0], k.constant(number.reshape(()))))
+    shape = k.integers(node[0])
+    k.budget.spend(max(0, math.prod(shape)) * number.itemsize)
+    return k.constant(np.full(shape, number[0], number.dtype))
+
+
+@rule("Constant")
+def constant(k: Building, node: Node) -> Value:
+    """Return a constant."""
+    ((name, value),) = node.attributes.items()
+    if name == "value":
+        dtype = node.proto.attribute[0].t.data_type if node.proto is not None else 0
+        from luciole.importers.onnx.element_types import element_type
+
+        return k.constant(node.array(name), dtype=element_type(dtype))
+    if name in ("value_float", "value_floats"):
+        return k.constant(np.array(value, np.float32))
+    if name in ("value_int", "value_ints"):
+        return k.constant(np.array(value, np.int64))
+    raise RefusedError(f"its attribute {name} is not done")
+
+
+@rule("EyeLike")
+def eye_like(k: Building, node: Node) -> Value:
+    """Return a matrix of a diagonal of ones."""
+    from luciole.importers.onnx.building import numpy_type
+    from luciole.importers.onnx.element_types import element_type
+
+    dtype = element_type(node.integer("dtype")) if node.has("dtype") else node[0].dtype
+    rows, columns = k.dims(node[0])
+    return k.constant(np.eye(rows, columns, node.integer("k", 0), numpy_type(dtype)))
+
+
+@rule("CumSum")
+def cumsum(k: Building, node: Node) -> Value:
+    """Add up along an axis."""
+    from luciole.ir.ops.cumsum import Cumsum
+
+    axis = k.constant(np.int32(k.integers(node[1])[0]))
+    flags = {"exclusive": node.flag("exclusive"), "reverse": node.flag("reverse")}
+    return k.add(Cumsum(node[0], axis, **flags))
+
+
+@rule("CumProd")
+def cumprod(k: Building, node: Node) -> Value:
+    """Multiply along an axis, element after element."""
+    x = node[0]
+    axis = k.axis(k.integers(node[1])[0], x)
+    extent = k.dims(x)[axis]
+    if not 0 < extent <= 256:
+        raise RefusedError(f"it multiplies {extent} elements")
+    cuts = (k.constant(np.ones(extent, np.int32)), k.constant(np.int32(axis)))
+    parts = k.several(SplitV(x, *cuts, num_splits=extent)) if extent > 1 else [x]
+    parts = parts[::-1] if node.flag("reverse") else parts
+    if node.flag("exclusive"):
+        parts = [
+            k.like(x, np.ones([1 if i == axis else n for i, n in enumerate(k.dims(x))])),
+            *parts[:-1],
+        ]
+    found = parts[:1]
+    for part in parts[1:]:
+        found.append(k.add(Mul(found[-1], part)))
+    found = found[::-1] if node.flag("reverse") else found
+    return k.add(Concatenation(tuple(found), axis=axis)) if extent > 1 else found[0]

@@ -1,0 +1,183 @@
+"""Move TRANSPOSE down a graph until they meet their inverse, and drop both.
+
+Converters that bring networks with channels before the axes of images to the order of circle leave
+a TRANSPOSE on each side of every convolution. Numbers stay bit for bit the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from luciole.ir.dtypes import Array
+from luciole.ir.graph import Graph
+from luciole.ir.op import Op
+from luciole.ir.ops.activations import Rectifier
+from luciole.ir.ops.cast import Cast
+from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.elementwise_binary import Binary
+from luciole.ir.ops.elementwise_unary import Unary
+from luciole.ir.ops.pad import Pad, PadV2
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.reduce import Reduction
+from luciole.ir.ops.select import SelectV2
+from luciole.ir.ops.transpose import Transpose
+from luciole.ir.passes.patterns import made_by
+from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.value import Value
+
+Order = tuple[int, ...]
+
+_ELEMENTS = (Unary, Rectifier, Binary, SelectV2, Cast, Quantize, Dequantize)
+"""Operators that work element by element, and stretch what has fewer."""
+
+
+def sink_transposes(graph: Graph) -> bool:
+    """Move every TRANSPOSE behind the operators that read it where these can be asked for the other
+    order of axes, and drop pairs that turn each other round.
+    """
+    changed = False
+    for op in list(graph.ops):
+        if op.graph is None:
+            continue
+        changed |= _cancel(graph, op) if isinstance(op, Transpose) else _sink(graph, op)
+    return (remove_dead(graph) or changed) if changed else False
+
+
+def order_of(op: Transpose) -> Order | None:
+    """Read the order of axes of a TRANSPOSE: result axis i is axis order[i]; None where it is not
+    constant, or none.
+    """
+    data = op.perm.data
+    order = None if data is None else tuple(int(n) for n in data.reshape(-1))
+    return order if order is not None and sorted(order) == list(range(len(order))) else None
+
+
+def _cancel(graph: Graph, op: Transpose) -> bool:
+    """Drop a TRANSPOSE that changes nothing, and join one with another before it."""
+    order = order_of(op)
+    if order is None:
+        return False
+    before = made_by(op.a, Transpose)
+    inner = None if before is None else order_of(before)
+    if before is None or inner is None:
+        return order == tuple(range(len(order))) and _replace(op, op.a)
+    both = tuple(inner[i] for i in order)
+    if both == tuple(range(len(both))):
+        return _replace(op, before.a)
+    op.set_operands([before.a, _vector(graph, "perm", both)])
+    return True
+
+
+def _replace(op: Op, value: Value) -> bool:
+    """Let users of a result read another value, unless the caller reads it."""
+    if op.output.is_output or not op.output.users:
+        return False
+    op.output.replace_with(value)
+    return True
+
+
+def _vector(graph: Graph, name: str, numbers: Sequence[int]) -> Value:
+    return graph.add_constant(graph.unique_name(name), np.array(numbers, np.int32))
+
+
+def _sink(graph: Graph, op: Op) -> bool:
+    """Let an operator read what is before its operands' TRANSPOSE, and put one behind it."""
+    if len(op.results) != 1 or op.stateful or not op.output.shape:
+        return False
+    orders = {order_of(t) for v in op.operands if v is not None and (t := made_by(v, Transpose))}
+    if len(orders) != 1:
+        return False
+    order = orders.pop()
+    if order is None or len(op.output.shape) != len(order) or not _pays(op, order):
+        return False
+    new = _in_order(graph, op, order)
+    if new is None:
+        return False
+    _put(graph, op, new, order)
+    return True
+
+
+def _pays(op: Op, order: Order) -> bool:
+    """Tell whether there are no more TRANSPOSE then: all that are read go, and one comes."""
+    read = [v for v in op.operands if v is not None and not v.is_constant]
+    return all(made_by(v, Transpose) is not None or v.shape in ((), (1,)) for v in read)
+
+
+def _put(graph: Graph, op: Op, new: Op, order: Order) -> None:
+    """Put an operator and a TRANSPOSE behind it in another's place."""
+    result = op.output
+    made = Value(graph.unique_name(f"{result.name}/moved"), result.dtype)
+    made.shape = _unmoved(result.shape, order)
+    made.quantization = result.quantization
+    graph.insert_before(op, new, results=[graph.add_value(made)])
+    last = Transpose(made, _vector(graph, "perm", order))
+    name = result.name
+    graph.insert_before(op, last, graph.unique_name(name))
+    last.output.dtype, last.output.quantization = result.dtype, result.quantization
+    result.replace_with(last.output)
+    graph.remove(op)
+    last.output.name = name
+
+
+def _unmoved(shape: tuple[int | None, ...], order: Order) -> tuple[int | None, ...]:
+    return tuple(shape[order.index(axis)] for axis in range(len(order)))
+
+
+def _in_order(graph: Graph, op: Op, order: Order) -> Op | None:
+    """Make the operator on what is before the TRANSPOSE of its operands; None where it cannot be
+    asked for that.
+    """
+    if isinstance(op, _ELEMENTS):
+        return _elements(graph, op, order)
+    if isinstance(op, Concatenation):
+        new = _elements(graph, op, order)
+        if isinstance(new, Concatenation):
+            new.axis = order[op.axis % len(order)]
+        return new
+    if isinstance(op, Reduction) and op.keep_dims:
+        return _reduction(graph, op, order)
+    if isinstance(op, Pad | PadV2):
+        return _pad(graph, op, order)
+    return None
+
+
+def _elements(graph: Graph, op: Op, order: Order) -> Op | None:
+    slots = [None if v is None else _under(graph, v, order) for v in op.operands]
+    if any(new is None and old is not None for new, old in zip(slots, op.operands, strict=True)):
+        return None
+    return op.clone(slots)
+
+
+def _under(graph: Graph, value: Value, order: Order) -> Value | None:
+    """Find the value of which a TRANSPOSE makes this one; a constant is transposed."""
+    before = made_by(value, Transpose)
+    if before is not None:
+        return before.a
+    if value.shape in ((), (1,)):
+        return value
+    data = value.data
+    if data is None or value.quantization is not None or data.ndim > len(order):
+        return None
+    wide = data.reshape((1,) * (len(order) - data.ndim) + data.shape)
+    moved = np.ascontiguousarray(wide.transpose([order.index(i) for i in range(len(order))]))
+    return graph.add_constant(graph.unique_name(value.name), moved, value.dtype)
+
+
+def _reduction(graph: Graph, op: Reduction, order: Order) -> Op | None:
+    axes, before = op.reduction_indices.data, made_by(op.input, Transpose)
+    if axes is None or before is None:
+        return None
+    moved = sorted(order[int(axis) % len(order)] for axis in axes.reshape(-1))
+    return op.clone([before.a, _vector(graph, "axes", moved)])
+
+
+def _pad(graph: Graph, op: Pad | PadV2, order: Order) -> Op | None:
+    table, before = op.paddings.data, made_by(op.input, Transpose)
+    if table is None or before is None:
+        return None
+    moved: Array = np.zeros_like(table)
+    moved[list(order)] = table
+    pads = graph.add_constant(graph.unique_name("paddings"), moved)
+    return op.clone([before.a, pads, *op.operands[2:]])

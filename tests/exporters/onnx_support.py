@@ -1,0 +1,89 @@
+"""Models as ONNX files, checked by onnx and run by onnxruntime."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from luciole.exporters import to_bytes
+from luciole.importers.onnx.model import from_bytes
+from luciole.interpreter import Interpreter
+from luciole.ir import Array, Model
+
+OTHER = 1e-5
+"""How far two runtimes' floats may be apart, of the largest number."""
+
+
+def written(model: Model, opset: int | None = None) -> bytes:
+    """The bytes of a model's file, which onnx finds sound in full."""
+    content = to_bytes(model, "onnx", opset=opset)
+    onnx.checker.check_model(content, full_check=True)
+    return content
+
+
+def by_onnxruntime(content: bytes, inputs: Sequence[Array]) -> list[Array]:
+    """The outputs of a file for inputs in its order."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    session = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
+    feed = {slot.name: array for slot, array in zip(session.get_inputs(), inputs, strict=True)}
+    found: list[Array] = session.run(None, feed)
+    return found
+
+
+def ours(model: Model, inputs: Sequence[Array]) -> list[Array]:
+    """The outputs of the interpreter."""
+    named = {v.name: a for v, a in zip(model.graph.inputs, inputs, strict=True)}
+    found: Mapping[str, Array] = Interpreter(model).run(named)
+    return [found[value.name] for value in model.graph.outputs]
+
+
+def same(found: Sequence[Array], wanted: Sequence[Array]) -> None:
+    """Integers are equal, floats within 1e-5 of the largest."""
+    for a, b in zip(found, wanted, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        if b.dtype.kind != "f":
+            np.testing.assert_array_equal(a, b)
+            continue
+        reach = np.abs(b[np.isfinite(b)]).max(initial=1e-30)
+        np.testing.assert_allclose(a, b, rtol=0, atol=OTHER * reach)
+
+
+def kinds(content: bytes) -> Counter[str]:
+    """How often each kind of node is in a file's graph."""
+    return Counter(node.op_type for node in onnx.load_from_string(content).graph.node)
+
+
+def constants(model: Model) -> list[bytes]:
+    """The bytes of a model's constants."""
+    held = [v.buffer.data for v in model.graph.values if v.is_constant and v.buffer is not None]
+    return sorted(data.tobytes() for data in held if data is not None)
+
+
+def back(content: bytes) -> Model:
+    """The model that a file is read as."""
+    return from_bytes(content).model
+
+
+def unnamed(content: bytes) -> list[tuple[object, ...]]:
+    """A file's nodes without the names of tensors: kinds, attributes, and for each operand the
+    number of what makes it, or a constant's type, shape and bytes.
+    """
+    graph = onnx.load_from_string(content).graph
+    known = {t.name: (t.data_type, tuple(t.dims), t.raw_data) for t in graph.initializer}
+    made = [value.name for value in graph.input]
+    made += [name for node in graph.node for name in node.output]
+    numbers = {name: number for number, name in enumerate(made)}
+    return [
+        (
+            node.domain,
+            node.op_type,
+            [known.get(name, numbers.get(name)) for name in node.input],
+            sorted(a.SerializeToString(deterministic=True) for a in node.attribute),
+        )
+        for node in graph.node
+    ]

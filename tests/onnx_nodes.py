@@ -1,0 +1,285 @@
+"""Run ONNX's own tests: which pass, which are refused and why, and which are wrong.
+
+    python3 -m tests.onnx_nodes              # of nodes: by operator; exit code 1 where one is wrong
+    python3 -m tests.onnx_nodes --update     # and write docs/reference/onnx.md
+    python3 -m tests.onnx_nodes Conv         # those of operators with this in their names
+    python3 -m tests.onnx_nodes --models     # the models in the package: pytorch-operator, ...
+
+Onnx makes the tests of nodes itself (``onnx.backend.test``): models of a node each, inputs, and
+results by its NumPy definitions. Inputs that say shapes, axes and the like are given as constants,
+as files have them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import luciole
+from luciole.importers.onnx.model import from_proto
+from luciole.importers.onnx.rules import ruled
+from luciole.ir import Array, LucioleError, UnsupportedError
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "onnx.md"
+
+CONSTANT = {
+    "AffineGrid": [1],
+    "CenterCropPad": [1],
+    "Clip": [1, 2],
+    "ConstantOfShape": [0],
+    "ConvTranspose": [1],
+    "CumProd": [1],
+    "CumSum": [1],
+    "DFT": [1, 2],
+    "Dropout": [1, 2],
+    "Expand": [1],
+    "GRU": [1, 2, 3],
+    "If": [0],
+    "LSTM": [1, 2, 3, 4, 7],
+    "Loop": [0, 1],
+    "OneHot": [1, 2],
+    "Pad": [1, 2, 3],
+    "RNN": [1, 2, 3],
+    "Range": [0, 1, 2],
+    "Reshape": [1],
+    "Resize": [1, 2, 3],
+    "Slice": [1, 2, 3, 4],
+    "Split": [1],
+    "Squeeze": [1],
+    "Tile": [1],
+    "TopK": [1],
+    "Trilu": [1],
+    "Unsqueeze": [1],
+    "Upsample": [1],
+}
+"""Operands that are constant in files: those that say extents, axes, counts, or are weights."""
+REDUCTION = "Reduce"
+PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
+SPACINGS = 2
+"""Of float16, that results of two right ways may be apart: ONNX's definitions round to it behind
+every step, luciole as onnxruntime computes with float32 between them.
+"""
+
+HEAD = """\
+# ONNX's operators
+
+`.onnx` files are read like any other ([from PyTorch to 2 bits](../how-to/from-pytorch.md)):
+operator sets 6 to the newest, constants in files below the model's folder, functions of the model and of
+ONNX itself, If, Loop and Scan whose steps are known, open batch sizes.
+
+What cannot be imported is listed with its reason and exit code 3. double is computed as float32,
+uint64 as int64, element types that an operator lacks as wider ones. An LSTM of {long} steps or more
+becomes TFLite's operator, which keeps its state between runs: reset it before each sequence.
+
+ONNX's own tests of nodes: {total} in onnx {version}, of which {passed} pass, {refused} are refused
+and {wrong} wrong. Printed by `python -m tests.onnx_nodes`.
+
+"""
+
+
+class Outcome(NamedTuple):
+    """What came of one test."""
+
+    name: str
+    operators: tuple[str, ...]
+    state: str
+    reason: str
+
+
+def cases() -> list[Any]:
+    """Make the tests of nodes, as the installed onnx has them."""
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return list(load_model_tests(kind="node"))
+
+
+def some_cases(*modules: str) -> list[Any]:
+    """Make the tests of a few of onnx's files, which is much faster than all."""
+    from onnx.backend.test.case import node
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module in modules:
+            importlib.import_module(f"{node.__name__}.{module}")
+    return list(node._NodeTestCases)
+
+
+def model_cases() -> Iterator[Any]:
+    """Yield the tests of models whose files are in the package."""
+    import onnx
+    from onnx.backend.test.loader import load_model_tests
+
+    for kind in ("simple", "pytorch-operator", "pytorch-converted"):
+        for case in load_model_tests(kind=kind):
+            folder = Path(case.model_dir or "")
+            model = onnx.load(folder / "model.onnx")
+            sides = (sorted(folder.glob(f"test_data_set_0/{n}_*.pb")) for n in ("input", "output"))
+            data = tuple([_proto(path) for path in side] for side in sides)
+            yield replace(case, model=model, data_sets=[data])
+
+
+def _proto(path: Path) -> Any:
+    """Read a tensor; what is none is given as bytes, which nothing takes."""
+    from onnx import TensorProto, numpy_helper
+
+    try:
+        return numpy_helper.to_array(TensorProto.FromString(path.read_bytes()))
+    except Exception:
+        return path.read_bytes()
+
+
+def constants(model: Any, feeds: dict[str, Any]) -> set[str]:
+    """The inputs that are constant in files."""
+    found = set()
+    for node in model.graph.node:
+        slots = [1] if node.op_type.startswith(REDUCTION) else CONSTANT.get(node.op_type, [])
+        found |= {node.input[i] for i in slots if i < len(node.input)}
+    return found & set(feeds)
+
+
+def outcome(case: Any, *, as_files: bool = True) -> Outcome:
+    """Import and run one test, and compare what it gives."""
+    model = case.model
+    operators = tuple(sorted({_called(node) for node in model.graph.node}))
+    inputs, wanted = case.data_sets[0]
+    given = {v.name for v in model.graph.initializer}
+    names = [v.name for v in model.graph.input if v.name not in given]
+    feeds = dict(zip(names, map(_array, inputs), strict=False))
+    fixed = constants(model, feeds) if as_files else set()
+    try:
+        got = answers(model, feeds, fixed)
+    except UnsupportedError as error:
+        return Outcome(case.name, operators, REFUSED, "; ".join(error.missing))
+    except LucioleError as error:
+        return Outcome(case.name, operators, REFUSED, f"{type(error).__name__}: {error}")
+    except Exception as error:
+        return Outcome(case.name, operators, WRONG, f"{type(error).__name__}: {error}")
+    reason = difference(got, wanted, case.rtol or 1e-3, case.atol or 1e-6)
+    return Outcome(case.name, operators, WRONG if reason else PASSED, reason)
+
+
+def answers(model: Any, feeds: dict[str, Any], fixed: set[str]) -> list[Array]:
+    """Import a model, ``fixed`` inputs as constants, and run it."""
+    arrays = {n: np.asarray(a) for n, a in feeds.items() if isinstance(a, np.ndarray | np.generic)}
+    imported = from_proto(model, {n: arrays[n] for n in fixed if n in arrays})
+    given = {name: a for name, a in arrays.items() if name not in fixed}
+    return list(luciole.Interpreter(imported).run(given).values())
+
+
+def _array(given: Any) -> Any:
+    """Inputs may be protos; lists and optionals stay as they are."""
+    from onnx import TensorProto, numpy_helper
+
+    return numpy_helper.to_array(given) if isinstance(given, TensorProto) else given
+
+
+def _called(node: Any) -> str:
+    return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
+
+
+def difference(got: Sequence[Array], wanted: Sequence[Any], rtol: float, atol: float) -> str:
+    """Say how results differ, nothing where they do not."""
+    if len(got) != len(wanted):
+        return f"{len(got)} results, not {len(wanted)}"
+    for found, right in zip(got, (np.asarray(_array(w)) for w in wanted), strict=True):
+        if (found.dtype, found.shape) != (right.dtype, right.shape):
+            return f"{found.dtype}{list(found.shape)}, not {right.dtype}{list(right.shape)}"
+        if not _same(found, right, rtol, atol):
+            return "other numbers"
+    return ""
+
+
+def _same(found: Array, right: Array, rtol: float, atol: float) -> bool:
+    if found.dtype.kind in "OUS":
+        return bool(found.tolist() == right.tolist())
+    if np.allclose(found, right, rtol, atol, equal_nan=True):
+        return True
+    if found.dtype != np.float16:
+        return False
+    apart = np.abs(found.astype(np.float64) - right.astype(np.float64))
+    return bool((apart <= SPACINGS * np.spacing(np.abs(right)).astype(np.float64)).all())
+
+
+def run(wanted: str = "") -> Iterator[Outcome]:
+    """Run the tests of operators with this in their names."""
+    for case in cases():
+        if not wanted or any(wanted in node.op_type for node in case.model.graph.node):
+            yield outcome(case)
+
+
+def page(outcomes: Sequence[Outcome]) -> str:
+    """The page of docs: how many pass, and a line for each operator."""
+    import onnx
+
+    from luciole.importers.onnx.recurrent import LONG
+
+    states = Counter(found.state for found in outcomes)
+    counts = {state: states[state] for state in (PASSED, REFUSED, WRONG)}
+    head = HEAD.format(total=len(outcomes), version=onnx.__version__, long=LONG, **counts)
+    return head + table(outcomes) + "\n\n" + rules_text()
+
+
+def rules_text() -> str:
+    """List the operators with a rule of their own: all others go by their functions' bodies."""
+    names = [f"{domain}.{kind}" if domain else kind for domain, kind in ruled()]
+    return (
+        f"{len(names)} operators have a rule of their own: {', '.join(names)}. "
+        "Others are imported by the function bodies that ONNX defines.\n"
+    )
+
+
+def table(outcomes: Iterable[Outcome]) -> str:
+    """A line for each operator: passed, refused, wrong, and a reason of what is refused."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    reasons: dict[str, str] = {}
+    for found in outcomes:
+        for name in found.operators:
+            counts[name][found.state] += 1
+            if found.state == REFUSED:
+                reasons.setdefault(name, found.reason.partition("; ")[0])
+    lines = [
+        "| operator | passed | refused | wrong | refused, for example |",
+        "|---|---|---|---|---|",
+    ]
+    for name, states in sorted(counts.items()):
+        numbers = " | ".join(str(states[s] or "") for s in (PASSED, REFUSED, WRONG))
+        reason = " ".join(reasons.get(name, "").replace("|", "/").split())[:120]
+        lines.append(f"| {name} | {numbers} | {reason} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Print the table, and what is refused and wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("wanted", nargs="?", default="")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--models", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.models:
+        outcomes = [outcome(case, as_files=False) for case in model_cases()]
+    else:
+        outcomes = list(run(arguments.wanted))
+        print(table(outcomes))
+    for found in outcomes:
+        if found.state != PASSED:
+            print(f"{found.state} {found.name}: {found.reason[:200]}")
+    states = Counter(found.state for found in outcomes)
+    print(f"{len(outcomes)} tests: {dict(states)}")
+    if arguments.update and not arguments.wanted and not arguments.models:
+        PAGE.write_text(page(outcomes))
+    return 1 if states[WRONG] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
