@@ -16,14 +16,29 @@ from luciole.importers.onnx.element_types import WIDER
 from luciole.importers.onnx.errors import RefusedError
 from luciole.ir import Array, Graph, LucioleError, Op, TensorType, Value
 from luciole.ir.dtypes import array_bytes
+from luciole.ir.ops.broadcast import BroadcastTo
 from luciole.ir.ops.cast import Cast
-from luciole.ir.ops.elementwise_binary import Binary, BitwiseXor, RightShift
+from luciole.ir.ops.elementwise_binary import (
+    Add,
+    Binary,
+    BitwiseXor,
+    Maximum,
+    Minimum,
+    Mul,
+    RightShift,
+)
 from luciole.ir.ops.elementwise_unary import Unary
 from luciole.ir.ops.pool_2d import Pool2D
 from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.ops.reduce import Reduction
 from luciole.ir.ops.reshape import Reshape
-from luciole.ir.ops.stablehlo_elementwise import StablehloBinary
+from luciole.ir.ops.stablehlo_elementwise import (
+    StablehloAdd,
+    StablehloBinary,
+    StablehloMaximum,
+    StablehloMinimum,
+    StablehloMultiply,
+)
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.quantization import ACTIVATIONS, Affine
 from luciole.ir.value import element_count
@@ -55,6 +70,15 @@ class Budget:
         if self.nodes < 1:
             raise RefusedError("functions and loops make too many nodes of it")
         self.nodes -= 1
+
+
+IN_DOUBLE: dict[type[Op], type[Op]] = {
+    Add: StablehloAdd,
+    Maximum: StablehloMaximum,
+    Minimum: StablehloMinimum,
+    Mul: StablehloMultiply,
+}
+"""What computes with float64 in an operator's place."""
 
 
 class Building:
@@ -90,6 +114,9 @@ class Building:
         """Add an operator of any number of results, as ``add`` does."""
         if self.computing.has_kernel(op) and not _means_quantized(op):
             return self._place(op)
+        double = self._in_double(op)
+        if double is not None:
+            return double
         wide = {slot: self._wider(op, slot) for slot in range(len(op.operands))}
         types = op.result_dtypes()
         slots = [self._as(value, wide[slot]) for slot, value in enumerate(op.operands)]
@@ -99,6 +126,21 @@ class Building:
             op.set_operands(())
             raise RefusedError(f"{op.kind} is not computed with {kinds}")
         return [self._narrow(v, t) for v, t in zip(self._place(op), types, strict=True)]
+
+    def _in_double(self, op: Op) -> list[Value] | None:
+        """Compute with float64 where StableHLO's operators do, which stretch nothing; None
+        elsewhere.
+        """
+        cls = IN_DOUBLE.get(type(op))
+        given = [v for v in op.operands if v is not None]
+        open_ = any(None in v.shape for v in given)
+        if cls is None or open_ or any(v.dtype != TensorType.FLOAT64 for v in given):
+            return None
+        dims = np.array(np.broadcast_shapes(*(self.dims(v) for v in given)), np.int32)
+        shape = self.constant(dims)
+        same = [v if v.shape == tuple(dims) else self.add(BroadcastTo(v, shape)) for v in given]
+        op.set_operands(())
+        return [self.make(cls, same)]
 
     def _narrow(self, value: Value, dtype: TensorType) -> Value:
         """Bring a result back to its type; what is computed from it next need not be rounded."""
