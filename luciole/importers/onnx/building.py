@@ -40,6 +40,7 @@ from luciole.ir.ops.stablehlo_elementwise import (
     StablehloMultiply,
 )
 from luciole.ir.ops.transpose import Transpose
+from luciole.ir.quant import Like
 from luciole.ir.quantization import ACTIVATIONS, Affine
 from luciole.ir.value import element_count
 from luciole.schema.printable import quoted, shorten
@@ -164,6 +165,7 @@ class Building:
         count = len(op.result_shapes())
         hint = f"{self.prefix}/{op.kind.lower()}"
         self.graph.append(op, *(self.name(hint) for _ in range(count)))
+        _keep_scale(op)
         known = bool(op.operands) and all(v is None or v.is_constant for v in op.operands)
         if not known or op.stateful or any(v is not None and v.is_variable for v in op.operands):
             return list(op.results)
@@ -295,6 +297,23 @@ class Building:
         return axis + rank if axis < 0 else axis
 
 
+def _keep_scale(op: Op) -> None:
+    """Let the result of an operator that moves integers have their scale."""
+    wanted = op.quant.result if op.quant is not None else None
+    if not isinstance(wanted, Like):
+        return
+    given = op.given_operands().get(wanted.operands[0])
+    if given is not None and given.quantization is not None and is_single(given):
+        for result in op.results:
+            result.quantization = given.quantization if result.dtype == given.dtype else None
+
+
+def is_single(value: Value) -> bool:
+    """Tell whether a value has one scale."""
+    affine = Affine.given(value)
+    return affine is not None and affine.scale.size == 1
+
+
 def codes_of(value: Value) -> Value | None:
     """Find the constant integers that a DEQUANTIZE makes a value from, None where there are
     none.
@@ -317,6 +336,8 @@ def _means_quantized(op: Op) -> bool:
     """
     plain = BitwiseXor | RightShift | StablehloBinary
     if not isinstance(op, Unary | Binary | Reduction | Pool2D) or isinstance(op, plain):
+        return False
+    if isinstance(op, Pool2D) and is_single(op.value):
         return False
     return any(v is not None and v.dtype in ACTIVATIONS for v in op.operands)
 
