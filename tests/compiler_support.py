@@ -24,7 +24,7 @@ needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="there is no 
 
 def program_of(
     model: Model,
-    input: str = "model",  # noqa: A002  # as the option
+    input: str = "model",  # as the option
     output: str = "model",
     target: str = "portable",
     arena: str = "static",
