@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -41,7 +42,7 @@ class Compiled:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
-            self._library = ctypes.CDLL(str(Path(path).resolve()))
+            self._library = ctypes.CDLL(_as_new(Path(path).resolve()))
             describe = self._library.luciole_describe
             self._run = self._library.luciole_run
         except (OSError, AttributeError) as error:
@@ -77,6 +78,16 @@ class Compiled:
     def places(self) -> list[int | None]:
         """For each output in fixed point: its integers are numbers times 2^places."""
         return [tensor.places for tensor in self._outputs]
+
+
+_loaded = itertools.count(1)
+
+
+def _as_new(path: Path) -> str:
+    """Spell a path as nobody has before: the loader takes a file for loaded by its name, and would
+    not see that it was compiled again.
+    """
+    return os.path.join(path.parent, "./" * (next(_loaded) % 1000), path.name)
 
 
 def _tensors(described: Sequence[Mapping[str, object]]) -> list[_Tensor]:

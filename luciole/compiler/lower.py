@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from luciole.interpreter.microscaling import InBlocks
 from luciole.interpreter.settle import settle
 from luciole.ir import Array, Graph, GraphError, Op, UnsupportedError, Value
 from luciole.kernels.portable.calls import CCall, PortableContext, portable_calls
@@ -69,7 +70,10 @@ def lower(graph: Graph) -> Network:
 
 
 def _refuse_open(ops: Sequence[Op]) -> None:
+    """Refuse what depends on more than inputs of settled extents. Raises UnsupportedError."""
     for op in ops:
+        if isinstance(op, InBlocks):
+            raise UnsupportedError(f"{op.x.name!r} is in blocks that share scales: no C form")
         for value in (*op.operands, *op.results):
             if value is not None and (value.is_variable or None in value.shape):
                 why = "is a variable" if value.is_variable else "has extents that only a run tells"

@@ -20,6 +20,7 @@ CTYPES: dict[TensorType, str] = {
 
 _NUMPY = {
     "float": np.float32,
+    "double": np.float64,
     "int8_t": np.int8,
     "uint8_t": np.uint8,
     "int16_t": np.int16,
@@ -66,11 +67,11 @@ def table(name: str, ctype: str, array: Array) -> tuple[str, int]:
 
 
 def _numbers(array: Array, ctype: str) -> list[str]:
-    if ctype == "float":
-        wide = array.astype(np.float32)
+    if ctype in ("float", "double"):
+        wide = array.astype(_NUMPY[ctype])
         if not np.isfinite(wide).all():
             raise UnsupportedError("a constant is not finite, which C has no literal for")
-        return [_float(x) for x in wide.tolist()]
+        return [_float(x) if ctype == "float" else x.hex() for x in wide.tolist()]
     least, most = _LIMITS[ctype]
     if array.size and (int(array.min()) < least or int(array.max()) > most):
         raise UnsupportedError(f"a constant is beyond {ctype}")

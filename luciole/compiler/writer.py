@@ -83,7 +83,7 @@ class Writer:
 
     @property
     def _arena(self) -> int:
-        return max(self._layout.size, 8)
+        return self._layout.size
 
     @property
     def _arena_note(self) -> str:
@@ -190,6 +190,8 @@ class Writer:
         return self._tables[key]
 
     def _memory(self) -> Iterator[str]:
+        if not self._layout.places:
+            return
         inside = "(unsigned char *)arena" if self.options.arena == CALLER else "arena.bytes"
         if self.options.arena != CALLER:
             yield (
@@ -198,8 +200,7 @@ class Writer:
                 f"static union {{\n    unsigned char bytes[{self._arena}];\n    int64_t aligned;\n"
                 "} arena;"
             )
-        if self._layout.places:
-            yield f"#define {_AT}(place) ((void *)({inside} + (place)))"
+        yield f"#define {_AT}(place) ((void *)({inside} + (place)))"
 
     def _run(self) -> Iterator[str]:
         yield f"{self._signature()}"
@@ -211,10 +212,16 @@ class Writer:
             yield f"    {kind} = {_AT}({place}); /* {shape_text(value.dims)} */"
         for call in self.calls:
             yield f"    {call.function}({', '.join(self._arguments(call))});"
-        if self.options.arena == CALLER and not self._layout.places:
-            yield "    (void)arena;"
+        yield from (f"    (void){name}; /* nothing depends on it */" for name in self._unread())
         yield "    return 0;"
         yield "}"
+
+    def _unread(self) -> Iterator[str]:
+        """Name the parameters that nothing reads."""
+        read = {value for call in self.calls for value in call.reads}
+        yield from (self._values[e.value] for e in self.inputs if e.value not in read)
+        if self.options.arena == CALLER and not self._layout.places:
+            yield "arena"
 
     def _arguments(self, call: CCall) -> Iterator[str]:
         yield f"&{self._layers[call]}"

@@ -15,6 +15,7 @@ from luciole.kernels.elements import unary
 from luciole.kernels.jit.vector.elementwise import Unary
 from luciole.kernels.portable.calls import portable
 from luciole.kernels.portable.floats import PORTABLE, build_activation
+from luciole.kernels.portable.integers import tabulated
 from luciole.schema.enums import ActivationFunctionType
 
 
@@ -55,3 +56,4 @@ unary.register(ops.HardSwish, Unary.HARD_SWISH)
 
 for _portable in PORTABLE:
     portable(_portable, TensorType.FLOAT32)(build_activation)
+    portable(_portable, TensorType.INT8)(tabulated)
