@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from luciole.api import (
         Interpreter,
         Result,
+        compile,  # noqa: A004  # what the program is called
         finetune,
         load,
         quantize,
@@ -27,18 +28,21 @@ if TYPE_CHECKING:
         sensitivity,
         simulate,
     )
+    from luciole.compiler import Compiled
     from luciole.ir import Graph, LucioleError, Model
     from luciole.kernels.core.custom import custom_operator
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Compiled",
     "Graph",
     "Interpreter",
     "LucioleError",
     "Model",
     "Result",
     "__version__",
+    "compile",
     "custom_operator",
     "finetune",
     "load",
@@ -53,7 +57,9 @@ _HOME = {
     "Graph": "luciole.ir",
     "LucioleError": "luciole.ir",
     "Model": "luciole.ir",
+    "Compiled": "luciole.compiler",
     "Interpreter": "luciole.api",
+    "compile": "luciole.api",
     "Result": "luciole.api",
     "custom_operator": "luciole.kernels.core.custom",
     "load": "luciole.importers",

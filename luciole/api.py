@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from luciole import interpreter, lquantizer
+from luciole.compiler import CompileOptions, Program, compile_model
+from luciole.compiler.host import build_library
+from luciole.compiler.options import MODEL, STATIC, Transform
 from luciole.exporters import save, to_bytes
+from luciole.files import write_file
 from luciole.importers import from_bytes, load
 from luciole.interpreter.affine import as_input
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Interpreter",
     "Result",
+    "compile",
     "finetune",
     "load",
     "quantize",
@@ -100,6 +105,37 @@ class Interpreter(interpreter.Interpreter):
             loop_limit=loop_limit,
             graph=graph,
         )
+
+
+def compile(  # what the program is called
+    model: Path_ | Model,
+    folder: Path_,
+    name: str,
+    *,
+    input: str = MODEL,  # as the program's option
+    output: str = MODEL,
+    preprocess: Transform | None = None,
+    target: str = "portable",
+    arena: str = STATIC,
+    library: bool = False,
+) -> Program:
+    """Write a network as C99: ``NAME.h`` and ``NAME.c`` in a folder, which is made; with
+    ``library`` also ``NAME.so`` with this machine's compiler, for ``luciole.Compiled``.
+
+    ``input``: "bytes" (before ``preprocess``), "float" or "quantized"; ``output``: "float",
+    "quantized", "fixed" or "class". Raises UnsupportedError that lists operators without a C form,
+    and LucioleError for choices that do not suit the model.
+    """
+    found = model if isinstance(model, Model) else load(model)
+    transforms = [preprocess] * len(found.graph.inputs)
+    options = CompileOptions(name, input, output, transforms, "", target, arena)
+    program = compile_model(found, options)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for file, text in program.files.items():
+        write_file(Path(folder) / file, text)
+    if library:
+        build_library(program, Path(folder) / f"{name}.so")
+    return program
 
 
 def quantize(

@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "exporters": ("luciole.schema", "luciole.files", "luciole.ir"),
     "kernels": ("luciole.ir", ENUMS),
     "interpreter": ("luciole.ir", "luciole.kernels"),
+    "compiler": ("luciole.files", "luciole.ir", "luciole.kernels", "luciole.interpreter"),
     "lquantizer": (
         "luciole.files",
         "luciole.ir",
@@ -53,6 +54,7 @@ OUTSIDE = {
     "exporters": {"flatbuffers", "numpy", "onnx"},
     "kernels": {"llvmlite", "numba", "numpy"},
     "interpreter": {"numpy"},
+    "compiler": {"numpy"},
     "lquantizer": {"dask", "distributed", "numpy", "tensorflow"},
     "tools": {"h5py", "numpy", "rich", "shtab"},
     "": {"numpy"},

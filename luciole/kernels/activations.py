@@ -13,6 +13,9 @@ from luciole.kernels.arrays.logistic import logistic
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import unary
 from luciole.kernels.jit.vector.elementwise import Unary
+from luciole.kernels.portable.calls import portable
+from luciole.kernels.portable.floats import PORTABLE, build_activation
+from luciole.kernels.portable.integers import tabulated
 from luciole.schema.enums import ActivationFunctionType
 
 
@@ -50,3 +53,7 @@ for _clamp in (ops.Relu, ops.Relu6, ops.ReluN1To1, ops.Relu0To1):
     unary.register(_clamp, Unary.CLAMP, *_clamp.limits)
 unary.register(ops.Elu, Unary.ELU)
 unary.register(ops.HardSwish, Unary.HARD_SWISH)
+
+for _portable in PORTABLE:
+    portable(_portable, TensorType.FLOAT32)(build_activation)
+    portable(_portable, TensorType.INT8)(tabulated)

@@ -17,6 +17,9 @@ from luciole.kernels.layers.int8.hybrid_layer import HybridLayer, may_overflow
 from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.images import cut_off, geometry
+from luciole.kernels.portable.integers import INT8S, rescaled
 
 
 @reference(Conv2D, TensorType.FLOAT32)
@@ -157,3 +160,28 @@ def _grouped(x: Array, filter: Array) -> Array:
     o, kh, kw, depth = filter.shape
     groups = x.shape[3] // depth
     return filter.reshape(groups, o // groups, kh, kw, depth)
+
+
+def _fields(op: Conv2D) -> dict[str, Field]:
+    """Write a convolution's extents for C."""
+    o, kh, kw, depth = op.filter.dims
+    check_groups(op.input.dims[3], depth, o)
+    stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
+    found = geometry(op.input, op.results[0], (kh, kw), stride, op.padding, dilation)
+    return found | {"depth": depth}
+
+
+@portable(Conv2D, *INT8S)
+def integer_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
+    """Call the convolution of bytes."""
+    weights, bias = context.constant(op.filter), context.optional(op.bias)
+    fields = _fields(op) | rescaled(_rescaling(op), weights, bias, (1, 2, 3))
+    return [CCall("luc_conv_2d_int8", fields, (op.input,), op.results)]
+
+
+@portable(Conv2D, TensorType.FLOAT32)
+def float_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
+    """Call the convolution of floats."""
+    tables: dict[str, Field] = {"weights": context.constant(op.filter)}
+    fields = _fields(op) | tables | {"bias": context.optional(op.bias)} | cut_off(op.activation)
+    return [CCall("luc_conv_2d_float", fields, (op.input,), op.results)]

@@ -17,6 +17,9 @@ from luciole.kernels.layers.int8.hybrid_layer import HybridDepthwise, HybridLaye
 from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortDepthwise, ShortLayer, way_of_convolution
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.images import cut_off, geometry
+from luciole.kernels.portable.integers import INT8S, rescaled
 
 
 @reference(DepthwiseConv2D, TensorType.FLOAT32)
@@ -141,3 +144,28 @@ def build_short(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
         return ShortDepthwise.of(both, x, y, to, way).depthwise(weights, bias)
     layer = ShortLayer.of(both, x, y, to, way)
     return layer.convolution(weights.reshape(channels, outputs // channels, kh, kw, 1), bias)
+
+
+def _fields(op: DepthwiseConv2D) -> dict[str, Field]:
+    """Write a convolution's extents for C."""
+    _, kh, kw, outputs = op.filter.dims
+    check_multiple(op.input.dims[3], outputs)
+    stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
+    found = geometry(op.input, op.results[0], (kh, kw), stride, op.padding, dilation)
+    return found | {"times": outputs // op.input.dims[3]}
+
+
+@portable(DepthwiseConv2D, *INT8S)
+def integer_in_c(op: DepthwiseConv2D, context: PortableContext) -> list[CCall]:
+    """Call the convolution of bytes."""
+    weights, bias = context.constant(op.filter), context.optional(op.bias)
+    fields = _fields(op) | rescaled(_rescaling(op), weights, bias, (0, 1, 2))
+    return [CCall("luc_depthwise_conv_2d_int8", fields, (op.input,), op.results)]
+
+
+@portable(DepthwiseConv2D, TensorType.FLOAT32)
+def float_in_c(op: DepthwiseConv2D, context: PortableContext) -> list[CCall]:
+    """Call the convolution of floats."""
+    tables: dict[str, Field] = {"weights": context.constant(op.filter)}
+    fields = _fields(op) | tables | {"bias": context.optional(op.bias)} | cut_off(op.activation)
+    return [CCall("luc_depthwise_conv_2d_float", fields, (op.input,), op.results)]

@@ -6,12 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.ops import elementwise_binary as ops
+from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.elements import binary, extremes
 from luciole.kernels.jit.vector.elementwise import Binary
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.images import cut_off
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)
@@ -155,3 +158,25 @@ binary.register(ops.Minimum, Binary.MINIMUM)
 extremes.register(ops.Maximum, larger=True)
 extremes.register(ops.Minimum, larger=False)
 binary.define(ops.SquaredDifference, lambda x, y: (x - y) * (x - y))
+
+
+def _in_c(function: str, op: ops.Add | ops.Mul) -> list[CCall]:
+    """Call what adds or multiplies floats of one shape."""
+    if op.x.dims != op.y.dims:
+        raise UnsupportedError(f"{op.x.dims} meets {op.y.dims}: in C, shapes must be the same")
+    fields = {"count": element_count(op.x.dims), **cut_off(op.activation)}
+    return [CCall(function, fields, (op.x, op.y), op.results)]
+
+
+@portable(ops.Add, TensorType.FLOAT32)
+def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
+    """Call the sum of floats."""
+    del context
+    return _in_c("luc_add_float", op)
+
+
+@portable(ops.Mul, TensorType.FLOAT32)
+def mul_in_c(op: ops.Mul, context: PortableContext) -> list[CCall]:
+    """Call the product of floats."""
+    del context
+    return _in_c("luc_mul_float", op)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.ir import Array, TensorType, UnsupportedError
+from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.blockwise import Blockwise, blocks_of
+from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
@@ -19,7 +21,15 @@ from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortLayer
 from luciole.kernels.layers.int16.pair_tiles import Scaling
-from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, Padding
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.floats import activated
+from luciole.kernels.portable.images import cut_off
+from luciole.kernels.portable.integers import INT8S, check_sums, zeros
+from luciole.schema.enums import (
+    ActivationFunctionType,
+    FullyConnectedOptionsWeightsFormat,
+    Padding,
+)
 
 
 @reference(FullyConnected, TensorType.FLOAT32)
@@ -152,3 +162,42 @@ def build_short(op: FullyConnected, context: Context) -> NativeStep | None:
     one, many = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
     layer = ShortLayer.of((one, many), rows, y, to, Scaling.EXACT)
     return layer.convolution(weights[None, :, None, None], bias)
+
+
+def _fields(op: FullyConnected, context: PortableContext) -> dict[str, Field]:
+    """Write a layer's extents and tables for C."""
+    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
+        raise UnsupportedError(f"weights format {op.weights_format.name} has no C form")
+    outputs, n = op.weights.dims
+    return {
+        "rows": element_count(op.input.dims) // n,
+        "inputs": n,
+        "outputs": outputs,
+        "weights": context.constant(op.weights),
+        "bias": context.optional(op.bias),
+    }
+
+
+@portable(FullyConnected, *INT8S)
+def integer_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
+    """Call the layer of bytes."""
+    to, weights = _rescaling(op), context.constant(op.weights)
+    check_sums(to, weights, context.optional(op.bias), (1,))
+    factors = np.array(np.broadcast_to(to.factors, len(weights)), np.float64)
+    more: dict[str, Field] = {"factors": factors, "weights_zero": to.weights_zero}
+    fields = _fields(op, context) | zeros(to) | more
+    return [CCall("luc_fully_connected_int8", fields, (op.input,), op.results)]
+
+
+@portable(FullyConnected, TensorType.FLOAT32)
+def float_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
+    """Call the layer of floats, and an activation that does not only cut off."""
+    is_limit = op.activation in LIMITS
+    within = op.activation if is_limit else ActivationFunctionType.NONE
+    after = ActivationFunctionType.NONE if is_limit else op.activation
+    fields = _fields(op, context) | cut_off(within)
+
+    def layer(y: Value) -> CCall:
+        return CCall("luc_fully_connected_float", fields, (op.input,), (y,))
+
+    return activated(after, op.results[0], layer)

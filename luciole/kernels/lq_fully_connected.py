@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from luciole.ir import Array, TensorType, learned_levels
@@ -11,6 +13,9 @@ from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.layers.levels import counting
 from luciole.kernels.layers.levels.layer import LevelsLayer, or_zero
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.floats import activated
+from luciole.kernels.portable.levels import layer_calls
 
 
 @reference(LQFullyConnected, TensorType.FLOAT32)
@@ -50,3 +55,23 @@ def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
         op.hidden_size, op.input_offset, op.activation, ax, aw, binary, bias, offsets
     )
     return counting.step(layer, x, y)
+
+
+@portable(LQFullyConnected, TensorType.FLOAT32)
+def in_c(op: LQFullyConnected, context: PortableContext) -> list[CCall]:
+    """Call the layer in integers, between floats: what is behind knows where these are needed."""
+    layer = LevelsLayer(
+        op.hidden_size,
+        op.input_offset,
+        op.activation,
+        context.constant(op.input_scales),
+        context.constant(op.weights_scales),
+        context.constant(op.weights_binary),
+        context.optional(op.bias),
+        context.optional(op.weights_offsets),
+    )
+    levels, _ = learned_levels.levels(layer.ax, op.input_offset)
+    between = learned_levels.thresholds(levels)
+    *before, last = layer_calls(layer, op.input, op.results[0], between)
+    ending = activated(op.activation, op.results[0], lambda y: replace(last, writes=(y,)))
+    return [*before, *ending]

@@ -20,6 +20,8 @@ from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
 from luciole.kernels.layers.geometry.spans import Axis, Inside
 from luciole.kernels.layers.geometry.windows import patches
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.images import cut_off, geometry
 
 
 @reference(AveragePool2D, TensorType.FLOAT32)
@@ -182,3 +184,25 @@ def _window(
         share = np.float32(1) / np.float32(rows * columns)
         found = elementwise.mapped(elementwise.function(SCALE), found, share, share)
     reduce.store(elementwise.mapped(elementwise.function(CLAMP), found, low, high), y, lanes)
+
+
+def pool_fields(op: Pool2D) -> dict[str, Field]:
+    """Write a pool's extents for C."""
+    kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
+    return geometry(op.value, op.results[0], kernel, stride, op.padding)
+
+
+@portable(AveragePool2D, TensorType.FLOAT32)
+def average_in_c(op: AveragePool2D, context: PortableContext) -> list[CCall]:
+    """Call the pool of floats."""
+    del context
+    fields = pool_fields(op) | cut_off(op.activation)
+    return [CCall("luc_average_pool_2d_float", fields, (op.value,), op.results)]
+
+
+@portable(MaxPool2D, TensorType.FLOAT32)
+def max_in_c(op: MaxPool2D, context: PortableContext) -> list[CCall]:
+    """Call the pool of floats."""
+    del context
+    fields = pool_fields(op) | cut_off(op.activation)
+    return [CCall("luc_max_pool_2d_float", fields, (op.value,), op.results)]

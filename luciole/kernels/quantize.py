@@ -8,10 +8,13 @@ from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, per_tensor
+from luciole.ir.value import element_count
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import conversions, lookups, scaling
 from luciole.kernels.elements.scaling import Scaling
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.integers import check_grid, tabulated
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -107,3 +110,20 @@ def _single(value: Value) -> tuple[float, int] | None:
     if found is None or abs(found[1]) > LARGEST_ZERO_POINT:
         return None
     return float(found[0]), found[1]
+
+
+portable(Dequantize, TensorType.INT8)(tabulated)
+portable(Quantize, TensorType.INT8)(tabulated)
+
+
+@portable(Quantize, TensorType.FLOAT32)
+def quantize_in_c(op: Quantize, context: PortableContext) -> list[CCall]:
+    """Call what rounds floats to bytes."""
+    del context
+    if op.output.dtype != TensorType.INT8:
+        raise UnsupportedError(f"floats to {op.output.dtype.name} have no C form")
+    scale, zero = per_tensor(op.output, "the result")
+    check_grid((zero,), (-128, 127))
+    count = element_count(op.input.dims)
+    fields = {"count": count, "scale": float(scale), "zero": zero}
+    return [CCall("luc_quantize_int8", fields, (op.input,), op.results)]

@@ -6,8 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from luciole.ir import Array, TensorType
+from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
+from luciole.ir.value import element_count
 from luciole.kernels import jit
 from luciole.kernels.core.memory import reach
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
@@ -16,6 +17,7 @@ from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Binary, Unary
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
 
 MAXIMUM, ADD = int(Binary.MAXIMUM), int(Binary.ADD)
 SCALE, SCALED_EXP, LESS_BOTH = int(Unary.SCALE), int(Unary.SCALED_EXP), int(Unary.LESS_BOTH)
@@ -55,6 +57,17 @@ def build_softmax(op: Softmax, context: Context) -> NativeStep | None:
 def build_log_softmax(op: LogSoftmax, context: Context) -> NativeStep:
     """Find the largest element of each row, compute the sum of the exponentials, then subtract."""
     return _step(context, 1, _log_softmax())
+
+
+@portable(Softmax, TensorType.FLOAT32)
+def softmax_in_c(op: Softmax, context: PortableContext) -> list[CCall]:
+    """Call SOFTMAX of floats, with an exponential of its own."""
+    del context
+    x = op.logits
+    if op.beta <= 0 or not element_count(x.dims):
+        raise UnsupportedError(f"beta is {op.beta}; a positive one is needed, and elements")
+    fields = {"rows": element_count(x.dims[:-1]), "depth": x.dims[-1], "beta": op.beta}
+    return [CCall("luc_softmax", fields, (x,), op.results)]
 
 
 class SoftmaxRecord(Shared):

@@ -45,6 +45,7 @@ PROGRAMS = {
     "optimize": Program(
         "optimize", "fold constants, fuse batch normalization and activations, fix the batch"
     ),
+    "compile": Program("compile", "write a network as C99 for machines without Python"),
     "completion": Program("completion", "write what makes a shell complete programs and options"),
     "verify": Program("verify", "check a model file and list what is wrong with it"),
 }

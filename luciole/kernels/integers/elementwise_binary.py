@@ -12,11 +12,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from luciole.ir import Array, Op, TensorType
+from luciole.ir import Array, Op, TensorType, UnsupportedError
 from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
 from luciole.ir.quantization import is_affine, per_tensor
+from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import (
     Context,
@@ -39,6 +40,8 @@ from luciole.kernels.fixed_point.arithmetic import (
 )
 from luciole.kernels.fixed_point.compiled import ONE, Factor
 from luciole.kernels.fixed_point.functions import leading_zeros, reciprocal
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.integers import check_grid
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8)
@@ -343,3 +346,21 @@ _compares(comparisons.Greater, np.greater, Function.LESS, swapped=True)
 _compares(comparisons.GreaterEqual, np.greater_equal, Function.LESS_EQUAL, swapped=True)
 _compares(comparisons.Equal, np.equal, Function.EQUAL)
 _compares(comparisons.NotEqual, np.not_equal, Function.NOT_EQUAL)
+
+
+@portable(ops.Add, TensorType.INT8)
+def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
+    """Call the sum of bytes of one shape."""
+    del context
+    if op.x.dims != op.y.dims:
+        raise UnsupportedError(f"{op.x.dims} meets {op.y.dims}: in C, shapes must be the same")
+    found = common(op)
+    fields: dict[str, Field] = {"count": element_count(op.x.dims), "finer": found.left}
+    for slot, name in enumerate(("x_", "y_", "")):
+        multiplier, shift = found.factors[slot]
+        fields |= {f"{name}multiplier": int(multiplier), f"{name}shift": int(shift)}
+    least, most = found.grid.limits
+    check_grid((*found.zeros, found.grid.zero), found.grid.limits)
+    fields |= {"x_zero": found.zeros[0], "y_zero": found.zeros[1]}
+    fields |= {"result_zero": found.grid.zero, "least": least, "most": most}
+    return [CCall("luc_add_int8", fields, (op.x, op.y), op.results)]

@@ -38,7 +38,9 @@ from luciole.kernels.jit.vector.shorts import (
     store_all_shorts,
     store_shorts,
 )
-from luciole.kernels.pool_2d import Windows, inside_at, walk, windows
+from luciole.kernels.pool_2d import Windows, inside_at, pool_fields, walk, windows
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.integers import check_grid
 from luciole.schema.enums import ActivationFunctionType
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -215,3 +217,24 @@ def _window(
         store_all_bytes(found, r.low, r.high, y)
     else:
         store_bytes(found, r.low, r.high, y, lanes)
+
+
+def _in_c(function: str, op: Pool2D) -> list[CCall]:
+    least, most = limits(op, np.zeros(0, np.int8))
+    check_grid((), (least, most))
+    edges: dict[str, Field] = {"least": least, "most": most}
+    return [CCall(function, pool_fields(op) | edges, (op.value,), op.results)]
+
+
+@portable(AveragePool2D, TensorType.INT8)
+def average_in_c(op: AveragePool2D, context: PortableContext) -> list[CCall]:
+    """Call the pool of bytes."""
+    del context
+    return _in_c("luc_average_pool_2d_int8", op)
+
+
+@portable(MaxPool2D, TensorType.INT8)
+def max_in_c(op: MaxPool2D, context: PortableContext) -> list[CCall]:
+    """Call the pool of bytes."""
+    del context
+    return _in_c("luc_max_pool_2d_int8", op)

@@ -6,11 +6,12 @@ from functools import cache
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.softmax import Distribution, LogSoftmax, Softmax
 from luciole.ir.quant import Grid
 from luciole.ir.quantization import per_tensor
+from luciole.ir.value import element_count
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.reasons import decline
@@ -30,6 +31,7 @@ from luciole.kernels.fixed_point.functions import exp, leading_zeros, log, recip
 from luciole.kernels.fixed_point.tables import STEPS, interpolated, pieces
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 
 SMALL = (TensorType.INT8, TensorType.UINT8)
 INTEGER_BITS = 5
@@ -332,3 +334,16 @@ def log_softmax(op: LogSoftmax, x: Array) -> Array:
     steps = rounding_divide(scaled - logarithm, BITS - INTEGER_BITS - 4).astype(np.int64)
     shifted = np.clip(steps + limits.max, limits.min, limits.max)
     return np.where(counts, shifted, limits.min).astype(x.dtype)
+
+
+@portable(Softmax, TensorType.INT8)
+def softmax_in_c(op: Softmax, context: PortableContext) -> list[CCall]:
+    """Call SOFTMAX of bytes, with tables of exponentials."""
+    del context
+    powers, parts = powers_of_differences(op)
+    dims = op.logits.dims
+    if op.infer_dtype() != TensorType.INT8:
+        raise UnsupportedError("results of more than 8 bits have no C form")
+    fields: dict[str, Field] = {"rows": element_count(dims[:-1]), "depth": dims[-1]}
+    tables: dict[str, Field] = {"powers": powers, "parts": parts}
+    return [CCall("luc_softmax_int8", fields | tables, (op.logits,), op.results)]

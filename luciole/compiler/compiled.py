@@ -1,0 +1,104 @@
+"""Run a network that was compiled into a shared library."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """What the library says of an input or an output."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    places: int | None
+
+    def checked(self, array: Array) -> Array:
+        """Return an array as the library reads it. Raises LucioleError for another one."""
+        if array.dtype != self.dtype or array.shape != self.shape:
+            wanted = f"{self.dtype} {list(self.shape)}"
+            found = f"{array.dtype} {list(array.shape)}"
+            raise LucioleError(f"input {self.name!r} is {wanted}, {found} was given")
+        return np.ascontiguousarray(array)
+
+
+class Compiled:
+    """A network in a shared library that ``luciole compile --library`` made.
+
+    The library is code that this process runs: load only what you or somebody you trust compiled.
+    Raises LucioleError for a file that is none.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            self._library = ctypes.CDLL(_as_new(Path(path).resolve()))
+            describe = self._library.luciole_describe
+            self._run = self._library.luciole_run
+        except (OSError, AttributeError) as error:
+            raise LucioleError(f"{os.fspath(path)} is no compiled network: {error}") from None
+        describe.restype = ctypes.c_char_p
+        described = json.loads(describe())
+        self.name: str = described["name"]
+        self._inputs = _tensors(described["inputs"])
+        self._outputs = _tensors(described["outputs"])
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Run once: arrays by input name, of the types and shapes that were compiled; returns a
+        fresh array for each output, in the model's order. Fixed point comes as the integers that it
+        is, see ``places``.
+
+        Raises LucioleError for other names, types or shapes.
+        """
+        if set(inputs) != {tensor.name for tensor in self._inputs}:
+            wanted = ", ".join(repr(t.name) for t in self._inputs)
+            raise LucioleError(f"inputs are {wanted}; {', '.join(map(repr, inputs))} were given")
+        given = [tensor.checked(np.asarray(inputs[tensor.name])) for tensor in self._inputs]
+        gotten = [np.zeros(tensor.shape, tensor.dtype) for tensor in self._outputs]
+        if self._run(_pointers(given), _pointers(gotten)):
+            raise LucioleError(f"{self.name} failed")
+        return gotten
+
+    @property
+    def input_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each input."""
+        return {tensor.name: tensor.shape for tensor in self._inputs}
+
+    @property
+    def places(self) -> list[int | None]:
+        """For each output in fixed point: its integers are numbers times 2^places."""
+        return [tensor.places for tensor in self._outputs]
+
+
+_loaded = itertools.count(1)
+
+
+def _as_new(path: Path) -> str:
+    """Spell a path as nobody has before: the loader takes a file for loaded by its name, and would
+    not see that it was compiled again.
+    """
+    return os.path.join(path.parent, "./" * (next(_loaded) % 1000), path.name)
+
+
+def _tensors(described: Sequence[Mapping[str, object]]) -> list[_Tensor]:
+    found = []
+    for one in described:
+        shape, places = one["shape"], one["places"]
+        assert isinstance(shape, list)
+        assert isinstance(places, int | None)
+        found.append(_Tensor(str(one["name"]), str(one["dtype"]), tuple(shape), places))
+    return found
+
+
+def _pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * max(len(arrays), 1))(*(array.ctypes.data for array in arrays))

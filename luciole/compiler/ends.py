@@ -1,0 +1,171 @@
+"""What callers give and get: bytes for floats, fixed point or a class for scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from luciole.compiler.lower import Network
+from luciole.compiler.options import (
+    BYTES,
+    CLASS,
+    FIXED,
+    FLOAT,
+    MODEL,
+    QUANTIZED,
+    CompileOptions,
+    OptionError,
+    Transform,
+)
+from luciole.ir import Array, TensorType, UnsupportedError, Value
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.quantization import Affine
+from luciole.ir.value import element_count
+from luciole.kernels.portable.calls import CCall, Field
+
+RISING_TOGETHER = ("luc_softmax", "luc_tanh", "luc_logistic")
+"""Functions that leave the largest number of a row where it is."""
+
+_CLASSES = {
+    TensorType.FLOAT32: "luc_class_of_floats",
+    TensorType.INT32: "luc_class_of_fixed",
+    TensorType.INT8: "luc_class_of_int8",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """An input or an output: the tensor in C, the graph's tensor that it stands for (what is
+    compared), how many binary places fixed point has, and a sentence for people.
+    """
+
+    value: Value
+    original: Value
+    form: str
+    places: int | None = None
+    note: str = ""
+
+
+def enter(network: Network, options: CompileOptions) -> list[End]:
+    """Let callers give inputs as the options say. Raises OptionError where they cannot."""
+    ends = []
+    for place, value in enumerate(network.inputs):
+        transform = options.preprocess[place] if place < len(options.preprocess) else None
+        ends.append(_entered(network, value, transform, options))
+    network.inputs = [end.value for end in ends]
+    return ends
+
+
+def _entered(
+    network: Network, value: Value, transform: Transform | None, options: CompileOptions
+) -> End:
+    original = network.originals[value]
+    is_float = value.dtype == TensorType.FLOAT32
+    if options.input == BYTES:
+        return _from_bytes(network, value, transform, options)
+    if options.input == QUANTIZED and is_float:
+        raise OptionError(f"input {value.name!r} is float: give bytes or float")
+    if options.input == FLOAT and not is_float:
+        raise OptionError(f"input {value.name!r} is {value.dtype.name}: give it as quantized")
+    note = f'behind "{options.preprocess_text}"' if transform is not None and is_float else ""
+    return End(value, original, MODEL, note=note)
+
+
+def _from_bytes(
+    network: Network, value: Value, transform: Transform | None, options: CompileOptions
+) -> End:
+    """Give an input as bytes: what each stands for is a table."""
+    given = Value(value.name, TensorType.UINT8, value.dims)
+    real = np.arange(256, dtype=np.float32)
+    real = real if transform is None else np.asarray(transform(real), np.float32)
+    function, table = _byte_table(value, real)
+    fields: dict[str, Field] = {"count": element_count(value.dims), "table": table}
+    network.calls.insert(0, CCall(function, fields, (given,), (value,), note="bytes are given"))
+    note = f'before "{options.preprocess_text}"' if transform is not None else ""
+    return End(given, network.originals[value], BYTES, note=note)
+
+
+def _byte_table(value: Value, real: Array) -> tuple[str, Array]:
+    if value.dtype == TensorType.FLOAT32:
+        return "luc_floats_of_bytes", real
+    if value.dtype not in (TensorType.INT8, TensorType.UINT8):
+        raise UnsupportedError(f"input {value.name!r} is {value.dtype.name}, not float or bytes")
+    codes = Affine.of_tensor(value, "the input").encode(real)
+    return "luc_bytes_of_bytes", codes.view(np.uint8)
+
+
+def leave(network: Network, options: CompileOptions) -> list[End]:
+    """Let callers get outputs as the options say, each in a place of its own."""
+    ends = [_left(network, value, options) for value in network.outputs]
+    network.outputs = [end.value for end in ends]
+    network.remove_unread()
+    return [_own_place(network, place, end) for place, end in enumerate(ends)]
+
+
+def _left(network: Network, value: Value, options: CompileOptions) -> End:
+    fixed = _fixed_point(network, value)
+    if options.output == CLASS:
+        return _class(network, value)
+    if options.output == FIXED and fixed is None:
+        raise OptionError(f"output {value.name!r} is no learned layer's result: it is not fixed")
+    if fixed is not None and (options.output == FIXED or _suits(options)):
+        return fixed
+    is_float = value.dtype == TensorType.FLOAT32
+    if (options.output == FLOAT and not is_float) or (options.output == QUANTIZED and is_float):
+        raise OptionError(f"output {value.name!r} is {value.dtype.name}")
+    return End(value, _original(network, value), MODEL)
+
+
+def _suits(options: CompileOptions) -> bool:
+    """Whether nobody asked for floats that the machine does not have."""
+    return options.output == MODEL and not options.machine.has_floats
+
+
+def _original(network: Network, value: Value) -> Value:
+    """Find the graph's tensor behind one of its own or of a call."""
+    found = network.originals.get(value)
+    if found is None:
+        raise UnsupportedError(f"output {value.name!r} is no tensor of the model")
+    return found
+
+
+def _fixed_point(network: Network, value: Value) -> End | None:
+    """Find the fixed point behind scores, before a SOFTMAX."""
+    maker = network.maker(value)
+    if maker is not None and maker.function == "luc_softmax":
+        value = maker.reads[0]
+        maker = network.maker(value)
+    if maker is None or maker.function != "luc_floats_of_fixed":
+        return None
+    places = -int(np.log2(np.float64(maker.fields["unit"])))
+    note = f"number times 2^{places}"
+    return End(maker.reads[0], _original(network, value), FIXED, places, note)
+
+
+def _class(network: Network, value: Value) -> End:
+    """Give the number of the largest score in each row."""
+    original = _original(network, value)
+    maker = network.maker(value)
+    while maker is not None and maker.function in (*RISING_TOGETHER, "luc_floats_of_fixed"):
+        value = maker.reads[0]
+        maker = network.maker(value)
+    if value.dtype not in _CLASSES or not value.dims or not value.dims[-1]:
+        raise UnsupportedError(f"output {value.name!r} is {value.dtype.name}: it has no class")
+    depth = value.dims[-1]
+    found = Value(f"{original.name}_class", TensorType.INT32, value.dims[:-1])
+    fields: dict[str, Field] = {"rows": element_count(value.dims) // depth, "depth": depth}
+    network.calls.append(CCall(_CLASSES[value.dtype], fields, (value,), (found,)))
+    return End(found, original, CLASS, note="the number of the largest score")
+
+
+def _own_place(network: Network, place: int, end: End) -> End:
+    """Copy what is an input, a constant or an earlier output, too."""
+    value = end.value
+    if network.maker(value) is not None and value not in network.outputs[:place]:
+        return end
+    copy = Value(f"{value.name}_copy", value.dtype, value.dims)
+    size = element_count(value.dims) * NUMPY[value.dtype].itemsize
+    network.calls.append(CCall("luc_copy", {"bytes": size}, (value,), (copy,)))
+    network.outputs[place] = copy
+    return End(copy, end.original, end.form, end.places, end.note)

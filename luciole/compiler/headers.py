@@ -1,0 +1,108 @@
+"""The C functions of ``luciole/kernels/c``, piece by piece: a program holds those it uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from luciole.ir import LucioleError
+
+_NAME = re.compile(r"\b(?:struct )?(?:luc|LUC)_\w+")
+_FIELD = re.compile(r"^\s*(?:const )?(?P<type>\w+) (?P<pointer>\*?)(?P<name>\w+);", re.M)
+_DEFINED = (
+    re.compile(r"^#define (LUC_\w+)", re.M),
+    re.compile(r"^(struct luc_\w+) \{", re.M),
+    re.compile(r"^static .*?\b(luc_\w+)(?:\(|\[|;| =)", re.M | re.S),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A function, a struct, a macro or constants, with the comment above: what it defines, and all
+    names of ours in it. Those of structs begin with ``struct``, as functions may be called alike.
+    """
+
+    text: str
+    defines: frozenset[str]
+    uses: frozenset[str]
+    header: str
+
+
+@dataclass(frozen=True)
+class StructField:
+    """A field of a struct: its C type, and whether it is a table."""
+
+    name: str
+    ctype: str
+    is_table: bool
+
+
+@cache
+def pieces() -> dict[str, Piece]:
+    """Read every header: pieces by each name that they define."""
+    found: dict[str, Piece] = {}
+    for path in sorted(files("luciole.kernels").joinpath("c").iterdir(), key=lambda p: p.name):
+        if path.name.endswith(".h"):
+            for piece in _split(path.read_text(encoding="utf-8"), path.name):
+                found.update(dict.fromkeys(piece.defines, piece))
+    return found
+
+
+def _split(text: str, header: str) -> Iterator[Piece]:
+    """Split a header at its empty lines: pieces have none inside."""
+    for block in re.split(r"\n\n+", text):
+        if re.match(r"(#ifndef|#include|#endif|/\*)", block) and not _defined(block):
+            continue
+        yield Piece(block, frozenset(_defined(block)), frozenset(_names(block)), header)
+
+
+def _defined(block: str) -> set[str]:
+    guard = re.search(r"^#ifndef (LUC_\w+_H)", block, re.M)
+    if guard:
+        return set()
+    found = {name for pattern in _DEFINED for name in pattern.findall(block)}
+    constants = re.search(r"^enum \{(.*)\};", block, re.M | re.S)
+    return found | (set(re.findall(r"\b(LUC_\w+)\b", constants[1])) if constants else set())
+
+
+def _names(block: str) -> set[str]:
+    code = re.sub(r"/\*.*?\*/", "", block, flags=re.S)
+    return set(_NAME.findall(code))
+
+
+def needed(functions: Iterable[str]) -> list[Piece]:
+    """List the pieces that functions are made of, each behind those that it uses."""
+    order: dict[Piece, None] = {}
+    for function in functions:
+        _visit(function, order, ())
+    return list(order)
+
+
+def _visit(name: str, order: dict[Piece, None], path: tuple[str, ...]) -> None:
+    piece = pieces().get(name)
+    if piece is None:
+        raise LucioleError(f"there is no C function {name} (behind {' > '.join(path) or 'a call'})")
+    if piece in order or name in path:
+        return
+    for used in sorted(piece.uses - piece.defines):
+        _visit(used, order, (*path, name))
+    order[piece] = None
+
+
+@cache
+def struct_fields(function: str) -> tuple[StructField, ...]:
+    """Read the fields of the struct that a function is called with, in order."""
+    found = re.search(rf"^struct {function} \{{\n(.*?)^\}};", _struct(function), re.M | re.S)
+    assert found is not None  # it is how the piece was found
+    fields = _FIELD.finditer(found[1])
+    return tuple(StructField(f["name"], f["type"], bool(f["pointer"])) for f in fields)
+
+
+def _struct(function: str) -> str:
+    piece = pieces().get(f"struct {function}")
+    if piece is None:
+        raise LucioleError(f"there is no struct {function}")
+    return piece.text

@@ -1,0 +1,108 @@
+"""The compiler of this machine: programs as shared libraries."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from luciole.compiler.ends import End
+from luciole.compiler.options import CALLER
+from luciole.compiler.program import Program
+from luciole.compiler.text import ctype_of
+from luciole.files import write_file
+from luciole.ir import LucioleError
+
+COMPILERS = ("cc", "gcc", "clang")
+FLAGS = ("-std=c99", "-O3", "-march=native", "-fPIC", "-shared")
+_LONGEST = 300
+"""Characters of a compiler's complaint that are shown."""
+
+
+def find_compiler() -> str:
+    """Find a C compiler. Raises LucioleError where there is none."""
+    found = next((path for name in COMPILERS if (path := shutil.which(name))), None)
+    if found is None:
+        raise LucioleError("no C compiler (cc, gcc or clang) is on the PATH")
+    return found
+
+
+def build_library(program: Program, target: Path, flags: Sequence[str] = ()) -> None:
+    """Compile a program into a shared library that ``Compiled`` runs, by ``FLAGS`` or others.
+
+    Raises LucioleError where there is no compiler or it fails.
+    """
+    compiler = find_compiler()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in program.files.items():
+            write_file(Path(folder) / name, text)
+        entry, library = Path(folder) / "entry.c", Path(folder) / "library.so"
+        write_file(entry, entry_text(program))
+        sources = [str(entry), str(Path(folder) / f"{program.options.name}.c")]
+        run_compiler([compiler, *(flags or FLAGS), *sources, "-o", str(library)])
+        write_file(target, library.read_bytes())
+
+
+def run_compiler(words: Sequence[str]) -> None:
+    """Run a compiler. Raises LucioleError with the first lines of what it says."""
+    done = subprocess.run(list(words), capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = " ".join(done.stderr.split())[:_LONGEST]
+        raise LucioleError(f"{words[0]} failed: {said}")
+
+
+def object_bytes(program: Program) -> int | None:
+    """Measure code and constants as the target's compiler makes them, with the target's flags; None
+    where it or its ``size`` is not installed.
+    """
+    machine = program.options.machine
+    compiler = shutil.which(machine.compiler)
+    size = shutil.which(machine.compiler.removesuffix("gcc").removesuffix("cc") + "size")
+    if compiler is None or size is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in program.files.items():
+            write_file(Path(folder) / name, text)
+        made = str(Path(folder) / "program.o")
+        source = str(Path(folder) / f"{program.options.name}.c")
+        run_compiler([compiler, "-std=c99", *machine.flags.split(), "-c", source, "-o", made])
+        done = subprocess.run([size, made], capture_output=True, text=True, check=True)
+    return int(done.stdout.splitlines()[1].split()[0])
+
+
+def entry_text(program: Program) -> str:
+    """Write what ``Compiled`` looks for in a library: a description and one way to call."""
+    name = program.options.name
+    inputs = [f"inputs[{k}]" for k in range(len(program.inputs))]
+    outputs = [f"outputs[{k}]" for k in range(len(program.outputs))]
+    arena, begin = "", ""
+    if program.options.arena == CALLER:
+        begin = f"    static int64_t arena[{program.layout.size // 8 + 1}];\n"
+        arena = "arena, "
+    described = json.dumps(json.dumps(description(program))).replace("?", r"\?")  # no trigraphs
+    return (
+        f'#include "{name}.h"\n\nconst char *luciole_describe(void);\n'
+        "int luciole_run(const void *const *inputs, void *const *outputs);\n\n"
+        f"const char *luciole_describe(void)\n{{\n    return {described};\n}}\n\n"
+        "int luciole_run(const void *const *inputs, void *const *outputs)\n{\n"
+        f"{begin}    return {name}_run({arena}{', '.join([*inputs, *outputs])});\n}}\n"
+    )
+
+
+def description(program: Program) -> dict[str, object]:
+    """Describe a program's inputs and outputs: names, types and shapes."""
+    return {
+        "name": program.options.name,
+        "inputs": [_described(end) for end in program.inputs],
+        "outputs": [_described(end) for end in program.outputs],
+    }
+
+
+def _described(end: End) -> dict[str, object]:
+    ctype = ctype_of(end.value.dtype).removesuffix("_t")
+    dtype = "float32" if ctype == "float" else ctype
+    shape = list(end.value.dims)
+    return {"name": end.original.name, "dtype": dtype, "shape": shape, "places": end.places}

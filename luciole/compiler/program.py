@@ -1,0 +1,113 @@
+"""A network compiled: where its tensors lie, what callers give and get, and the two files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from luciole.compiler.ends import End, enter, leave
+from luciole.compiler.lower import Network, lower
+from luciole.compiler.options import CompileOptions
+from luciole.compiler.text import ctype_of
+from luciole.compiler.thresholds import pull_thresholds
+from luciole.compiler.writer import Writer
+from luciole.ir import LucioleError, Model, TensorType, Value
+from luciole.ir.analysis.layout import Layout, lay_out
+from luciole.ir.analysis.lifetimes import Lifetime
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.value import element_count
+from luciole.kernels.portable.calls import CCall
+
+ALIGNMENT = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The ``header`` and the ``source`` of a network, and what they hold: bytes of tables, bytes of
+    memory that tensors take while it runs, and the tensors that callers give and get.
+    """
+
+    options: CompileOptions
+    inputs: Sequence[End]
+    outputs: Sequence[End]
+    calls: Sequence[CCall]
+    layout: Layout
+    writer: Writer
+
+    @cached_property
+    def header(self) -> str:
+        """The text of the header."""
+        return self.writer.header()
+
+    @cached_property
+    def source(self) -> str:
+        """The text of the source file."""
+        return self.writer.source()
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Both files by name."""
+        name = self.options.name
+        return {f"{name}.h": self.header, f"{name}.c": self.source}
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of tensors between inputs and outputs, and of scratch memory."""
+        return self.layout.size
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of constants."""
+        return self.writer.table_bytes
+
+
+def compile_model(model: Model, options: CompileOptions, origin: str = "luciole") -> Program:
+    """Compile a model's main graph; ``origin`` is what the files say they come from.
+
+    Raises UnsupportedError that lists operators without a C form, and LucioleError for options that
+    do not suit the model.
+    """
+    network = lower(model.graph)
+    inputs = enter(network, options)
+    outputs = leave(network, options)
+    pull_thresholds(network)
+    _refuse_odd(network)
+    calls, rooms = _with_scratch(network)
+    layout = _layout(network, calls, rooms)
+    writer = Writer(options, inputs, outputs, calls, network.constants, layout, rooms, origin)
+    return Program(options, inputs, outputs, calls, layout, writer)
+
+
+def _refuse_odd(network: Network) -> None:
+    """Refuse tensors that C has no type or no size for."""
+    for value in (*network.inputs, *(v for c in network.calls for v in (*c.reads, *c.writes))):
+        ctype_of(value.dtype)
+        if element_count(value.dims) < 1:
+            raise LucioleError(f"tensor {value.name!r} has no elements: C has no such arrays")
+
+
+def _with_scratch(network: Network) -> tuple[list[CCall], Mapping[CCall, Value]]:
+    """Give calls that need memory for themselves a tensor of it."""
+    rooms = {
+        call: Value("scratch", TensorType.UINT8, (call.scratch,))
+        for call in network.calls
+        if call.scratch
+    }
+    return network.calls, rooms
+
+
+def _layout(network: Network, calls: Sequence[CCall], rooms: Mapping[CCall, Value]) -> Layout:
+    """Lay out what is neither given nor gotten: tensors share bytes that are not needed at once."""
+    outside = {*network.inputs, *network.outputs, *network.constants}
+    lives: dict[Value, Lifetime] = {}
+    for number, call in enumerate(calls):
+        for value in (*call.writes, *call.reads):
+            if value not in outside:
+                lives[value] = Lifetime(lives.get(value, Lifetime(number, 0)).first, number)
+        if call in rooms:
+            lives[rooms[call]] = Lifetime(number, number)
+    sizes = {v: element_count(v.dims) * np.dtype(NUMPY[v.dtype]).itemsize for v in lives}
+    return lay_out(lives, sizes, {}, ALIGNMENT)

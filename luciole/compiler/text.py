@@ -1,0 +1,126 @@
+"""Numbers, tables, names and comments as C99 text."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from luciole.ir import Array, TensorType, UnsupportedError
+
+CTYPES: dict[TensorType, str] = {
+    TensorType.FLOAT32: "float",
+    TensorType.INT8: "int8_t",
+    TensorType.UINT8: "uint8_t",
+    TensorType.BOOL: "uint8_t",
+    TensorType.INT16: "int16_t",
+    TensorType.INT32: "int32_t",
+}
+"""C's types of elements; tensors of others have no C form."""
+
+_NUMPY = {
+    "float": np.float32,
+    "double": np.float64,
+    "int8_t": np.int8,
+    "uint8_t": np.uint8,
+    "int16_t": np.int16,
+    "uint16_t": np.uint16,
+    "int32_t": np.int32,
+    "uint32_t": np.uint32,
+    "int64_t": np.int64,
+}
+_LIMITS = {
+    f"{sign}int{bits}_t": (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
+_WIDTH = 100
+_KEYWORDS = frozenset(
+    """auto break case char const continue default do double else enum extern float for goto if
+    inline int long register restrict return short signed sizeof static struct switch typedef
+    union unsigned void volatile while asm bool main memcpy memset class new delete this template
+    namespace operator private public protected virtual try catch throw using""".split()  # noqa: SIM905  # read as text
+)
+"""Words that mean something in C and C++."""
+
+
+def ctype_of(dtype: TensorType) -> str:
+    """Return C's name of an element type. Raises UnsupportedError where there is none."""
+    if dtype not in CTYPES:
+        raise UnsupportedError(f"tensors of {dtype.name} have no C form", [dtype.name])
+    return CTYPES[dtype]
+
+
+def number(value: int | float, ctype: str) -> str:
+    """Write a number exactly. Raises UnsupportedError for what the type does not hold."""
+    return _numbers(np.array([value]), ctype)[0]
+
+
+def table(name: str, ctype: str, array: Array) -> tuple[str, int]:
+    """Write a table of constants, and count its bytes. Raises UnsupportedError for numbers that
+    the type does not hold.
+    """
+    texts = _numbers(array.ravel(), ctype)
+    begun = f"static const {ctype} {name}[{max(len(texts), 1)}] = {{"
+    lines = _wrapped(texts or ["0"])
+    return "\n".join([begun, *lines, "};"]), max(array.size, 1) * np.dtype(_NUMPY[ctype]).itemsize
+
+
+def _numbers(array: Array, ctype: str) -> list[str]:
+    if ctype in ("float", "double"):
+        wide = array.astype(_NUMPY[ctype])
+        if not np.isfinite(wide).all():
+            raise UnsupportedError("a constant is not finite, which C has no literal for")
+        return [_float(x) if ctype == "float" else x.hex() for x in wide.tolist()]
+    least, most = _LIMITS[ctype]
+    if array.size and (int(array.min()) < least or int(array.max()) > most):
+        raise UnsupportedError(f"a constant is beyond {ctype}")
+    if ctype == "uint32_t":
+        return [f"0x{x:08x}u" if x > 9 else f"{x}u" for x in array.tolist()]
+    return [_integer(int(x)) for x in array.tolist()]
+
+
+def _float(x: float) -> str:
+    """Write a float exactly: in short where that is the same number."""
+    short = f"{x:.7g}"
+    if float(np.float32(short)) == x:
+        return (short if re.search(r"[.e]", short) else f"{short}.0") + "f"
+    return f"{x.hex()}f"
+
+
+def _integer(x: int) -> str:
+    if x == -(2**31):
+        return "(-2147483647 - 1)"
+    return f"INT64_C({x})" if abs(x) >= 2**31 else str(x)
+
+
+def _wrapped(texts: list[str]) -> list[str]:
+    """Put as many numbers into a line as fit."""
+    width = max(map(len, texts)) + 2
+    each = max(1, (_WIDTH - 4) // width)
+    cells = [f"{text}," for text in texts]
+    rows = (cells[i : i + each] for i in range(0, len(cells), each))
+    return ["    " + " ".join(cell.rjust(width - 1) for cell in row).lstrip() for row in rows]
+
+
+def comment(text: str) -> str:
+    """Make text harmless in a comment, whatever a model's names hold: no star, no question mark."""
+    return re.sub(r"[^A-Za-z0-9 _.,:;()\[\]<>=+%^\"'/-]", "_", text)
+
+
+class Names:
+    """Identifiers of a program: each is given once."""
+
+    def __init__(self, *taken: str) -> None:
+        self._taken = {*taken, *_KEYWORDS}
+
+    def of(self, text: str) -> str:
+        """Make an identifier that says what a tensor is called."""
+        plain = re.sub(r"[^a-z0-9]+", "_", text.split(";")[-1].lower()).strip("_")[-32:].strip("_")
+        is_free = plain[:1].isalpha() and not plain.startswith("luc_")
+        plain = plain if is_free else f"t_{plain}"
+        found, more = plain, 2
+        while found in self._taken:
+            found, more = f"{plain}_{more}", more + 1
+        self._taken.add(found)
+        return found

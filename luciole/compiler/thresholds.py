@@ -1,0 +1,103 @@
+"""Numbers of levels straight from where they come from: thresholds are pulled through rising
+activations and into fixed point, so that nothing between learned layers is a float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.compiler.lower import Network
+from luciole.ir import learned_levels
+from luciole.kernels.portable.calls import CCall, Field
+from luciole.kernels.portable.levels import levels_of_fixed, thresholds_of
+
+Doubles = NDArray[np.float64]
+Inverse = Callable[[Doubles, Mapping[str, Field]], Doubles]
+
+
+def _behind_tanh(t: Doubles, fields: Mapping[str, Field]) -> Doubles:
+    del fields
+    return np.where(np.abs(t) < 1, np.arctanh(np.clip(t, -1, 1)), np.copysign(np.inf, t))
+
+
+def _behind_logistic(t: Doubles, fields: Mapping[str, Field]) -> Doubles:
+    del fields
+    inside = np.clip(t, 0, 1)
+    beyond = np.where(t <= 0, -np.inf, np.inf)
+    return np.where((t > 0) & (t < 1), np.log(inside) - np.log1p(-inside), beyond)
+
+
+def _behind_clamp(t: Doubles, fields: Mapping[str, Field]) -> Doubles:
+    """What a clamp yields is above a threshold below its least number always, and never above one
+    that is not below its largest.
+    """
+    found = t
+    if fields["has_least"]:
+        found = np.where(t < np.float64(fields["least"]), -np.inf, found)
+    if fields["has_most"]:
+        found = np.where(t >= np.float64(fields["most"]), np.inf, found)
+    return found
+
+
+INVERSES: dict[str, Inverse] = {
+    "luc_tanh": _behind_tanh,
+    "luc_logistic": _behind_logistic,
+    "luc_clamp": _behind_clamp,
+}
+"""For each rising function f the largest x with f(x) <= t: f(x) > t wherever x is above it."""
+
+
+def pull_thresholds(network: Network) -> None:
+    """Encode inputs of learned layers from where they are computed, without floats between."""
+    for call in [c for c in network.calls if c.function == "luc_levels_of_floats"]:
+        shorter = _shorter(network, call)
+        if shorter is not call:
+            network.replace(call, shorter)
+    network.remove_unread()
+    for call in [c for c in network.calls if c.function == "luc_levels_of_fixed"]:
+        _into_layer(network, call)
+
+
+def _shorter(network: Network, call: CCall) -> CCall:
+    """Encode what lies behind activations, where that is fixed point or bytes."""
+    with np.errstate(all="ignore"):
+        thresholds = thresholds_of(call).astype(np.float64)
+        x = call.reads[0]
+        maker = network.maker(x)
+        while maker is not None and maker.function in INVERSES:
+            thresholds = INVERSES[maker.function](thresholds, maker.fields)
+            x = maker.reads[0]
+            maker = network.maker(x)
+    if maker is None:
+        return call
+    if maker.function == "luc_floats_of_fixed":
+        places = -int(np.log2(np.float64(maker.fields["unit"])))
+        short = levels_of_fixed(maker.reads[0], call.writes[0], thresholds, places)
+    elif maker.function == "luc_floats_of_bytes" and x is call.reads[0]:
+        table = learned_levels.encode(np.asarray(maker.fields["table"]), thresholds_of(call))
+        fields = {"count": maker.fields["count"], "table": table}
+        short = CCall("luc_bytes_of_bytes", fields, maker.reads, call.writes)
+    else:
+        return call
+    return replace(short, source=call.source)
+
+
+def _into_layer(network: Network, call: CCall) -> None:
+    """Let a layer write numbers of levels, where nobody else wants its results."""
+    x = call.reads[0]
+    maker = network.maker(x)
+    alone = len(network.readers(x)) == 1 and x not in network.outputs
+    if maker is None or not alone or maker.function not in LAYERS:
+        return
+    fields = {"next_bits": call.fields["bits"], "thresholds": call.fields["thresholds"]}
+    merged = replace(maker, fields={**maker.fields, **fields}, writes=call.writes)
+    network.replace(maker, merged)
+    network.calls.remove(call)
+
+
+LAYERS = ("luc_lq_fully_connected", "luc_lq_conv_2d")
+"""Functions that write fixed point, or numbers of levels where they have thresholds."""

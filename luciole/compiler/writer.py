@@ -1,0 +1,260 @@
+"""The two files of a program, in which a person finds each layer, its shape and its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from luciole.compiler.ends import End
+from luciole.compiler.headers import StructField, needed, struct_fields
+from luciole.compiler.options import CALLER, CompileOptions
+from luciole.compiler.text import Names, comment, ctype_of, number, table
+from luciole.ir import Array, LucioleError, Value
+from luciole.ir.analysis.layout import Layout
+from luciole.ir.value import element_count, shape_text
+from luciole.kernels.portable.calls import CCall
+
+_AT = "AT"
+
+
+class Writer:
+    """Writes a program; names are given once, when it is made."""
+
+    def __init__(
+        self,
+        options: CompileOptions,
+        inputs: Sequence[End],
+        outputs: Sequence[End],
+        calls: Sequence[CCall],
+        constants: Mapping[Value, Array],
+        layout: Layout,
+        rooms: Mapping[CCall, Value],
+        origin: str,
+    ) -> None:
+        self.options, self.inputs, self.outputs, self.calls = options, inputs, outputs, calls
+        self._constants, self._layout, self._rooms = constants, layout, rooms
+        self._origin = comment(origin)
+        self.table_bytes = 0
+        self._tables: dict[tuple[str, bytes], str] = {}
+        names = Names("arena", options.name, _AT)
+        self._values = {e.value: names.of(e.value.name) for e in (*inputs, *outputs)}
+        for call in calls:
+            for value in (*call.reads, *call.writes):
+                if value not in self._values:
+                    self._values[value] = names.of(value.name)
+        self._layers = {call: names.of(f"{_what(call)}_layer") for call in calls}
+        self._names = names
+        self._layer_texts = ["\n".join(self._layer(call)) for call in calls]
+
+    # -- the header
+
+    def header(self) -> str:
+        """Write the header: sizes, and the one function."""
+        upper, name = self.options.name.upper(), self.options.name
+        lines = [
+            f"/* {name}.h - written by {self._origin}. C99. */",
+            f"#ifndef {upper}_H",
+            f"#define {upper}_H",
+            "",
+            "#include <stdint.h>",
+            "",
+            "#ifdef __cplusplus",
+            'extern "C" {',
+            "#endif",
+            "",
+            "enum {",
+            f"    {upper}_ARENA_BYTES = {self._arena}, /* {self._arena_note} */",
+            f"    {upper}_TABLE_BYTES = {self.table_bytes}, /* constants, in flash */",
+            *(line for end in (*self.inputs, *self.outputs) for line in self._sizes(end)),
+            "};",
+            "",
+            "/* Runs the network once; 0 means that all went well. Arguments must not overlap. */",
+            f"{self._signature()};",
+            "",
+            "#ifdef __cplusplus",
+            "}",
+            "#endif",
+            "",
+            "#endif",
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def _arena(self) -> int:
+        return self._layout.size
+
+    @property
+    def _arena_note(self) -> str:
+        if self.options.arena == CALLER:
+            return "of memory that callers give, at a multiple of 8"
+        return "of static memory"
+
+    def _sizes(self, end: End) -> Iterator[str]:
+        value, upper = end.value, f"{self.options.name}_{self._values[end.value]}".upper()
+        note = f", {comment(end.note)}" if end.note else ""
+        kind = f"{value.dtype.name.lower()} {shape_text(value.dims)}"
+        yield f"    {upper}_SIZE = {element_count(value.dims)}, /* {kind}{note} */"
+        if end.places is not None:
+            yield f"    {upper}_PLACES = {end.places},"
+
+    def _signature(self) -> str:
+        arena = ["void *arena"] if self.options.arena == CALLER else []
+        given = [f"const {self._array(end.value)}" for end in self.inputs]
+        gotten = [self._array(end.value) for end in self.outputs]
+        return f"int {self.options.name}_run({', '.join([*arena, *given, *gotten])})"
+
+    def _array(self, value: Value) -> str:
+        return f"{ctype_of(value.dtype)} {self._values[value]}[{element_count(value.dims)}]"
+
+    # -- the source
+
+    def source(self) -> str:
+        """Write the source: the network in a comment, kernels, tables, and the list of calls."""
+        parts = [
+            "\n".join(self._overview()),
+            f'#include "{self.options.name}.h"\n\n#include <stddef.h>\n#include <string.h>',
+            *self._kernels(),
+            _title("Layers and their tables"),
+            *self._layer_texts,
+            _title("The network"),
+            *self._memory(),
+            "\n".join(self._run()),
+        ]
+        return "\n\n".join(parts) + "\n"
+
+    def _overview(self) -> Iterator[str]:
+        name = self.options.name
+        yield f"/* {name}.c - written by {self._origin}."
+        yield " *"
+        yield f" * {self.table_bytes} bytes of tables, {self._arena} bytes of memory while it runs."
+        yield " *"
+        for call in self.calls:
+            yield f" *   {self._layers[call]}: {comment(_title_of(call))}"
+        yield " */"
+
+    def _kernels(self) -> Iterator[str]:
+        header = ""
+        for piece in needed(dict.fromkeys(call.function for call in self.calls)):
+            if piece.header != header:
+                header = piece.header
+                yield _title(f"luciole/kernels/c/{header}")
+            yield piece.text.rstrip("\n")
+
+    def _layer(self, call: CCall) -> Iterator[str]:
+        """Write a call's tables and the struct that names them."""
+        fields = struct_fields(call.function)
+        if {f.name for f in fields} != set(call.fields):
+            odd = sorted({f.name for f in fields} ^ set(call.fields))
+            raise LucioleError(f"struct {call.function} and its call differ in {', '.join(odd)}")
+        before, texts = self.table_bytes, []
+        for value in call.reads:
+            if value in self._constants:
+                texts += self._constant(value)
+        cells = [self._field(call, field, texts) for field in fields]
+        size = self.table_bytes - before
+        note = f"; {call.note}" if call.note else ""
+        yield f"/* {comment(_title_of(call) + note)}; {size} bytes of tables */"
+        yield from texts
+        yield f"static const struct {call.function} {self._layers[call]} = {{"
+        yield from (f"    .{cell}," for cell in cells)
+        yield "};"
+
+    def _constant(self, value: Value) -> list[str]:
+        """Write an operand that is constant; those with the same bytes are written once."""
+        texts: list[str] = []
+        ctype = ctype_of(value.dtype)
+        self._values[value] = self._shared(
+            self._values[value], ctype, self._constants[value], texts
+        )
+        return texts
+
+    def _field(self, call: CCall, field: StructField, texts: list[str]) -> str:
+        held = call.fields[field.name]
+        if held is None or isinstance(held, np.ndarray) != field.is_table:
+            return f"{field.name} = {'NULL' if field.is_table else '0'}"
+        if not isinstance(held, np.ndarray):
+            return f"{field.name} = {number(held, field.ctype)}"
+        name = f"{self._layers[call].removesuffix('_layer')}_{field.name}"
+        return f"{field.name} = {self._shared(name, field.ctype, held, texts)}"
+
+    def _shared(self, name: str, ctype: str, array: Array, texts: list[str]) -> str:
+        """Write a table, or find the one with the same contents."""
+        key = ctype, np.ascontiguousarray(array).tobytes() + str(array.dtype).encode()
+        if key not in self._tables:
+            self._tables[key] = self._names.of(name)
+            text, size = table(self._tables[key], ctype, array)
+            texts.append(text)
+            self.table_bytes += size
+        return self._tables[key]
+
+    def _memory(self) -> Iterator[str]:
+        if not self._layout.places:
+            return
+        inside = "(unsigned char *)arena" if self.options.arena == CALLER else "arena.bytes"
+        if self.options.arena != CALLER:
+            yield (
+                "/* Memory of all tensors between inputs and outputs: those that are not needed at "
+                "the same\n * time share it.\n */\n"
+                f"static union {{\n    unsigned char bytes[{self._arena}];\n    int64_t aligned;\n"
+                "} arena;"
+            )
+        yield f"#define {_AT}(place) ((void *)({inside} + (place)))"
+
+    def _run(self) -> Iterator[str]:
+        yield f"{self._signature()}"
+        yield "{"
+        used = [v for v in self._values if v in self._layout.places]
+        for value in used:
+            place = self._layout.places[value].begin
+            kind = f"{ctype_of(value.dtype)} *{self._values[value]}"
+            yield f"    {kind} = {_AT}({place}); /* {shape_text(value.dims)} */"
+        for call in self.calls:
+            yield f"    {call.function}({', '.join(self._arguments(call))});"
+        yield from (f"    (void){name}; /* nothing depends on it */" for name in self._unread())
+        yield "    return 0;"
+        yield "}"
+
+    def _unread(self) -> Iterator[str]:
+        """Name the parameters that nothing reads."""
+        read = {value for call in self.calls for value in call.reads}
+        yield from (self._values[e.value] for e in self.inputs if e.value not in read)
+        if self.options.arena == CALLER and not self._layout.places:
+            yield "arena"
+
+    def _arguments(self, call: CCall) -> Iterator[str]:
+        yield f"&{self._layers[call]}"
+        yield from (self._values[value] for value in (*call.reads, *call.writes))
+        if call in self._rooms:
+            yield f"{_AT}({self._layout.places[self._rooms[call]].begin})"
+
+    @cached_property
+    def value_names(self) -> Mapping[Value, str]:
+        """What tensors are called in C."""
+        return self._values
+
+
+def _is_operator(call: CCall) -> bool:
+    """Whether a call is what an operator is about, and no conversion around it."""
+    return call.source is not None and call.function.startswith(f"luc_{call.source.kind.lower()}")
+
+
+def _what(call: CCall) -> str:
+    """Name a call after its operator's result, or after what it writes."""
+    if call.source is not None and _is_operator(call):
+        return call.source.results[0].name
+    return call.writes[0].name
+
+
+def _title_of(call: CCall) -> str:
+    """Say which operator a call is for, and the shapes of what it reads and writes."""
+    kind = call.source.kind if call.source is not None and _is_operator(call) else ""
+    shapes = [f"{v.dtype.name.lower()} {shape_text(v.dims)}" for v in (*call.reads, *call.writes)]
+    read = len(call.reads)
+    words = kind or call.function.removeprefix("luc_").replace("_", " ")
+    return f"{words} {', '.join(shapes[:read])} -> {', '.join(shapes[read:])}"
+
+
+def _title(text: str) -> str:
+    return f"/* {'-' * 8} {text} {'-' * max(3, 80 - len(text))} */"

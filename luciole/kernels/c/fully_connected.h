@@ -1,0 +1,71 @@
+/* FULLY_CONNECTED: rows [rows, inputs] to [rows, outputs]. */
+#ifndef LUC_FULLY_CONNECTED_H
+#define LUC_FULLY_CONNECTED_H
+
+#include "fixed_point.h"
+
+struct luc_fully_connected_int8 {
+    int32_t rows;
+    int32_t inputs;
+    int32_t outputs;
+    int32_t input_zero;
+    int32_t weights_zero;
+    int32_t result_zero;
+    int32_t least;
+    int32_t most;
+    const int8_t *weights; /* [outputs][inputs] */
+    const int32_t *bias;   /* [outputs], or none */
+    const double *factors; /* [outputs] */
+};
+
+/* Sums are scaled in double precision, halves away from zero, as TFLite does. */
+static void luc_fully_connected_int8(const struct luc_fully_connected_int8 *op, const int8_t *x,
+                                     int8_t *y)
+{
+    for (int32_t row = 0; row < op->rows; row++, x += op->inputs)
+        for (int32_t o = 0; o < op->outputs; o++) {
+            const int8_t *w = op->weights + o * op->inputs;
+            int32_t sum = op->bias ? op->bias[o] : 0, steps;
+            double scaled;
+            for (int32_t k = 0; k < op->inputs; k++)
+                sum += (x[k] - op->input_zero) * (w[k] - op->weights_zero);
+            scaled = sum * op->factors[o];
+            if (scaled > 2147483000.0) scaled = 2147483000.0; /* beyond all limits of bytes */
+            if (scaled < -2147483000.0) scaled = -2147483000.0;
+            steps = (int32_t)scaled;
+            if (scaled - steps >= 0.5)
+                steps++;
+            else if (scaled - steps <= -0.5)
+                steps--;
+            *y++ = luc_byte(steps, op->result_zero, op->least, op->most);
+        }
+}
+
+struct luc_fully_connected_float {
+    int32_t rows;
+    int32_t inputs;
+    int32_t outputs;
+    uint8_t has_least;
+    uint8_t has_most;
+    float least;
+    float most;
+    const float *weights; /* [outputs][inputs] */
+    const float *bias;    /* [outputs], or none */
+};
+
+static void luc_fully_connected_float(const struct luc_fully_connected_float *op, const float *x,
+                                      float *y)
+{
+    for (int32_t row = 0; row < op->rows; row++, x += op->inputs)
+        for (int32_t o = 0; o < op->outputs; o++) {
+            const float *w = op->weights + o * op->inputs;
+            float sum = 0.0f;
+            for (int32_t k = 0; k < op->inputs; k++) sum += x[k] * w[k];
+            if (op->bias) sum += op->bias[o];
+            if (op->has_least && sum < op->least) sum = op->least;
+            if (op->has_most && sum > op->most) sum = op->most;
+            *y++ = sum;
+        }
+}
+
+#endif

@@ -1,0 +1,101 @@
+"""What an operator becomes in C: calls of functions, and which builder makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
+from luciole.kernels.core.registry import Signature, data_types, load_kernels
+
+Field: TypeAlias = int | float | Array | None
+"""What a field of a C struct holds: a number, a table, or no table."""
+
+
+@dataclass(frozen=True, eq=False)
+class CCall:
+    """A call ``function(&fields, reads..., writes..., scratch)``.
+
+    ``fields`` are those of ``struct function``, by name; arrays become tables of the type that the
+    struct declares. ``scratch`` are bytes of memory, a multiple of 8, that the call needs for
+    itself. ``note`` says in a few words what people should know of the numbers.
+    """
+
+    function: str
+    fields: Mapping[str, Field]
+    reads: tuple[Value, ...]
+    writes: tuple[Value, ...]
+    scratch: int = 0
+    note: str = ""
+    source: Op | None = field(default=None)
+
+
+@dataclass(frozen=True)
+class PortableContext:
+    """What a builder is given besides its operator: the contents of constants, sparse and folded
+    ones included.
+    """
+
+    constants: Mapping[Value, Array]
+
+    def constant(self, value: Value) -> Array:
+        """Return the contents of a constant. Raises UnsupportedError for what is computed."""
+        if value not in self.constants:
+            raise UnsupportedError(f"{value.name!r} is not constant")
+        return self.constants[value]
+
+    def optional(self, value: Value | None) -> Array | None:
+        """Return the contents of a constant that may be absent."""
+        return None if value is None else self.constant(value)
+
+
+O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
+BuildPortable = Callable[[O, PortableContext], Sequence[CCall]]
+"""``build(op, context)``: the calls of one operator, in order. Raises UnsupportedError where there
+is no C form for its types or attributes.
+"""
+
+_PORTABLE: dict[tuple[type[Op], Signature], Callable[..., Sequence[CCall]]] = {}
+
+
+def portable(
+    cls: type[O], *signatures: TensorType | Signature
+) -> Callable[[BuildPortable[O]], BuildPortable[O]]:
+    """Register the builder of an operator's C form; signatures as for ``reference``."""
+
+    def register(build: BuildPortable[O]) -> BuildPortable[O]:
+        for given in signatures:
+            signature = given if isinstance(given, tuple) else (given,)
+            if (cls, signature) in _PORTABLE:
+                raise TypeError(f"{cls.__name__} has two C forms for {signature}")
+            _PORTABLE[cls, signature] = build
+        return build
+
+    return register
+
+
+def portable_calls(op: Op, context: PortableContext) -> list[CCall]:
+    """Make the calls of an operator. Raises UnsupportedError, naming it, where it has no C form."""
+    load_kernels()
+    build = _PORTABLE.get((type(op), data_types(op)))
+    if build is None:
+        types = " x ".join(t.name for t in data_types(op))
+        raise UnsupportedError(f"{op}: no C form for {types or 'no data'}", [op.kind])
+    try:
+        return list(build(op, context))
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{op}: {error}", [op.kind]) from None
+    except LucioleError as error:
+        raise type(error)(f"{op}: {error}") from None
+
+
+def portable_kinds() -> list[tuple[type[Op], Signature]]:
+    """List what has a C form: operator classes and signatures."""
+    load_kernels()
+    return list(_PORTABLE)
+
+
+def made(like: Value, what: str, dtype: TensorType) -> Value:
+    """Make a tensor of a call that the graph does not have: as another one, of another type."""
+    return Value(f"{like.name}_{what}", dtype, like.dims)

@@ -1,0 +1,76 @@
+"""C forms of what is computed on bytes: TFLite's fixed point, and tables of all 256 bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError
+from luciole.ir.value import element_count
+from luciole.kernels.core.registry import computed
+from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
+from luciole.kernels.layers.int8.rescale import Rescaling
+from luciole.kernels.portable.calls import CCall, Field, PortableContext
+
+INT8S = ((TensorType.INT8,), (TensorType.INT8, TensorType.INT8, TensorType.INT32))
+"""Element types of input, weights and bias (or none) of layers of signed bytes."""
+
+
+def rescaled(
+    to: Rescaling, weights: Array, bias: Array | None, sums_over: tuple[int, ...]
+) -> dict[str, Field]:
+    """Write what turns sums into results: zero points, limits, and a factor for each output.
+
+    ``sums_over`` are the axes of the weights that a sum runs over. Raises UnsupportedError where
+    sums may leave 32 bits.
+    """
+    check_sums(to, weights, bias, sums_over)
+    outputs = weights.size // max(element_count(tuple(weights.shape[a] for a in sums_over)), 1)
+    factors = np.broadcast_to(to.factors, outputs)
+    multipliers, shifts = quantize_multiplier(factors)
+    tables: dict[str, Field] = {"multipliers": multipliers, "shifts": shifts}
+    return {**zeros(to), "weights": weights, "bias": bias, **tables}
+
+
+def zeros(to: Rescaling) -> dict[str, Field]:
+    """Write zero points and limits of a layer."""
+    least, most = to.limits
+    found: dict[str, Field] = {"input_zero": to.input_zero, "result_zero": to.result_zero}
+    return found | {"least": least, "most": most}
+
+
+def check_sums(
+    to: Rescaling, weights: Array, bias: Array | None, sums_over: tuple[int, ...]
+) -> None:
+    """Refuse sums beyond 32 bits, and zero points that are none. Raises UnsupportedError."""
+    largest = 255
+    sizes = np.abs(weights.astype(np.int64) - to.weights_zero).sum(axis=sums_over).ravel()
+    most = largest * sizes + (0 if bias is None else np.abs(bias.astype(np.int64)).ravel())
+    check_grid((to.input_zero, to.weights_zero, to.result_zero), to.limits)
+    if most.max(initial=0) >= 2**31:
+        raise UnsupportedError("its sums may leave 32 bits")
+
+
+def check_grid(zeros: Sequence[int], limits: tuple[int, int]) -> None:
+    """Refuse zero points that are no bytes, and limits between which there is nothing. Raises
+    UnsupportedError.
+    """
+    low, high = np.iinfo(np.int8).min, np.iinfo(np.int8).max
+    if any(not low <= zero <= high for zero in zeros) or not low <= limits[0] <= limits[1] <= high:
+        raise UnsupportedError("a zero point, or a limit of its results, is no byte")
+
+
+def tabulated(op: Op, context: PortableContext) -> Sequence[CCall]:
+    """Compute a function of bytes for all 256 of them, once and for all, by the reference."""
+    del context
+    x, y = op.operands[0], op.results[0]
+    assert x is not None  # it is required
+    codes = np.arange(256, dtype=np.uint8).view(np.int8)
+    (table,) = computed(op, [codes])
+    fields: dict[str, Field] = {"count": element_count(x.dims)}
+    if y.dtype == TensorType.FLOAT32:
+        return [CCall("luc_floats_of_bytes", {**fields, "table": table}, (x,), (y,))]
+    if table.itemsize != 1:
+        raise LucioleError(f"results are {table.dtype}, not bytes")
+    return [CCall("luc_bytes_of_bytes", {**fields, "table": table.view(np.uint8)}, (x,), (y,))]

@@ -1,0 +1,237 @@
+"""Layers of learned levels in integers alone: their numbers in fixed point, their weights' bits one
+above the other, see ``luciole/kernels/c/learned_levels.h``.
+
+A number with p places is an int32 in units of 2^-p. Levels and bases of inputs get as many places
+as let every sum of an output's inputs fit into 32 bits, scales of the weights as many as let their
+products' upper halves; results have the sum of both, less 32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.ir import Array, TensorType, UnsupportedError, Value, learned_levels
+from luciole.ir.value import element_count
+from luciole.kernels.layers.levels.layer import LevelsLayer, or_zero
+from luciole.kernels.portable.calls import CCall, Field
+
+LARGEST = 2**31 - 1
+MOST_INPUTS, MOST_BITS = 65534, 4
+MOST_PLACES = 100
+"""Beyond that, units are no normal floats."""
+
+LANES, UNIT, MOST_ROWS, WEIGHING = 32, 8, 248, 32
+"""As in the header: lanes of a word, rows that are added at once, rows of a segment, and what
+weighing one costs.
+"""
+
+Doubles = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class FixedLayer:
+    """A layer of learned levels in fixed point."""
+
+    layer: LevelsLayer
+
+    def __post_init__(self) -> None:
+        """Refuse what does not fit. Raises UnsupportedError."""
+        layer, kx = self.layer, len(self.layer.ax)
+        numbers = (layer.ax, layer.aw, or_zero(layer.bias), or_zero(layer.offsets))
+        if not all(np.isfinite(array).all() for array in numbers):
+            raise UnsupportedError("its bases, biases or offsets are not finite")
+        if layer.inputs > MOST_INPUTS or layer.outputs > MOST_INPUTS:
+            raise UnsupportedError(f"in C, layers have up to {MOST_INPUTS} inputs and outputs")
+        if kx > MOST_BITS:
+            raise UnsupportedError(f"inputs have {kx} bits, in C up to {MOST_BITS}")
+        if not layer.outputs or not -MOST_PLACES <= self.places <= MOST_PLACES:
+            raise UnsupportedError("its numbers have no common fixed point")
+
+    @cached_property
+    def basis(self) -> Doubles:
+        """The basis of inputs."""
+        return np.asarray(self.layer.ax, np.float64)
+
+    @cached_property
+    def sorted_levels(self) -> tuple[Doubles, NDArray[np.intp]]:
+        """The levels of inputs in rising order, and the code of each."""
+        return learned_levels.levels(self.basis, self.layer.input_offset)
+
+    @cached_property
+    def _weights(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Scales [o, kw], offsets [o] and biases [o]."""
+        layer, zeros = self.layer, np.zeros(self.layer.outputs)
+        offsets = zeros + or_zero(layer.offsets)
+        return layer.aw.astype(np.float64), offsets, zeros + or_zero(layer.bias)
+
+    @cached_property
+    def _largest(self) -> tuple[float, float, float]:
+        """The largest sum of inputs, of an output's scales, and result."""
+        scales, offsets, biases = self._weights
+        inputs = self.layer.inputs * np.abs(self.sorted_levels[0]).max()
+        weights = np.abs(scales).sum(1) + np.abs(offsets)
+        return inputs, weights.max(), (inputs * weights + np.abs(biases)).max()
+
+    @cached_property
+    def input_places(self) -> int:
+        """Places of levels."""
+        n, kx = self.layer.inputs, len(self.basis)
+        return _places(self._largest[0], LARGEST - n * (kx + 1))
+
+    @cached_property
+    def weight_places(self) -> int:
+        """Places of scales: fewer where biases are large."""
+        found = _places(self._largest[1], LARGEST - self.layer.weight_planes - 1)
+        return min(found, 32 - self.input_places + _places(self._largest[2], LARGEST - 8))
+
+    @property
+    def places(self) -> int:
+        """Places of results."""
+        return self.input_places + self.weight_places - 32
+
+    @property
+    def error(self) -> float:
+        """A bound of how far results are from exact arithmetic on the same levels: each number is
+        off by half a unit, each result by two.
+        """
+        inputs, weights, _ = self._largest
+        of_levels = self.layer.inputs * (len(self.basis) + 1) / 2 * 2.0**-self.input_places
+        of_scales = (self.layer.weight_planes + 1) / 2 * 2.0**-self.weight_places
+        product = of_levels * weights + of_scales * (inputs + of_levels)
+        return float(product + 2 * 2.0**-self.places)
+
+    @property
+    def most_segments(self) -> int:
+        """Segments that inputs may be sorted into."""
+        kx, n = len(self.basis), self.layer.inputs
+        return (1 << kx) + (n + (WEIGHING << kx)) // MOST_ROWS + 1
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of segments, of their planes, and of the list of rows: by level each segment is
+        filled up; by sign there are as many rows more as weighing fewer segments saves.
+        """
+        kx, n = len(self.basis), self.layer.inputs
+        fewer = WEIGHING * max(0, (1 << kx) - 1 - kx) + UNIT * kx
+        rows = n + max(UNIT << kx, fewer) + 1
+        size = self.most_segments * (12 + 32) + 2 * rows
+        return size + -size % 8
+
+    def call(self, x: Value, y: Value, records: int) -> CCall:
+        """Call the kernel: numbers of levels to results in fixed point."""
+        layer = self.layer
+        counts: dict[str, Field] = {
+            "records": records,
+            "inputs": layer.inputs,
+            "outputs": layer.outputs,
+            "input_bits": len(self.basis),
+            "weight_bits": layer.weight_planes,
+            "next_bits": 0,
+            "most_segments": self.most_segments,
+            "thresholds": None,
+        }
+        note = (
+            f"{len(self.basis)} bit inputs, {layer.weight_planes} bit weights; results times "
+            f"2^{self.places}, within {self.error:.1e} of exact arithmetic"
+        )
+        fields = counts | self._tables()
+        return CCall("luc_lq_fully_connected", fields, (x,), (y,), self.scratch, note)
+
+    def _tables(self) -> dict[str, Field]:
+        scales, offsets, biases = self._weights
+        bits = learned_levels.unpack(self.layer.words.view(np.int32), self.layer.inputs)
+        lanes = bits.reshape(-1, self.layer.inputs)
+        code = self.sorted_levels[1]
+        basis = fixed(self.basis, self.input_places)
+        offset = fixed(np.array(self.layer.input_offset), self.input_places)
+        signs = learned_levels.sign_codes(len(basis)).astype(np.int64)
+        return {
+            "level": (signs @ basis + offset)[code],
+            "code": code,
+            "basis": basis,
+            "bits": lane_words(lanes),
+            "totals": _filled(lanes.sum(1, dtype=np.int64)),
+            "scales": _filled(fixed(scales, self.weight_places).ravel()),
+            "starts": fixed(biases, self.places),
+            "offsets": fixed(offsets, self.weight_places) if np.any(offsets) else None,
+        }
+
+
+def _places(largest: float, most: int) -> int:
+    """How many places let a number fit into so many units."""
+    return int(np.floor(np.log2(most / max(largest, 2.0**-MOST_PLACES))))
+
+
+def fixed(numbers: Array, places: int) -> Longs:
+    """Round to fixed point, halves up."""
+    scaled = np.asarray(numbers, np.float64) * 2.0**places
+    return np.asarray(np.floor(scaled + 0.5), np.int64)
+
+
+def _filled(lanes: Longs) -> Longs:
+    """Fill lanes up to whole groups of four."""
+    return np.pad(lanes, (0, -len(lanes) % 4))
+
+
+def lane_words(lanes: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Put the bits of lanes [lanes, n] above each other: [blocks, n + 1] words, the last row of a
+    block 0. Bit 8 q + i of a word is lane 4 i + q of its block: in bytes lanes are in order.
+    """
+    count, n = lanes.shape
+    blocks = -(-count // LANES)
+    padded = np.zeros((blocks * LANES, n + 1), np.bool_)
+    padded[:count, :n] = lanes
+    bit = np.arange(LANES)
+    placed = padded.reshape(blocks, LANES, n + 1)[:, 4 * (bit % 8) + bit // 8]
+    return learned_levels.pack(placed.transpose(0, 2, 1)).view(np.uint32)
+
+
+def levels_of_floats(x: Value, y: Value, thresholds: NDArray[np.float32]) -> CCall:
+    """Call what encodes floats; thresholds are compared as integers in the order of floats."""
+    bits = np.where(thresholds == 0, np.float32(0), thresholds).view(np.int32)
+    order = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
+    fields = {**_counts(x, thresholds), "thresholds": order}
+    return CCall("luc_levels_of_floats", fields, (x,), (y,))
+
+
+def thresholds_of(call: CCall) -> NDArray[np.float32]:
+    """Return what ``levels_of_floats`` was given."""
+    order = np.asarray(call.fields["thresholds"], np.int32)
+    return np.where(order < 0, order ^ 0x7FFFFFFF, order).view(np.float32)
+
+
+def levels_of_fixed(x: Value, y: Value, thresholds: Doubles, places: int) -> CCall:
+    """Call what encodes fixed point: y > floor(t) is y > t for integers."""
+    scaled = np.floor(np.clip(thresholds * 2.0**places, -LARGEST - 1, LARGEST))
+    fields = {**_counts(x, thresholds), "thresholds": scaled.astype(np.int64)}
+    return CCall("luc_levels_of_fixed", fields, (x,), (y,))
+
+
+def _counts(x: Value, thresholds: Array) -> dict[str, Field]:
+    return {"count": element_count(x.dims), "bits": int(thresholds.size + 1).bit_length() - 1}
+
+
+def floats_of_fixed(x: Value, y: Value, places: int) -> CCall:
+    """Call what turns fixed point into floats."""
+    fields: dict[str, Field] = {"count": element_count(x.dims), "unit": 2.0**-places}
+    return CCall("luc_floats_of_fixed", fields, (x,), (y,))
+
+
+def layer_calls(
+    layer: LevelsLayer, x: Value, y: Value, thresholds: NDArray[np.float32]
+) -> list[CCall]:
+    """Encode floats, compute a layer, and turn its results into floats; without its activation."""
+    found = FixedLayer(layer)
+    levels = Value(f"{x.name}_levels", TensorType.UINT8, x.dims)
+    results = Value(f"{y.name}_fixed", TensorType.INT32, y.dims)
+    records = element_count(x.dims) // layer.inputs
+    return [
+        levels_of_floats(x, levels, thresholds),
+        found.call(levels, results, records),
+        floats_of_fixed(results, y, found.places),
+    ]

@@ -1,0 +1,238 @@
+"""``luciole compile``: a network as C99, for machines without Python.
+
+One header and one source file: the kernels that the network needs, its constants, and one function
+to call. No memory is asked for, no library needed.
+
+  luciole compile digits.circle -o firmware --target cortex-m0plus --input bytes \\
+          --preprocess "(x - 4.884) / 6.017" --check digits.npz:x_test
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import luciole
+from luciole.tools.common import console
+from luciole.tools.common.command import (
+    FAILED,
+    FINE,
+    UsageError,
+    a_model,
+    add_common,
+    add_data_bounds,
+    add_preprocess,
+    parser_for,
+    run_program,
+)
+
+if TYPE_CHECKING:
+    from luciole.compiler import CompileOptions, Program
+    from luciole.compiler.check import Agreement
+    from luciole.ir import Array, Model
+
+_TARGETS = "portable, cortex-m0plus, -m3, -m4, -m7, -m55, rv32imc, aarch64, x86-64-v3, x86-64-v4"
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole compile") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.add_argument("model", metavar="MODEL", help=a_model())
+    parser.add_argument(
+        "-o", "--output-folder", required=True, metavar="DIR", help="where files are written"
+    )
+    parser.add_argument("--name", help="what functions begin with (default: the model's file name)")
+    parser.add_argument(
+        "--target", default="portable", metavar="MACHINE", help=f"what it is for: {_TARGETS}"
+    )
+    _add_ends(parser)
+    parser.add_argument(
+        "--arena",
+        default="static",
+        choices=("static", "caller"),
+        help="memory for tensors: static, or given with each call",
+    )
+    parser.add_argument(
+        "--library",
+        action="store_true",
+        help="also make NAME.so with this machine's compiler, for luciole.Compiled",
+    )
+    parser.add_argument(
+        "--self-test",
+        action="store_true",
+        help="also write NAME_test.c: records, expected results, and main",
+    )
+    parser.add_argument(
+        "--check",
+        metavar="DATA",
+        help="compile for this machine, run on these records, and compare with the interpreter",
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="check with the first N records")
+    add_data_bounds(parser)
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _add_ends(parser: argparse.ArgumentParser) -> None:
+    """Declare what callers give and get."""
+    parser.add_argument(
+        "--input",
+        default="model",
+        choices=("model", "bytes", "float", "quantized"),
+        help="what callers give: the model's own type (default), or bytes before --preprocess",
+    )
+    parser.add_argument(
+        "--output",
+        default="model",
+        choices=("model", "float", "quantized", "fixed", "class"),
+        help="what callers get: the model's own type (default; machines without floats get fixed "
+        "point where there is some), fixed point before a softmax, or the largest score's number",
+    )
+    add_preprocess(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole.importers import load
+
+    model = load(arguments.model)
+    program = _compiled(arguments, model)
+    folder = Path(arguments.output_folder)
+    agreement = _tested(arguments, model, program, folder)
+    _write(folder, program.files)
+    _tell(arguments, program, agreement)
+    return FINE if agreement is None or agreement.holds else FAILED
+
+
+def _compiled(arguments: argparse.Namespace, model: Model) -> Program:
+    """Compile as the options say. Raises UsageError for what does not suit the model."""
+    from luciole.compiler import compile_model
+    from luciole.compiler.options import OptionError
+
+    try:
+        return compile_model(model, _options(arguments, model), _origin(arguments.model))
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+
+
+def _options(arguments: argparse.Namespace, model: Model) -> CompileOptions:
+    from luciole.compiler import CompileOptions
+    from luciole.tools.data.preprocess import transforms_of
+
+    text = arguments.preprocess or ""
+    transforms = transforms_of(text, model.graph) if text else ()
+    ends = arguments.input, arguments.output
+    name = arguments.name or _name_of(arguments.model)
+    return CompileOptions(name, *ends, transforms, text, arguments.target, arguments.arena)
+
+
+def _name_of(path: str) -> str:
+    """Make a name of a file's."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", Path(path).stem).strip("_")[:40]
+    return plain if plain[:1].isalpha() else f"model_{plain}"[:40]
+
+
+def _origin(path: str) -> str:
+    """Say which file a program comes from."""
+    begun = f"luciole {luciole.__version__} from {Path(path).name}"
+    if not Path(path).is_file():
+        return begun
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+    return f"{begun} (sha256 {digest}...)"
+
+
+def _write(folder: Path, texts: dict[str, str]) -> None:
+    from luciole.files import write_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        write_file(folder / name, text)
+
+
+def _tested(
+    arguments: argparse.Namespace, model: Model, program: Program, folder: Path
+) -> Agreement | None:
+    """Do what needs this machine's compiler: check, library and self test."""
+    from luciole.compiler import Compiled
+    from luciole.compiler.host import build_library
+
+    if not (arguments.check or arguments.library or arguments.self_test):
+        return None
+    name = program.options.name
+    with tempfile.TemporaryDirectory() as made:
+        library = Path(made) / f"{name}.so"
+        build_library(program, library)
+        compiled, given, agreement = Compiled(library), None, None
+        if arguments.check:
+            given, agreement = _checked(arguments, model, program, compiled)
+        if arguments.library:
+            folder.mkdir(parents=True, exist_ok=True)
+            build_library(program, folder / f"{name}.so")
+        if arguments.self_test:
+            _write(folder, {f"{name}_test.c": _self_test(program, compiled, given)})
+    return agreement
+
+
+def _self_test(program: Program, compiled: Any, given: dict[str, Array] | None) -> str:
+    from luciole.compiler.self_test import random_records, self_test
+
+    return self_test(program, compiled, given or random_records(program))
+
+
+def _checked(
+    arguments: argparse.Namespace, model: Model, program: Program, compiled: Any
+) -> tuple[dict[str, Array], Agreement]:
+    """Run records through the program and the interpreter; the records, as the program takes
+    them.
+    """
+    from luciole.compiler.check import compare
+    from luciole.compiler.options import BYTES
+    from luciole.tools.data import asked_data
+
+    real = asked_data(arguments, model.graph, arguments.check, limit=arguments.limit).records
+    given = _bytes(arguments, model) if program.options.input == BYTES else real
+    return given, compare(program, compiled, model, given, real)
+
+
+def _bytes(arguments: argparse.Namespace, model: Model) -> dict[str, Array]:
+    """Read the records as bytes, before preprocessing. Raises UsageError where they are none."""
+    import numpy as np
+
+    from luciole.ir import TensorType
+    from luciole.tools.data import Bounds, load_data
+
+    graph, copies = model.graph.clone()
+    for value in model.graph.inputs:
+        copies[value].dtype, copies[value].quantization = TensorType.FLOAT32, None
+    bounds = Bounds.of(arguments)
+    found = load_data(arguments.check, graph, limit=arguments.limit, preprocess=None, bounds=bounds)
+    for name, array in found.records.items():
+        if not (array == np.clip(np.rint(array), 0, 255)).all():
+            raise UsageError(f"--input bytes: {name!r} has more than whole numbers from 0 to 255")
+    return {name: array.astype(np.uint8) for name, array in found.records.items()}
+
+
+def _tell(arguments: argparse.Namespace, program: Program, agreement: Agreement | None) -> None:
+    from luciole.compiler.host import object_bytes
+
+    folder, name = Path(arguments.output_folder), program.options.name
+    size = object_bytes(program)
+    code = None if size is None else size - program.table_bytes
+    if arguments.json:
+        checked = None if agreement is None else vars(agreement) | {"holds": agreement.holds}
+        sizes = {"table_bytes": program.table_bytes, "code_bytes": code}
+        files = [str(folder / file) for file in program.files]
+        found = {"name": name, "files": files, **sizes, "arena_bytes": program.arena_bytes}
+        console.print_json(found | {"calls": len(program.calls), "check": checked})
+        return
+    console.show(f"{name}: {len(program.calls)} calls, written to {folder / name}.c and {name}.h")
+    text = console.size_text
+    measured = "" if code is None else f" + {text(code)} code ({program.options.machine.flags})"
+    console.show(f"  flash  {text(program.table_bytes)} tables{measured}")
+    console.show(f"  RAM    {program.arena_bytes} bytes arena, and a little stack")
+    if agreement is not None:
+        console.show(f"  check  {agreement.text()}")

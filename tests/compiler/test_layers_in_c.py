@@ -1,0 +1,187 @@
+"""Layers of floats and of bytes in C: bytes bit for bit, floats within rounding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.compiler import Program
+from luciole.compiler.self_test import random_records, self_test
+from luciole.ir import Array, Model, Op, TensorType, UnsupportedError
+from luciole.ir.ops.activations import Logistic, Tanh
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.elementwise_binary import Mul
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.kernels.portable.calls import portable_kinds
+from luciole.schema.enums import ActivationFunctionType as Act
+from luciole.schema.enums import Padding
+from luciole.tools.random_models import convolutions, dense, in_int8
+from tests.compiler_support import built, close, interpreted, needs_compiler, program_of, run_sound
+from tests.fuzz.compiled import alike
+from tests.fuzz.models import random_model
+from tests.support import Affine, data_path, one_op
+
+pytestmark = needs_compiler
+
+
+def given(program: Program, seed: int = 0) -> dict[str, Array]:
+    records = random_records(program, seed)
+    return {
+        e.original.name: records[e.original.name][: e.value.dims[0] if e.value.dims else 1].reshape(
+            e.value.dims
+        )
+        for e in program.inputs
+    }
+
+
+def check(model: Model, folder: Path, runs: int = 2) -> None:
+    program = program_of(model)
+    compiled = built(program, folder)
+    for seed in range(runs):
+        x = given(program, seed)
+        for found, wanted in zip(compiled.run(x), interpreted(model, x), strict=True):
+            if wanted.dtype.kind == "f":
+                close(found, wanted.reshape(found.shape))
+            else:
+                np.testing.assert_array_equal(found, wanted.reshape(found.shape))
+
+
+@pytest.mark.parametrize("make", [lambda m: m, in_int8], ids=["float", "int8"])
+def test_a_network_of_the_usual_layers(make: object, tmp_path: Path) -> None:
+    assert callable(make)
+    check(make(convolutions(size=8, channels=5)), tmp_path)
+
+
+def test_dense_layers_of_floats(tmp_path: Path) -> None:
+    check(dense((20, 30, 7)), tmp_path)
+
+
+WINDOWS = [
+    ((1, 7, 9, 4), (6, 3, 2, 4), 1, 1, Padding.SAME),
+    ((2, 8, 7, 4), (6, 3, 3, 2), 2, 1, Padding.VALID),
+    ((1, 9, 9, 2), (4, 3, 3, 2), 1, 2, Padding.SAME),
+    ((1, 5, 5, 3), (2, 5, 5, 3), 3, 1, Padding.SAME),
+]
+"""Image, filters, stride, dilation and padding."""
+
+
+@pytest.mark.parametrize(("image", "filters", "stride", "dilation", "padding"), WINDOWS)
+@pytest.mark.parametrize("cls", [Conv2D, DepthwiseConv2D])
+def test_windows(
+    cls: type[Conv2D | DepthwiseConv2D],
+    image: tuple[int, ...],
+    filters: tuple[int, ...],
+    stride: int,
+    dilation: int,
+    padding: Padding,
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    outputs, times = filters[0], 2
+    shape = filters if cls is Conv2D else (1, *filters[1:3], times * image[3])
+    outputs = filters[0] if cls is Conv2D else times * image[3]
+    weights, bias = rng.normal(size=shape) / 5, rng.normal(size=outputs)
+    model = one_op(
+        cls,
+        [np.zeros(image, np.float32), weights.astype(np.float32), bias.astype(np.float32)],
+        (1, 2),
+        stride_h=stride,
+        stride_w=stride,
+        dilation_h_factor=dilation,
+        dilation_w_factor=dilation,
+        padding=padding,
+        activation=Act.RELU6,
+    )
+    if cls is DepthwiseConv2D:
+        model.graph.ops[0].depth_multiplier = times  # type: ignore[attr-defined]
+    check(model, tmp_path, 1)
+    check(in_int8(model), tmp_path, 1)
+
+
+@pytest.mark.parametrize("cls", [AveragePool2D, MaxPool2D])
+def test_pools_at_borders(cls: type[AveragePool2D | MaxPool2D], tmp_path: Path) -> None:
+    attributes = {"stride_h": 2, "stride_w": 1, "filter_height": 3, "filter_width": 2}
+    image = np.zeros((2, 5, 6, 3), np.float32)
+    model = one_op(cls, [image], (), **attributes, padding=Padding.SAME)
+    check(model, tmp_path)
+    check(in_int8(model), tmp_path)
+
+
+BYTES = np.zeros((3, 50), np.int8)
+FROM = Affine(0.06, 3)
+
+
+def bytes_to(cls: type[Op], scale: float, zero: int) -> Model:
+    to = Affine(scale, zero, dtype=TensorType.INT8)
+    return one_op(cls, [BYTES], affine=[FROM], results=[to])
+
+
+def test_functions_of_bytes(tmp_path: Path) -> None:
+    check(bytes_to(Tanh, 1 / 128, 0), tmp_path)
+    check(bytes_to(Logistic, 1 / 256, -128), tmp_path)
+    check(bytes_to(Quantize, 0.11, -7), tmp_path)
+    check(one_op(Dequantize, [BYTES], affine=[FROM]), tmp_path)
+
+
+def test_halves_of_dense_layers_are_rounded_away_from_zero(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    weights = rng.integers(-1, 2, (9, 6), np.int8)
+    bias = rng.integers(-9, 9, 9, np.int32)
+    one = Affine(1.0)
+    to = Affine(2.0, 3, dtype=TensorType.INT8)
+    given_ = [np.zeros((4, 6), np.int8), weights, bias]
+    model = one_op(FullyConnected, given_, (1, 2), affine=[one, one, one], results=[to])
+    check(model, tmp_path)
+
+
+def test_quantizing_floats(tmp_path: Path) -> None:
+    to = Affine(0.5, 5, dtype=TensorType.INT8)
+    model = one_op(Quantize, [np.zeros((1, 9), np.float32)], results=[to])
+    x = np.array([[0.25, -0.25, 0.2499, 1e30, -1e30, np.nan, np.inf, -np.inf, 61.25]], np.float32)
+    (found,) = built(program_of(model), tmp_path).run({model.graph.inputs[0].name: x})
+    (wanted,) = interpreted(model, {model.graph.inputs[0].name: x})
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", ["ad01", "kws", "resnet8"])
+def test_mlperf_tiny_is_bit_exact_and_clean(name: str, tmp_path: Path) -> None:
+    model = luciole.load(data_path(f"models/{name}_int8.tflite"))
+    check(model, tmp_path, 1)
+    program = program_of(model)
+    test = self_test(program, built(program, tmp_path), random_records(program))
+    assert run_sound(program, tmp_path, test) == 0
+
+
+def test_other_shapes_are_refused() -> None:
+    shapes = [np.zeros((2, 3), np.float32), np.zeros((3,), np.float32)]
+    with pytest.raises(UnsupportedError, match="in C, shapes must be the same"):
+        program_of(one_op(Mul, shapes, ()))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_models_are_compiled_rightly_or_refused(seed: int, tmp_path: Path) -> None:
+    checked = sum(random_check(9 * seed + k, tmp_path) for k in range(9))
+    assert checked
+
+
+def random_check(seed: int, folder: Path) -> bool:
+    """Whether a model of the fuzzer's was compiled: it is the interpreter's then."""
+    rng = np.random.default_rng(seed)
+    kinds = portable_kinds()
+    model, _ = random_model(rng, *kinds[seed % len(kinds)])
+    try:
+        program = program_of(model)
+    except luciole.LucioleError:
+        return False
+    if len({v.name for v in model.graph.inputs}) < len(model.graph.inputs):
+        return False
+    compiled, x = built(program, folder, f"{seed}.so"), given(program, seed)
+    for found, wanted in zip(compiled.run(x), interpreted(model, x), strict=True):
+        assert alike(found, wanted.reshape(found.shape)), seed
+    return True

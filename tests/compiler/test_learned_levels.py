@@ -1,0 +1,193 @@
+"""LQ_FULLY_CONNECTED in C: against the formula of the file format, whatever the shape."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luciole.compiler import compile_model
+from luciole.compiler.options import CompileOptions, OptionError
+from luciole.compiler.self_test import random_records, self_test
+from luciole.ir import Array, UnsupportedError, learned_levels
+from luciole.kernels.layers.levels.layer import LevelsLayer
+from luciole.kernels.portable.levels import FixedLayer, lane_words
+from luciole.schema.enums import ActivationFunctionType as Act
+from luciole.tools.random_models import lq_dense
+from tests.compiler_support import (
+    COMPILERS,
+    built,
+    close,
+    interpreted,
+    needs_compiler,
+    program_of,
+    results,
+    run_sound,
+)
+from tests.lq_support import Layer, oracle, packed, random_input, random_layer, with_offsets
+
+SHAPES = [
+    (1, 1, 1, 1),
+    (7, 3, 2, 1),
+    (33, 9, 3, 2),
+    (64, 40, 1, 3),
+    (300, 17, 4, 4),
+    (530, 5, 2, 2),
+]
+
+
+def found(layer: Layer, x: Array, folder: Path) -> Array:
+    model = layer.model(x)
+    (y,) = results(model, folder, {model.graph.inputs[0].name: x})
+    return y
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_layer_is_what_the_format_says(shape: tuple[int, int, int, int], tmp_path: Path) -> None:
+    layer, x = random_layer(*shape), random_input((3, shape[0]))
+    close(found(layer, x, tmp_path), oracle(layer, x))
+
+
+@needs_compiler
+@pytest.mark.parametrize("activation", [Act.TANH, Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])
+def test_offsets_and_activations(activation: Act, tmp_path: Path) -> None:
+    layer = replace(with_offsets(random_layer(37, 11, 2, 3)), activation=activation)
+    x = random_input((2, 37))
+    close(found(layer, x, tmp_path), oracle(layer, x))
+
+
+@needs_compiler
+def test_inputs_that_mostly_share_a_level_and_that_are_no_numbers(tmp_path: Path) -> None:
+    layer, x = random_layer(260, 6, 3, 2), random_input((4, 260))
+    x[0], x[1, 7:], x[2, ::2], x[3, :2] = 0.0, -9.0, np.nan, (np.inf, -np.inf)
+    close(found(layer, x, tmp_path), oracle(layer, x))
+
+
+@needs_compiler
+def test_a_tie_goes_to_the_lower_level(tmp_path: Path) -> None:
+    signs = np.ones((1, 1, 4), np.bool_)
+    layer = Layer(np.array([0.5, 1.0], np.float32), np.ones((1, 1), np.float32), signs)
+    x = np.array([[-1.0, 0.0, -0.0, 1.0]], np.float32)  # each lies between two levels
+    close(found(layer, x, tmp_path), oracle(layer, x))
+
+
+@needs_compiler
+@pytest.mark.parametrize("bits", [1, 2, 3, 4])
+def test_a_network_gives_the_interpreters_scores(bits: int, tmp_path: Path) -> None:
+    model = lq_dense((50, 70, 33, 10), bits)
+    compiled = built(program_of(model), tmp_path)
+    rng = np.random.default_rng(bits)
+    far = 0
+    for _ in range(40):
+        given = {"x": rng.normal(size=(1, 50)).astype(np.float32)}
+        (y,), (wanted,) = compiled.run(given), interpreted(model, given)
+        far += np.abs(y - wanted).max() > 1e-4
+    assert far <= 1, "a hidden value may lie on a threshold"
+
+
+def test_between_input_and_last_layer_there_are_no_floats() -> None:
+    model = lq_dense((50, 70, 33, 10), 2)
+    program = program_of(model, target="cortex-m0plus", input="bytes")
+    names = [call.function for call in program.calls]
+    assert names == ["luc_bytes_of_bytes", *["luc_lq_fully_connected"] * 3]
+    assert program.outputs[0].places is not None
+    code = re.sub(r"/\*.*?\*/", "", program.source, flags=re.S)
+    assert "luc_weigh" in code
+    assert not re.search(r"\b(float|double)\b|\d\.\d", code)
+
+
+@needs_compiler
+def test_fixed_point_and_classes(tmp_path: Path) -> None:
+    model = lq_dense((40, 30, 10), 2)
+    given = {"x": random_input((1, 40))}
+    fixed = built(program_of(model, output="fixed"), tmp_path, "a.so")
+    (scores,), (places,) = fixed.run(given), fixed.places
+    (chosen,) = built(program_of(model, output="class"), tmp_path, "b.so").run(given)
+    (wanted,) = interpreted(model, given)
+    powers = np.exp(scores * 2.0 ** -(places or 0))
+    close(powers / powers.sum(), wanted)
+    assert chosen.tolist() == [wanted.argmax()]
+
+
+@needs_compiler
+def test_bytes_are_what_preprocessing_makes_of_them(tmp_path: Path) -> None:
+    model = lq_dense((40, 30, 10), 3)
+    options = CompileOptions("net", "bytes", preprocess=[lambda x: (x - 100) / 70])
+    program = compile_model(model, options)
+    x = np.random.default_rng(3).integers(0, 256, (1, 40), np.uint8)
+    (y,) = built(program, tmp_path).run({"x": x})
+    (wanted,) = interpreted(model, {"x": ((x.astype(np.float32) - 100) / 70).astype(np.float32)})
+    close(y, wanted)
+    assert program.calls[0].function == "luc_bytes_of_bytes"
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("choices", [{}, {"arena": "caller", "input": "bytes"}])
+def test_a_program_is_clean_and_passes_its_own_test(
+    compiler: str, choices: dict[str, str], tmp_path: Path
+) -> None:
+    program = program_of(lq_dense((40, 37, 10), 3), **choices)
+    test = self_test(program, built(program, tmp_path), random_records(program))
+    assert run_sound(program, tmp_path, test, compiler) == 0
+    wrong = test.replace("wanted_0[40] = {", "wanted_0[40] = {9.0f + ", 1)
+    assert wrong != test
+    assert run_sound(program, tmp_path, wrong, compiler) == 1
+
+
+def fixed_layer(layer: Layer) -> FixedLayer:
+    binary, n = packed(layer.signs), layer.signs.shape[-1]
+    given = (layer.input_scales, layer.weights_scales, binary, layer.bias, layer.weights_offsets)
+    return FixedLayer(LevelsLayer(n, layer.input_offset, layer.activation, *given))
+
+
+def test_results_fit_into_32_bits_and_are_as_near_as_is_said() -> None:
+    for bias in (1e-3, 1.0, 1e6):
+        layer = replace(random_layer(100, 4, 3, 2), bias=np.full(4, bias, np.float32))
+        fixed = fixed_layer(layer)
+        largest = max(abs(np.abs(layer.weights_scales).sum(1) * 400).max(), bias)
+        assert 2**31 > largest * 2.0**fixed.places > 2**22
+        assert fixed.error < 1e-3 * max(bias, 1)
+
+
+def test_lanes_come_out_in_order() -> None:
+    rng = np.random.default_rng(0)
+    lanes = rng.integers(0, 2, (40, 5)).astype(np.bool_)
+    words = lane_words(lanes).reshape(2, 6)
+    assert words[:, 5].tolist() == [0, 0]
+    for lane in range(40):
+        bit = 8 * (lane % 4) + lane % 32 // 4
+        assert (words[lane // 32, :5] >> bit & 1).tolist() == lanes[lane].tolist()
+
+
+def test_it_refuses_more_bits_than_c_takes() -> None:
+    layer, x = random_layer(9, 2, 5, 1), random_input((1, 9))
+    with pytest.raises(UnsupportedError, match="inputs have 5 bits, in C up to 4"):
+        program_of(layer.model(x))
+
+
+def test_it_refuses_numbers_without_a_fixed_point() -> None:
+    layer, x = random_layer(9, 2, 2, 1), random_input((1, 9))
+    for scale in (np.inf, np.nan, 1e-38):
+        odd = replace(layer, weights_scales=np.full((2, 1), scale, np.float32))
+        with pytest.raises(UnsupportedError, match=r"not finite|no common fixed point"):
+            program_of(odd.model(x))
+
+
+def test_it_refuses_what_does_not_suit_the_model() -> None:
+    model = lq_dense((9, 3), 2)
+    with pytest.raises(OptionError, match="is float: give bytes or float"):
+        program_of(model, input="quantized")
+    with pytest.raises(OptionError, match="letters, digits"):
+        CompileOptions("9 lives")
+    with pytest.raises(OptionError, match="target is 'z80': it is one of portable"):
+        program_of(model, target="z80")
+
+
+def test_packing_is_that_of_the_format() -> None:
+    signs = random_layer(70, 3, 1, 2).signs
+    np.testing.assert_array_equal(learned_levels.unpack(packed(signs), 70), signs)

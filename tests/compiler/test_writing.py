@@ -1,0 +1,102 @@
+"""What is written: text that a person reads and that nothing in a model's names can break."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luciole.compiler import Compiled
+from luciole.compiler.headers import needed, pieces, struct_fields
+from luciole.compiler.text import Names, comment, number, table
+from luciole.ir import LucioleError, UnsupportedError
+from luciole.tools.random_models import lq_dense
+from tests.compiler_support import built, needs_compiler, program_of
+
+
+def test_a_person_finds_each_layer_its_shape_and_its_bytes() -> None:
+    source = program_of(lq_dense((40, 30, 10), 2)).source
+    assert "LQ_FULLY_CONNECTED uint8 [1,40] -> uint8 [1,30]" in source
+    assert "2 bit inputs, 2 bit weights; results times 2^" in source
+    assert "/* [1,30] */" in source
+    assert source.count("static const struct luc_lq_fully_connected ") == 2
+
+
+def test_only_kernels_that_are_used_are_written() -> None:
+    source = program_of(lq_dense((40, 10), 2)).source
+    assert "luc_softmax" not in source
+    assert "luc_levels_of_fixed" not in source
+    assert source.index("luc_count(") < source.index("luc_lq_record(")
+
+
+def test_each_function_has_its_struct_and_all_that_it_calls() -> None:
+    functions = [name for name in pieces() if f"struct {name}" in pieces()]
+    assert "luc_lq_fully_connected" in functions
+    for function in functions:
+        fields = struct_fields(function)
+        assert fields, function
+        assert len({f.name for f in fields}) == len(fields)
+        declared = re.findall(r"^    .*;", pieces()[f"struct {function}"].text, re.M)
+        assert len(fields) == len(declared), function
+        assert needed([function])[-1] is pieces()[function]
+
+
+def test_an_unknown_function_is_refused() -> None:
+    with pytest.raises(LucioleError, match="there is no C function luc_nothing"):
+        needed(["luc_nothing"])
+
+
+@pytest.mark.parametrize("text", ["a */ int x; /*", "??/\n", "\\\n", "caf\u00e9 \u202e", "// x"])
+def test_names_cannot_end_a_comment(text: str) -> None:
+    assert not set(comment(text)) & set("*?\\\n\u202e")
+
+
+def test_names_are_identifiers_that_are_given_once() -> None:
+    names = Names("arena")
+    found = [names.of(t) for t in ("int", "a/b;C d", "c d", "9", "", "luc_x", "ARENA", "\u00fc")]
+    assert len(set(found)) == len(found)
+    assert all(name.isidentifier() and name.isascii() for name in found)
+    assert not {"int", "arena", "luc_x"} & set(found)
+
+
+@needs_compiler
+def test_hostile_names_compile(tmp_path: Path) -> None:
+    model = lq_dense((9, 4), 1)
+    x, y = model.graph.inputs[0], model.graph.outputs[0]
+    x.name, y.name = '*/ #include "/etc/passwd"\n\\', '??/"%s\\n'
+    (found,) = built(program_of(model), tmp_path).run({x.name: np.zeros((1, 9), np.float32)})
+    assert found.shape == (1, 4)
+
+
+@pytest.mark.parametrize("x", [0.1, 1 / 3, 1e-45, 3.4e38, -0.0, 2.0, 1e10, 16777217.0])
+def test_floats_are_exact(x: float) -> None:
+    text = number(x, "float").removesuffix("f")
+    read = float.fromhex(text) if "0x" in text else float(text)
+    assert np.float32(read).tobytes() == np.float32(x).tobytes()
+
+
+def test_tables_hold_what_their_types_do() -> None:
+    text, size = table("a", "int32_t", np.array([-(2**31), 5]))
+    assert "(-2147483647 - 1), " in text
+    assert size == 8
+    with pytest.raises(UnsupportedError, match="beyond uint8_t"):
+        table("a", "uint8_t", np.array([256]))
+    with pytest.raises(UnsupportedError, match="not finite"):
+        table("a", "float", np.array([np.nan]))
+
+
+def test_a_file_that_is_no_library_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.so").write_bytes(b"no library")
+    with pytest.raises(LucioleError, match="is no compiled network"):
+        Compiled(tmp_path / "a.so")
+
+
+@needs_compiler
+def test_other_arrays_than_were_compiled_are_refused(tmp_path: Path) -> None:
+    compiled = built(program_of(lq_dense((9, 4), 1)), tmp_path)
+    with pytest.raises(LucioleError, match=r"is float32 \[1, 9\], float64 \[1, 9\] was given"):
+        compiled.run({"x": np.zeros((1, 9))})
+    with pytest.raises(LucioleError, match="inputs are 'x'; 'y' were given"):
+        compiled.run({"y": np.zeros((1, 9), np.float32)})

@@ -1,0 +1,67 @@
+"""Programs in C compiled by this machine's compiler, strictly, and run beside the interpreter."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luciole.compiler import Compiled, CompileOptions, Program, compile_model
+from luciole.compiler.host import build_library
+from luciole.ir import Array, Model
+from luciole.kernels.core import registry
+
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
+QUICK = (*STRICT, "-O1", "-fPIC", "-shared")
+_SOUND = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+
+needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
+
+
+def program_of(
+    model: Model,
+    input: str = "model",  # as the option
+    output: str = "model",
+    target: str = "portable",
+    arena: str = "static",
+) -> Program:
+    return compile_model(model, CompileOptions("net", input, output, (), "", target, arena))
+
+
+def built(program: Program, folder: Path, name: str = "net.so") -> Compiled:
+    """Any warning is an error here."""
+    build_library(program, folder / name, QUICK)
+    return Compiled(folder / name)
+
+
+def results(model: Model, folder: Path, given: dict[str, Array]) -> list[Array]:
+    return built(program_of(model), folder).run(given)
+
+
+def interpreted(model: Model, given: dict[str, Array]) -> list[Array]:
+    """What reference kernels compute, operator by operator: nothing has to be compiled for it."""
+    arrays = {v: v.data for v in model.graph.values if v.is_constant}
+    arrays |= {v: given[v.name] for v in model.graph.inputs}
+    for op in model.graph.ops:
+        found = registry.computed(op, [None if v is None else arrays[v] for v in op.operands])
+        arrays |= dict(zip(op.results, found, strict=True))
+    return [array for v in model.graph.outputs if (array := arrays[v]) is not None]
+
+
+def run_sound(program: Program, folder: Path, test: str, compiler: str = "gcc") -> int:
+    """Compile a program with its self test under sanitizers; its exit code."""
+    for name, text in {**program.files, "net_test.c": test}.items():
+        (folder / name).write_text(text)
+    files = [str(folder / f"{name}.c") for name in ("net", "net_test")]
+    made = str(folder / "test")
+    sound = _SOUND if compiler == "gcc" else ()  # Debian's clang comes without their library
+    subprocess.run([compiler, *STRICT, *sound, *files, "-o", made], check=True)
+    return subprocess.run([made], check=False).returncode
+
+
+def close(found: Array, wanted: Array, within: float = 1e-5) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=within, atol=within)

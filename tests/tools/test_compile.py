@@ -1,0 +1,133 @@
+"""``luciole compile``, as people type it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Array, Graph, Model, Value
+from luciole.ir.ops.gather import Gather
+from luciole.tools.random_models import lq_dense
+from tests.compiler_support import QUICK, interpreted, needs_compiler
+from tests.tools.running import call
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    luciole.save(lq_dense((16, 12, 4), 2), tmp_path / "small net.circle")
+    return tmp_path / "small net.circle"
+
+
+class References:
+    """Runs reference kernels, for which nothing has to be compiled."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def computed(self, given: dict[str, Array], wanted: list[Value]) -> list[Array]:
+        assert wanted
+        copy = self._model.clone()
+        places = [self._model.graph.values.index(value) for value in wanted]
+        copy.graph.outputs = [copy.graph.values[place] for place in places]
+        return interpreted(copy, given)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("luciole.compiler.check.Interpreter", References)
+    monkeypatch.setattr("luciole.compiler.host.FLAGS", QUICK)
+
+
+def test_two_files_are_written(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = call(capsys, "compile", model, "-o", tmp_path / "c")
+    assert done.code == 0
+    assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["small_net.c", "small_net.h"]
+    assert "small_net_run" in (tmp_path / "c" / "small_net.h").read_text()
+    assert done.out.startswith("small_net: ")
+
+
+@needs_compiler
+def test_bytes_are_checked_against_the_interpreter(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = np.random.default_rng(0).integers(0, 256, (20, 16), np.uint8)
+    np.save(tmp_path / "x.npy", x)
+    words = ["--input", "bytes", "--preprocess", "(x - 100) / 70", "--check", f"{tmp_path}/x.npy"]
+    target = ["--target", "cortex-m0plus", "--self-test", "--library", "--name", "net", "--json"]
+    done = call(capsys, "compile", model, "-o", tmp_path / "c", *words, *target)
+    assert done.code == 0
+    found = json.loads(done.out)
+    assert found["check"]["records"] == found["check"]["same"] == 20
+    assert 0 < found["check"]["largest_difference"] < 1e-4
+    names = sorted(p.name for p in (tmp_path / "c").iterdir())
+    assert names == ["net.c", "net.h", "net.so", "net_test.c"]
+    compiled = luciole.Compiled(tmp_path / "c" / "net.so")
+    assert compiled.input_shapes == {"x": (1, 16)}
+
+
+@needs_compiler
+def test_a_wrong_answer_fails(
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((3, 16), np.float32))
+    real = luciole.Compiled.run
+
+    def reversed_(self: luciole.Compiled, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        return [y[..., ::-1] for y in real(self, inputs)]
+
+    monkeypatch.setattr(luciole.Compiled, "run", reversed_)
+    done = call(capsys, "compile", model, "-o", tmp_path / "c", "--check", tmp_path / "x.npy")
+    assert done.code == 1
+    assert "WRONG: 0 of 3 equal" in done.out
+
+
+def test_an_operator_without_a_c_form_is_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = Model()
+    graph = odd.add_graph(Graph("main"))
+    x = graph.add_input("x", (4, 3))
+    op = graph.append(Gather(x, graph.add_constant("i", np.array([1], np.int32))), "picked")
+    graph.outputs = [op.results[0]]
+    luciole.save(odd, tmp_path / "odd.tflite")
+    done = call(capsys, "compile", tmp_path / "odd.tflite", "-o", tmp_path / "c")
+    assert done.error(3).startswith("cannot compile GATHER (1x): ")
+    assert not (tmp_path / "c").exists()
+
+
+def test_choices_that_do_not_suit_the_model_are_wrong_usage(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = call(capsys, "compile", model, "-o", tmp_path / "c", "--input", "quantized")
+    assert done.error(2) == "input 'x' is float: give bytes or float"
+    done = call(capsys, "compile", model, "-o", tmp_path / "c", "--name", "a b")
+    assert done.error(2).startswith("name 'a b': ")
+
+
+@needs_compiler
+def test_records_that_are_no_bytes_are_refused(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "x.npy", np.full((3, 16), 0.5, np.float32))
+    words = ["--input", "bytes", "--check", f"{tmp_path}/x.npy"]
+    done = call(capsys, "compile", model, "-o", tmp_path / "c", *words)
+    assert done.error(2) == "--input bytes: 'x' has more than whole numbers from 0 to 255"
+
+
+@needs_compiler
+def test_from_python(model: Path, tmp_path: Path) -> None:
+    program = luciole.compile(model, tmp_path / "c", "net", library=True)
+    assert program.table_bytes > 100
+    x = np.ones((1, 16), np.float32)
+    (found,) = luciole.Compiled(tmp_path / "c" / "net.so").run({"x": x})
+    (wanted,) = interpreted(luciole.load(model), {"x": x})
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
