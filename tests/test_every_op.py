@@ -17,7 +17,7 @@ from luciole.exporters import to_bytes
 from luciole.importers import import_model
 from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, Shape, ShapeError, TensorType, Value
 from luciole.ir.errors import DefinitionError
-from luciole.ir.op import REQUIRED, Field, attr, dtype_of, like, operand, operands
+from luciole.ir.op import REQUIRED, Field, attr, dtype_of, for_graphs, like, operand, operands
 from luciole.ir.quant import Like, Quant
 from luciole.ir.text.listing import show
 from luciole.kernels.core import registry
@@ -63,7 +63,11 @@ def changed(cls: type[Op]) -> dict[str, Any]:
 
 def stored(cls: type[Op]) -> dict[str, Any]:
     """What a file holds of ``changed`` by the schema's names, graphs by their numbers."""
-    return {f.schema_name: 1 if f.is_graph else another(f.default) for f in cls.attr_fields()}
+    graphs = {(): (1, 1), None: 1}
+    return {
+        f.schema_name: graphs[f.default] if f.is_graph else another(f.default)
+        for f in cls.attr_fields()
+    }
 
 
 def value_for(graph: Graph, field: Field, name: str) -> Value:
@@ -95,7 +99,8 @@ def alone(cls: type[Op], attributes: dict[str, Any], optional: bool, called: int
     model = Model()
     graph = model.add_graph(Graph("main"))
     model.add_graph(Graph("called"))
-    attributes |= {f.name: model.graphs[called] for f in cls.attr_fields() if f.is_graph}
+    inner, fields = model.graphs[called], [f for f in cls.attr_fields() if f.is_graph]
+    attributes |= {f.name: (inner,) * (2 * called) if f.default == () else inner for f in fields}
     op = cls.from_operands(slots_for(cls, graph, optional), attributes)
     op.version = 5
     variadic = cls.variadic_results and cls.result_names
@@ -109,8 +114,10 @@ def alone(cls: type[Op], attributes: dict[str, Any], optional: bool, called: int
 def plain(op: Op, model: Model) -> dict[str, Any]:
     """Attributes with numbers for graphs: those of two models are never the same."""
     return {
-        name: model.graphs.index(value) if isinstance(value, Graph) else value
-        for name, value in op.attributes().items()
+        field.name: for_graphs(getattr(op, field.name), model.graphs.index)
+        if field.is_graph
+        else getattr(op, field.name)
+        for field in op.attr_fields()
     }
 
 
@@ -136,7 +143,7 @@ def test_defaults_are_those_of_the_schema(cls: type[Op]) -> None:
     table = columns(cls)
     for field in cls.attr_fields():
         column = table[field.schema_name]
-        if field.is_graph:  # 0 in the file: there is always a graph
+        if field.is_graph and field.default is None:  # 0 in the file: there is always a graph
             assert (field.default, column.default) == (None, 0)
             continue
         expected = () if column.kind == "vector" else column.default

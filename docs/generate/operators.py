@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from functools import cache
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
-from luciole.exporters import to_bytes
-from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, TensorType, UnknownOp, Value
+from luciole.ir import CUSTOM_OPS, OPS, Op, TensorType
 from luciole.kernels.core import registry
 from luciole.schema.dialect import TFLITE
 from luciole.schema.enums import BuiltinOperator
@@ -20,8 +18,8 @@ Every operator listed here runs. It is read from and written to .circle without 
 too but for those that are [circle's own](#circles-own), and its shapes and element types are
 inferred (extents may be unknown).
 
-- **compiled**: element types that a compiled kernel computes where shapes are known before the
-  model runs. NumPy computes them elsewhere.
+- **compiled**: element types that a compiled kernel computes as soon as shapes are known: before
+  the model runs, or once it has computed them. Shapes that change from run to run, NumPy computes.
 - **NumPy only**: element types that only the reference kernel computes: exact, but slower.
 - An element type that is in neither column is refused with a sentence.
 
@@ -38,10 +36,10 @@ Generated from the registry of operators and kernels; a test compares it.
 TAIL = """\
 ## Less than LiteRT runs
 
-What LiteRT's builtin resolver knows and luciole does not run, each with its reason (a test asks
-LiteRT about every operator that is kept as it is):
-
-{unlike}
+Nothing that LiteRT's builtin resolver knows: a test asks LiteRT about every operator that is kept
+as it is. STABLEHLO_REDUCE_WINDOW and STABLEHLO_SCATTER take graphs of one operator of two numbers
+(a sum, a product, the larger, the smaller, "and", "or"; an update for STABLEHLO_SCATTER), as LiteRT
+does.
 
 ## Circle's own
 
@@ -66,26 +64,20 @@ FAMILIES = {
     "Activations and normalization": "activations gelu leaky_relu prelu softmax instance_norm "
     "l2_normalization local_response_normalization rms_norm rope",
     "Pools, reductions and searches": "pool_2d reduce arg_min_max cumsum segment_sum topk_v2 "
-    "unsorted_segment unique",
+    "unsorted_segment unique reduce_window stablehlo_reduce_window",
     "Element-wise arithmetic": "elementwise_binary elementwise_unary add_n complex_parts rfft2d "
     "stablehlo_elementwise",
     "Comparisons and choices": "comparisons logical select where",
     "Conversions": "cast quantize bitcast fake_quant bucketize densify",
     "Images and boxes": "resize non_max_suppression tflite_detection_postprocess",
-    "Constants, shapes and random numbers": "fill range one_hot random rank shape",
+    "Constants, shapes and random numbers": "fill range one_hot random rank shape "
+    "stablehlo_rng_bit_generator",
     "Texts and hashes": "skip_gram lsh_projection",
     "Control flow and variables": "control_flow variables hashtable",
 }
 """Titles, and files of ``ir/ops`` below them; what is in no other family moves elements."""
 
 STABLEHLO = "STABLEHLO_"
-REASONS = {
-    "STABLEHLO": "what they compute is another graph's business, or one of several generators'; "
-    "converters write them only where they are told to leave StableHLO as it is. "
-    "STABLEHLO_COMPOSITE, which has a decomposition, runs",
-}
-"""Why operators do not run, by the beginnings of their names: all that LiteRT runs have one."""
-
 _SHORT = {"FLOAT": "f", "UINT": "u", "INT": "i", "COMPLEX": "c"}
 _WEIGHTS = ("i4", "i8", "u8")
 
@@ -173,40 +165,12 @@ def _short(dtype: TensorType) -> str:
 def _tail() -> str:
     codes = set(BuiltinOperator) - set(OPS)
     missing = sorted(code.name for code in codes)
-    only = only_in_litert(codes)
-    unlike = "\n".join(f"- {', '.join(found)}: {REASONS[start]}." for start, found in only.items())
     others = (n for n in missing if not n.startswith(STABLEHLO) and n != "CUSTOM")
     prefixed = (n.removeprefix(STABLEHLO) for n in missing if n.startswith(STABLEHLO))
     circle = sorted(code.name for code in OPS if TFLITE.number(code) is None)
     return TAIL.format(
         circle=", ".join(circle),
-        unlike=unlike,
         names=", ".join(others),
         prefix=STABLEHLO,
         prefixed=", ".join(prefixed),
     )
-
-
-def only_in_litert(missing: Iterable[BuiltinOperator]) -> dict[str, list[str]]:
-    """Find what LiteRT knows and luciole only keeps, by the beginnings of the names."""
-    known = sorted(code.name for code in missing if in_litert(code))
-    return {start: [name for name in known if name.startswith(start)] for start in REASONS}
-
-
-@cache
-def in_litert(code: BuiltinOperator) -> bool:
-    """Tell whether LiteRT's resolver has an operator: it says so when it reads a file with one."""
-    from ai_edge_litert.interpreter import Interpreter
-
-    if TFLITE.number(code) is None or code == BuiltinOperator.CUSTOM:
-        return False
-    model = Model()
-    graph = model.add_graph(Graph("main"))
-    op = UnknownOp(int(code), [graph.add_input("x", (2,))])
-    graph.append(op, results=[graph.add_value(Value("y", TensorType.FLOAT32, (2,)))])
-    graph.outputs = list(op.results)
-    try:
-        Interpreter(model_content=to_bytes(model, "tflite"))
-    except ValueError as error:
-        return "Didn't find op" not in str(error)
-    return True

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
-from luciole.interpreter.contents import hold
+from luciole.interpreter.contents import Contents, hold
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.loops import compiled_loop
 from luciole.interpreter.memory import arena_layout
 from luciole.interpreter.plan import Plan
-from luciole.interpreter.settle import settle
+from luciole.interpreter.settle import Settled, settle
 from luciole.interpreter.stateful_plan import StatefulPlan
-from luciole.interpreter.steps import build
+from luciole.interpreter.steps import Step, build
+from luciole.interpreter.tails import DEEPEST, Tail, begin_of_tail
 from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable
 from luciole.ir.ops.control_flow import While
@@ -43,17 +44,59 @@ def compile_graph(
     """
     _refuse_unsupported([op for called in reachable(graph) for op in called.ops])
     caller = Caller(DEFAULT_LOOP_LIMIT, memory_limit) if caller is None else caller
-    with caller.meter:
-        settled = settle(graph, shapes, memory_limit)
-        layout = arena_layout(settled, memory_limit, keep)
-        held = hold(settled, layout, caller.meter)
-        left = memory_limit - settled.made_bytes - layout.size
-        called = _CalledGraphs(caller, crew, left)
-        steps = build(settled, layout, held, called.reference, called.loop)
-        parts = (settled, layout, held, steps, crew, caller.meter)
-        if any(step.context is not None for step in steps):
-            return StatefulPlan(*parts, state=caller.state)
-        return Plan(*parts)
+    return _Compiler(caller, crew, memory_limit, keep).plan(graph, shapes, {})
+
+
+@dataclass(frozen=True)
+class _Compiler:
+    """What plans are made with: who runs graphs that are called, threads, bytes that may be taken,
+    whether all tensors can be read after a run, and in how many plans the next one stands.
+    """
+
+    caller: Caller
+    crew: Crew | None
+    memory_limit: int
+    keep: bool
+    depth: int = 0
+
+    def plan(
+        self,
+        graph: Graph,
+        shapes: Mapping[Value, tuple[int, ...]],
+        places: Mapping[Value, Array],
+    ) -> Plan:
+        """Make the plan of a graph some tensors of which may have places already."""
+        caller, crew = self.caller, self.crew
+        with caller.meter:
+            settled = settle(graph, shapes, self.memory_limit)
+            given = _given(settled, places)
+            layout = arena_layout(settled, self.memory_limit, self.keep, given)
+            held = hold(settled, layout, caller.meter, given)
+            left = self.memory_limit - settled.made_bytes - layout.size
+            called = _CalledGraphs(caller, crew, left)
+            steps = build(settled, layout, held, called.reference, called.loop)
+            parts = (settled, layout, held, steps, crew, caller.meter)
+            if any(step.context is not None for step in steps):
+                return StatefulPlan(*parts, state=caller.state)
+            return Plan(*parts, tail=self._tail(steps, held, left))
+
+    def _tail(self, steps: Sequence[Step], held: Contents, left: int) -> Tail | None:
+        """Find the steps that are to be planned while the others run."""
+        begin = begin_of_tail(steps, held) if self.depth < DEEPEST else None
+        if begin is None:
+            return None
+        inner = _Compiler(self.caller, self.crew, left, True, self.depth + 1)
+
+        def plan_tail(graph: Graph, places: Mapping[Value, Array]) -> Plan:
+            return inner.plan(graph, {v: v.dims for v in graph.inputs}, places)
+
+        return Tail(steps[begin:], held, plan_tail, self.crew, self.caller.meter)
+
+
+def _given(settled: Settled, places: Mapping[Value, Array]) -> dict[Value, Array]:
+    """Find the tensors of a settled graph that have places, and are no constants now."""
+    found = {settled.values[value]: array for value, array in places.items()}
+    return {v: a for v, a in found.items() if v not in settled.constants and v.shape == a.shape}
 
 
 @dataclass(frozen=True)

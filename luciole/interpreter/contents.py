@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from luciole.interpreter.memory import take
 from luciole.interpreter.settle import Settled
@@ -43,20 +43,26 @@ class Contents:
         else:
             self.arrays[value] = array
 
-    def forget(self) -> None:
-        """Leave out what the last run has computed: there may be no room for it twice."""
-        for value in self.late:
+    def forget(self, values: Iterable[Value] | None = None) -> None:
+        """Leave out what the last run has computed, all that is late or some of it: there may be no
+        room for it twice.
+        """
+        for value in self.late if values is None else values:
             self.arrays.pop(value, None)
             self._texts.forget(value)
 
 
-def hold(settled: Settled, layout: Layout, meter: Meter) -> Contents:
-    """Take memory for a layout, and hold constants and texts beside it.
+def hold(
+    settled: Settled, layout: Layout, meter: Meter, given: Mapping[Value, Array] | None = None
+) -> Contents:
+    """Take memory for a layout, and hold constants and texts beside it; tensors that are ``given``
+    have places already.
 
     Raises UnsupportedError for an operand that has no array form, or no contents, and that nothing
     computes, and what ``Texts.taken_from`` raises.
     """
-    placed, texts = {**settled.constants, **take(layout)}, Texts(meter)
+    placed = {**settled.constants, **take(layout, given)}
+    texts = Texts(meter)
     contents = Contents(placed, settled.ops, texts, texts.taken_from(settled.graph.values))
     for op in settled.ops:
         for value in op.operands:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from luciole.interpreter.settle import Settled
 from luciole.ir import Array, Value
@@ -15,15 +16,21 @@ from luciole.kernels.core.allocation import ALIGNMENT
 from luciole.kernels.core.errors import MemoryLimitError as MemoryLimitError
 
 
-def arena_layout(settled: Settled, memory_limit: int, keep: bool = False) -> Layout:
+def arena_layout(
+    settled: Settled, memory_limit: int, keep: bool = False, given: Collection[Value] = ()
+) -> Layout:
     """Lay out what operators read and write, within what is left of the memory; with ``keep`` each
-    tensor has bytes of its own.
+    tensor has bytes of its own. Those that are ``given`` have places already, where others may
+    stand, too.
 
     Raises MemoryLimitError as ``layout_within`` does.
     """
     shared = shared_places(settled.ops)
     lives = lifetimes(settled.graph, settled.ops, shared, keep)
-    return layout_within(memory_limit - settled.made_bytes, lives, shared)
+    own = {value: life for value, life in lives.items() if value not in given}
+    layout = layout_within(memory_limit - settled.made_bytes, own, shared)
+    beside = {value: host for value, host in shared.items() if host in given}
+    return replace(layout, shared={**layout.shared, **beside}) if beside else layout
 
 
 def layout_within(
@@ -44,12 +51,13 @@ def layout_within(
     return layout
 
 
-def take(layout: Layout) -> dict[Value, Array]:
-    """Take a block, and give each tensor a zeroed array in it."""
+def take(layout: Layout, given: Mapping[Value, Array] | None = None) -> dict[Value, Array]:
+    """Take a block, and give each tensor a zeroed array in it, beside those that are ``given``."""
     places = {v: place for v, place in layout.places.items() if v not in layout.shared}
     rooms = allocation.chosen().block(layout.size, list(places.values()))
     found = zip(places, rooms, strict=True)
     arrays = {v: room.view(NUMPY[v.dtype]).reshape(v.dims) for v, room in found}
+    arrays |= given or {}
     return arrays | {v: arrays[host].reshape(v.dims) for v, host in layout.shared.items()}
 
 

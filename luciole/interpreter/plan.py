@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
@@ -13,15 +11,16 @@ from numpy.typing import NDArray
 from luciole.interpreter.contents import Contents
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.observe import Observer
+from luciole.interpreter.schedule import Schedule
 from luciole.interpreter.settle import Settled
-from luciole.interpreter.steps import Run, Step, grouped, run_reference
+from luciole.interpreter.steps import Step
+from luciole.interpreter.tails import Tail
 from luciole.interpreter.uncopied import Uncopied
 from luciole.ir import Array, GraphError, Value
 from luciole.ir.analysis.layout import Layout
 from luciole.ir.quantization import zero_code
 from luciole.ir.strings import OBJECTS, blank
 from luciole.ir.value import shape_text
-from luciole.kernels import jit
 from luciole.kernels.core.meter import Meter
 from luciole.kernels.core.registry import NativeStep
 
@@ -41,8 +40,10 @@ class Plan(Uncopied):
         steps: list[Step],
         crew: Crew | None,
         meter: Meter,
+        tail: Tail | None = None,
     ) -> None:
-        self.steps = steps
+        self._own_steps = steps
+        self._tail = tail
         self._settled, self._layout, self._contents = settled, layout, contents
         self._crew, self._meter = crew, meter
         self._originals = {copy: value for value, copy in settled.values.items()}
@@ -50,26 +51,56 @@ class Plan(Uncopied):
 
     def _arrange(self) -> None:
         """Make runs of the steps that are compiled."""
-        self._schedule = grouped(self.steps, self._crew)
-        self._calls = [self._call(group) for group in self._schedule]
-        if self._contents.late:
-            self._calls.insert(0, self._contents.forget)
+        self._schedule = self._scheduled(self._head)
+        self.calls = [*self._schedule.calls]
+        if self._tail is not None:
+            self.calls.append(self._tail.run)
+        elif self._contents.late:
+            self.calls.insert(0, self._contents.forget)
+
+    def _scheduled(self, steps: Sequence[Step]) -> Schedule:
+        return Schedule(steps, self._crew, self._contents, self._meter)
+
+    @property
+    def _head(self) -> list[Step]:
+        """The steps before the tail."""
+        steps = self._own_steps
+        return steps if self._tail is None else steps[: len(steps) - self._tail.length]
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether there are steps whose extents are known only when they run."""
+        return self._tail is not None
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps as they were run last: those whose extents are known only then may have been
+        compiled meanwhile.
+        """
+        return self._own_steps if self._tail is None else [*self._head, *self._tail.steps]
 
     @property
     def arena_bytes(self) -> int:
         """Bytes of the block that holds inputs, outputs and everything between."""
-        return self._layout.size
+        inner = self._inner
+        return self._layout.size + (0 if inner is None else inner.arena_bytes)
+
+    @property
+    def _inner(self) -> Plan | None:
+        return None if self._tail is None else self._tail.plan
 
     @property
     def constant_bytes(self) -> int:
         """Bytes of the constants that operators use, folded ones included."""
-        used = {v for step in self.steps for v in step.op.operands if v is not None}
+        used = {v for step in self._own_steps for v in step.op.operands if v is not None}
         return sum(array.nbytes for v, array in self._settled.constants.items() if v in used)
 
     @property
     def taken_bytes(self) -> int:
         """Bytes of the arena and of the constants that the file does not hold as they are."""
-        return self.arena_bytes + self._settled.made_bytes
+        inner = self._inner
+        own = self._layout.size + self._settled.made_bytes
+        return own + (0 if inner is None else inner.taken_bytes)
 
     def array(self, value: Value) -> Array | None:
         """The contents of a tensor of the original graph; texts are read-only.
@@ -117,21 +148,20 @@ class Plan(Uncopied):
 
     def run(self) -> None:
         """Run every step."""
-        for call in self._calls:
+        for call in self.calls:
             call()
 
     def run_observed(self, observers: Sequence[Observer]) -> None:
         """Run the same steps one at a time, and tell observers."""
-        self._contents.forget()
+        self._forget()
         self._report(observers, self._settled.graph.inputs)
-        for source, steps in groupby(self.steps, lambda step: step.source):
+        for source, steps in groupby(self._own_steps, lambda step: step.source):
             for observer in observers:
                 observer.before_operator(source)
             written: Sequence[Value] = ()
             for step in steps:  # several stand for a call
                 self._report(observers, written)
-                for group in grouped([step], self._crew):
-                    self._call(group)()
+                self._scheduled([step]).run()
                 written = step.op.results
             for observer in observers:
                 observer.after_operator(source)
@@ -142,18 +172,18 @@ class Plan(Uncopied):
 
         The clock is read between native steps by compiled code, which adds some 30 ns to each.
         """
-        times: list[NDArray[np.int64]] = []
-        self._contents.forget()
-        for group in self._schedule:
-            if isinstance(group, Run):
-                times.append(jit.run_timed(group.table))
-            else:
-                call, begin = self._call(group), time.perf_counter_ns()
-                call()
-                times.append(np.array([time.perf_counter_ns() - begin], np.int64))
-        found = np.zeros(len(self.steps), np.int64)
-        found[[not step.nothing_to_do for step in self.steps]] = np.concatenate([*times, []])
-        return found
+        if self._tail is None:
+            self._contents.forget()
+            return self._schedule.run_timed()
+        head = self._schedule.run_timed()
+        return np.concatenate([head, self._tail.run_timed()])
+
+    def _forget(self) -> None:
+        """Leave out what the last run has computed, as far as it has no place."""
+        if self._tail is None:
+            self._contents.forget()
+        else:
+            self._tail.leave()
 
     def _report(self, observers: Sequence[Observer], values: Sequence[Value]) -> None:
         """Tell observers of tensors, but for those of a called graph."""
@@ -161,11 +191,6 @@ class Plan(Uncopied):
         for value in known:
             for observer in observers:
                 observer.after_tensor_write(self._originals[value], self._contents.arrays[value])
-
-    def _call(self, group: Run | Step) -> Callable[[], object]:
-        if isinstance(group, Run):
-            return group.call
-        return partial(run_reference, group, self._contents, self._meter)
 
 
 def _reset(value: Value, array: Array) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from luciole.ir.errors import GraphError
-from luciole.ir.op import Op
+from luciole.ir.op import Op, for_graphs
 from luciole.ir.value import Producer, Use, Value
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class FlatOp:
 
     kind: type[Op]
     attributes: dict[str, Any]
-    calls: dict[str, int | Graph]
+    calls: dict[str, int | Graph | tuple[int | Graph, ...]]
     operands: tuple[int | None, ...]
     results: tuple[int, ...]
     intermediates: tuple[int, ...]
@@ -89,7 +89,7 @@ def _flat_op(op: Op, values: Mapping[Value, int], graphs: Mapping[Graph, int]) -
     for name in [f.name for f in op.attr_fields() if f.is_graph]:
         called = attributes.pop(name, None)
         if called is not None:
-            calls[name] = graphs.get(called, called)
+            calls[name] = for_graphs(called, lambda graph: graphs.get(graph, graph))
     return FlatOp(
         type(op),
         attributes,
@@ -118,7 +118,8 @@ def restore_graph(graph: Graph, flat: FlatGraph, graphs: Sequence[Graph]) -> Non
 
 def _restored_op(flat: FlatOp, graph: Graph, graphs: Sequence[Graph]) -> Op:
     op = flat.kind.restored(flat.attributes)
-    vars(op).update({n: graphs[c] if isinstance(c, int) else c for n, c in flat.calls.items()})
+    for name, called in flat.calls.items():
+        setattr(op, name, for_graphs(called, lambda c: graphs[c] if isinstance(c, int) else c))
     values = graph.values
     op.operands = tuple(None if number is None else values[number] for number in flat.operands)
     op.results = tuple(values[number] for number in flat.results)

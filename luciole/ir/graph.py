@@ -10,7 +10,7 @@ from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError
 from luciole.ir.flat import FlatGraph, flat_graph, restore_graph
 from luciole.ir.members import Members
-from luciole.ir.op import Op
+from luciole.ir.op import Op, for_graphs
 from luciole.ir.shown import Shown
 from luciole.ir.value import Buffer, Producer, Shape, Value
 from luciole.schema.enums import TensorType
@@ -124,7 +124,7 @@ class Model(Shown):
             for field_ in op.attr_fields():
                 if field_.is_graph:
                     called = getattr(op, field_.name)
-                    setattr(op, field_.name, copies.get(called, called))
+                    setattr(op, field_.name, for_graphs(called, lambda g: copies.get(g, g)))
         for s in self.signatures:
             values = maps[id(s.graph)]
             new = copy.graphs[self.graphs.index(s.graph)]

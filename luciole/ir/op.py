@@ -125,6 +125,16 @@ def subgraph(*, default: Any = None, field: str | None = None, dump: str | None 
     return Field("attr", default, column=field, dump=dump, is_graph=True)
 
 
+def subgraphs(*, field: str | None = None) -> Any:
+    """Declare several graphs of the model that the operator calls, as a tuple."""
+    return Field("attr", (), column=field, is_graph=True)
+
+
+def for_graphs(held: Any, change: Callable[[Any], Any]) -> Any:
+    """Change what an attribute for graphs holds: one (or its number, or None), or a tuple."""
+    return tuple(map(change, held)) if isinstance(held, tuple) else change(held)
+
+
 def dtype_of(name: str) -> Callable[[Any], TensorType]:
     """Dtype rule: the element type of the named operand."""
 
@@ -147,7 +157,7 @@ def like(name: str) -> Callable[[Any], Shape]:
     return rule
 
 
-@dataclass_transform(field_specifiers=(operand, operands, attr, subgraph))
+@dataclass_transform(field_specifiers=(operand, operands, attr, subgraph, subgraphs))
 class Op:
     """Base of every operator. See docs/how-to/add-an-operator.md for how a class is declared.
 
@@ -327,8 +337,9 @@ class Op:
 
     def called_graphs(self) -> tuple[Graph, ...]:
         """List the graphs that the operator may call, in the order of its attributes."""
-        given = (getattr(self, f.name) for f in self.attr_fields() if f.is_graph)
-        return tuple(graph for graph in given if graph is not None)
+        held = (getattr(self, f.name) for f in self.attr_fields() if f.is_graph)
+        given = (graphs if isinstance(graphs, tuple) else (graphs,) for graphs in held)
+        return tuple(graph for graphs in given for graph in graphs if graph is not None)
 
     def attributes(self) -> dict[str, Any]:
         """Attribute values by attribute name."""

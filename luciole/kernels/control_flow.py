@@ -22,6 +22,16 @@ def if_(op: ops.If, state: State, condition: Array, inputs: tuple[Array, ...]) -
     return (yield Call(op.then_graph if _truth(condition) else op.else_graph, inputs))
 
 
+@stateful(ops.StablehloCase)
+def case(op: ops.StablehloCase, state: State, index: Array, inputs: tuple[Array, ...]) -> Calls:
+    """Call a branch by its number, an index of one element."""
+    if index.size != 1:
+        raise LucioleError(f"the index has {index.size} elements, 1 is needed")
+    number = int(index.reshape(-1)[0])
+    known = 0 <= number < len(op.branches)
+    return (yield Call(op.branches[number if known else -1], inputs))
+
+
 @stateful(ops.While)
 def while_(op: ops.While, state: State, inputs: tuple[Array, ...]) -> Calls:
     """Call the body while the condition holds. Raises LucioleError after as many steps as the

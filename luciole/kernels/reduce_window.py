@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
@@ -32,17 +34,27 @@ TYPES = (
 def reduce_window(
     op: ReduceWindow, x: Array, init: Array, sizes: Array, strides: Array, dilations: Array
 ) -> Array:
-    """Reduce all windows, one axis after the other; integers wrap around."""
+    """Reduce all windows; integers wrap around."""
     function = FUNCTIONS.get(op.reduce_function)
     if function is None or (op.reduce_function in LOGICAL) != (x.dtype == np.bool_):
         raise UnsupportedError(f"no {op.reduce_function.name} of {op.input.dtype.name}")
     names = ("window_dimensions", "window_strides", "window_dilations")
-    windows = [
-        integers(array, name, x.ndim)
-        for array, name in zip((sizes, strides, dilations), names, strict=True)
-    ]
+    arrays = zip((sizes, strides, dilations), names, strict=True)
+    windows = [integers(array, name, x.ndim) for array, name in arrays]
     affordable(op, reduced(x.shape, *windows))
-    for axis, (size, stride, dilation) in enumerate(zip(*windows, strict=True)):
+    return reduced_windows(function, x, init, *windows)
+
+
+def reduced_windows(
+    function: np.ufunc,
+    x: Array,
+    init: Array,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> Array:
+    """Reduce all windows of an array with a first value, one axis after the other."""
+    for axis, (size, stride, dilation) in enumerate(zip(sizes, strides, dilations, strict=True)):
         view = sliding_window_view(x, (size - 1) * dilation + 1, axis=axis)[..., ::dilation]
         steps = (*[slice(None)] * axis, slice(None, None, stride))
         x = function.reduce(view[steps], axis=-1, dtype=x.dtype)

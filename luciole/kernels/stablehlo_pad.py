@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from luciole.ir import Array
@@ -13,12 +15,17 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(StablehloPad, *ANY)
 def stablehlo_pad(op: StablehloPad, x: Array, value: Array) -> Array:
-    """Fill the result, then write the elements that are left at their places."""
+    """Fill the result, then write the elements that are left."""
     agree("elements", value.size, 1, "padding_value", "a padding")
     low, interior = op.edge_padding_low, op.interior_padding
     shape = settled(padded(x.shape, low, op.edge_padding_high, interior))
     y = np.full(affordable(op, shape), value.reshape(()), x.dtype)
-    pairs = [_axis(*given) for given in zip(x.shape, shape, low, interior, strict=True)]
+    return spread_into(y, x, low, interior)
+
+
+def spread_into(y: Array, x: Array, low: Sequence[int], interior: Sequence[int]) -> Array:
+    """Write the elements that are left to their places in an array of the padded shape."""
+    pairs = [_axis(*given) for given in zip(x.shape, y.shape, low, interior, strict=True)]
     y[tuple([to for _, to in pairs])] = x[tuple([source for source, _ in pairs])]
     return y
 

@@ -29,7 +29,7 @@ from luciole.ir.strings import OBJECTS, array_of
 from luciole.ir.verify import Severity, verify
 from luciole.kernels.core import registry
 from luciole.schema.tables import QuantizationParameters
-from tests.fuzz.graphs import called_graph
+from tests.fuzz.graphs import called
 from tests.fuzz.shapes import ALONE, EXTENTS, RANKS, Sizes, shapes_for
 
 Rng = np.random.Generator
@@ -255,7 +255,7 @@ class _Attempt:
     def _attribute(self, field: Field) -> Any:
         rng, default = self.rng, field.default
         if field.is_graph:
-            return called_graph(rng, self.model, self.graph, field.name)
+            return called(rng, self.model, self.graph, field)
         if field.name in self.hints:
             return self.hints[field.name]
         if isinstance(default, IntEnum):
@@ -317,9 +317,7 @@ def _unsound(rng: Rng, cls: type[Op]) -> Model:
         value.dtype = field.dtypes[0] if field.dtypes else TensorType.FLOAT32
         wanted = field.kind == "operands" or field.default is REQUIRED or rng.random() < 0.5
         slots.append(value if wanted else None)
-    graphs = {
-        f.name: called_graph(rng, model, graph, f.name) for f in cls.attr_fields() if f.is_graph
-    }
+    graphs = {f.name: called(rng, model, graph, f) for f in cls.attr_fields() if f.is_graph}
     op = cls.from_operands(slots, graphs)
     names = ("y",) if cls.variadic_results else cls.result_names
     graph.append(op, results=[graph.add_value(Value(n, TensorType.FLOAT32, (1, 2))) for n in names])

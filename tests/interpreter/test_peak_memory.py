@@ -32,6 +32,10 @@ UNMEASURED = {
     "Rsqrt": "with 16 bits chance makes no numbers none of which is negative",
     "Shape": "a plan knows the result from the operand's shape",
     "SkipGram": "it takes and gives texts, which are counted as they are held",
+    "StablehloCase": "it calls graphs, whose operators are measured",
+    "StablehloReduceWindow": "chance makes no windows and steps that fit large tensors",
+    "StablehloRngBitGenerator": "chance makes no state of two numbers of 64 bits",
+    "StablehloScatter": "chance makes no places that fit large tensors",
     "VarHandle": "its result is a number",
 }
 """Operators whose kernels never run with large tensors."""

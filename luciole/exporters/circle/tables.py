@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
 from luciole.ir.blockwise import blocks_of
 from luciole.ir.errors import FormatError, UnsupportedError
-from luciole.ir.op import Field
+from luciole.ir.op import Field, for_graphs
 from luciole.ir.text.flexbuffer import read_map
 from luciole.schema import large, opcodes, tables
 from luciole.schema.dialect import CIRCLE, Dialect
@@ -171,7 +171,7 @@ def _options(op: Op, graphs: Mapping[int, int]) -> dict[str, Any]:
     if op.options is None:
         return {}
     fields = {f.schema_name: _stored(op, f, graphs) for f in op.attr_fields()}
-    defaults = {f.schema_name: 0 if f.is_graph else _plain(f.default) for f in op.attr_fields()}
+    defaults = {f.schema_name: _default(f) for f in op.attr_fields()}
     table: Table = TABLES[op.options](**fields)
     if not op.has_options and all(np.array_equal(v, defaults[k]) for k, v in fields.items()):
         return {}
@@ -214,9 +214,14 @@ def _stored(op: Op, field: Field, graphs: Mapping[int, int]) -> Any:
     value = getattr(op, field.name)
     if not field.is_graph:
         return _plain(value)
-    if id(value) not in graphs:
+    called = value if isinstance(value, tuple) else (value,)
+    if not all(id(graph) in graphs for graph in called):
         raise FormatError(f"{op}: {field.name} is no graph of the model")
-    return graphs[id(value)]
+    return _plain(for_graphs(value, lambda graph: graphs[id(graph)]))
+
+
+def _default(field: Field) -> Any:
+    return 0 if field.is_graph and field.default is None else _plain(field.default)
 
 
 def _plain(value: Any) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from luciole.ir import CUSTOM_OPS, OPS, Graph, Op, ShapeError, UnknownOp, UnsupportedError, Value
-from luciole.ir.op import Field, FileOptions
+from luciole.ir.op import Field, FileOptions, for_graphs
 from luciole.ir.text.flexbuffer import read_map
 from luciole.schema import tables
 from luciole.schema.enums import BuiltinOperator
@@ -84,13 +85,17 @@ def _with_graphs(
     """Attributes in which numbers of graphs are the graphs. A number that is not there is 0."""
     for field in cls.attr_fields():
         if field.is_graph:
-            number = attributes.get(field.name, 0)
-            if not 0 <= number < len(graphs):
-                raise _NotUnderstoodError(
-                    f"{field.schema_name} is {number}, there are {len(graphs)} graphs"
-                )
-            attributes[field.name] = graphs[number]
+            held = attributes.get(field.name, 0 if field.default is None else field.default)
+            attributes[field.name] = for_graphs(held, partial(_graph, field, graphs))
     return attributes
+
+
+def _graph(field: Field, graphs: Sequence[Graph], number: int) -> Graph:
+    if not 0 <= number < len(graphs):
+        raise _NotUnderstoodError(
+            f"{field.schema_name} is {number}, there are {len(graphs)} graphs"
+        )
+    return graphs[number]
 
 
 def _value(field: Field, stored: Any) -> Any:

@@ -1,11 +1,12 @@
-"""Operators that call other graphs: IF, WHILE, CALL, CALL_ONCE, STABLEHLO_COMPOSITE."""
+"""Operators that call other graphs: IF, WHILE, CALL, CALL_ONCE, STABLEHLO_CASE, _COMPOSITE."""
 
 from collections.abc import Iterator
 
 from luciole.ir.calls import merged, mismatches, result_shapes
 from luciole.ir.errors import ShapeError
 from luciole.ir.graph import Graph
-from luciole.ir.op import Op, attr, operand, operands, subgraph
+from luciole.ir.op import Op, attr, operand, operands, subgraph, subgraphs
+from luciole.ir.rules import agree
 from luciole.ir.value import UNRANKED, Shape, Value
 from luciole.schema.enums import BuiltinOperator, CustomOptionsFormat, TensorType
 
@@ -54,6 +55,36 @@ class If(_Calling, code=BuiltinOperator.IF, options="IfOptions"):
 
     def verify(self, /) -> Iterator[str]:
         for graph in self.called_graphs():
+            yield from mismatches(self.inputs, graph.inputs, "inputs", graph)
+            yield from mismatches(self.results, graph.outputs, "results", graph)
+
+
+class StablehloCase(_Calling, code=BuiltinOperator.STABLEHLO_CASE, options="StablehloCaseOptions"):
+    """What the branch of a number returns for the inputs: the last one's for numbers that none has.
+
+    Results of the branches may differ in extents and ranks.
+    """
+
+    index: Value = operand(dtype=(TensorType.INT32,))
+    inputs: tuple[Value, ...] = operands()
+
+    branches: tuple[Graph, ...] = subgraphs(field="branch_subgraph_indices")
+
+    def infer_shape(self, /) -> tuple[Shape, ...]:
+        if not self.branches:
+            raise ShapeError("it has no branches")
+        shapes = [value.shape for value in self.inputs]
+        first, *others = (result_shapes(graph, shapes) for graph in self.branches)
+        for other in others:
+            agree("outputs", len(other), len(first), "a branch", "the first one")
+            first = merged(first, other)
+        return first
+
+    def infer_dtype(self, /) -> tuple[TensorType, ...]:
+        return tuple(value.dtype for value in self.branches[0].outputs)
+
+    def verify(self, /) -> Iterator[str]:
+        for graph in self.branches:
             yield from mismatches(self.inputs, graph.inputs, "inputs", graph)
             yield from mismatches(self.results, graph.outputs, "results", graph)
 

@@ -59,6 +59,8 @@ def _text(value: Any, numbers: Numbering) -> str:
         return one_line(value or "")
     if isinstance(value, Graph):
         return str(numbers.graph(value))
+    if isinstance(value, tuple) and any(isinstance(graph, Graph) for graph in value):
+        value = tuple(map(numbers.graph, value))
     return listed(value) if isinstance(value, tuple) else scalar(value)
 
 

@@ -79,6 +79,8 @@ def _changed(op: Op) -> Iterator[tuple[str, Any]]:
 def _option(value: Any) -> str:
     if isinstance(value, Graph):
         return _quoted(value.name or "")
+    if isinstance(value, tuple) and any(isinstance(graph, Graph) for graph in value):
+        return f"[{', '.join(map(_option, value))}]"
     if isinstance(value, str):
         return one_line(value)
     if isinstance(value, bool):

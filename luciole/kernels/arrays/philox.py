@@ -25,8 +25,8 @@ class Philox:
     """A sequence of numbers that two seeds of 64 bits decide."""
 
     def __init__(self, seed: int, seed2: int) -> None:
-        self._key = _halves(seed)
-        self._high = _halves(seed2)
+        self._key = halves(seed)
+        self._high = halves(seed2)
         self._blocks = 0
 
     def draw(self, blocks: int) -> Words:
@@ -34,19 +34,19 @@ class Philox:
         counter = np.arange(blocks, dtype=np.uint64) + np.uint64(self._blocks)
         self.skip(blocks)
         high = [np.full(blocks, n, np.uint64) for n in self._high]
-        return _mixed([counter & MASK, counter >> WORD, *high], self._key)
+        return mixed([counter & MASK, counter >> WORD, *high], self._key)
 
     def skip(self, blocks: int) -> None:
         """Leave blocks out."""
         self._blocks = (self._blocks + blocks) % (1 << 64)
 
 
-def _halves(seed: int) -> tuple[int, int]:
+def halves(seed: int) -> tuple[int, int]:
     """Split numbers into their lower and their upper 32 bits."""
     return seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF
 
 
-def _mixed(counter: list[Words], key: tuple[int, int]) -> Words:
+def mixed(counter: list[Words], key: tuple[int, int]) -> Words:
     """Apply ten rounds to the counters; the key is raised after each."""
     a, b, c, d = counter
     for i in range(ROUNDS):

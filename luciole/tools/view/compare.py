@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from luciole.ir import Graph, Model, Op, Value
+from luciole.ir import Model, Op, Value
 from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.analysis.widths import bits_of
 from luciole.ir.equalization import Equalized, equalized, original_name
@@ -148,10 +148,11 @@ def _pairs(a: Op, b: Op) -> list[tuple[str, str, str]]:
 
 def _attributes(a: Op, b: Op) -> list[str]:
     other = b.attributes()
+    graphs = {field.name for field in a.attr_fields() if field.is_graph}
     return [
         f"{name}: {_text(value)} became {_text(other[name])}"
         for name, value in a.attributes().items()
-        if name in other and not isinstance(value, Graph) and _text(value) != _text(other[name])
+        if name in other and name not in graphs and _text(value) != _text(other[name])
     ]
 
 

@@ -203,8 +203,7 @@ class _GraphWriter:
     def _called(self, op: Op) -> list[int]:
         """Return the numbers of the graphs that an operator runs (IF, WHILE, CALL)."""
         known = self.graphs
-        given = [v for v in op.attributes().values() if isinstance(v, Graph)]
-        numbers = [known[id(g)] for g in given if id(g) in known]
+        numbers = [known[id(g)] for g in op.called_graphs() if id(g) in known]
         if isinstance(op, UnknownOp):
             numbers += [
                 int(value)

@@ -119,6 +119,8 @@ def _text(value: Any) -> str:
         return one_line(value, 200)
     if isinstance(value, Graph):
         return one_line(value.name or "(no name)", 200)
+    if isinstance(value, tuple) and any(isinstance(graph, Graph) for graph in value):
+        return ", ".join(map(_text, value))
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, bytes):
