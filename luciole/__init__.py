@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         quantize,
         requantize,
         save,
+        search,
         sensitivity,
         simulate,
     )
@@ -43,6 +44,7 @@ __all__ = [
     "quantize",
     "requantize",
     "save",
+    "search",
     "sensitivity",
     "simulate",
 ]
@@ -60,6 +62,7 @@ _HOME = {
     "requantize": "luciole.api",
     "simulate": "luciole.api",
     "save": "luciole.exporters",
+    "search": "luciole.api",
     "sensitivity": "luciole.api",
 }
 

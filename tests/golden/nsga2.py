@@ -18,12 +18,16 @@ TIED = 5
 
 def cases() -> list[dict[str, Any]]:
     """Objectives, and pymoo's fronts, crowding distances (null: infinite) and hypervolume."""
-    from pymoo.indicators.hv import HV
-    from pymoo.operators.survival.rank_and_crowding.metrics import calc_crowding_distance
-    from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
+    from pymoo.indicators.hv import HV  # type: ignore[import-not-found]
+    from pymoo.operators.survival.rank_and_crowding.metrics import (  # type: ignore[import-not-found]
+        calc_crowding_distance,
+    )
+    from pymoo.util.nds.non_dominated_sorting import (  # type: ignore[import-not-found]
+        NonDominatedSorting,
+    )
 
     found = []
-    for number, (count, objectives) in enumerate((s for s in SHAPES for _ in range(2))):
+    for number, (count, objectives) in enumerate(s for s in SHAPES for _ in range(2)):
         values = np.random.default_rng(number).random((count, objectives))
         values = np.round(values * TIED) / TIED if number % 2 else np.round(values, 6)
         fronts = NonDominatedSorting().do(values)

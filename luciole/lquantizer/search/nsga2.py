@@ -85,7 +85,7 @@ def hypervolume(objectives: Objectives, reference: Sequence[float]) -> float:
     order = inside[np.argsort(inside[:, -1], kind="stable")]
     heights = np.diff(np.append(order[:, -1], corner[-1]))
     slices = ((order[: i + 1, :-1], height) for i, height in enumerate(heights) if height > 0)
-    return float(sum(height * hypervolume(rest, corner[:-1]) for rest, height in slices))
+    return float(sum(height * hypervolume(rest, reference[:-1]) for rest, height in slices))
 
 
 def anything(genes: Genes) -> bool:

@@ -44,8 +44,8 @@ def search(count: int, stop: int | None = None, **settings: Any) -> Nsga2:
         if number == stop:
             known = found.known
             found = Nsga2([range(10)] * 6, [(g,) * 6 for g in range(10)], **settings)
-            for candidate, values in known.items():
-                found.tell(candidate, values)
+            for one, values in known.items():
+                found.tell(one, values)
         candidate = found.ask()
         assert candidate is not None
         found.tell(candidate, costs(candidate))
@@ -79,4 +79,5 @@ def test_single_mutation_changes_one_gene_of_a_pool_of_one() -> None:
     found.tell((0,) * 8, (0.0, 0.0))
     for _ in range(20):
         candidate = found.ask()
-        assert candidate is not None and sum(gene != 0 for gene in candidate) == 1
+        assert candidate is not None
+        assert sum(gene != 0 for gene in candidate) == 1
