@@ -56,7 +56,8 @@ class Cluster:
         """
         from distributed import wait
 
-        ended = wait(list(self._under_way), return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]  # Dask has no types here
+        with self._client.as_current():
+            ended = wait(list(self._under_way), return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]  # Dask has no types here
         future = next(iter(ended.done))
         key = self._under_way.pop(future)
         if future.status == "finished":

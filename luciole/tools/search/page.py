@@ -159,7 +159,7 @@ def _against(found: SearchResult) -> str:
     lines = ["<table><tr><th>everywhere<th>bytes<th>loss<th>best no larger<th>loss"]
     for name, one in sorted(found.uniform.items(), key=lambda item: item[1].bytes):
         best = min((o for o in found.evaluated if o.bytes <= one.bytes), key=lambda o: o.loss)
-        cells = (escape(name), f"{one.bytes:,}", f"{one.loss:.4f}")
-        cells = (*cells, f"{best.bytes:,}", f"{best.loss:.4f}")
+        both = (f"{one.bytes:,}", f"{one.loss:.4f}", f"{best.bytes:,}", f"{best.loss:.4f}")
+        cells = (escape(name), *both)
         lines.append("<tr>" + "".join(f"<td>{cell}" for cell in cells))
     return "\n".join(lines) + "</table>"

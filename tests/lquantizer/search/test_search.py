@@ -13,10 +13,12 @@ import pytest
 
 import luciole
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.search import cluster
+from luciole.lquantizer.search.cluster import Cluster
 from luciole.lquantizer.search.nsga2 import fronts
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import SearchResult
-from luciole.lquantizer.search.runners import InProcess, Outcome, Runner, Task
+from luciole.lquantizer.search.runners import InProcess, Outcome, Runner, Task, Work
 from luciole.lquantizer.search.search import drive
 from luciole.lquantizer.search.workers import Workers
 from tests.networks import network, random
@@ -158,7 +160,7 @@ class Begin:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def __call__(self) -> object:
+    def __call__(self) -> Work:
         return Squares(self.folder).work
 
 
@@ -171,7 +173,7 @@ def squares(runner: Runner, numbers: list[int]) -> dict[str, Outcome]:
 
 
 def test_here_a_task_that_fails_is_one_failure(tmp_path: Path) -> None:
-    found = squares(InProcess(Begin(tmp_path)), [1, 99, 3])  # type: ignore[arg-type]
+    found = squares(InProcess(Begin(tmp_path)), [1, 99, 3])
     assert [found[key].result for key in ("1", "3")] == [1, 9]
     assert found["99"].error == "ValueError: no square"
 
@@ -179,7 +181,7 @@ def test_here_a_task_that_fails_is_one_failure(tmp_path: Path) -> None:
 def test_a_task_whose_worker_dies_is_done_by_another(tmp_path: Path) -> None:
     notes: list[str] = []
     numbers = [5, -1, 7, 99, 2, 3]
-    runner = Workers(2, Begin(tmp_path), notes.append)  # type: ignore[arg-type]
+    runner = Workers(2, Begin(tmp_path), notes.append)
     found = squares(runner, numbers)
     assert {key: o.result for key, o in found.items() if o.error is None} == {
         str(n): n * n for n in numbers if n != 99
@@ -187,3 +189,26 @@ def test_a_task_whose_worker_dies_is_done_by_another(tmp_path: Path) -> None:
     assert found["99"].error == "ValueError: no square"
     assert len(notes) == 1
     assert "another one goes on" in notes[0]
+
+
+def test_a_cluster_does_tasks_and_keeps_what_it_was_sent(tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    where = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    with LocalCluster(processes=False, **where) as local:  # type: ignore[no-untyped-call]  # Dask has no types
+        runner = Cluster(local.scheduler_address, Begin(tmp_path))
+        assert runner.capacity == 2
+        found = squares(runner, [5, 99, 7, 2, 3])
+    assert {key: o.result for key, o in found.items()} == {
+        **{str(n): n * n for n in (5, 7, 2, 3)},
+        "99": None,
+    }
+    assert found["99"].error == "ValueError: no square"
+
+
+def test_a_cluster_refuses_an_address_without_a_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.2)
+    with pytest.raises(QuantizeError, match=r"127\.0\.0\.1:1: no Dask scheduler with a worker"):
+        Cluster("tcp://127.0.0.1:1", Begin(tmp_path))
