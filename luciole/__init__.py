@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         quantize,
         requantize,
         save,
+        search,
         sensitivity,
         simulate,
     )
@@ -49,6 +50,7 @@ __all__ = [
     "quantize",
     "requantize",
     "save",
+    "search",
     "sensitivity",
     "simulate",
 ]
@@ -68,6 +70,7 @@ _HOME = {
     "requantize": "luciole.api",
     "simulate": "luciole.api",
     "save": "luciole.exporters",
+    "search": "luciole.api",
     "sensitivity": "luciole.api",
 }
 

@@ -48,7 +48,10 @@ from luciole.lquantizer.options import (
 )
 from luciole.lquantizer.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.search.auto_bits import for_drop, for_size
+from luciole.lquantizer.search.begin import search_network
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
+from luciole.lquantizer.search.options import SearchOptions
+from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.sensitivity import Sensitivity
 from luciole.lquantizer.search.sensitivity import sensitivity as measure_layers
 
@@ -64,6 +67,7 @@ __all__ = [
     "quantize",
     "requantize",
     "save",
+    "search",
     "sensitivity",
     "simulate",
 ]
@@ -206,6 +210,29 @@ def sensitivity(
     return measure_layers(model, records, chosen, track)
 
 
+def search(
+    model: Path_ | Model,
+    data: Mapping[str, Any] | Any,
+    output: Path_,
+    options: SearchOptions | None = None,
+    *,
+    say: Callable[[str], None] = print,
+    track: Track | None = None,
+) -> SearchResult:
+    """Search for the best networks of every size: which learned levels, integers or floats each
+    layer should have. Writes the Pareto front as files into the folder ``output``, beside
+    ``search.db``, which keeps all that was evaluated: the same call goes on from there.
+
+    ``data`` are unlabelled samples as ``quantize`` takes them: some are learned from, others judge.
+    ``say`` is told in a line how it goes. Raises QuantizeError when nothing qualifies, the data
+    cannot be used, and for a folder with another search, InputError as ``quantize`` does.
+    """
+    model = model if isinstance(model, Model) else load(model)
+    records = _records(model, data)
+    how = (Path(output), options or SearchOptions(), from_bytes, to_bytes, say, track)
+    return search_network(model, records, *how)
+
+
 def _quantized(
     model: Model,
     records: Mapping[str, Array] | None,
@@ -264,7 +291,7 @@ def _fitted(
     if options.target_size is not None:
         return for_size(model, records, config, options.target_size, _file_size, *how)
     if options.target_drop is not None:
-        return for_drop(model, records, config, options.target_drop, *how)
+        return for_drop(model, records, config, options.target_drop, _file_size, *how)
     method = OutputAware(options.seed)
     return quantize_records(model, records, method, config, track, options.unroll_lstms)
 

@@ -102,7 +102,8 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     short = {}
     for name, found in known.items():
         unique = [f for f in found if owners[f] == 1]
-        fewest = [f for f in unique if _count(f) == min(map(_count, unique))]
+        counts = list(map(_count, unique))
+        fewest = [f for f, count in zip(unique, counts, strict=True) if count == min(counts)]
         first = fewest[0] if fewest and len(known) > 1 else name
         short[name] = next(_own_parts(name, fewest), first)
     return short

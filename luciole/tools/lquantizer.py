@@ -422,7 +422,8 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         return
     if report.options:
         console.print_table(
-            console.fitted(_option_rows(report)), "what each layer loses at each width"
+            console.fitted(_option_rows(report)),
+            "what each layer alone loses under each option, and the bytes it adds",
         )
     title = "signal/noise of each layer's output in dB"
     console.print_table(console.fitted(report.rows()), title)
@@ -455,7 +456,7 @@ def _float_line(report: Report) -> str:
 def _option_rows(report: Report) -> list[tuple[str, ...]]:
     short = {layer.name: layer.short for layer in report.layers}
     rows = [
-        (short[str(o["layer"])], str(o["bits"]), f"{o['bytes']:,}", f"{o['error']:.3g}")
+        (short[str(o["layer"])], str(o["option"]), f"{o['bytes']:,}", f"{o['error']:.3g}")
         for o in report.options
     ]
-    return [("layer", "bits", "bytes", "noise/signal"), *rows]
+    return [("layer", "option", "bytes", "loss"), *rows]

@@ -28,6 +28,9 @@ PROGRAMS = {
     "lquantizer": Program(
         "lquantizer", "learn levels for a model's dense layers and convolutions from data"
     ),
+    "search": Program(
+        "search.command", "the best files of every size: which bits each layer should have"
+    ),
     "eval": Program(
         "evaluate", "accuracy of a model on labelled data, and agreement with another model"
     ),

@@ -1,52 +1,84 @@
-"""Automatic widths: measured sensitivities, the path through them, and the two targets."""
+"""Automatic widths: measured losses, the front of their sums, and the two targets."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 import pytest
 
 import luciole
 from luciole.exporters import to_bytes
+from luciole.ir import Model
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.config import Choice, Config
-from luciole.lquantizer.search.auto_bits import Option, path, sensitivities
+from luciole.lquantizer.search.additive import ACCURACY, SIZE, Table
+from luciole.lquantizer.search.auto_bits import OPTIONS, Widths
+from luciole.lquantizer.search.evaluate import Alone
+from luciole.lquantizer.search.space import Gene, Space
 from tests.networks import network, random
 
 X = random(1, 40, 20)
 
 
-def options(*errors_and_bytes: tuple[float, int]) -> list[Option]:
-    return [Option(Choice(k, k), size, e) for k, (e, size) in enumerate(errors_and_bytes, 1)]
+def file_size(model: Model) -> int:
+    return len(to_bytes(model))
 
 
-def test_the_step_that_pays_most_is_taken_first() -> None:
-    given = {
-        "cheap": options((0.5, 10), (0.1, 20), (0.05, 30)),
-        "dear": options((0.6, 100), (0.1, 1100), (0.0, 2100)),
+def test_the_exact_front_is_what_trying_everything_finds() -> None:
+    chance = np.random.default_rng(5)
+    options = tuple("abcd")
+    genes = tuple(Gene((name,), options, measured=(name,)) for name in ("one", "two", "three"))
+    alone = [
+        Alone(gene.layers[0], option, 16 * int(chance.integers(0, 40)), float(chance.random()))
+        for gene in genes
+        for option in options
+    ]
+    table = Table.of(Space(genes), alone)
+    every = [table.sum(candidate) for candidate in product(options, repeat=3)]
+    best = {
+        (one.bytes, one.loss)
+        for one in every
+        if not any(
+            o.bytes <= one.bytes
+            and o.loss <= one.loss
+            and (o.bytes, o.loss) != (one.bytes, one.loss)
+            for o in every
+        )
     }
-    taken = [tuple(o.choice.weight_bits for o in a.values()) for a in path(given)]
-    assert taken == [(1, 1), (2, 1), (3, 1), (3, 2), (3, 3)]
+    found = table.front((ACCURACY, SIZE))
+    assert {(one.bytes, one.loss) for one in found} == best
+    assert [one.bytes for one in found] == sorted(one.bytes for one in found)
 
 
-def test_sensitivities_fall_with_width_and_bytes_are_those_of_the_file() -> None:
-    found = sensitivities(network(), {"x": X}, Config())
-    assert list(found) == ["fc1", "fc2"]
-    for layer in found.values():
-        errors, sizes = [o.error for o in layer], [o.bytes for o in layer]
-        assert errors == sorted(errors, reverse=True)
+def test_losses_fall_with_width_and_bytes_are_those_of_the_file() -> None:
+    found = Widths.measure(network(), {"x": X}, Config(), file_size)
+    assert [(a.layer, a.option) for a in found.alone] == [
+        (layer, option) for layer in ("fc1", "fc2") for option in OPTIONS
+    ]
+    known = {(a.layer, a.option): a for a in found.alone}
+    for layer in ("fc1", "fc2"):
+        wide = [known[layer, f"w{bits}a8"] for bits in (1, 2, 3, 4)]
+        assert [a.loss for a in wide] == sorted((a.loss for a in wide), reverse=True)
+        sizes = [a.bytes for a in wide[1:]]  # one bit has offsets beside it
         assert sizes == sorted(sizes)
-    report = luciole.quantize(network(), X, encode_bits=3).report
-    assert [r.bytes_after for r in report.layers] == [found[n][2].bytes for n in found]
+        config = {
+            "layers": [
+                {"pattern": "*", "skip": True},
+                {"name": layer, "skip": False, "encode_bits": "w3a8"},
+            ]
+        }
+        whole = luciole.quantize(network(), X, config=config).model
+        size = file_size(whole) - file_size(network())
+        assert abs(size - known[layer, "w3a8"].bytes) <= 32
 
 
 def test_a_target_size_is_kept_and_used() -> None:
-    small, large = (
-        len(to_bytes(luciole.quantize(network(), X, encode_bits=k).model)) for k in (1, 4)
-    )
+    small, large = (file_size(luciole.quantize(network(), X, encode_bits=k).model) for k in (1, 4))
     target = (small + large) // 2
     result = luciole.quantize(network(), X, target_size=target)
-    assert small < len(to_bytes(result.model)) <= target
-    assert len(result.report.options) == 8
+    assert small < file_size(result.model) <= target
+    assert len(result.report.options) == 2 * len(OPTIONS)
 
 
 def test_a_target_size_refuses_what_cannot_be_reached() -> None:
@@ -56,14 +88,37 @@ def test_a_target_size_refuses_what_cannot_be_reached() -> None:
         luciole.quantize(network(), X, target_size=100)
 
 
-def test_a_loose_target_drop_gives_the_smallest_widths_and_an_impossible_one_warns() -> None:
+def test_a_layer_that_a_config_skips_stays_float() -> None:
+    config = Config.parse({"layers": [{"name": "fc1", "skip": True}]}, Choice())
+    found = Widths.measure(network(), {"x": X}, config, file_size)
+    assert {one.candidate[0] for one in found.front} == {"float"}
+
+
+def test_a_loose_target_drop_gives_the_smallest_file_and_an_impossible_one_warns() -> None:
     loose = luciole.quantize(network(), X, target_drop=100.0)
-    assert [layer.weight_bits for layer in loose.report.layers] == [1, 1]
     strict = luciole.quantize(network(), X, target_drop=-1.0)
-    assert [layer.weight_bits for layer in strict.report.layers] == [4, 4]
+    small, large = file_size(loose.model), file_size(strict.model)
+    one = file_size(luciole.quantize(network(), X, encode_bits="w1a4").model)
+    assert small <= one < large
     assert "-1 % were wanted" in strict.report.warnings[0]
 
 
+def test_a_target_bounds_the_error_where_there_are_no_classes() -> None:
+    """Outputs that are one number have no answers that change: what is bounded is their error."""
+    model, data, found = network((64, 48, 48, 1)), random(1, 60, 64), {}
+    wanted = luciole.Interpreter(model)
+    for target in (50.0, 0.5):
+        result = luciole.quantize(model, data, target_drop=target)
+        judges = data[4::5]
+        one, other = (
+            np.array([i.run({"x": x[None]})[i.graph.outputs[0].name].item() for x in judges])
+            for i in (wanted, luciole.Interpreter(result.model))
+        )
+        found[target] = 100 * np.square(other - one).mean() / one.var()
+        assert found[target] <= target * 1.001
+    assert found[0.5] < found[50.0]
+
+
 def test_a_target_drop_refuses_too_few_records() -> None:
-    with pytest.raises(QuantizeError, match="needs at least 5 records"):
+    with pytest.raises(QuantizeError, match="need at least 5 records"):
         luciole.quantize(network(), np.asarray(X[:4]), target_drop=1.0)

@@ -69,14 +69,11 @@ def test_automatic_widths_fit_into_a_file_size(capsys: Capture, folder: Path) ->
 
 def test_automatic_widths_are_explained(capsys: Capture, folder: Path) -> None:
     argv = ("--auto_bits", "--target_size", "2050")
-    assert "what each layer loses at each width" in quantize(capsys, *argv).out
+    assert "what each layer alone loses under each option" in quantize(capsys, *argv).out
     options = json.loads(quantize(capsys, *argv, "--json").out)["options"]
-    assert [(o["layer"], o["bits"]) for o in options] == [
-        (layer, bits) for layer in ("fc1", "fc2") for bits in (1, 2, 3, 4)
-    ]
-    errors = [o["error"] for o in options]
-    assert errors[0] > errors[3]
-    assert errors[4] > errors[7]
+    errors = {(o["layer"], o["option"]): o["error"] for o in options}
+    for layer in ("fc1", "fc2"):
+        assert errors[layer, "w1a8"] > errors[layer, "w4a8"] > errors[layer, "dynamic"]
 
 
 def test_automatic_widths_keep_the_answers(capsys: Capture, folder: Path) -> None:

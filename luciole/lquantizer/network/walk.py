@@ -113,7 +113,7 @@ def _learn(
     """Learn one job on the network as it is by now, and replace its layers."""
     problem = _problem(prepared, job, aim, left, records, method.scope)
     learned = method.learn(problem, job.group.choice)
-    job.learned, job.results = _replaced(job.group.ops, problem, learned)
+    job.learned, job.results = replaced(job.group.ops, problem, learned)
     job.target = learned.weights.target if method.scope.together else None
     job.report = _report(job, problem, learned)
     job.report.bytes_before = prepared.sizes[job.group.name]
@@ -214,7 +214,7 @@ def _inputs(problem: LayerProblem) -> Array:
     return rows.values.reshape(-1) if rows.inside is None else rows.values[rows.inside]
 
 
-def _replaced(
+def replaced(
     ops: Sequence[Dense], problem: LayerProblem, learned: LearnedLayer
 ) -> tuple[list[Op], list[Value]]:
     """Replace a job's layers, and return the new operators with the tensors in the old results'

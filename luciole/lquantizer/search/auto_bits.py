@@ -1,114 +1,110 @@
-"""Give each layer as many bits as pay: by measured sensitivity, for a file size or an accuracy.
+"""Give each layer as many bits as pay: by measured losses, for a file size or an accuracy.
 
-Every layer is learned alone at every width, on the float network's own activations; its error is
-the noise-to-signal ratio of its output on held-back records. From the smallest widths on, the step
-that lowers the summed error most for each byte is taken, again and again.
+Every layer is learned alone under every option; the exact front of the sums says which allocations
+are worth a fit, and a fit of the whole network decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.interpreter import Interpreter
-from luciole.interpreter.records import Records, Track, outputs_of, untracked
+from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Model
-from luciole.ir.analysis.constancy import constant_bytes
-from luciole.ir.learned_levels import plane_bytes
-from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer.config import Choice, Config
+from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.lquantizer.config import Config
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.methods.output_aware import OutputAware
-from luciole.lquantizer.network.preparation import Job, prepare
 from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.network.sampling import HELD_BACK, float_side, quantized_side
-from luciole.lquantizer.network.walk import problem_of, quantize_records
+from luciole.lquantizer.network.sampling import HELD_BACK
+from luciole.lquantizer.schemes import FLOAT
+from luciole.lquantizer.search.additive import ACCURACY, SIZE, Sum, Table, thinned
+from luciole.lquantizer.search.evaluate import Alone, Bench, Size
+from luciole.lquantizer.search.search import tasks_of
+from luciole.lquantizer.search.space import Gene, Space, is_learned
 
-WIDTHS = (1, 2, 3, 4)
-
-Size = Callable[[Model], int]
-"""The size of a model's file; exporters are not this room's, so the caller brings it."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """One layer at one width: its bytes, and the noise-to-signal ratio of its output."""
-
-    choice: Choice
-    bytes: int
-    error: float
-
-
-Sensitivities = dict[str, list[Option]]
-"""By layer name, its options from the smallest width on."""
+BYTES = "dynamic"
+"""Weights of 8 bits beside float inputs: smaller than learned levels where channels are few."""
+OPTIONS = (*(f"w{bits}a{inputs}" for bits in (1, 2, 3, 4) for inputs in (4, 8)), BYTES)
+"""What layers may be: inputs of fewer bits take no fewer bytes worth mentioning."""
+_GOALS = (ACCURACY, SIZE)
+_FITS = 4
+"""Whole fits for a size, at the most."""
+_POINTS = 24
+"""Allocations that an accuracy is looked for among."""
 
 
-def sensitivities(
-    model: Model,
-    records: Records,
-    config: Config,
-    seed: int = 0,
-    track: Track | None = None,
-    unroll: bool = False,
-) -> Sensitivities:
-    """Measure what each layer loses at each width."""
-    track = track or untracked
-    method = OutputAware(seed)
-    prepared = prepare(model, records, config, method, unroll)
-    aims = float_side(prepared, records, track("float network", prepared.count))
-    step = track("measuring layers", len(prepared.jobs) * len(WIDTHS))
-    found: Sensitivities = {}
-    for job, aim in zip(prepared.jobs, aims, strict=True):
-        alone = replace(job, others=[None] * len(job.others))
-        rows, _, numbers = quantized_side(prepared.work, alone, records, prepared.batch)
-        problem = problem_of(alone, rows, aim, [None] * len(job.others), numbers)
-        found[job.group.name] = []
-        for choice in _choices(job.group.choice):
-            learned = method.learn(problem, choice)
-            error = learned.stages["output_aware"] / (learned.signal or 1.0)
-            found[job.group.name].append(Option(choice, layer_bytes(job, choice), error))
+@dataclass
+class Widths:
+    """A network, what its layers lose under each option, and the allocations worth a fit."""
+
+    bench: Bench
+    table: Table
+    alone: list[Alone]
+    front: list[Sum] = field(default_factory=list)
+
+    @classmethod
+    def measure(
+        cls,
+        model: Model,
+        records: Records,
+        config: Config,
+        size: Size,
+        seed: int = 0,
+        track: Track | None = None,
+        unroll: bool = False,
+    ) -> Widths:
+        """Measure each layer alone; one record in ``HELD_BACK`` judges, none is learned from twice.
+
+        Raises QuantizeError where there are too few records, and nothing to quantize.
+        """
+        if check_records(model.graph, records) < HELD_BACK:
+            raise QuantizeError(f"automatic widths need at least {HELD_BACK} records")
+        judges = {n: a[HELD_BACK - 1 :: HELD_BACK] for n, a in records.items()}
+        kept = {n: np.delete(a, np.s_[HELD_BACK - 1 :: HELD_BACK], 0) for n, a in records.items()}
+        work = model.clone()
+        if unroll and unroll_lstm(work.graph):
+            remove_dead(work.graph)
+        space = _space(work, config)
+        bench = Bench(work, kept, judges, size, seed=seed)
+        tasks = list(tasks_of(space))
+        step, alone = (track or untracked)("measuring layers", len(tasks)), []
+        for task in tasks:
+            alone += bench.alone(task["layer"], task["options"])
             step(1)
-    return found
+        table = Table.of(space, alone)
+        return cls(bench, table, alone, table.front(_GOALS))
 
+    def fit(self, one: Sum) -> Result:
+        """Fit an allocation, and say in its report what layers lose."""
+        result = self.bench.fit(self.table.space.by_layer(one.candidate))
+        result.report.options = [
+            {"layer": a.layer, "option": a.option, "bytes": a.bytes, "error": a.loss}
+            for a in self.alone
+        ]
+        return result
 
-def _choices(choice: Choice) -> list[Choice]:
-    return [replace(choice, weight_bits=k, input_bits=k) for k in WIDTHS]
+    def uniform(self) -> list[Sum]:
+        """List the networks with one option everywhere, be it with ends of 8-bit weights."""
+        space = self.table.space
+        pairs = ((option, ends) for option in OPTIONS for ends in (None, BYTES))
+        found = (space.uniform(option, ends) for option, ends in pairs)
+        return [self.table.sum(one) for one in found if one is not None]
 
+    def loss(self, result: Result) -> float:
+        """Say what a network loses on the records that judge."""
+        return self.bench.judge.judge(result.model).loss
 
-def layer_bytes(job: Job, choice: Choice) -> int:
-    """Count the bytes of a job's constants under a choice: bit planes, scales, bias."""
-    op, k = job.group.ops[0], choice.weight_bits
-    shape = op.weights.dims if isinstance(op, FullyConnected) else op.filter.dims
-    outputs, offsets = shape[0], shape[0] if k == 1 else 0
-    return plane_bytes(shape, k) + 4 * (outputs * k + outputs + offsets + choice.input_bits)
-
-
-def path(options: Sensitivities) -> list[dict[str, Option]]:
-    """Allocations from the smallest to the largest, each one step up from the one before."""
-    place = dict.fromkeys(options, 0)
-    steps = [_at(options, place)]
-    while True:
-        gains = {
-            name: _gain(options[name], at)
-            for name, at in place.items()
-            if at + 1 < len(options[name])
-        }
-        if not gains:
-            return steps
-        place[max(gains, key=gains.__getitem__)] += 1
-        steps.append(_at(options, place))
-
-
-def _at(options: Sensitivities, place: dict[str, int]) -> dict[str, Option]:
-    return {name: options[name][at] for name, at in place.items()}
-
-
-def _gain(options: list[Option], at: int) -> float:
-    """Error taken away for each byte added by the next width."""
-    now, then = options[at], options[at + 1]
-    return (now.error - then.error) / max(then.bytes - now.bytes, 1)
+    def drop(self, result: Result) -> float:
+        """Say how many percent of a classifier's answers change, or else what the squared error is
+        in percent of the outputs' variance, on the records that judge.
+        """
+        lost = self.bench.judge.judge(result.model)
+        if not self.bench.judge.has_classes or lost.agreement is None:
+            return 100 * lost.loss
+        return 100 * (1 - lost.agreement)
 
 
 def for_size(
@@ -121,25 +117,48 @@ def for_size(
     track: Track | None = None,
     unroll: bool = False,
 ) -> Result:
-    """Find the best allocation whose file is no larger than ``target`` bytes. Raises QuantizeError
-    when the smallest one is.
+    """Find the best allocation whose file is no larger than ``target`` bytes: that of the least sum
+    of losses, or a uniform one where that loses less. Raises QuantizeError when the smallest one is
+    larger.
     """
-    options = sensitivities(model, records, config, seed, track, unroll)
-    room = target - size(model) + _replaced_bytes(model, options)
-    steps = path(options)
-    while True:
-        allocation = next((a for a in reversed(steps) if _bytes(a) <= room), steps[0])
-        result = _fit(model, records, config, allocation, seed, track, unroll)
-        excess = size(result.model) - target
-        if excess <= 0:
-            result.report.options = _table(options)
-            return result
-        if allocation is steps[0]:
-            smallest = size(result.model)
-            raise QuantizeError(
-                f"no allocation fits into {target} bytes: the smallest takes {smallest}"
-            )
-        room = _bytes(allocation) - excess  # what the tables take besides is known by now
+    widths = Widths.measure(model, records, config, size, seed, track, unroll)
+    best = _largest(widths, widths.front, target)
+    if best is None:
+        smallest = size(widths.fit(widths.front[0]).model)
+        raise QuantizeError(
+            f"no allocation fits into {target} bytes: the smallest takes {smallest}"
+        )
+    room = target - size(widths.bench.model)
+    uniform = [one for one in widths.uniform() if one.bytes <= room]
+    if not uniform:
+        return best
+    other = widths.fit(min(uniform, key=lambda one: one.loss))
+    is_better = size(other.model) <= target and widths.loss(other) < widths.loss(best)
+    return other if is_better else best
+
+
+def _largest(widths: Widths, front: list[Sum], target: int) -> Result | None:
+    """Fit the largest allocation that seems to fit; what a fit's file takes besides what layers
+    alone do is known for the next. None where none fits.
+    """
+    size, excess, tried = widths.bench.size, 0, set[int]()
+    base, best, reached = size(widths.bench.model), None, -1
+    while len(tried) < _FITS:
+        place = _place(front, target - base - excess)
+        if place in tried:
+            break
+        tried.add(place)
+        result = widths.fit(front[place])
+        found = size(result.model)
+        excess = found - base - front[place].bytes
+        if reached < place and found <= target:
+            best, reached = result, place
+    return best
+
+
+def _place(front: list[Sum], room: int) -> int:
+    """Find the last allocation that fits into so many bytes, else the first."""
+    return max((n for n, one in enumerate(front) if one.bytes <= room), default=0)
 
 
 def for_drop(
@@ -147,68 +166,67 @@ def for_drop(
     records: Records,
     config: Config,
     target: float,
+    size: Size,
     seed: int = 0,
     track: Track | None = None,
     unroll: bool = False,
 ) -> Result:
-    """Find the smallest allocation that changes at most ``target`` points of a classifier's
-    answers, on records that nothing was learned from.
+    """Find the smallest allocation that changes at most ``target`` percent of a classifier's
+    answers, or whose squared error is at most so many percent of the outputs' variance where they
+    are no classes, on records that nothing was learned from.
     """
-    judged = {n: a[HELD_BACK - 1 :: HELD_BACK] for n, a in records.items()}
-    kept = {n: np.delete(a, np.s_[HELD_BACK - 1 :: HELD_BACK], axis=0) for n, a in records.items()}
-    if not all(len(a) for a in (*judged.values(), *kept.values())):
-        raise QuantizeError(f"a target drop needs at least {HELD_BACK} records")
-    options = sensitivities(model, kept, config, seed, track, unroll)
-    answers, steps = _answers(model, judged), path(options)
-    low, high = 0, len(steps) - 1
-    best = _fit(model, kept, config, steps[high], seed, track, unroll)
-    while low < high:
-        middle = (low + high) // 2
-        result = _fit(model, kept, config, steps[middle], seed, track, unroll)
-        drop = 100 * float(np.mean(_answers(result.model, judged) != answers))
-        if drop <= target:
-            best, high = result, middle
-        else:
-            low = middle + 1
-    drop = 100 * float(np.mean(_answers(best.model, judged) != answers))
-    if drop > target:
+    widths = Widths.measure(model, records, config, size, seed, track, unroll)
+    steps = thinned(widths.front, _GOALS, _POINTS)
+    best, lost = _smallest(steps, target, widths.fit, widths.drop)
+    if lost > target:
+        what = "of the answers" if widths.bench.judge.has_classes else "of the variance"
         best.report.warnings.append(
-            f"even {WIDTHS[-1]} bits change {drop:.2f} % of the answers, {target:g} % were wanted"
+            f"even 8 bits change {lost:.2f} % {what}, {target:g} % were wanted"
         )
-    best.report.options = _table(options)
     return best
 
 
-def _answers(model: Model, records: Records) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    first = outputs_of(Interpreter(model), records)[model.graph.outputs[0].name]
-    return np.asarray(first.reshape(len(first), -1).argmax(1))
+def _smallest(
+    steps: list[Sum],
+    target: float,
+    fit: Callable[[Sum], Result],
+    drop: Callable[[Result], float],
+) -> tuple[Result, float]:
+    """Halve the steps until the smallest one that keeps to the target is found, else the last."""
+    low, high = 0, len(steps) - 1
+    best = fit(steps[high])
+    lost = drop(best)
+    while low < high and lost <= target:
+        middle = (low + high) // 2
+        result = fit(steps[middle])
+        found = drop(result)
+        if found <= target:
+            best, lost, high = result, found, middle
+        else:
+            low = middle + 1
+    return best, lost
 
 
-def _fit(
-    model: Model,
-    records: Records,
-    config: Config,
-    allocation: dict[str, Option],
-    seed: int,
-    track: Track | None,
-    unroll: bool,
-) -> Result:
-    chosen = config.with_choices({name: option.choice for name, option in allocation.items()})
-    return quantize_records(model, records, OutputAware(seed), chosen, track, unroll)
+def _space(model: Model, config: Config) -> Space:
+    """Let every layer be anything but those that a config leaves alone."""
+    space = Space.of(model.graph, (*OPTIONS, FLOAT))
+    chosen = config.among([name for gene in space.genes for name in gene.layers])
+    genes = tuple(_gene(gene, chosen) for gene in space.genes)
+    names = [name for gene in genes for name in gene.layers]
+    unused = chosen.unused(names)
+    if unused:
+        raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {names}")
+    if not any(map(is_learned, _all_options(genes))):
+        raise QuantizeError("nothing to quantize: no layer can get learned levels")
+    return Space(genes)
 
 
-def _bytes(allocation: dict[str, Option]) -> int:
-    return sum(option.bytes for option in allocation.values())
+def _all_options(genes: Iterable[Gene]) -> list[str]:
+    return [option for gene in genes for option in gene.options]
 
 
-def _replaced_bytes(model: Model, options: Sensitivities) -> int:
-    return sum(constant_bytes(op) for op in model.graph.ops if op.name in options)
-
-
-def _table(options: Sensitivities) -> list[dict[str, float | int | str]]:
-    """Write the sensitivities as rows: layer, bits, bytes, error."""
-    return [
-        {"layer": name, "bits": o.choice.weight_bits, "bytes": o.bytes, "error": o.error}
-        for name, found in options.items()
-        for o in found
-    ]
+def _gene(gene: Gene, config: Config) -> Gene:
+    """Take floats off what a layer may be, or leave nothing else."""
+    skipped = any(config.choose(name).skip for name in gene.layers)
+    options = [option for option in gene.options if (option == FLOAT) == skipped]
+    return Gene(gene.layers, tuple(options) or (FLOAT,), gene.is_end, gene.measured)

@@ -1,0 +1,222 @@
+"""Evaluate what a search asks for: one layer alone under an option, or a whole candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from luciole.interpreter.records import Records
+from luciole.ir import Model, Op
+from luciole.ir.analysis.weights import is_layer
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer.calibration.positions import Dense
+from luciole.lquantizer.config import Choice, Config, widths
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.methods.output_aware import OutputAware
+from luciole.lquantizer.network.layers import find_groups
+from luciole.lquantizer.network.preparation import Preparation, prepare
+from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer
+from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.network.sampling import Aim, float_side, quantized_side
+from luciole.lquantizer.network.walk import problem_of, quantize_records, replaced
+from luciole.lquantizer.options import FitOptions
+from luciole.lquantizer.rewrite.learned_levels import finish
+from luciole.lquantizer.schemes import FLOAT, LEARNED, UniformOptions
+from luciole.lquantizer.search import latency, shortened
+from luciole.lquantizer.search.judging import Judge
+from luciole.lquantizer.search.space import is_learned, recipe
+from luciole.lquantizer.uniform.mixed import quantize_mixed, with_integers
+
+Size = Callable[[Model], int]
+"""The size of a model's file; exporters are not this room's, so the caller brings it."""
+Clock = Callable[[Model, Records], latency.Times]
+"""How long each operator of a model takes on the first of some records."""
+Stage = Literal["shortened", "fitted"]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """One layer under an option, all else float: bytes and microseconds more than the float
+    network takes, what it loses, and the way its weights were coded.
+    """
+
+    layer: str
+    option: str
+    bytes: int
+    loss: float
+    us: float = 0.0
+    way: str = ""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A whole network: the bytes of its file, what it loses, and the share of equal answers."""
+
+    bytes: int
+    loss: float
+    agreement: float | None
+
+
+@dataclass
+class Bench:
+    """A float network, the records layers are fitted to, others that judge, and how files are
+    weighed and operators timed.
+
+    Candidates are told apart on ``few`` of the records. ``clock`` is None where time is no matter.
+    """
+
+    model: Model
+    records: Records
+    judges: Records
+    size: Size
+    clock: Clock | None = None
+    seed: int = 0
+    few: int = 100
+
+    def __post_init__(self) -> None:
+        """Run the float network on what judges."""
+        self.judge = Judge(self.model, self.judges)
+        self.float_times = None if self.clock is None else self.clock(self.model, self.judges)
+        self._layers: _Layers | None = None
+        self._problem: tuple[str, LayerProblem] | None = None
+
+    @property
+    def few_records(self) -> Records:
+        """The records that candidates are told apart on."""
+        return {name: array[: self.few] for name, array in self.records.items()}
+
+    def alone(self, layer: str, options: Sequence[str]) -> list[Alone]:
+        """Measure one layer under options with as wide weights, or in one scheme."""
+        learned = [option for option in options if is_learned(option)]
+        rest = [option for option in options if not is_learned(option)]
+        return [*self._learned(layer, learned), *(self._scheme(layer, one) for one in rest)]
+
+    def fit(self, chosen: Mapping[str, str], ways: Mapping[str, str] | None = None) -> Result:
+        """Quantize the network with an option for each layer, as its config does; with ``ways``,
+        those that won when layers were alone, by the shortened fit on few records.
+        """
+        options = FitOptions(config=recipe(chosen), seed=self.seed)
+        learned = [name for name, option in chosen.items() if is_learned(option)]
+        if ways is None or not learned:
+            uniform = UniformOptions(seed=self.seed)
+            return quantize_mixed(self.model, self.records, options, uniform, LEARNED)
+        few = self.few_records
+        method = shortened.Shortened([ways[name] for name in self._first(learned)], self.seed)
+        result = quantize_records(self.model, few, method, config_of(chosen))
+        return with_integers(result, self.model, few, options)
+
+    def figures(self, model: Model) -> Figures:
+        """Weigh and judge a quantized network."""
+        found = self.judge.judge(model)
+        return Figures(self.size(model), found.loss, found.agreement)
+
+    def _first(self, learned: Sequence[str]) -> list[str]:
+        """List the first layer of each group that shares its weights, in execution order."""
+        config = config_of(dict.fromkeys(learned, "w1a1"))
+        return [group.name for group in find_groups(self.model.graph, config)[0]]
+
+    def _learned(self, layer: str, options: Sequence[str]) -> list[Alone]:
+        """The way of coding that wins in the middle of the inputs' widths codes the others."""
+        if not options:
+            return []
+        layers, middle = self._prepared(), options[len(options) // 2]
+        problem = self._problem_of(layers, layer)
+        whole = OutputAware(self.seed).learn(problem, _choice(middle))
+        way, found = shortened.Way.parse(whole.way), []
+        for option in options:
+            short = option != middle
+            one = shortened.learn(problem, _choice(option), way) if short else whole
+            found.append(self._weighed(layer, option, layers.with_one(layer, problem, one), layers))
+        return [replace(one, way=whole.way) for one in found]
+
+    def _scheme(self, layer: str, option: str) -> Alone:
+        if option == FLOAT:
+            return Alone(layer, option, 0, 0.0)
+        others = [op.name for op in self.model.graph.ops if is_layer(op)]
+        config = recipe({**dict.fromkeys(others, FLOAT), layer: option})
+        how = (FitOptions(config=config, seed=self.seed), UniformOptions(seed=self.seed))
+        result = quantize_mixed(self.model, self.few_records, *how, LEARNED)
+        return self._weighed(layer, option, result.model)
+
+    def _weighed(
+        self, layer: str, option: str, model: Model, layers: _Layers | None = None
+    ) -> Alone:
+        """Compare a network of one quantized layer with the float one, or with it rescaled."""
+        base = self.size(self.model) if layers is None else layers.size
+        us = 0.0
+        if self.clock is not None and self.float_times is not None:
+            us = self.clock(model, self.judges).beside(self.float_times)
+        loss = self.judge.judge(model).loss
+        return Alone(layer, option, self.size(model) - base, loss, us)
+
+    def _prepared(self) -> _Layers:
+        if self._layers is None:
+            self._layers = _Layers.of(self)
+        return self._layers
+
+    def _problem_of(self, layers: _Layers, layer: str) -> LayerProblem:
+        """State a layer's problem; that of the last one asked for is kept."""
+        if self._problem is None or self._problem[0] != layer:
+            self._problem = None
+            self._problem = (layer, layers.problem(layer, self.records))
+        return self._problem[1]
+
+
+@dataclass
+class _Layers:
+    """The float network prepared for the fit, and what each of its layers aims at."""
+
+    prepared: Preparation
+    aims: list[Aim]
+    size: int
+
+    @classmethod
+    def of(cls, bench: Bench) -> _Layers:
+        config = Config(Choice(4, 4), all_layers=True)
+        prepared = prepare(bench.model, bench.records, config, OutputAware(bench.seed), False)
+        finished = prepared.work.clone()
+        finish(finished)
+        return cls(prepared, float_side(prepared, bench.records), bench.size(finished))
+
+    def problem(self, layer: str, records: Records) -> LayerProblem:
+        """State what one layer has to learn in the float network."""
+        number = self._number(layer)
+        job, aim = self.prepared.jobs[number], self.aims[number]
+        alone = replace(job, others=[None] * len(job.others))
+        rows, _, numbers = quantized_side(self.prepared.work, alone, records, self.prepared.batch)
+        return problem_of(alone, rows, aim, [None] * len(job.others), numbers)
+
+    def with_one(self, layer: str, problem: LayerProblem, learned: LearnedLayer) -> Model:
+        """Copy the network with one layer learned."""
+        graph, job = self.prepared.work.graph, self.prepared.jobs[self._number(layer)]
+        places: dict[Op, int] = {op: place for place, op in enumerate(graph.ops)}
+        work = self.prepared.work.clone()
+        twins = list(work.graph.ops)
+        replaced([_dense(twins[places[op]]) for op in job.group.ops], problem, learned)
+        finish(work)
+        return work
+
+    def _number(self, layer: str) -> int:
+        for number, job in enumerate(self.prepared.jobs):
+            if layer in job.group.names:
+                return number
+        raise QuantizeError(f"layer {layer!r} has no form with learned levels")
+
+
+def _dense(op: Op) -> Dense:
+    assert isinstance(op, FullyConnected | Conv2D), "a copy keeps the order of operators"
+    return op
+
+
+def _choice(option: str) -> Choice:
+    weights, inputs = widths(option)
+    return Choice(inputs, weights)
+
+
+def config_of(chosen: Mapping[str, str]) -> Config:
+    """Make the config that gives layers their learned levels, and leaves all others alone."""
+    learned = {name: _choice(option) for name, option in chosen.items() if is_learned(option)}
+    config = Config(Choice(skip=True), all_layers=True)
+    return config.with_choices(learned)

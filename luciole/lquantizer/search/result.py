@@ -1,0 +1,103 @@
+"""What a search found, as plain values, and the files of its front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from luciole.lquantizer.search.nsga2 import hypervolume
+from luciole.lquantizer.search.search import Found
+from luciole.lquantizer.search.space import Space, recipe
+
+
+@dataclass(frozen=True)
+class FrontFile:
+    """A network of the front: its file, its config, and what it was found to be."""
+
+    path: Path
+    config: Path
+    found: Found
+    options: dict[str, str]
+    """What each layer is, by its name."""
+
+    def recipe(self) -> dict[str, Any]:
+        """Write the content of its config."""
+        return recipe(self.options)
+
+
+@dataclass
+class SearchResult:
+    """The files of the front, from the smallest to the largest; every evaluation in its order, and
+    the uniform and greedy networks among them; and the float network.
+    """
+
+    front: list[FrontFile]
+    objectives: tuple[str, ...]
+    float_network: Found
+    layers: list[str]
+    """The genes' short names."""
+    evaluated: list[Found] = field(default_factory=list)
+    uniform: dict[str, Found] = field(default_factory=dict)
+    greedy: list[Found] = field(default_factory=list)
+    weights: list[int] = field(default_factory=list)
+    """How many weights each gene has."""
+    failed: int = 0
+
+    def hypervolumes(self) -> list[float]:
+        """Say after each evaluation how much of the box up to the float network's bytes, time and a
+        loss of 1 is dominated: from 0 to 1.
+        """
+        corner = self._corner()
+        points = np.array([self._point(one) for one in self.evaluated]) / corner
+        ones = [1.0] * len(corner)
+        return [hypervolume(points[: n + 1], ones) for n in range(len(points))]
+
+    def _corner(self) -> list[float]:
+        whole = self.float_network
+        every = {"accuracy": 1.0, "size": float(whole.bytes), "latency": 2 * whole.us}
+        return [every[name] for name in self.objectives]
+
+    def _point(self, one: Found) -> list[float]:
+        every = {"accuracy": one.loss, "size": float(one.bytes), "latency": one.us}
+        return [every[name] for name in self.objectives]
+
+    def rows(self) -> list[list[str]]:
+        """List the front as a table: headings, then a row for each file."""
+        head = ["file", "bytes", "loss", "agreement", "options"]
+        return [head, *(self._row(file) for file in self.front)]
+
+    def _row(self, file: FrontFile) -> list[str]:
+        found = file.found
+        agreement = "" if found.agreement is None else f"{100 * found.agreement:.2f} %"
+        widths = " ".join(found.candidate)
+        return [file.path.name, f"{found.bytes:,}", f"{found.loss:.4f}", agreement, widths]
+
+    def to_json(self) -> dict[str, Any]:
+        """Turn it into plain JSON values."""
+        return {
+            "objectives": list(self.objectives),
+            "layers": self.layers,
+            "weights": self.weights,
+            "float": asdict(self.float_network),
+            "front": [{"file": f.path.name, **asdict(f.found)} for f in self.front],
+            "uniform": {name: asdict(one) for name, one in self.uniform.items()},
+            "greedy": [asdict(one) for one in self.greedy],
+            "evaluated": [asdict(one) for one in self.evaluated],
+            "hypervolume": self.hypervolumes(),
+            "failed": self.failed,
+        }
+
+
+def files_of(folder: Path, space: Space, front: Sequence[Found]) -> list[FrontFile]:
+    """Name the files of a front: by place and size."""
+    names = [f"front-{n:02d}-{one.bytes}B" for n, one in enumerate(front, 1)]
+    return [
+        FrontFile(
+            folder / f"{name}.circle", folder / f"{name}.json", one, space.by_layer(one.candidate)
+        )
+        for name, one in zip(names, front, strict=True)
+    ]

@@ -1,0 +1,429 @@
+"""Search for the best networks of every size: single layers first, then whole candidates.
+
+Each layer is measured alone under each option; the exact front of the sums and the uniform networks
+begin an evolution on shortened fits; its front is fitted in full. Everything is kept in a storage,
+so that the same search goes on where it ended.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from luciole.interpreter.records import Records, Track, untracked
+from luciole.ir import Model
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.schemes import FLOAT
+from luciole.lquantizer.search import latency
+from luciole.lquantizer.search.additive import (
+    ACCURACY,
+    LATENCY,
+    OBJECTIVES,
+    SIZE,
+    Sum,
+    Table,
+    thinned,
+    values_of,
+)
+from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
+from luciole.lquantizer.search.nsga2 import Nsga2, best, fronts
+from luciole.lquantizer.search.runners import Outcome, Runner, Task
+from luciole.lquantizer.search.space import Candidate, Space, is_learned
+from luciole.lquantizer.search.storage import Storage
+
+_POINTS = 24
+"""Of the additive front, where the evolution begins."""
+_SEPARATOR = " "
+_TIED = ("w1a1", "w2a2", "w3a3", "w4a4")
+_LEAST = 1e-3
+"""Added to losses before their logarithm is taken, so that crowding minds all decades alike."""
+
+
+@dataclass(frozen=True)
+class Materials:
+    """What a worker needs to evaluate tasks: a model's bytes, and who reads and writes such; the
+    records layers are fitted to, and others that judge.
+    """
+
+    model: bytes
+    read: Callable[[bytes], Model]
+    write: Callable[[Model], bytes]
+    records: Records
+    judges: Records
+    space: Space
+    timed: bool
+    seed: int = 0
+    few: int = 100
+
+    def __call__(self) -> Evaluator:
+        """Begin: read the model and run it."""
+        return Evaluator(self)
+
+
+class Evaluator:
+    """Does tasks: layers alone, shortened fits, and full ones, whose model comes back too."""
+
+    def __init__(self, given: Materials) -> None:
+        self._given = given
+        clock = latency.measured if given.timed else None
+        model, how = given.read(given.model), (clock, given.seed, given.few)
+        self._bench = Bench(model, given.records, given.judges, self._size, *how)
+
+    def _size(self, model: Model) -> int:
+        return len(self._given.write(model))
+
+    def __call__(self, task: Task) -> dict[str, Any]:
+        """Do a task of plain values, with a result of plain values."""
+        if task["stage"] == "alone":
+            found = self._bench.alone(task["layer"], task["options"])
+            return {"alone": [asdict(one) for one in found]}
+        result = self._bench.fit(self._given.space.by_layer(task["candidate"]), task.get("ways"))
+        figures = asdict(self._bench.figures(result.model))
+        kept = task["stage"] == "fitted"
+        return {"figures": figures, "model": self._given.write(result.model) if kept else None}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be small or kept, and the bounds that files must keep to."""
+
+    objectives: tuple[str, ...] = (ACCURACY, SIZE)
+    max_size: int | None = None
+    max_us: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse unknown objectives."""
+        for name in self.objectives:
+            if name not in OBJECTIVES:
+                raise QuantizeError(f"objective {name!r}: {', '.join(OBJECTIVES)} are possible")
+        if ACCURACY not in self.objectives or len(self.objectives) < 2:
+            raise QuantizeError("objectives are accuracy and at least one of size and latency")
+
+    @property
+    def timed(self) -> bool:
+        """Whether time matters."""
+        return LATENCY in self.objectives or self.max_us is not None
+
+    def allows(self, size: float, us: float) -> bool:
+        """Tell whether a network keeps to the bounds."""
+        small = self.max_size is None or size <= self.max_size
+        return small and (self.max_us is None or us <= self.max_us)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When the evolution ends: after so many evaluations in all, or minutes of this run."""
+
+    evaluations: int | None = None
+    minutes: float | None = None
+    files: int = 12
+
+
+@dataclass(frozen=True)
+class Found:
+    """A candidate as it was evaluated: an option for each gene, the bytes of its file, what it
+    loses, the microseconds that its operators take together, and the share of equal answers.
+    """
+
+    candidate: Candidate
+    bytes: int
+    loss: float
+    us: float
+    agreement: float | None
+
+    def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
+        """Take the objectives, of the loss its logarithm."""
+        loss = math.log(self.loss + _LEAST)
+        return values_of(Sum(self.candidate, loss, self.bytes, self.us), objectives)
+
+
+@dataclass
+class Searched:
+    """What was found: evaluations in their order, the uniform and greedy networks among them, and
+    the front's networks in full, from the smallest to the largest, as files.
+    """
+
+    evaluated: list[Found]
+    uniform: dict[str, Found]
+    greedy: list[Found]
+    front: list[Found]
+    failed: int = 0
+
+
+@dataclass
+class Search:
+    """A search under way. ``say`` is told in a line how it goes, ``track`` shows long work."""
+
+    space: Space
+    goal: Goal
+    storage: Storage
+    float_bytes: int
+    float_us: float
+    seed: int = 0
+    budget: Budget = field(default_factory=Budget)
+    say: Callable[[str], None] = print
+    track: Track = untracked
+
+    def run(self, runner: Runner) -> Searched:
+        """Measure, evolve, fit the front. An interrupt ends the evolution as its budget does.
+
+        Raises LostError where the cluster is gone, QuantizeError where nothing can be evaluated.
+        """
+        self._measure(runner)
+        self._alone = self.storage.alone()
+        self._table = Table.of(self.space, self._alone)
+        try:
+            self._evolve(runner)
+        except KeyboardInterrupt:
+            self.say("interrupted: the files of the front are still made")
+        evaluated = self._found("shortened")
+        if not evaluated:
+            raise QuantizeError(next(iter(self.storage.errors()), "nothing was evaluated"))
+        return self._finished(runner, evaluated)
+
+    def _finished(self, runner: Runner, evaluated: list[Found]) -> Searched:
+        known = {one.candidate: one for one in evaluated}
+        uniform = {name: known[c] for name, c in self._uniform().items() if c in known}
+        greedy = [known[c] for c in self._greedy() if c in known]
+        self._fit(runner, self._chosen(evaluated))
+        fitted = [one for one in self._found("fitted") if self.goal.allows(one.bytes, one.us)]
+        failed = len(self.storage.in_state("shortened", "failed"))
+        return Searched(evaluated, uniform, greedy, self._front(fitted), failed)
+
+    # ------------------------------------------------------------------ layers alone
+    def _measure(self, runner: Runner) -> None:
+        known = {(one.layer, one.option) for one in self.storage.alone()}
+        tasks = [task for task in tasks_of(self.space) if not _is_known(task, known)]
+        step = self.track("measuring layers", len(tasks))
+
+        def ended(key: str, outcome: Outcome) -> None:
+            if outcome.error is not None:
+                raise QuantizeError(f"layer {key.split(_SEPARATOR)[0]}: {outcome.error}")
+            for row in outcome.result["alone"]:
+                self.storage.add_alone(Alone(**row))
+            step(1)
+
+        named = {f"{task['layer']}{_SEPARATOR}{task['options'][0]}": task for task in tasks}
+        drive(runner, iter(named.items()), ended)
+
+    # ------------------------------------------------------------------ evolution
+    def _evolve(self, runner: Runner) -> None:
+        """Give candidates until the budget ends; those that were under way come first."""
+        evolution = Nsga2(self._choices(), self._start(), seed=self.seed, allowed=self._allowed)
+        for one in self._found("shortened"):
+            evolution.tell(one.candidate, one.values(self.goal.objectives))
+        open_ = self.storage.in_state("shortened", "running")
+        for candidate in (*open_, *self.storage.in_state("shortened", "failed")):
+            evolution.give(candidate)
+        progress = _Progress(self, evolution)
+        drive(runner, self._candidates(evolution, open_), progress.ended)
+
+    def _candidates(
+        self, evolution: Nsga2, open_: Sequence[Candidate]
+    ) -> Iterator[tuple[str, Task]]:
+        """Yield candidates to evaluate, as evaluations before them allow."""
+        begun, waiting = time.monotonic(), list(open_)
+        given = len(self._found("shortened")) + len(self.storage.in_state("shortened", "failed"))
+        while not self._is_over(given, begun):
+            found = waiting.pop(0) if waiting else evolution.ask()
+            if found is None:
+                return
+            candidate = tuple(map(str, found))
+            given += 1
+            self.storage.begin("shortened", candidate)
+            yield _SEPARATOR.join(candidate), self._task("shortened", candidate)
+
+    def _is_over(self, given: int, begun: float) -> bool:
+        most, minutes = self.budget.evaluations, self.budget.minutes
+        late = minutes is not None and time.monotonic() - begun > 60 * minutes
+        return late or (most is not None and given >= most)
+
+    def _task(self, stage: Stage, candidate: Candidate) -> Task:
+        chosen = self.space.by_layer(candidate)
+        task: dict[str, Any] = {"stage": stage, "candidate": candidate}
+        if stage == "shortened":
+            task["ways"] = {o.layer: o.way for o in self._alone if chosen.get(o.layer) == o.option}
+        return task
+
+    def _choices(self) -> list[tuple[str, ...]]:
+        return self._table.pruned(self.goal.objectives)
+
+    def _start(self) -> list[Candidate]:
+        """Begin with the additive front, the uniform networks and the greedy ones."""
+        front = [one for one in self._table.front(self.goal.objectives) if self._fits(one)]
+        points = [one.candidate for one in thinned(front, self.goal.objectives, _POINTS)]
+        start = [*points, *self._uniform().values(), *self._greedy()]
+        return [candidate for candidate in start if set(candidate) != {FLOAT}]
+
+    def _uniform(self) -> dict[str, Candidate]:
+        """Name the networks with one option everywhere, and those with learned levels between ends
+        of int8 weights.
+        """
+        options = dict.fromkeys(option for gene in self.space.genes for option in gene.options)
+        found: dict[str, Candidate] = {}
+        for option in options:
+            ends = "dynamic" if is_learned(option) and "dynamic" in options else None
+            candidate = self.space.uniform(option, ends)
+            if option != FLOAT and candidate is not None:
+                found[option] = candidate
+        return found
+
+    def _greedy(self) -> list[Candidate]:
+        """Widen layer by layer, inputs as wide as weights, as ``auto_bits`` once did."""
+        return greedy(self._table)
+
+    def _allowed(self, candidate: tuple[Any, ...]) -> bool:
+        changed = any(option != FLOAT for option in candidate)
+        return changed and self._fits(self._table.sum(candidate))
+
+    def _fits(self, one: Sum) -> bool:
+        return self.goal.allows(self.float_bytes + one.bytes, self.float_us + one.us)
+
+    # ------------------------------------------------------------------ the front in full
+    def _found(self, stage: Stage) -> list[Found]:
+        """List what was evaluated; times are sums of single layers'."""
+        return [
+            Found(candidate, us=self.float_us + self._table.sum(candidate).us, **figures)
+            for candidate, figures in self.storage.found(stage)
+        ]
+
+    def _front(self, found: Sequence[Found]) -> list[Found]:
+        if not found:
+            return []
+        values = np.array([one.values(self.goal.objectives) for one in found])
+        return sorted((found[i] for i in fronts(values)[0]), key=lambda one: one.bytes)
+
+    def _chosen(self, evaluated: Sequence[Found]) -> list[Candidate]:
+        """Choose what becomes a file: half as many again as are wanted, for the full fit changes
+        their order.
+        """
+        allowed = [one for one in evaluated if self.goal.allows(one.bytes, one.us)] or evaluated
+        front = self._front(allowed)
+        values = np.array([one.values(self.goal.objectives) for one in front])
+        kept = sorted(best(values, self.budget.files + self.budget.files // 2))
+        return [front[i].candidate for i in kept]
+
+    def _fit(self, runner: Runner, chosen: Sequence[Candidate]) -> None:
+        known = {candidate for candidate, _ in self.storage.found("fitted")}
+        missing = [candidate for candidate in chosen if candidate not in known]
+        step = self.track("fitting the front", len(missing))
+
+        def tasks() -> Iterator[tuple[str, Task]]:
+            for candidate in missing:
+                self.storage.begin("fitted", candidate)
+                yield _SEPARATOR.join(candidate), self._task("fitted", candidate)
+
+        def ended(key: str, outcome: Outcome) -> None:
+            keep(self.storage, "fitted", key, outcome)
+            step(1)
+
+        drive(runner, tasks(), ended)
+
+
+@dataclass
+class _Progress:
+    """What is told as evaluations end."""
+
+    search: Search
+    evolution: Nsga2
+    begun: float = field(default_factory=time.monotonic)
+    ended_now: int = 0
+
+    def ended(self, key: str, outcome: Outcome) -> None:
+        """Keep an evaluation, and tell the evolution of it."""
+        search = self.search
+        keep(search.storage, "shortened", key, outcome)
+        self.ended_now += 1
+        if outcome.error is None:
+            figures, candidate = outcome.result["figures"], tuple(key.split(_SEPARATOR))
+            us = search.float_us + search._table.sum(candidate).us
+            found = Found(candidate, us=us, **figures)
+            self.evolution.tell(candidate, found.values(search.goal.objectives))
+        if self.ended_now % 20 == 0:
+            rate = 60 * self.ended_now / (time.monotonic() - self.begun)
+            count = len(self.evolution.known)
+            search.say(f"{count} evaluated  front {len(self.evolution.front())}  {rate:.1f}/min")
+
+
+def tasks_of(space: Space) -> Iterator[dict[str, Any]]:
+    """Yield what measures each layer alone; options with equally wide weights are one task."""
+    for gene in space.genes:
+        learned = [option for option in gene.options if is_learned(option)]
+        widths = sorted({option[:2] for option in learned})
+        together = [[o for o in learned if o[:2] == width] for width in widths]
+        together += [[option] for option in gene.options if not is_learned(option)]
+        for layer in gene.measured:
+            for options in together:
+                yield {"stage": "alone", "layer": layer, "options": options}
+
+
+def drive(
+    runner: Runner, tasks: Iterator[tuple[str, Task]], ended: Callable[[str, Outcome], None]
+) -> None:
+    """Keep all workers busy with tasks until there are none; each is asked for when a worker is
+    free.
+    """
+    under_way: set[str] = set()
+    while True:
+        while len(under_way) < runner.capacity and (task := next(tasks, None)) is not None:
+            under_way.add(task[0])
+            runner.submit(*task)
+        if not under_way:
+            return
+        outcome = runner.next()
+        if not outcome.key:
+            raise QuantizeError(outcome.error or "a worker ended")
+        if outcome.key in under_way:  # others are left from what was interrupted
+            under_way.remove(outcome.key)
+            ended(outcome.key, outcome)
+
+
+def keep(storage: Storage, stage: Stage, key: str, outcome: Outcome) -> None:
+    """Keep an evaluation's outcome."""
+    candidate = tuple(key.split(_SEPARATOR))
+    if outcome.error is not None:
+        storage.failed(stage, candidate, outcome.error)
+        return
+    figures, model = outcome.result["figures"], outcome.result["model"]
+    storage.done(stage, candidate, figures, outcome.seconds, outcome.worker, model)
+
+
+def greedy(table: Table) -> list[Candidate]:
+    """Widen layer by layer, each step the one that takes most loss away for each byte, with inputs
+    as wide as weights and float ends: allocations from the smallest to the largest.
+    """
+    ladders = []
+    for gene, row in zip(table.space.genes, table.rows, strict=True):
+        learned = [] if gene.is_end else [option for option in _TIED if option in row]
+        ladders.append(learned or [FLOAT if FLOAT in row else gene.options[-1]])
+    place = [0] * len(ladders)
+    found = [_at(ladders, place)]
+    while gains := _gains(table, ladders, place):
+        place[max(gains, key=gains.__getitem__)] += 1
+        found.append(_at(ladders, place))
+    return found[:: max(1, len(found) // 6)]
+
+
+def _at(ladders: Sequence[Sequence[str]], place: Sequence[int]) -> Candidate:
+    return tuple(ladder[at] for ladder, at in zip(ladders, place, strict=True))
+
+
+def _gains(
+    table: Table, ladders: Sequence[Sequence[str]], place: Sequence[int]
+) -> dict[int, float]:
+    """Say by gene what its next step takes away for each byte."""
+    found = {}
+    for gene, (ladder, at) in enumerate(zip(ladders, place, strict=True)):
+        if at + 1 < len(ladder):
+            now, then = table.rows[gene][ladder[at]], table.rows[gene][ladder[at + 1]]
+            found[gene] = (now.loss - then.loss) / max(then.bytes - now.bytes, 1)
+    return found
+
+
+def _is_known(task: Mapping[str, Any], known: set[tuple[str, str]]) -> bool:
+    return all((task["layer"], option) in known for option in task["options"])

@@ -1,0 +1,182 @@
+"""What each layer of a network may become, and a candidate's choice as a config."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from luciole.ir import Graph, TensorType
+from luciole.ir.analysis.weights import has_weights, weight_constant
+from luciole.ir.names import short_names
+from luciole.lquantizer.config import Config, widths
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.layers import find_groups
+from luciole.lquantizer.schemes import FLOAT, FROM_FAKE_QUANT, LEARNED, SCHEMES
+
+WEIGHT_BITS = (1, 2, 3, 4)
+INPUT_BITS = (1, 2, 3, 4, 8)
+LEARNED_OPTIONS = tuple(f"w{w}a{a}" for w in WEIGHT_BITS for a in INPUT_BITS)
+_NAMED = {"int8x4": "w4a8", "int16x4": "w4a16"}
+"""Schemes that would be called like learned levels: inputs x weights, as "int16x8" is."""
+UNIFORM_OPTIONS = (*(n for n in SCHEMES if n not in (FROM_FAKE_QUANT, *_NAMED.values())), *_NAMED)
+OPTIONS = (*LEARNED_OPTIONS, "dynamic", FLOAT)
+"""What is tried unless other options are asked for: learned levels, int8 weights, floats."""
+
+Candidate = tuple[str, ...]
+"""An option for each gene of a space."""
+
+
+def is_learned(option: str) -> bool:
+    """Tell options with learned levels, such as "w2a4", from schemes."""
+    return option in LEARNED_OPTIONS
+
+
+@dataclass(frozen=True)
+class Gene:
+    """Layers, by their names, that get the same option, and the options they may get.
+
+    ``is_end`` tells layers that learned levels spare by default. ``measured`` are the first ones of
+    those that share their weights.
+    """
+
+    layers: tuple[str, ...]
+    options: tuple[str, ...]
+    is_end: bool = False
+    measured: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Space:
+    """All genes of a network, in execution order."""
+
+    genes: tuple[Gene, ...]
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        options: Sequence[str] = OPTIONS,
+        tied: Iterable[str] = (),
+        fixed: Mapping[str, str] | None = None,
+    ) -> Space:
+        """Find the layers of a graph. Those that share their weights are one gene, and those whose
+        short names match a shell pattern of ``tied``; ``fixed`` gives layers by such a pattern one
+        option.
+
+        Raises QuantizeError where nothing can be chosen, and for patterns that match no layer.
+        """
+        check_options([*options, *(fixed or {}).values()])
+        genes = _tied(_genes(graph, options), tied)
+        genes = _fixed(genes, fixed or {})
+        if all(len(gene.options) < 2 for gene in genes):
+            raise QuantizeError("nothing to search: no layer has more than one option")
+        return cls(tuple(genes))
+
+    @property
+    def choices(self) -> list[tuple[str, ...]]:
+        """The options of each gene."""
+        return [gene.options for gene in self.genes]
+
+    def uniform(self, option: str, ends: str | None = None) -> Candidate | None:
+        """Give every layer one option, and those that are spared by default another; None where
+        they do not all have it.
+        """
+        wanted = [ends if ends and gene.is_end else option for gene in self.genes]
+        found = [
+            gene.options[0] if len(gene.options) == 1 else one
+            for gene, one in zip(self.genes, wanted, strict=True)
+        ]
+        fits = all(one in gene.options for gene, one in zip(self.genes, found, strict=True))
+        return tuple(found) if fits else None
+
+    def by_layer(self, candidate: Candidate) -> dict[str, str]:
+        """Say which option each layer gets, by its name."""
+        pairs = zip(self.genes, candidate, strict=True)
+        return {name: option for gene, option in pairs for name in gene.layers}
+
+
+def check_options(options: Iterable[str]) -> None:
+    """Raise QuantizeError for what is no option."""
+    known = (*LEARNED_OPTIONS, *UNIFORM_OPTIONS, FLOAT)
+    for option in options:
+        if option not in known:
+            raise QuantizeError(f"option {option!r}: {', '.join(known)} are possible")
+
+
+def recipe(chosen: Mapping[str, str]) -> dict[str, Any]:
+    """Write options by layer as the content of a config: ``Config.parse`` reads it."""
+    return {
+        "all_layers": True,
+        "layers": [{"name": name, **_entry(option)} for name, option in chosen.items()],
+    }
+
+
+def _entry(option: str) -> dict[str, Any]:
+    if not is_learned(option):
+        return {"scheme": _NAMED.get(option, option)}
+    weights, inputs = widths(option)
+    return {"scheme": LEARNED, "weight_bits": weights, "input_bits": inputs}
+
+
+def _genes(graph: Graph, options: Sequence[str]) -> list[Gene]:
+    """Find what each layer can become by its operator."""
+    every = Config(all_layers=True)
+    groups, _ = find_groups(graph, every)
+    spared = {name for group in find_groups(graph, Config())[0] for name in group.names}
+    learned = {name: group.names for group in groups for name in group.names}
+    uniform = tuple(option for option in options if not is_learned(option))
+    found: list[Gene] = []
+    for op in graph.ops:
+        weights = weight_constant(op) if has_weights(op) else None
+        if weights is None or weights.dtype != TensorType.FLOAT32:
+            continue
+        names = tuple(learned.get(op.name, (op.name,)))
+        allowed = tuple(options) if op.name in learned else uniform
+        if names[0] == op.name and allowed:
+            found.append(Gene(names, allowed, op.name not in spared, names[:1]))
+    return found
+
+
+def _tied(genes: Sequence[Gene], patterns: Iterable[str]) -> list[Gene]:
+    found = list(genes)
+    for pattern in patterns:
+        members = _matching(found, pattern)
+        together = [option for option in members[0].options if _all_have(members, option)]
+        names = tuple(name for gene in members for name in gene.layers)
+        measured = tuple(name for gene in members for name in gene.measured)
+        whole = Gene(names, tuple(together), all(g.is_end for g in members), measured)
+        place = found.index(members[0])
+        found = [gene for gene in found if gene not in members]
+        found.insert(place, whole)
+    return found
+
+
+def _all_have(genes: Sequence[Gene], option: str) -> bool:
+    return all(option in gene.options for gene in genes)
+
+
+def _fixed(genes: Sequence[Gene], fixed: Mapping[str, str]) -> list[Gene]:
+    found = list(genes)
+    for pattern, option in fixed.items():
+        for gene in _matching(found, pattern):
+            if is_learned(option) and not any(map(is_learned, gene.options)):
+                raise QuantizeError(f"layer {gene.layers[0]!r} has no form with learned levels")
+            found[found.index(gene)] = replace(gene, options=(option,))
+    return found
+
+
+def _matching(genes: Sequence[Gene], pattern: str) -> list[Gene]:
+    """Find genes by a shell pattern for the whole or short name of one of their layers."""
+    names = [name for gene in genes for name in gene.layers]
+    short = short_names(names)
+    found = [
+        gene
+        for gene in genes
+        if any(fnmatchcase(n, pattern) or fnmatchcase(short[n], pattern) for n in gene.layers)
+    ]
+    if not found:
+        known = ", ".join(short.values())
+        raise QuantizeError(f"{pattern!r} matches no layer; the layers are {known}")
+    return found

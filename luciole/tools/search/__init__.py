@@ -1,0 +1,1 @@
+"""The program that searches for the best files of every size."""

@@ -1,0 +1,165 @@
+"""``luciole search``: the best files of every size, by which bits each layer should have.
+
+Layers are measured alone, whole networks are searched on short fits, and those that nothing beats
+become files. The same command again goes on where it ended.
+
+  luciole search model.tflite --data train.npz:x_train --evaluations 180 -o front/
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from luciole.tools.common import console
+from luciole.tools.common.command import (
+    FINE,
+    UsageError,
+    a_model,
+    add_common,
+    add_custom,
+    add_data_bounds,
+    add_preprocess,
+    byte_count,
+    parser_for,
+    run_program,
+)
+
+if TYPE_CHECKING:
+    from luciole.lquantizer.search.options import SearchOptions
+    from luciole.lquantizer.search.result import SearchResult
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole search") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.add_argument("model", metavar="MODEL", help=a_model())
+    parser.add_argument(
+        "--data", required=True, metavar="DATA", help="unlabelled records, as lquantizer takes them"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FOLDER", help="where files and search.db go"
+    )
+    _add_goal(parser)
+    _add_space(parser)
+    _add_work(parser)
+    add_preprocess(parser)
+    add_data_bounds(parser)
+    add_custom(parser)
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _add_goal(parser: argparse.ArgumentParser) -> None:
+    goal = parser.add_argument_group("what is searched for")
+    goal.add_argument(
+        "--objectives",
+        default="accuracy,size",
+        metavar="NAMES",
+        help="accuracy and one or both of size and latency (default accuracy,size)",
+    )
+    goal.add_argument("--max-size", type=byte_count, metavar="SIZE", help="no larger files")
+    goal.add_argument(
+        "--max-us", type=float, metavar="US", help="no slower: operators' microseconds together"
+    )
+    goal.add_argument("--files", type=int, default=12, metavar="N", help="at most (default 12)")
+
+
+def _add_space(parser: argparse.ArgumentParser) -> None:
+    space = parser.add_argument_group("what layers may be")
+    space.add_argument(
+        "--options",
+        metavar="NAMES",
+        help="of w1a1 to w4a8, float and schemes such as dynamic, int8, float16 "
+        "(default: all learned levels, dynamic, float)",
+    )
+    space.add_argument(
+        "--tie", action="append", default=[], metavar="PATTERN", help="layers that are the same"
+    )
+    space.add_argument(
+        "--fixed", action="append", default=[], metavar="PATTERN=OPTION", help="what layers are"
+    )
+
+
+def _add_work(parser: argparse.ArgumentParser) -> None:
+    work = parser.add_argument_group("work")
+    work.add_argument("--evaluations", type=int, metavar="N", help="short fits in all")
+    work.add_argument(
+        "--minutes", type=float, metavar="M", help="for the search (default 10 without a number)"
+    )
+    work.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default 1)")
+    work.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786")
+    work.add_argument(
+        "--calibration", type=int, default=500, metavar="N", help="records to fit (default 500)"
+    )
+    work.add_argument(
+        "--judges", type=int, default=1000, metavar="N", help="records that judge (default 1000)"
+    )
+    work.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole import api
+    from luciole.tools.data import asked_data
+
+    options = _options(arguments)
+    model = api.load(arguments.model)
+    data = asked_data(arguments, model.graph, arguments.data)
+    with console.tracked(arguments.json) as track:
+        folder = Path(arguments.output)
+        found = api.search(model, data.records, folder, options, say=console.say, track=track)
+    _write_reports(folder, found, arguments.model)
+    _tell(found, arguments)
+    return FINE
+
+
+def _options(arguments: argparse.Namespace) -> SearchOptions:
+    from luciole.lquantizer.errors import QuantizeError
+    from luciole.lquantizer.search.options import SearchOptions
+    from luciole.lquantizer.search.space import OPTIONS
+
+    given = {n: getattr(arguments, n) for n in ("max_size", "max_us", "evaluations", "minutes")}
+    rest = ("files", "calibration", "judges", "seed", "workers", "cluster")
+    given |= {name: getattr(arguments, name) for name in rest}
+    options = OPTIONS if arguments.options is None else tuple(arguments.options.split(","))
+    try:
+        return SearchOptions(
+            objectives=tuple(arguments.objectives.split(",")),
+            options=options,
+            tied=tuple(arguments.tie),
+            fixed=_fixed(arguments.fixed),
+            **given,
+        )
+    except QuantizeError as error:
+        raise UsageError(str(error)) from None
+
+
+def _fixed(entries: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for entry in entries:
+        pattern, equals, option = entry.rpartition("=")
+        if not equals:
+            raise UsageError(f"--fixed {entry}: PATTERN=OPTION is needed")
+        found[pattern] = option
+    return found
+
+
+def _write_reports(folder: Path, found: SearchResult, model: str) -> None:
+    from luciole.files import write_file
+    from luciole.tools.search.page import page
+    from luciole.tools.search.tables import csv_of
+
+    write_file(folder / "report.json", console.to_json(found.to_json()))
+    write_file(folder / "front.csv", csv_of(found))
+    write_file(folder / "report.html", page(found, Path(model).name))
+
+
+def _tell(found: SearchResult, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        console.print_json(found.to_json())
+        return
+    console.print_table(found.rows())
+    count = len(found.evaluated)
+    console.show(f"{count} evaluated, {found.failed} failed; files in {arguments.output}")

@@ -1,0 +1,214 @@
+"""A whole search on a small network: what it finds, that it goes on, and that workers may die."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.search import cluster
+from luciole.lquantizer.search.cluster import Cluster
+from luciole.lquantizer.search.nsga2 import fronts
+from luciole.lquantizer.search.options import SearchOptions
+from luciole.lquantizer.search.result import SearchResult
+from luciole.lquantizer.search.runners import InProcess, Outcome, Runner, Task, Work
+from luciole.lquantizer.search.search import drive
+from luciole.lquantizer.search.workers import Workers
+from tests.networks import network, random
+
+X = random(1, 60, 40)
+OPTIONS = ("w1a2", "w2a4", "w4a8", "dynamic", "float")
+SIZES = (40, 32, 16, 4)
+
+
+def options(**changes: object) -> SearchOptions:
+    settings = {"evaluations": 12, "options": OPTIONS, "files": 4, "few": 20, **changes}
+    return SearchOptions(**settings)  # type: ignore[arg-type]  # the names are fields
+
+
+def searched(folder: Path, **changes: object) -> SearchResult:
+    return luciole.search(network(SIZES), X, folder, options(**changes), say=lambda line: None)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]:
+    folder = tmp_path_factory.mktemp("front")
+    return folder, searched(folder)
+
+
+def test_the_front_is_files_that_none_beats(found: tuple[Path, SearchResult]) -> None:
+    folder, result = found
+    assert len(result.evaluated) == 12
+    assert {path.name for path in folder.glob("front-*.circle")} == {
+        file.path.name for file in result.front
+    }
+    values = np.array([(file.found.bytes, file.found.loss) for file in result.front])
+    assert len(fronts(values)) == 1
+    for file in result.front:
+        assert file.path.stat().st_size == file.found.bytes
+
+
+def test_a_file_loses_what_is_said(found: tuple[Path, SearchResult]) -> None:
+    _, result = found
+    order = np.random.default_rng(7).permutation(60)[:20]
+    floats = luciole.Interpreter(network(SIZES))
+    wanted = np.concatenate([floats.run({"x": X[i : i + 1]})["fc3"] for i in order])
+    for file in result.front:
+        model = luciole.Interpreter(str(file.path))
+        name = luciole.load(file.path).graph.outputs[0].name
+        answers = np.concatenate([model.run({"x": X[i : i + 1]})[name] for i in order])
+        loss = np.square(answers - wanted).mean() / wanted.var()
+        assert file.found.loss == pytest.approx(loss, rel=1e-3, abs=1e-9)
+
+
+def test_a_config_makes_the_same_choices_again(found: tuple[Path, SearchResult]) -> None:
+    _, result = found
+    file = result.front[0]
+    again = luciole.quantize(network(SIZES), X, config=json.loads(file.config.read_text()))
+    schemes = {layer.name: layer.weight_bits for layer in again.report.layers}
+    wide = {"dynamic": 8, "float": None}
+    for name, option in file.options.items():
+        assert schemes[name] == wide.get(option, int(option[1]) if option[0] == "w" else None)
+
+
+def test_a_search_that_was_killed_goes_on_to_the_same_front(
+    found: tuple[Path, SearchResult], tmp_path: Path
+) -> None:
+    """A process is killed in the middle; the same call in another one finds what the first would
+    have, and does again at most what was under way.
+    """
+    child = os.fork()
+    if child == 0:
+        searched(tmp_path)
+        os._exit(0)
+    storage = tmp_path / "search.db"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and count(storage) < 5:
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    again = searched(tmp_path)
+    _, whole = found
+    assert [f.found for f in again.front] == [f.found for f in whole.front]
+    assert [one.candidate for one in again.evaluated] == [one.candidate for one in whole.evaluated]
+    assert attempts(storage) <= 13
+
+
+def count(storage: Path) -> int:
+    import sqlite3
+
+    try:
+        with sqlite3.connect(f"file:{storage}?mode=ro", uri=True) as db:
+            return int(
+                db.execute("select count(*) from evaluation where state='done'").fetchone()[0]
+            )
+    except sqlite3.Error:
+        return 0
+
+
+def attempts(storage: Path) -> int:
+    import sqlite3
+
+    with sqlite3.connect(storage) as db:
+        return int(
+            db.execute("select sum(attempts) from evaluation where stage='shortened'").fetchone()[0]
+        )
+
+
+def test_a_folder_refuses_another_search(found: tuple[Path, SearchResult]) -> None:
+    folder, _ = found
+    with pytest.raises(QuantizeError, match="is of a search with another settings"):
+        searched(folder, seed=1)
+
+
+def test_bounds_are_kept(tmp_path: Path) -> None:
+    result = searched(tmp_path, max_size=6000)
+    assert result.front
+    assert all(file.found.bytes <= 6000 for file in result.front)
+
+
+# ------------------------------------------------------------------------------------- runners
+class Squares:
+    """Squares numbers; a worker that gets -1 dies the first time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self) -> Squares:
+        return self
+
+    def work(self, task: Task) -> int:
+        number = int(task["number"])
+        if number < 0 and not (self.folder / str(number)).exists():
+            (self.folder / str(number)).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == 99:
+            raise ValueError("no square")
+        return number * number
+
+
+class Begin:
+    """Gives the work, as what is sent to workers does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self) -> Work:
+        return Squares(self.folder).work
+
+
+def squares(runner: Runner, numbers: list[int]) -> dict[str, Outcome]:
+    found: dict[str, Outcome] = {}
+    tasks = iter([(str(number), {"number": number}) for number in numbers])
+    drive(runner, tasks, lambda key, outcome: found.update({key: outcome}))
+    runner.close()
+    return found
+
+
+def test_here_a_task_that_fails_is_one_failure(tmp_path: Path) -> None:
+    found = squares(InProcess(Begin(tmp_path)), [1, 99, 3])
+    assert [found[key].result for key in ("1", "3")] == [1, 9]
+    assert found["99"].error == "ValueError: no square"
+
+
+def test_a_task_whose_worker_dies_is_done_by_another(tmp_path: Path) -> None:
+    notes: list[str] = []
+    numbers = [5, -1, 7, 99, 2, 3]
+    runner = Workers(2, Begin(tmp_path), notes.append)
+    found = squares(runner, numbers)
+    assert {key: o.result for key, o in found.items() if o.error is None} == {
+        str(n): n * n for n in numbers if n != 99
+    }
+    assert found["99"].error == "ValueError: no square"
+    assert len(notes) == 1
+    assert "another one goes on" in notes[0]
+
+
+def test_a_cluster_does_tasks_and_keeps_what_it_was_sent(tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    where = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    with LocalCluster(processes=False, **where) as local:  # type: ignore[no-untyped-call]  # Dask has no types
+        runner = Cluster(local.scheduler_address, Begin(tmp_path))
+        assert runner.capacity == 2
+        found = squares(runner, [5, 99, 7, 2, 3])
+    assert {key: o.result for key, o in found.items()} == {
+        **{str(n): n * n for n in (5, 7, 2, 3)},
+        "99": None,
+    }
+    assert found["99"].error == "ValueError: no square"
+
+
+def test_a_cluster_refuses_an_address_without_a_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.2)
+    with pytest.raises(QuantizeError, match=r"127\.0\.0\.1:1: no Dask scheduler with a worker"):
+        Cluster("tcp://127.0.0.1:1", Begin(tmp_path))

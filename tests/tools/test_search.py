@@ -1,0 +1,89 @@
+"""``luciole search``: its files, its tables and its page; what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.tools.search.command import main
+from tests.networks import network, random
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that was searched."""
+    found = tmp_path_factory.mktemp("search")
+    luciole.save(network((40, 32, 4)), found / "model.circle")
+    np.save(found / "data.npy", random(1, 30, 40))
+    assert main([*arguments(found), "--json"]) == 0
+    return found
+
+
+def arguments(folder: Path) -> list[str]:
+    few = ["--evaluations", "8", "--options", "w1a2,w2a4,dynamic,float", "--files", "3"]
+    files = [str(folder / "model.circle"), "--data", str(folder / "data.npy")]
+    return [*files, *few, "-o", str(folder / "front")]
+
+
+class Shape(HTMLParser):
+    """Counts a page's elements, and what it would fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [str(value) for name, value in attrs if name in ("href", "src")]
+
+
+def test_the_same_command_again_finds_the_same(folder: Path, capsys: Capture) -> None:
+    before = json.loads((folder / "front" / "report.json").read_text())
+    assert main([*arguments(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == before
+    assert len(before["evaluated"]) == 8
+
+
+def test_tables_and_page_hold_the_front(folder: Path) -> None:
+    front = folder / "front"
+    report = json.loads((front / "report.json").read_text())
+    rows = list(csv.DictReader((front / "front.csv").open()))
+    assert [row["file"] for row in rows] == [one["file"] for one in report["front"]]
+    assert [row["fc1"] for row in rows] == [one["candidate"][0] for one in report["front"]]
+    grown = report["hypervolume"]
+    assert grown == sorted(grown)
+    assert 0 < grown[-1] < 1
+    shape = Shape()
+    shape.feed((front / "report.html").read_text())
+    assert set(shape.links) == {row["file"] for row in rows}, "nothing is fetched from elsewhere"
+    cells = len(rows) * len(report["layers"])
+    assert shape.tags.count("rect") == cells
+    marks = len(report["evaluated"]) + len(report["uniform"]) + len(report["greedy"])
+    assert shape.tags.count("circle") >= marks + len(rows) + len(grown)
+
+
+def test_it_refuses_what_there_is_not(folder: Path, capsys: Capture) -> None:
+    for words, message in (
+        (["--objectives", "size"], "objectives are accuracy and at least one of"),
+        (["--objectives", "accuracy,beauty"], "objective 'beauty'"),
+        (["--options", "w9a9"], "option 'w9a9'"),
+        (["--evaluations", "0"], "evaluations is 0"),
+        (["--fixed", "fc1"], "--fixed fc1: PATTERN=OPTION is needed"),
+    ):
+        assert main([*arguments(folder), *words]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_it_refuses_a_folder_with_another_search(folder: Path, capsys: Capture) -> None:
+    assert main([*arguments(folder), "--seed", "3"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "search.db is of a search with another settings" in error
