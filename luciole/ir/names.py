@@ -102,7 +102,8 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     short = {}
     for name, found in known.items():
         unique = [f for f in found if owners[f] == 1]
-        fewest = [f for f in unique if _count(f) == min(map(_count, unique))]
+        least = min(map(_count, unique), default=0)
+        fewest = [f for f in unique if _count(f) == least]
         first = fewest[0] if fewest and len(known) > 1 else name
         short[name] = next(_own_parts(name, fewest), first)
     return short
