@@ -87,10 +87,13 @@ def batch_size(interpreter: Interpreter, records: Records, most: int = BATCH) ->
 
 
 def outputs_of(
-    interpreter: Interpreter, records: Records, progress: Progress | None = None
+    interpreter: Interpreter,
+    records: Records,
+    progress: Progress | None = None,
+    batch: int | None = None,
 ) -> dict[str, Array]:
-    """Compute all outputs by name, the first axis counting records."""
-    parts = list(run_records(interpreter, records, progress))
+    """Compute all outputs by name, the first axis counting records, as ``run_records`` does."""
+    parts = list(run_records(interpreter, records, progress, batch))
     return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
 

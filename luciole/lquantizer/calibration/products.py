@@ -6,7 +6,7 @@ dense layer have one group, a depthwise convolution one for each channel of its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.positions import (
     output_rows,
     pick,
@@ -104,11 +105,15 @@ def rows_of_results(
 
 
 def rows_of_input(
-    model: Model, op: Product, records: Records, batch: int, sampling: Sampling
+    front: Front,
+    op: Product,
+    sampling: Sampling,
+    later: Iterable[Value] = (),
+    changing: Collection[Op] = (),
 ) -> Array:
-    """Run a network up to a layer and take the rows that it meets: [groups, r, n]."""
-    found = [
-        input_rows(op, x, part, sampling)
-        for part, (x,) in watched(model, [op.operands[0] or op.output], records, batch)
-    ]
-    return np.concatenate(found, 1)
+    """Run a network up to a layer and take the rows that it meets: [groups, r, n]; what ``later``
+    tensors need is kept, as ``Front.run`` does.
+    """
+    x = op.operands[0] or op.output
+    batches = front.run([x], later, changing)
+    return np.concatenate([input_rows(op, a, part, sampling) for part, (a,) in batches], 1)

@@ -12,13 +12,11 @@ from luciole.interpreter.records import (
     Progress,
     Records,
     batch_size,
-    check_records,
     run_records,
 )
 from luciole.ir import Array, Model, Value
-from luciole.ir.analysis.constancy import is_fixed
-from luciole.ir.passes.remove_dead import remove_dead
-from luciole.ir.value import element_count, has_batch_axis
+from luciole.ir.value import element_count
+from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.errors import QuantizeError
 
 _MOST_BYTES = 128_000_000
@@ -86,42 +84,4 @@ def watched(
 
     Raises QuantizeError where NaN or infinity appears.
     """
-    part = _up_to(model, values)
-    names = [value.name for value in part.graph.outputs]
-    total, begin = check_records(model.graph, records), 0
-    for outputs in run_records(Interpreter(part), records, progress, batch):
-        count = min(batch, total - begin)
-        arrays = [_by_record(v, outputs[n], count) for v, n in zip(values, names, strict=True)]
-        for value, array in zip(values, arrays, strict=True):
-            if not np.isfinite(array).all():
-                raise QuantizeError(
-                    f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
-                )
-        yield range(begin, begin + count), arrays
-        begin += count
-
-
-def _by_record(value: Value, array: Array, count: int) -> Array:
-    """Shape a tensor of a run of ``count`` records with the records along its first axis: behind a
-    RESHAPE that axis may hold several rows of each, which get an axis of their own.
-    """
-    if not has_batch_axis(value):
-        array = np.asarray(array[0])  # undo the axis that was put in front
-    if array.size == 0 or array.ndim == 0:
-        return np.resize(array, (count, array.size))
-    if is_fixed(value):
-        return np.broadcast_to(array, (count, *array.shape))
-    return array if len(array) == count else array.reshape(count, -1, *array.shape[1:])
-
-
-def _up_to(model: Model, values: Sequence[Value]) -> Model:
-    """Copy the main graph cut off behind some tensors, which become outputs with new names."""
-    copy, copies = model.graph.clone()
-    part = Model()
-    part.add_graph(copy)
-    copy.outputs = [copies[value] for value in values]
-    for number, value in enumerate(dict.fromkeys(copy.outputs)):
-        if not value.is_input:
-            value.name = f"watched {number}"
-    remove_dead(copy)
-    return part
+    return Front(model, records, batch).run(values, progress=progress)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,7 @@ from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.kernels.core import registry
+from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import batch_for, check_finite
 from luciole.lquantizer.config import Config
@@ -74,6 +75,8 @@ class Preparation:
     count: int
     batch: int
     factors: dict[str, Array]
+    front: Front
+    """The network that layers are replaced in, as far as it was run."""
 
 
 def prepare(
@@ -106,7 +109,10 @@ def prepare(
     twins = dict(zip(work.graph.values, reference.graph.values, strict=True))
     for job in jobs:  # now, because replacing one layer gives the next another input
         job.float_inputs = [twins[op.input] for op in job.group.ops]
-    return Preparation(work, reference, listed, jobs, skipped, sizes, twins, count, batch, factors)
+    front = Front(work, records, batch)
+    return Preparation(
+        work, reference, listed, jobs, skipped, sizes, twins, count, batch, factors, front
+    )
 
 
 def _is_spare(op: Op) -> bool:
@@ -219,6 +225,11 @@ def _smaller_partners(jobs: Sequence[Job], number: int, makers: dict[Op, int]) -
 def pairs(job: Job) -> Iterator[tuple[Dense, Value | None]]:
     """Pair a job's layers with the branches added to their results."""
     return zip(job.group.ops, job.others, strict=True)
+
+
+def seen_by(jobs: Iterable[Job]) -> list[Value]:
+    """List what the layers of jobs read, and the branches added to their results."""
+    return [v for job in jobs for v in (*(op.input for op in job.group.ops), *present(job))]
 
 
 def present(job: Job) -> list[Value]:

@@ -27,6 +27,7 @@ from luciole.ir.ops.activations import FUSED_AS, LIMITS
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.value import Use
+from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.products import Product, weight_rows
 from luciole.lquantizer.calibration.saved import Rescaled
 from luciole.lquantizer.calibration.watch import watched
@@ -294,13 +295,19 @@ def _set_weights(graph: Graph, op: Product, factors: Array) -> None:
     op.set_operand(slot, graph.add_constant(graph.unique_name(weights.name), scaled))
 
 
-def judge_alone(model: Model, records: Records, batch: int, error: Error) -> Judge:
-    """Judge scales by the error of each pair as a model of its own."""
+def judge_alone(
+    model: Model, pairs: Sequence[Pair], records: Records, batch: int, error: Error
+) -> Judge:
+    """Judge scales by the error of each pair as a model of its own. They are judged in the order of
+    ``pairs``, each when those before it are rescaled.
+    """
+    front = Front(model, records, batch)
 
     def judge(pair: Pair, tried: list[Floats]) -> list[float]:
-        (x,) = pair.front.operands[:1]
-        assert x is not None, "a layer has an input"
-        inputs = np.concatenate([a for _, (a,) in watched(model, [x], records, batch)])
+        left = pairs[pairs.index(pair) :]
+        changing = [op for one in left for op in (one.front, one.back)]
+        batches = front.run([pair.front.input], [one.front.input for one in left[1:]], changing)
+        inputs = np.concatenate([a for _, (a,) in batches])
         return [error(*_alone(model.graph, pair, one), inputs) for one in tried]
 
     return judge

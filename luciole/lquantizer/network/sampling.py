@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.interpreter.records import Progress, Records
-from luciole.ir import Array, Model, Value
+from luciole.ir import Array, Model, Op, Value
+from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.positions import (
     Dense,
     Rows,
@@ -84,15 +85,15 @@ def _input_rows(
 
 
 def quantized_side(
-    model: Model, job: Job, records: Records, batch: int
+    front: Front, job: Job, later: Iterable[Value] = (), changing: Collection[Op] = ()
 ) -> tuple[Rows, list[Array | None], NDArray[np.intp]]:
     """Input rows of all of a job's layers, the branch added to each at the same positions, and each
-    row's record.
+    row's record; what ``later`` tensors need is kept, as ``Front.run`` does.
     """
     ops = job.group.ops
     sides = [_Side([], [], []) for _ in ops]
     values = [*(op.input for op in ops), *present(job)]
-    for part, arrays in watched(model, values, records, batch):
+    for part, arrays in front.run(values, later, changing):
         added = iter(arrays[len(ops) :])
         for (op, other), x, side in zip(pairs(job), arrays[: len(ops)], sides, strict=True):
             picks = pick(positions(op, x), part, job.positions, job.seed)

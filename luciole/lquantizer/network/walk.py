@@ -32,6 +32,7 @@ from luciole.lquantizer.network.preparation import (
     order_of,
     other_branch,
     prepare,
+    seen_by,
 )
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Method, Scope
 from luciole.lquantizer.network.rescale import note_factors
@@ -128,8 +129,9 @@ def _problem(
     # a branch that layers still to be learned stand behind is not yet what it will be
     others = [other_branch(op) if scope.together else None for op in job.group.ops]
     others = [v if v is not None and not behind(v) & left else None for v in others]
+    waiting = [one for one in prepared.jobs if one is not job and left.issuperset(one.group.ops)]
     rows, branches, numbers = quantized_side(
-        prepared.work, replace(job, others=others), records, prepared.batch
+        prepared.front, replace(job, others=others), seen_by(waiting), left
     )
     job.with_branch = all(branch is not None for branch in branches)
     problem = problem_of(job, rows, aim, branches, numbers)

@@ -16,7 +16,7 @@ from luciole.lquantizer.config import Choice, Config, widths
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.layers import find_groups
-from luciole.lquantizer.network.preparation import Preparation, prepare
+from luciole.lquantizer.network.preparation import Preparation, prepare, seen_by
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.network.sampling import Aim, float_side, quantized_side
@@ -160,7 +160,7 @@ class Bench:
         """State a layer's problem; that of the last one asked for is kept."""
         if self._problem is None or self._problem[0] != layer:
             self._problem = None
-            self._problem = (layer, layers.problem(layer, self.records))
+            self._problem = (layer, layers.problem(layer))
         return self._problem[1]
 
 
@@ -180,12 +180,12 @@ class _Layers:
         finish(finished)
         return cls(prepared, float_side(prepared, bench.records), bench.size(finished))
 
-    def problem(self, layer: str, records: Records) -> LayerProblem:
+    def problem(self, layer: str) -> LayerProblem:
         """State what one layer has to learn in the float network."""
         number = self._number(layer)
         job, aim = self.prepared.jobs[number], self.aims[number]
         alone = replace(job, others=[None] * len(job.others))
-        rows, _, numbers = quantized_side(self.prepared.work, alone, records, self.prepared.batch)
+        rows, _, numbers = quantized_side(self.prepared.front, alone, seen_by(self.prepared.jobs))
         return problem_of(alone, rows, aim, [None] * len(job.others), numbers)
 
     def with_one(self, layer: str, problem: LayerProblem, learned: LearnedLayer) -> Model:

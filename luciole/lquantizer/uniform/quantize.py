@@ -13,7 +13,6 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import (
     Records,
     Track,
-    batch_size,
     check_records,
     outputs_of,
     untracked,
@@ -48,7 +47,7 @@ from luciole.lquantizer.uniform.fragile import REASON
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
 from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of
 from luciole.lquantizer.uniform.preparation import prepared
-from luciole.lquantizer.uniform.walk import Known, Walked, walk
+from luciole.lquantizer.uniform.walk import Known, Walked, round_plainly, walk
 from luciole.lquantizer.uniform.weights_alone import store_weights
 
 _JUDGES = 48
@@ -84,7 +83,7 @@ def quantize_uniform(
     if takes_data and needs_data and records is None:
         raise QuantizeError(f"the scheme {options.scheme} learns from data: give some")
     if takes_data and not ready:
-        prepare(work, records, options, known.limits, rescaled=bool(integers))
+        prepare(work, records, options, known, rescaled=bool(integers))
     walked, rounded = Walked({}, {}, set()), None
     if start.given.tensors and records is None:
         integers = _said(work.graph, integers, start.given)
@@ -127,7 +126,7 @@ def prepare(
     work: Model,
     records: Records | None,
     options: UniformOptions,
-    limits: Limits,
+    known: Known,
     *,
     rescaled: bool = True,
 ) -> None:
@@ -139,10 +138,11 @@ def prepare(
     if records is not None:
         check_records(work.graph, records)
         check_finite(records)
+    limits = known.limits
     if limits.given is not None:
         done = rescale_again(work.graph, limits.rescaled)
     elif rescaled and records is not None:
-        done = _rescale(work, records, options)
+        done = _rescale(work, records, options, known)
         limits.rescaled = tuple(Rescaled(*pair.names, tuple(s.tolist())) for pair, s in done)
     else:
         done = []
@@ -192,35 +192,29 @@ def _weights_alone(
     return reports
 
 
-def _rescale(work: Model, records: Records, options: UniformOptions) -> list[Done]:
+def _rescale(work: Model, records: Records, options: UniformOptions, known: Known) -> list[Done]:
     """Rescale channels as the options say, judged by a few of the records."""
     pairs = [] if options.rescale == "none" else list(pairs_of(work.graph))
     if not pairs:
         return []
     some = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
-    batch = batch_size(Interpreter(work), some)
+    batch = min(known.batch_of(work, records), len(next(iter(some.values()))))
     if options.rescale != "auto":
         return rescale(work, pairs, some, batch, [RULES[options.rescale]], None)
     quick = replace(options, rounding="nearest", ranges="min_max", rescale="none")
     quick = replace(quick, per_operator=None, config=None)
     quick = replace(quick, input_type="float32", output_type="float32")
-    judge = judge_alone(work, some, batch, partial(_error, options=quick))
+    judge = judge_alone(work, pairs, some, batch, partial(_error, options=quick, batch=batch))
     return rescale(work, pairs, some, batch, list(RULES.values()), judge)
 
 
-def _error(model: Model, name: str, inputs: Array, *, options: UniformOptions) -> float:
+def _error(model: Model, name: str, inputs: Array, *, options: UniformOptions, batch: int) -> float:
     """Compute the mean squared error that rounding makes of the output of a small model."""
-    rounded = model.clone()
-    walked = walk(
-        rounded,
-        {name: inputs},
-        integers_of(dict.fromkeys(rounded.graph.ops, options.types)),
-        options,
-        untracked,
-        Known(Limits(options)),
-    )
-    finish(rounded, walked.integers, options.input_type, options.output_type)
-    found, wanted = (outputs_of(Interpreter(m), {name: inputs}) for m in (rounded, model))
+    rounded, records = model.clone(), {name: inputs}
+    schemes = integers_of(dict.fromkeys(rounded.graph.ops, options.types))
+    integers = round_plainly(rounded, records, schemes, options, batch)
+    finish(rounded, integers, options.input_type, options.output_type)
+    found, wanted = (outputs_of(Interpreter(m), records, batch=batch) for m in (rounded, model))
     pairs = zip(found.values(), wanted.values(), strict=True)
     return float(np.mean([np.square(a - b, dtype=np.float64).mean() for a, b in pairs]))
 

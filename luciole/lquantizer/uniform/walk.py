@@ -17,6 +17,7 @@ from luciole.interpreter.records import (
     Records,
     Track,
     batch_size,
+    untracked,
 )
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
@@ -24,6 +25,7 @@ from luciole.ir.analysis.weights import has_weights
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.quantization import Affine
 from luciole.ir.text.common import one_line
+from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.products import (
     Product,
@@ -100,15 +102,37 @@ def walk(
     return found
 
 
+def round_plainly(
+    work: Model, records: Records, schemes: Mapping[Op, Scheme], options: UniformOptions, batch: int
+) -> set[Op]:
+    """Round the tensors around the operators that have ``schemes``, and layers' weights to the
+    nearest integers, as ``walk`` does, but without a look at what layers give. Returns the
+    operators that can compute with integers.
+    """
+    known = Known(Limits(options), batch=batch)
+    way = _Way.begin(work, records, schemes, options, untracked, known, NOTHING)
+    for op in way.layers():
+        way.learn(op, op.name, None)
+    return set(way.schemes)
+
+
 @dataclass
 class Known:
     """What is known of a network: what its tensors' integers reach, the integers of each layer, by
-    its name and the bits of a weight, and what rounding did to tensors the last time.
+    its name and the bits of a weight, what rounding did to tensors the last time, and how many
+    records can run at once.
     """
 
     limits: Limits
     integers: dict[tuple[str, int], Integers] = field(default_factory=dict)
     tensors: list[TensorReport] = field(default_factory=list)
+    batch: int | None = None
+
+    def batch_of(self, model: Model, records: Records) -> int:
+        """Find how many records a float network of these layers runs at once."""
+        if self.batch is None:
+            self.batch = batch_size(Interpreter(model), records)
+        return self.batch
 
     def round(
         self,
@@ -171,6 +195,8 @@ class _Way:
     options: UniformOptions
     known: Known
     given: Given
+    front: Front | None
+    """The network on its way, as far as it was run."""
 
     @classmethod
     def begin(
@@ -187,7 +213,7 @@ class _Way:
         graph = work.graph
         reference = work.clone()
         twins = dict(zip(graph.ops, reference.graph.ops, strict=True))
-        batch = 1 if records is None else batch_size(Interpreter(reference), records)
+        batch = 1 if records is None else known.batch_of(reference, records)
         ends = _ends(graph, options)
         values = [value for value, _ in touched(graph, types_of(schemes), ends)]
         if records is None and given.tensors:  # others share with what is given
@@ -199,7 +225,10 @@ class _Way:
         known.round(graph, schemes, ends, given)
         some = _some(records)
         sampling = Sampling.of(max(1, _count(some)), options.seed)
-        return cls(work, reference, twins, schemes, some, batch, sampling, options, known, given)
+        front = None if some is None else Front(work, some, batch)
+        return cls(
+            work, reference, twins, schemes, some, batch, sampling, options, known, given, front
+        )
 
     @property
     def count(self) -> int:
@@ -250,8 +279,11 @@ class _Way:
 
     def _parts(self, op: Op, target: Array) -> Iterator[Part]:
         assert isinstance(op, Product), "only these have rows"
-        assert self.records is not None, "targets are of records"
-        rows = rows_of_input(self.work, op, self.records, self.batch, self.sampling)
+        assert self.front is not None, "targets are of records"
+        layers = self.layers()
+        left = layers[layers.index(op) :]
+        later = [v for layer in left[1:] if (v := layer.operands[0]) is not None]
+        rows = rows_of_input(self.front, op, self.sampling, later, left)
         floor = floor_of(op.activation)
         for z, t in zip(rows, np.split(target, groups_of(op), -1), strict=True):
             yield Part(z, t, None if floor is None else np.full_like(t, floor))

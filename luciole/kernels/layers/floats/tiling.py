@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 from luciole.kernels.jit import LANES
@@ -35,6 +36,9 @@ NEAR_BYTES = 24 << 10
 cycle.
 """
 
+Sizes = tuple[tuple[int, int], ...]
+"""Of windows that are alike: how many pixels have them, and their products."""
+
 
 @dataclass(frozen=True)
 class Tiling:
@@ -48,9 +52,7 @@ class Tiling:
         """Choose the quickest tiles for windows over ``depth`` channels, by a rough count of
         cycles, of at most so many vectors.
         """
-        sizes = [(p, v) for v in (4, 3, 2, 1) for p in range(MAX_PIXELS, 0, -1) if v == 1 or p < 10]
-        shared = [t for t in _fitting(sizes, most) if t.keeps_weights]
-        return min(shared, key=lambda t: t.cycles(found, outputs, depth))
+        return _quickest(_sizes(found), outputs, depth, most)
 
     @classmethod
     def of_depthwise(cls, found: Sequence[Case], vectors: int) -> Tiling:
@@ -90,13 +92,17 @@ class Tiling:
 
     def cycles(self, found: Sequence[Case], outputs: int, depth: int) -> float:
         """Estimate the cycles for all pixels of a group of outputs."""
-        total = 0.0
-        for case in found:
-            products = case.products * depth
-            near = products * self.lanes * 4 <= NEAR_BYTES and len(case.y) > self.pixels
-            whole, left = divmod(len(case.y), self.pixels)
-            small = -(-left // SMALL) if left <= self.few else 0
-            whole += left > self.few
+        return self.cycles_of(_sizes(found), outputs, depth)
+
+    def cycles_of(self, sizes: Sizes, outputs: int, depth: int) -> float:
+        """Estimate the same, given the pixels and the products of each kind of window."""
+        total, few = 0.0, self.few
+        for pixels, each in sizes:
+            products = each * depth
+            near = products * self.lanes * 4 <= NEAR_BYTES and pixels > self.pixels
+            whole, left = divmod(pixels, self.pixels)
+            small = -(-left // SMALL) if left <= few else 0
+            whole += left > few
             total += whole * (products * self.step(self.pixels, near=near) + TILE_CYCLES)
             total += small * (products * self.step(SMALL, near=near) + TILE_CYCLES)
         return total * -(-outputs // self.lanes)
@@ -111,6 +117,17 @@ class Tiling:
             for case in found
         ]
         return sum(each) * vectors / self.vectors
+
+
+@lru_cache(4096)  # a search quantizes, and compiles, the same layers again and again
+def _quickest(found: Sizes, outputs: int, depth: int, most: int | None) -> Tiling:
+    sizes = [(p, v) for v in (4, 3, 2, 1) for p in range(MAX_PIXELS, 0, -1) if v == 1 or p < 10]
+    shared = [t for t in _fitting(sizes, most) if t.keeps_weights]
+    return min(shared, key=lambda t: t.cycles_of(found, outputs, depth))
+
+
+def _sizes(found: Sequence[Case]) -> Sizes:
+    return tuple((len(case.y), case.products) for case in found)
 
 
 def _fitting(sizes: Iterable[tuple[int, int]], most: int | None = None) -> list[Tiling]:

@@ -1,0 +1,205 @@
+"""Run a network piece by piece over records: what was computed once is not computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from luciole.interpreter import Interpreter
+from luciole.interpreter.records import Progress, Records, check_records
+from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir.analysis.constancy import is_fixed
+from luciole.ir.dtypes import array_type
+from luciole.ir.ops.quantize import Dequantize
+from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.quantization import is_affine
+from luciole.ir.value import element_count, has_batch_axis
+from luciole.lquantizer.errors import QuantizeError
+
+_MOST_BYTES = 256_000_000
+"""Bytes of the tensors that are kept for later at the most; beyond, operators run again."""
+
+
+@dataclass
+class Front:
+    """A network, and how far it was run on some records: tensors that something still needs are
+    kept, batch by batch as they came, those that a DEQUANTIZE gives as the integers in front of it.
+    """
+
+    model: Model
+    records: Records
+    batch: int
+    most: int = _MOST_BYTES
+    _kept: dict[Value, list[Array]] = field(default_factory=dict)
+    _done: set[Op] = field(default_factory=set)
+    """Operators that need not run again: whatever still needs their results reads what is kept."""
+
+    def run(
+        self,
+        values: Sequence[Value],
+        later: Iterable[Value] = (),
+        changing: Collection[Op] = (),
+        progress: Progress | None = None,
+    ) -> Iterator[tuple[range, list[Array]]]:
+        """Give what chosen tensors hold, batch by batch: which records, and one array per tensor
+        with the records along its first axis. Only what is needed is run; what ``later`` tensors
+        need is kept, unless it depends on operators that are ``changing`` until then.
+
+        Raises QuantizeError where NaN or infinity appears.
+        """
+        running, _ = _makers(values, self._kept.__contains__)
+        live, done = self._next(running, later, changing)
+        fresh: dict[Value, list[Array]] = {v: [] for v in live if v not in self._kept}
+        part = _Part.of(self.model, running, self._kept, [*values, *fresh])
+        for number, records in enumerate(self._batches()):
+            kept = {name: self._kept[value][number] for name, value in part.kept.items()}
+            arrays = part.run(self._inputs(records), kept)
+            for value, array in zip(fresh, arrays[len(values) :], strict=True):
+                fresh[value].append(array)
+            found = zip(values, arrays, strict=False)
+            yield records, [_by_record(v, array, len(records)) for v, array in found]
+            if progress is not None:
+                progress(len(records))
+        self._kept, self._done = {v: {**self._kept, **fresh}[v] for v in live}, done
+
+    def _next(
+        self, running: set[Op], later: Iterable[Value], changing: Collection[Op]
+    ) -> tuple[list[Value], set[Op]]:
+        """Say what is to be kept from now on, and which operators need not run again then."""
+        settled = _settled(self.model.graph, changing)
+        done = self._done | {op for op in running & settled if _is_worth_it(op)}
+        _, live = _makers(later, lambda v: v.producer is not None and v.producer.op in done)
+        known = all(v in self._kept or (v.producer and v.producer.op in running) for v in live)
+        count = check_records(self.model.graph, self.records)
+        if known and count * sum(map(_record_bytes, live)) <= self.most:
+            return [value for value in self.model.graph.values if value in live], done
+        return list(self._kept), self._done
+
+    def _batches(self) -> Iterator[range]:
+        total = check_records(self.model.graph, self.records)
+        for begin in range(0, total, self.batch):
+            yield range(begin, min(begin + self.batch, total))
+
+    def _inputs(self, records: range) -> dict[str, Array]:
+        """Take the network's inputs of some records, or of the one of a graph without a batch."""
+        values = {v.name: v for v in self.model.graph.inputs}
+        taken = {n: a[records.start : records.stop] for n, a in self.records.items()}
+        return {n: a if has_batch_axis(values[n]) else a[0] for n, a in taken.items()}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The operators that are run at once, as a network of its own."""
+
+    interpreter: Interpreter
+    kept: Mapping[str, Value]
+    """Tensors that were computed before, by the names of the inputs that hold them."""
+    outputs: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, model: Model, running: set[Op], kept: Iterable[Value], outputs: Iterable[Value]
+    ) -> _Part:
+        """Copy operators with what they read and give."""
+        copy, copies = model.graph.clone()
+        part = Model()
+        part.add_graph(copy)
+        copy.outputs = [copies[value] for value in outputs]
+        begins = {copy.unique_name(f"kept {n}"): value for n, value in enumerate(kept)}
+        for name, value in begins.items():
+            _begin_at(copy, copies[value], name)
+        for number, value in enumerate(dict.fromkeys(copy.outputs)):
+            if not value.is_input:
+                value.name = f"watched {number}"
+        if not _has_state(copy):
+            _keep_only(copy, {place for place, op in enumerate(model.graph.ops) if op in running})
+        remove_dead(copy)
+        copy.inputs = [v for v in copy.inputs if v.users or v.is_output]
+        used = {value.name for value in copy.inputs}
+        names = tuple(value.name for value in copy.outputs)
+        return cls(Interpreter(part), {n: v for n, v in begins.items() if n in used}, names)
+
+    def run(self, inputs: Mapping[str, Array], kept: Mapping[str, Array]) -> list[Array]:
+        """Compute the outputs of a batch, as they are."""
+        names = {value.name for value in self.interpreter.graph.inputs}
+        given = {name: array for name, array in inputs.items() if name in names}
+        self.interpreter.reset_before_run()
+        found = self.interpreter.run({**given, **kept})
+        return [found[name] for name in self.outputs]
+
+
+def _begin_at(graph: Graph, value: Value, name: str) -> None:
+    """Let a tensor be an input."""
+    new = graph.add_input(name, value.shape, value.dtype)
+    new.quantization = value.quantization
+    for op, slot in list(value.users):
+        op.set_operand(slot, new)
+    graph.outputs = [new if v is value else v for v in graph.outputs]
+
+
+def _keep_only(graph: Graph, places: set[int]) -> None:
+    """Remove the operators that are not at those places in execution order."""
+    for place, op in reversed(list(enumerate(graph.ops))):
+        if place not in places:
+            graph.remove(op)
+
+
+def _has_state(graph: Graph) -> bool:
+    """Tell whether operators leave something behind for others, beside what they give."""
+    return any(op.stateful for op in graph.ops)
+
+
+def _settled(graph: Graph, changing: Collection[Op]) -> set[Op]:
+    """Find the operators that depend on none that is changing; none where there is state."""
+    found: set[Op] = set()
+    for op in () if _has_state(graph) else graph.ops:
+        makers = {v.producer.op for v in op.operands if v is not None and v.producer}
+        if op not in changing and makers <= found:
+            found.add(op)
+    return found
+
+
+def _is_worth_it(op: Op) -> bool:
+    """Tell whether to keep what an operator gives: real numbers or codes for them, from which
+    shapes do not depend, and more than a DEQUANTIZE has in front of it.
+    """
+    numbers = all(v.dtype == TensorType.FLOAT32 or is_affine(v) for v in op.results)
+    return numbers and not isinstance(op, Dequantize)
+
+
+def _makers(values: Iterable[Value], ends: Callable[[Value], bool]) -> tuple[set[Op], set[Value]]:
+    """Find the operators that tensors depend on up to those at the ``ends``, and these."""
+    waiting, found, reached = list(values), set[Op](), set[Value]()
+    while waiting:
+        value = waiting.pop()
+        if ends(value):
+            reached.add(value)
+        elif value.producer is not None and value.producer.op not in found:
+            found.add(value.producer.op)
+            waiting += [v for v in value.producer.op.operands if v is not None]
+    return found, reached
+
+
+def _record_bytes(value: Value) -> int:
+    """Estimate the bytes of a tensor for one record."""
+    elements = element_count(tuple(n or 1 for n in value.shape[1:]))
+    return elements * array_type(value.dtype).itemsize
+
+
+def _by_record(value: Value, array: Array, count: int) -> Array:
+    """Shape a tensor of a run of ``count`` records with the records along its first axis: behind a
+    RESHAPE that axis may hold several rows of each, which get an axis of their own.
+
+    Raises QuantizeError for NaN and infinity.
+    """
+    if not np.isfinite(array).all():
+        raise QuantizeError(
+            f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
+        )
+    if array.size == 0 or array.ndim == 0:
+        return np.resize(array, (count, array.size))
+    if is_fixed(value):
+        return np.broadcast_to(array, (count, *array.shape))
+    return array if len(array) == count else array.reshape(count, -1, *array.shape[1:])
