@@ -179,6 +179,12 @@ class Affine:
             return self
         return replace(self, scale=self.scale[indices], zero_point=self.zero_point[indices])
 
+    def shifted(self, dtype: TensorType) -> Affine:
+        """Say the same numbers with another element type of as many bits."""
+        moved = integer_range(dtype)
+        assert moved is not None  # codes are integers
+        return replace(self, zero_point=self.zero_point + moved[0] - self.limits[0], dtype=dtype)
+
     def same_numbers(self, other: Affine) -> bool:
         """Tell whether equal codes stand for equal numbers."""
         same_scale = np.array_equal(self.scale, other.scale)

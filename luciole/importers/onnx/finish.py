@@ -9,6 +9,7 @@ from luciole.ir import Graph, Model, Op, TensorType, Value
 from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.elementwise_binary import Add, Div, Maximum, Minimum
 from luciole.ir.ops.elementwise_unary import Round
+from luciole.ir.ops.pad import Pad
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
@@ -42,6 +43,10 @@ def _quantize(graph: Graph) -> None:
     remove_dead(graph)
     for value in list(graph.values):
         _sign(graph, value)
+    for op in list(graph.ops):
+        if isinstance(op, Pad):
+            _hoist(graph, op)
+    remove_dead(graph)
     fuse_quantization(graph, _runs)
     remove_dead(graph)
     for op in list(graph.ops):
@@ -49,18 +54,22 @@ def _quantize(graph: Graph) -> None:
             _round_exactly(graph, op)
 
 
-def _hoist(graph: Graph, op: Transpose) -> None:
-    """Put a TRANSPOSE before the DEQUANTIZE and the QUANTIZE that it reads: a layer behind it is to
-    read the DEQUANTIZE itself.
+def _hoist(graph: Graph, op: Transpose | Pad) -> None:
+    """Put a TRANSPOSE before the DEQUANTIZE and the QUANTIZE that it reads, a PAD before the first:
+    a layer behind it is to read the DEQUANTIZE itself. PAD puts the code of 0 around integers.
     """
-    step = op.a.producer.op if op.a.producer is not None else None
-    if not isinstance(step, Dequantize | Quantize) or op.output.is_output:
+    before = op.a if isinstance(op, Transpose) else op.input
+    step = before.producer.op if before.producer is not None else None
+    passed = Dequantize | Quantize if isinstance(op, Transpose) else Dequantize
+    if not isinstance(step, passed) or op.output.is_output:
         return
-    moved = Transpose(step.input, op.perm)
+    assert isinstance(step, Dequantize | Quantize), "it is one of them"
+    moved = op.clone([step.input, op.operands[1]])
+    assert isinstance(moved, Transpose | Pad), "it is a copy"
     graph.insert_before(op, moved, graph.unique_name(f"{step.input.name}/moved"))
     moved.output.quantization = step.input.quantization
     result = graph.add_value(Value(graph.unique_name(op.output.name), op.output.dtype))
-    result.shape, result.quantization = op.output.shape, op.a.quantization
+    result.shape, result.quantization = op.output.shape, before.quantization
     graph.insert_before(op, step.clone([moved.output]), results=[result])
     op.output.replace_with(result)
     _hoist(graph, moved)
@@ -75,8 +84,7 @@ def _sign(graph: Graph, value: Value) -> None:
     read = value.users and all(isinstance(use.op, Dequantize) for use in value.users)
     if affine is None or value.is_output or not read or not (made or value.is_constant):
         return
-    points = affine.zero_point - _FROM_UINT8
-    signed = Affine.channels(affine.scale, points, affine.axis, TensorType.INT8)
+    signed = affine.shifted(TensorType.INT8)
     if value.data is not None:
         codes = (value.data.astype(np.int16) - _FROM_UINT8).astype(np.int8)
         value.set_data(codes, TensorType.INT8)
@@ -126,9 +134,9 @@ def _round_exactly(graph: Graph, op: Quantize) -> None:
     def put(step: Op) -> Value:
         return graph.insert_before(op, step, graph.unique_name(f"{result.name}/step")).output
 
-    low, high = affine.limits
-    steps = put(Round(put(Div(op.input, number("scale", float(affine.scale[0]))))))
-    moved = put(Add(steps, number("zero_point", float(affine.zero_point[0]))))
+    (low, high), (scale, points) = affine.limits, affine.parameters
+    steps = put(Round(put(Div(op.input, number("scale", float(scale[0]))))))
+    moved = put(Add(steps, number("zero_point", float(points[0]))))
     limited = put(Maximum(put(Minimum(moved, number("limit", high))), number("limit", low)))
     codes = put(Cast(limited, in_data_type=TensorType.FLOAT32, out_data_type=result.dtype))
     codes.quantization, name = result.quantization, result.name

@@ -26,21 +26,12 @@ def set_ends(graph: Graph, input_type: str, output_type: str) -> None:
     remove_dead(graph)
 
 
-def shifted(affine: Affine, dtype: TensorType) -> Affine:
-    """Say the same numbers with another element type of as many bits."""
-    if dtype == affine.dtype:
-        return affine
-    of_old, of_new = affine.limits, Affine.single(1.0, 0, dtype).limits
-    scale, points = affine.parameters
-    return Affine.channels(scale, points + of_new[0] - of_old[0], affine.axis, dtype)
-
-
 def _set_input(graph: Graph, value: Value, dtype: TensorType) -> None:
     quantizes = [use.op for use in value.users]
     if not quantizes or not all(isinstance(op, Quantize) for op in quantizes):
         return
     inside = Affine.of(quantizes[0].output, "the input")
-    value.dtype, value.quantization = dtype, shifted(inside, dtype).table()
+    value.dtype, value.quantization = dtype, inside.shifted(dtype).table()
     for op in quantizes:
         if Affine.of(op.output, "the input").same_numbers(inside) and dtype == inside.dtype:
             op.output.replace_with(value)
@@ -56,7 +47,7 @@ def _set_output(graph: Graph, value: Value, dtype: TensorType) -> None:
         quantize = Quantize(inside)
         graph.insert_after(producer, quantize, graph.unique_name(f"{name}/integers"))
         quantize.output.dtype = dtype
-        quantize.output.quantization = shifted(affine, dtype).table()
+        quantize.output.quantization = affine.shifted(dtype).table()
         inside = quantize.output
     for op, slot in list(value.users):
         op.set_operand(slot, value)

@@ -24,7 +24,6 @@ from luciole.ir.text.common import one_line
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LONGEST_NAME, Report
-from luciole.lquantizer.rewrite.ends import shifted
 from luciole.lquantizer.rewrite.integers import runs, slot_of, weight_codes, weight_slot
 
 _SOURCES = {"uint8": TensorType.INT8, "int8": TensorType.UINT8}
@@ -207,13 +206,13 @@ def _twin(
 def _relabel(value: Value, like: Value, dtype: TensorType) -> None:
     """Let a tensor hold the same numbers as another, or itself, in another type."""
     affine = Affine.of(like, f"tensor {like.name!r}")
-    value.quantization, value.dtype = shifted(affine, dtype).table(), dtype
+    value.quantization, value.dtype = affine.shifted(dtype).table(), dtype
 
 
 def _shifted_constant(graph: Graph, value: Value, dtype: TensorType) -> Value:
     affine, data = Affine.of(value, f"tensor {value.name!r}"), value.data
     assert data is not None, "a constant has contents"
-    moved = shifted(affine, dtype)
+    moved = affine.shifted(dtype)
     step = moved.limits[0] - affine.limits[0]
     constant = graph.add_constant(
         value.name, (data.astype(np.int64) + step).astype(dtype.name.lower())
