@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,7 +107,12 @@ def test_windows(
 
 @pytest.mark.parametrize("cls", [AveragePool2D, MaxPool2D])
 def test_pools_at_borders(cls: type[AveragePool2D | MaxPool2D], tmp_path: Path) -> None:
-    attributes = {"stride_h": 2, "stride_w": 1, "filter_height": 3, "filter_width": 2}
+    attributes: dict[str, Any] = {
+        "stride_h": 2,
+        "stride_w": 1,
+        "filter_height": 3,
+        "filter_width": 2,
+    }
     image = np.zeros((2, 5, 6, 3), np.float32)
     model = one_op(cls, [image], (), **attributes, padding=Padding.SAME)
     check(model, tmp_path)
