@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.ir import Array, TensorType, Value
+from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.ops.concatenation import Concatenation, concatenated
 from luciole.ir.quantization import is_affine, per_tensor, rounded
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.fixed_point.functions import saturated
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import place
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -68,3 +71,18 @@ def build(op: Concatenation, context: Context) -> NativeStep | None:
 
 def _alike(op: Concatenation) -> bool:
     return not any(differ(value, op.output) for value in op.inputs)
+
+
+@portable(Concatenation, *MOVED)
+def in_c(op: Concatenation, context: PortableContext) -> list[CCall]:
+    """Copy each operand into its part of the result."""
+    del context
+    y = op.results[0]
+    if op.activation != ActivationFunctionType.NONE or not _alike(op):
+        raise UnsupportedError("an activation, or operands on other grids, have no C form")
+    axis, calls, begun = op.axis % len(y.dims), [], 0
+    for x in op.inputs:
+        first = [begun if a == axis else 0 for a in range(len(y.dims))]
+        calls.append(place(x, y, first))
+        begun += x.dims[axis]
+    return calls

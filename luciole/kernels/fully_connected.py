@@ -24,7 +24,7 @@ from luciole.kernels.layers.int16.pair_tiles import Scaling
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.floats import activated
 from luciole.kernels.portable.images import cut_off
-from luciole.kernels.portable.integers import INT8S, check_sums, zeros
+from luciole.kernels.portable.integers import INT8S, check_sums
 from luciole.schema.enums import (
     ActivationFunctionType,
     FullyConnectedOptionsWeightsFormat,
@@ -174,7 +174,6 @@ def _fields(op: FullyConnected, context: PortableContext) -> dict[str, Field]:
         "inputs": n,
         "outputs": outputs,
         "weights": context.constant(op.weights),
-        "bias": context.optional(op.bias),
     }
 
 
@@ -182,10 +181,16 @@ def _fields(op: FullyConnected, context: PortableContext) -> dict[str, Field]:
 def integer_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     """Call the layer of bytes."""
     to, weights = _rescaling(op), context.constant(op.weights)
-    check_sums(to, weights, context.optional(op.bias), (1,))
+    bias = context.optional(op.bias)
+    check_sums(to, weights, bias, (1,))
+    if to.weights_zero:
+        raise UnsupportedError(f"weights have zero point {to.weights_zero}; in C, 0 is needed")
+    starts = -to.input_zero * weights.astype(np.int64).sum(1)
+    starts = starts if bias is None else starts + bias.reshape(-1)
     factors = np.array(np.broadcast_to(to.factors, len(weights)), np.float64)
-    more: dict[str, Field] = {"factors": factors, "weights_zero": to.weights_zero}
-    fields = _fields(op, context) | zeros(to) | more
+    least, most = to.limits
+    fields = _fields(op, context) | {"starts": starts, "factors": factors}
+    fields |= {"result_zero": to.result_zero, "least": least, "most": most}
     return [CCall("luc_fully_connected_int8", fields, (op.input,), op.results)]
 
 
@@ -195,7 +200,7 @@ def float_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     is_limit = op.activation in LIMITS
     within = op.activation if is_limit else ActivationFunctionType.NONE
     after = ActivationFunctionType.NONE if is_limit else op.activation
-    fields = _fields(op, context) | cut_off(within)
+    fields = _fields(op, context) | {"bias": context.optional(op.bias)} | cut_off(within)
 
     def layer(y: Value) -> CCall:
         return CCall("luc_fully_connected_float", fields, (op.input,), (y,))

@@ -14,6 +14,9 @@ from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.elements.borders import inside, slabs
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import fill, place
 
 TYPES = (
     TensorType.FLOAT32,
@@ -73,3 +76,12 @@ def _step(op: Pad | PadV2, context: Context, value: Array) -> NativeStep | None:
     whole: tuple[slice | EllipsisType, ...] = (*box, ...)  # a view also of a scalar
     around, owns = slabs(y, box, value)
     return copy.step([(y[whole], x), *around], *owns)
+
+
+@portable(Pad, *((dtype,) for dtype in MOVED))
+def in_c(op: Pad, context: PortableContext) -> list[CCall]:
+    """Fill the result with zeros, and copy the operand into it."""
+    y = op.results[0]
+    pairs = padding_pairs(context.constant(op.paddings), len(y.dims))
+    code = int(zero_code(op.output)) if y.dtype == TensorType.INT8 else 0
+    return [fill(y, code), place(op.input, y, [before for before, _ in pairs])]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array, TensorType
+from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.reduce import (
     Mean,
     ReduceAll,
@@ -20,6 +20,7 @@ from luciole.ir.ops.reduce import (
     Sum,
 )
 from luciole.ir.rules import axes, integers, product
+from luciole.ir.value import element_count
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
@@ -30,6 +31,7 @@ from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)
@@ -412,3 +414,22 @@ def _add_truths(y: jit.Pointer, x: int, count: int, columns: int, start: int) ->
     for k in range(count):
         if (truths[k] != 0) != (start != 0):
             y[k * columns] = 1 - start
+
+
+def neighbours(op: Reduction, context: PortableContext) -> dict[str, int]:
+    """Write what a reduction over neighbouring axes keeps and reduces, for C. Raises
+    UnsupportedError for other axes.
+    """
+    dims = op.input.dims
+    gone = sorted(axes(integers(context.constant(op.reduction_indices), ""), len(dims), "an axis"))
+    if not gone or gone[-1] - gone[0] >= len(gone):
+        raise UnsupportedError(f"axes {gone} are not next to each other, which the C form needs")
+    parts = (dims[: gone[0]], dims[gone[0] : gone[-1] + 1], dims[gone[-1] + 1 :])
+    outer, count, inner = (element_count(part) for part in parts)
+    return {"outer": outer, "count": count, "inner": inner}
+
+
+@portable(Mean, TensorType.FLOAT32)
+def mean_in_c(op: Mean, context: PortableContext) -> list[CCall]:
+    """Call the mean of floats."""
+    return [CCall("luc_mean_float", neighbours(op, context), (op.input,), op.results)]

@@ -13,12 +13,15 @@ from luciole.compiler import Program
 from luciole.compiler.self_test import random_records, self_test
 from luciole.ir import Array, Model, Op, TensorType, UnsupportedError
 from luciole.ir.ops.activations import Logistic, Tanh
+from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.pad import Pad
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.reduce import Mean
 from luciole.kernels.portable.calls import portable_kinds
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
@@ -162,6 +165,51 @@ def test_mlperf_tiny_is_bit_exact_and_clean(name: str, tmp_path: Path) -> None:
     program = program_of(model)
     test = self_test(program, built(program, tmp_path), random_records(program))
     assert run_sound(program, tmp_path, test) == 0
+
+
+NUMBERS = np.zeros((2, 3, 4, 5), np.float32)
+CODES = np.zeros((2, 3, 4, 5), np.int8)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 3, -1])
+def test_concatenation(axis: int, tmp_path: Path) -> None:
+    shapes = [tuple(k + 1 if a == axis % 4 else 3 for a in range(4)) for k in range(3)]
+    given_ = [np.zeros(shape, np.float32) for shape in shapes]
+    check(one_op(Concatenation, given_, axis=axis), tmp_path, 1)
+    same = [Affine(0.5, 3)] * 3
+    bytes_ = [np.zeros(shape, np.int8) for shape in shapes]
+    check(one_op(Concatenation, bytes_, affine=same, results=same[:1], axis=axis), tmp_path, 1)
+
+
+PAIRS = [[[0, 0], [1, 2], [0, 1], [0, 0]], [[1, 0], [0, 0], [0, 0], [2, 3]]]
+
+
+@pytest.mark.parametrize("pairs", PAIRS)
+def test_padding(pairs: list[list[int]], tmp_path: Path) -> None:
+    by = np.array(pairs, np.int32)
+    check(one_op(Pad, [NUMBERS, by], (1,)), tmp_path, 1)
+    same = Affine(0.5, -7)
+    check(one_op(Pad, [CODES, by], (1,), affine=[same], results=[same]), tmp_path, 1)
+
+
+@pytest.mark.parametrize("axes", [[1, 2], [3], [0, 1, 2, 3]])
+def test_means(axes: list[int], tmp_path: Path) -> None:
+    over = np.array(axes, np.int32)
+    check(one_op(Mean, [NUMBERS, over], (1,)), tmp_path, 1)
+    grids = {"affine": [Affine(0.5, 3)], "results": [Affine(0.3, -4, dtype=TensorType.INT8)]}
+    check(one_op(Mean, [CODES, over], (1,), **grids), tmp_path, 1)
+
+
+def test_products(tmp_path: Path) -> None:
+    check(one_op(Mul, [NUMBERS, NUMBERS], activation=Act.RELU), tmp_path, 1)
+    to = Affine(0.7, -4, dtype=TensorType.INT8)
+    model = one_op(Mul, [CODES, CODES], affine=[Affine(0.1, 3), Affine(0.2, -9)], results=[to])
+    check(model, tmp_path)
+
+
+def test_axes_that_are_apart_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="are not next to each other"):
+        program_of(one_op(Mean, [NUMBERS, np.array([0, 2], np.int32)], (1,)))
 
 
 def test_other_shapes_are_refused() -> None:

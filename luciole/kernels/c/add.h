@@ -33,6 +33,26 @@ static void luc_add_int8(const struct luc_add_int8 *op, const int8_t *x, const i
     }
 }
 
+struct luc_mul_int8 {
+    uint32_t count;
+    int32_t x_zero;
+    int32_t y_zero;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t result_zero;
+    int32_t least;
+    int32_t most;
+};
+
+static void luc_mul_int8(const struct luc_mul_int8 *op, const int8_t *x, const int8_t *y, int8_t *z)
+{
+    for (uint32_t k = 0; k < op->count; k++) {
+        int32_t steps = (x[k] - op->x_zero) * (y[k] - op->y_zero);
+        steps = luc_scaled(steps, op->multiplier, op->shift);
+        z[k] = luc_byte(steps, op->result_zero, op->least, op->most);
+    }
+}
+
 struct luc_add_float {
     uint32_t count;
     uint8_t has_least;

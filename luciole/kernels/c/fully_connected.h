@@ -8,13 +8,11 @@ struct luc_fully_connected_int8 {
     int32_t rows;
     int32_t inputs;
     int32_t outputs;
-    int32_t input_zero;
-    int32_t weights_zero;
     int32_t result_zero;
     int32_t least;
     int32_t most;
     const int8_t *weights; /* [outputs][inputs] */
-    const int32_t *bias;   /* [outputs], or none */
+    const int32_t *starts; /* [outputs]: biases, less what the zero point of inputs adds */
     const double *factors; /* [outputs] */
 };
 
@@ -25,10 +23,9 @@ static void luc_fully_connected_int8(const struct luc_fully_connected_int8 *op, 
     for (int32_t row = 0; row < op->rows; row++, x += op->inputs)
         for (int32_t o = 0; o < op->outputs; o++) {
             const int8_t *w = op->weights + o * op->inputs;
-            int32_t sum = op->bias ? op->bias[o] : 0, steps;
+            int32_t sum = op->starts[o], steps;
             double scaled;
-            for (int32_t k = 0; k < op->inputs; k++)
-                sum += (x[k] - op->input_zero) * (w[k] - op->weights_zero);
+            for (int32_t k = 0; k < op->inputs; k++) sum += x[k] * w[k];
             scaled = sum * op->factors[o];
             if (scaled > 2147483000.0) scaled = 2147483000.0; /* beyond all limits of bytes */
             if (scaled < -2147483000.0) scaled = -2147483000.0;

@@ -364,3 +364,19 @@ def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
     fields |= {"x_zero": found.zeros[0], "y_zero": found.zeros[1]}
     fields |= {"result_zero": found.grid.zero, "least": least, "most": most}
     return [CCall("luc_add_int8", fields, (op.x, op.y), op.results)]
+
+
+@portable(ops.Mul, TensorType.INT8)
+def mul_in_c(op: ops.Mul, context: PortableContext) -> list[CCall]:
+    """Call the product of bytes of one shape."""
+    del context
+    if op.x.dims != op.y.dims:
+        raise UnsupportedError(f"{op.x.dims} meets {op.y.dims}: in C, shapes must be the same")
+    found, grid = product(op), Grid.of(op)
+    check_grid((*found.zeros, grid.zero), grid.limits)
+    multiplier, shift = found.factors[2]
+    fields: dict[str, Field] = {"count": element_count(op.x.dims)}
+    fields |= {"x_zero": found.zeros[0], "y_zero": found.zeros[1], "result_zero": grid.zero}
+    fields |= dict(zip(("least", "most"), grid.limits, strict=True))
+    fields |= {"multiplier": int(multiplier), "shift": int(shift)}
+    return [CCall("luc_mul_int8", fields, (op.x, op.y), op.results)]

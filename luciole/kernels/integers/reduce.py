@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
@@ -37,7 +37,9 @@ from luciole.kernels.jit.vector.bytes import (
 )
 from luciole.kernels.jit.vector.conversions import integers_at
 from luciole.kernels.jit.vector.shorts import load_shorts, store_shorts
-from luciole.kernels.reduce import Cut, ReduceRecord, where
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.integers import check_grid
+from luciole.kernels.reduce import Cut, ReduceRecord, neighbours, where
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -285,3 +287,17 @@ def _finish(r: SumRecord, sums: Vector, y: int, lanes: int) -> None:
     """Bring sums to the result's grid."""
     scaled = rescaled_lanes(sums, r.multiplier, r.half, r.negative, r.bits)
     store_bytes(plus(scaled, in_lanes(r.zero)), r.low, r.high, y, lanes)
+
+
+@portable(Mean, TensorType.INT8)
+def mean_in_c(op: Mean, context: PortableContext) -> list[CCall]:
+    """Call the mean of bytes."""
+    (scale, zero), (to, to_zero) = per_tensor(op.input, "x"), per_tensor(op.output, "the result")
+    found = neighbours(op, context)
+    check_grid((zero, to_zero), (-128, 127))
+    if not 0 < found["count"] < MOST_ADDED[1]:
+        raise UnsupportedError(f"a mean of {found['count']} numbers has no C form")
+    multiplier, shift = factor_of(scale, to, found["count"])
+    numbers = {"multiplier": int(multiplier), "shift": int(shift)}
+    fields = {**found, "input_zero": zero, "result_zero": to_zero, **numbers}
+    return [CCall("luc_mean_int8", fields, (op.input,), op.results)]

@@ -1,0 +1,42 @@
+/* Operators that only move elements: CONCATENATION and PAD. */
+#ifndef LUC_MOVES_H
+#define LUC_MOVES_H
+
+#include <stdint.h>
+#include <string.h>
+
+struct luc_fill {
+    uint32_t bytes;
+    uint8_t with;
+};
+
+static void luc_fill(const struct luc_fill *op, void *y)
+{
+    memset(y, op->with, op->bytes);
+}
+
+struct luc_place {
+    uint32_t run; /* bytes that lie next to each other in both */
+    uint32_t axes;
+    uint32_t first;          /* where the first byte goes */
+    const uint32_t *extents; /* [axes], the innermost first */
+    const uint32_t *steps;   /* [axes]: bytes of the result from one to the next */
+};
+
+/* Copies a tensor into a part of a larger one. */
+static void luc_place(const struct luc_place *op, const void *x, void *y)
+{
+    const unsigned char *from = (const unsigned char *)x;
+    uint32_t count = 1;
+    for (uint32_t a = 0; a < op->axes; a++) count *= op->extents[a];
+    for (uint32_t k = 0; k < count; k++, from += op->run) {
+        uint32_t left = k, to = op->first;
+        for (uint32_t a = 0; a < op->axes; a++) {
+            to += left % op->extents[a] * op->steps[a];
+            left /= op->extents[a];
+        }
+        memcpy((unsigned char *)y + to, from, op->run);
+    }
+}
+
+#endif

@@ -1,0 +1,50 @@
+"""Programs on boards that QEMU has give the bits that they give here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luciole.compiler import Program
+from luciole.compiler.check import batches
+from luciole.compiler.self_test import random_records
+from luciole.tools.random_models import convolutions, in_int8, lq_dense
+from tests.boards import firmware
+from tests.boards.firmware import BOARDS, Ran
+from tests.compiler_support import built, program_of
+
+pytestmark = pytest.mark.skipif(bool(firmware.missing()), reason=firmware.missing())
+
+
+def ran(program: Program, board: str, folder: Path) -> Ran:
+    """Run on a board what was run here, and compare bit by bit."""
+    records = list(batches(program, random_records(program)))[:2]
+    found = firmware.run(program, records, BOARDS[board], folder)
+    compiled = built(program, folder)
+    wanted = [array.tobytes() for record in records for array in compiled.run(record)]
+    assert found.results == wanted
+    return found
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_learned_levels_give_the_same_bits(board: str, tmp_path: Path) -> None:
+    program = program_of(lq_dense((64, 50, 10), 3), target="cortex-m0plus", input="bytes")
+    found = ran(program, board, tmp_path)
+    assert 1000 < found.instructions < 1_000_000
+    assert program.table_bytes < found.flash < program.table_bytes + 8192
+    assert program.arena_bytes <= found.ram
+    assert 64 < found.stack < 1024
+
+
+@pytest.mark.parametrize("board", ["m0plus", "m4"])
+def test_bytes_give_the_same_bits(board: str, tmp_path: Path) -> None:
+    ran(program_of(in_int8(convolutions(8, 4))), board, tmp_path)
+
+
+def test_another_input_gives_another_answer(tmp_path: Path) -> None:
+    program = program_of(lq_dense((64, 50, 10), 3), input="bytes")
+    records = [{"x": np.full((1, 64), byte, np.uint8)} for byte in (0, 255)]
+    zeros, ones = firmware.run(program, records, BOARDS["m3"], tmp_path).results
+    assert zeros != ones
