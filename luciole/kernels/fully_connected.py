@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value
@@ -136,32 +138,45 @@ def _build_blocks(op: FullyConnected, context: Context) -> NativeStep | None:
     return FloatLayer(geometry, op.activation, x, y).convolution(real[None, :, None], bias)
 
 
-@native(FullyConnected, *BYTES)
-def build_integer(op: FullyConnected, context: Context) -> NativeStep | None:
-    """Run the layer as a convolution with windows of one pixel, rows its pixels, see
-    ``layers.int8.layer``.
-    """
+class _Quantized(NamedTuple):
+    """A quantized layer as a convolution with windows of one pixel, rows its pixels."""
+
+    sides: tuple[Side, Side]
+    rows: Array
+    filters: Array
+    bias: Array | None
+    y: Array
+    to: Rescaling
+
+
+def _quantized(op: FullyConnected, context: Context) -> _Quantized | None:
     given, to = _arrays(op, context), accepted(_rescaling, op)
     if given is None or to is None:
         return None
     x, weights, bias, y = given
     rows = x.reshape(1, 1, -1, weights.shape[1])
     one, many = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
-    layer = IntegerLayer(one, many, rows, y, to=to)
-    return layer.convolution(weights[None, :, None, None], bias, exact=True)
+    return _Quantized((one, many), rows, weights[None, :, None, None], bias, y, to)
+
+
+@native(FullyConnected, *BYTES)
+def build_integer(op: FullyConnected, context: Context) -> NativeStep | None:
+    """Run the layer as a convolution, see ``layers.int8.layer``."""
+    q = _quantized(op, context)
+    if q is None:
+        return None
+    layer = IntegerLayer(*q.sides, q.rows, q.y, to=q.to)
+    return layer.convolution(q.filters, q.bias, exact=True)
 
 
 @native(FullyConnected, *SHORTS)
 def build_short(op: FullyConnected, context: Context) -> NativeStep | None:
     """Do so for rows of 16 bits, see ``layers.int16.layer``."""
-    given, to = _arrays(op, context), accepted(_rescaling, op)
-    if given is None or to is None:
+    q = _quantized(op, context)
+    if q is None:
         return None
-    x, weights, bias, y = given
-    rows = x.reshape(1, 1, -1, weights.shape[1])
-    one, many = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
-    layer = ShortLayer.of((one, many), rows, y, to, Scaling.EXACT)
-    return layer.convolution(weights[None, :, None, None], bias)
+    layer = ShortLayer.of(q.sides, q.rows, q.y, q.to, Scaling.EXACT)
+    return layer.convolution(q.filters, q.bias)
 
 
 def _fields(op: FullyConnected, context: PortableContext) -> dict[str, Field]:

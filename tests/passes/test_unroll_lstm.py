@@ -216,7 +216,7 @@ def test_every_run_starts_from_zeros() -> None:
 def test_gates_share_one_layer_and_steps_share_its_weights() -> None:
     steps = unrolled(lstm())
     dense = [op for op in steps.graph.ops if op.kind == "FULLY_CONNECTED"]
-    assert len(dense) == 2 * TIME - 1
+    assert len(dense) == TIME
     shapes = {op.operands[1].name: op.operands[1].shape for op in dense if op.operands[1]}
     assert shapes == {"y/step/input_weights": (16, 5), "y/step/recurrent_weights": (16, 4)}
     assert not any(v.is_variable for v in steps.graph.values)
@@ -228,15 +228,15 @@ def test_names_stay_and_new_ones_are_unique_and_derived() -> None:
     model = lstm()
     graph = model.graph
     graph.add_constant("y/step/0/cell", np.zeros(1, np.float32))
-    graph.add_constant("step/0/cell", np.zeros(1, np.float32))
+    graph.add_constant("t0/cell", np.zeros(1, np.float32))
     graph.append(Relu(graph.outputs[0]), "z")
     graph.outputs = [graph.values[-1], operator(model).output]
     before = {v.name for v in graph.values}
     assert unroll_lstm(graph)
     names = [v.name for v in graph.values]
     assert len(set(names)) == len(names)
-    assert all(name.startswith(("y/step_/", "step_/")) for name in set(names) - before)
-    assert {"y/step_/0/from_input", "y/step_/1/from_output", "step_/1/cell"} <= set(names)
+    assert all(name.startswith(("y/step_/", "t_")) for name in set(names) - before)
+    assert {"y/step_/inputs", "y/step_/1", "t_1/cell"} <= set(names)
     assert [v.name for v in graph.outputs] == ["z", "y"]
     assert graph.outputs[0].producer is not None
     assert graph.outputs[0].producer.op.operands == (graph.outputs[1],)

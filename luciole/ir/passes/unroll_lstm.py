@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,25 +17,28 @@ from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul, Sub
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pack import Pack
 from luciole.ir.ops.split import Split
+from luciole.ir.ops.split_v import SplitV
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.ir.ops.unpack import Unpack
 from luciole.ir.recurrent import GATES, NORMS
 from luciole.ir.value import Value
-from luciole.schema.enums import TensorType
+from luciole.schema.enums import ActivationFunctionType, TensorType
 
 MOST_STEPS = 1024
 """Longest sequence that is spelled out: every step takes about 15 operators."""
 
 _STATES = ("output_state", "cell_state")
+CANDIDATE = "cell"
+"""The gate that is not opened by a LOGISTIC, but by the operator's activation."""
 
 
 def unroll_lstm(graph: Graph) -> bool:
     """Replace every float LSTM with constant weights and a known number of steps by its steps.
 
     The states are not kept from run to run: every run starts from zeros, as a model does whose
-    variables are reset before each run. Each step is one FULLY_CONNECTED of its input and, but for
-    the first, one of the output before, for all gates at once and with the same constants as every
-    other step. Sums are grouped otherwise than in the operator, so results differ by rounding.
+    variables are reset before each run. One FULLY_CONNECTED takes all inputs; each step but the
+    first has one of the output before. Both are for all gates at once, and all steps have the same
+    constants. Sums are grouped otherwise than in the operator, so results differ by rounding.
 
     What ``not_unrolled`` gives a reason for stays as it is. The weights, states and other tensors
     that nothing uses any more are left to ``remove_dead``.
@@ -103,16 +107,19 @@ def _unroll(graph: Graph, op: UnidirectionalSequenceLSTM) -> None:
     """Put the steps in front of the operator, then let their outputs take its result's place."""
     axis = 0 if op.time_major else 1
     writer = _Writer(graph, op)
-    step = _Step(writer, op, _parameters(writer, op))
-    inputs = writer.add_all("inputs", Unpack(op.input, num=op.input.shape[axis] or 0, axis=axis))
+    shared = _parameters(writer, op)
+    step = _Step(writer, op, shared)
+    layer = FullyConnected(op.input, shared.weights, shared.bias, keep_num_dims=True)
+    sums = writer.add("inputs", layer)
+    each = Unpack(sums, num=op.input.shape[axis] or 0, axis=axis)
     outputs: list[Value] = []
     cell: Value | None = None
-    for t, x in enumerate(inputs):
-        writer.place = f"{t}/"
-        hidden, cell = step.run(x, outputs[-1] if outputs else None, cell)
+    for t, x in enumerate(writer.add_all("x", each)):
+        writer.place = str(t)
+        hidden, cell = step.run(t, x, outputs[-1] if outputs else None, cell)
         outputs.append(hidden)
     writer.place = ""
-    result = writer.add("outputs", Pack(tuple(outputs), values_count=len(outputs), axis=axis))
+    result = writer.add("y", Pack(tuple(outputs), values_count=len(outputs), axis=axis))
     name = op.name
     op.output.replace_with(result)
     graph.remove(op)
@@ -121,16 +128,17 @@ def _unroll(graph: Graph, op: UnidirectionalSequenceLSTM) -> None:
 
 class _Writer:
     """Adds operators before an LSTM. Layers and constants are named after its own result,
-    ``lstm/step/3/from_input``, and what is between them shortly, ``step/3/cell``: a file has a name
-    for each step. Both begin as no other tensor does.
+    ``lstm/step/3``, and what is between them shortly, ``t3/cell``: a file has a name for each step.
+    Both begin as no other tensor does.
     """
 
     def __init__(self, graph: Graph, op: UnidirectionalSequenceLSTM) -> None:
         self.graph, self.op, self.place = graph, op, ""
-        self.stem, self.short = self._free(f"{op.name}/step"), self._free("step")
+        self.stem, self.short = self._free(f"{op.name}/step"), self._free("t")
 
     def _free(self, stem: str) -> str:
-        while any(value.name.startswith(f"{stem}/") for value in self.graph.values):
+        names = [value.name for value in self.graph.values]
+        while any(re.match(rf"{re.escape(stem)}\d*/", name) for name in names):
             stem += "_"
         return stem
 
@@ -138,12 +146,16 @@ class _Writer:
         return self.graph.add_constant(f"{self.stem}/{what}", np.ascontiguousarray(array))
 
     def add(self, what: str, op: Op) -> Value:
-        stem = self.stem if is_layer(op) else self.short
-        return self.graph.insert_before(self.op, op, f"{stem}/{self.place}{what}").output
+        layer = "/".join(filter(None, (self.stem, self.place, what)))
+        name = layer if is_layer(op) else self._name(what)
+        return self.graph.insert_before(self.op, op, name).output
+
+    def _name(self, what: str) -> str:
+        return f"{self.short}{self.place}/{what}"
 
     def add_all(self, what: str, op: Op) -> tuple[Value, ...]:
         """Add an operator with several results, which are numbered."""
-        names = [f"{self.short}/{self.place}{what}/{i}" for i in range(len(op.result_shapes()))]
+        names = [self._name(f"{what}{i}") for i in range(len(op.result_shapes()))]
         self.graph.insert_before(self.op, op, *names)
         return op.results
 
@@ -154,10 +166,14 @@ Limits = tuple[Value, Value] | None
 
 @dataclass(frozen=True)
 class _Parameters:
-    """The constants that all steps share. Gates follow each other in the rows of the weights."""
+    """The constants that all steps share. Gates follow each other in the rows of the weights, the
+    candidate behind those that open by 0 to 1.
+    """
 
     gates: tuple[str, ...]
     split_axis: Value
+    split_sizes: Value
+    """Rows of what opens, and of the candidate."""
     weights: Value
     bias: Value
     recurrent: Value
@@ -171,16 +187,18 @@ class _Parameters:
 def _parameters(writer: _Writer, op: UnidirectionalSequenceLSTM) -> _Parameters:
     given = {n: v.data for n, v in op.given_operands().items() if v.data is not None}
     coupled = op.input_to_input_weights is None
-    gates = GATES[1:] if coupled else GATES
+    gates = (*(g for g in GATES[coupled:] if g != CANDIDATE), CANDIDATE)
 
     def joined(what: str, pattern: str) -> Value:
         parts = [_matrix(given[pattern.format(gate)]) for gate in gates]
         return writer.constant(what, np.concatenate(parts))
 
+    cells = len(given[f"{CANDIDATE}_gate_bias"])
     peepholes = {g: name for g in gates if (name := f"cell_to_{g}_weights") in given}
     return _Parameters(
         gates,
         writer.constant("split_axis", np.array(1, np.int32)),
+        writer.constant("split_sizes", np.array([(len(gates) - 1) * cells, cells], np.int32)),
         joined("input_weights", "input_to_{}_weights"),
         writer.constant("bias", np.concatenate([given[f"{gate}_gate_bias"] for gate in gates])),
         joined("recurrent_weights", "recurrent_to_{}_weights"),
@@ -214,44 +232,64 @@ class _Step:
     ) -> None:
         self.add, self.op, self.shared, self.writer = writer.add, op, shared, writer
 
-    def run(self, x: Value, hidden: Value | None, cell: Value | None) -> tuple[Value, Value]:
+    def run(
+        self, number: int, x: Value, hidden: Value | None, cell: Value | None
+    ) -> tuple[Value, Value]:
         """Compute the next output [batch, outputs] and cell state [batch, cells]."""
         gates = self._gates(x, hidden)
-        new = self._clipped("cell", self._cell(gates, cell), self.shared.cell_limits)
-        read = Mul(self._open("output", gates, new), self._activated("cell_activated", new))
+        limits = self.shared.cell_limits if self._may_leave(number) else None
+        new = self._clipped("cell", self._cell(gates, cell), limits)
+        read = Mul(self._open("output", gates, new), self._activated("seen", new))
         return self._projected(self.add("read", read)), new
+
+    def _may_leave(self, number: int) -> bool:
+        """Tell whether a cell state may leave its limits: each step adds at most 1 where the
+        candidate is a TANH.
+        """
+        within = self.op.activation == ActivationFunctionType.TANH
+        return not (within and number + 1 <= self.op.cell_clip)
 
     def _cell(self, gates: dict[str, Value], cell: Value | None) -> Value:
         """Compute the new cell state: forget gate * cell state + input gate * candidate."""
-        one, candidate = self.shared.one, self._activated("candidate", gates["cell"])
+        one, candidate = self.shared.one, self._activated("new", gates[CANDIDATE])
         if one is None:
             written = Mul(self._open("input", gates, cell), candidate)
             forget = None if cell is None else self._open("forget", gates, cell)
         else:
             forget = self._open("forget", gates, cell)
-            written = Mul(self.add("input_gate", Sub(one, forget)), candidate)
+            written = Mul(self.add("input", Sub(one, forget)), candidate)
         new = self.add("written", written)
         if cell is None or forget is None:
             return new
         return self.add("cell", Add(self.add("kept", Mul(forget, cell)), new))
 
     def _gates(self, x: Value, hidden: Value | None) -> dict[str, Value]:
-        """Compute every gate before its activation and peephole."""
-        shared = self.shared
-        total = self.add("from_input", FullyConnected(x, shared.weights, shared.bias))
+        """Compute every gate before its activation; without peepholes, all but the candidate as far
+        as they are open.
+        """
+        shared, total = self.shared, x
         if hidden is not None:
-            recurrent = self.add("from_output", FullyConnected(hidden, shared.recurrent))
-            total = self.add("sum", Add(total, recurrent))
-        split = Split(shared.split_axis, total, num_splits=len(shared.gates))
-        return dict(zip(shared.gates, self.writer.add_all("gates", split), strict=True))
+            recurrent = self.add("", FullyConnected(hidden, shared.recurrent))
+            total = self.add("sum", Add(x, recurrent))
+        if shared.peepholes:
+            split = Split(shared.split_axis, total, num_splits=len(shared.gates))
+            return dict(zip(shared.gates, self.writer.add_all("gate", split), strict=True))
+        halves = SplitV(total, shared.split_sizes, shared.split_axis, num_splits=2)
+        opening, candidate = self.writer.add_all("part", halves)
+        opened = self.add("open", Logistic(opening))
+        split = Split(shared.split_axis, opened, num_splits=len(shared.gates) - 1)
+        gates = self.writer.add_all("gate", split)
+        return dict(zip(shared.gates, (*gates, candidate), strict=True))
 
     def _open(self, gate: str, gates: dict[str, Value], cell: Value | None) -> Value:
         """Compute how far a gate is open, 0 to 1."""
-        value, peephole = gates[gate], self.shared.peepholes.get(gate)
-        if peephole is not None and cell is not None:
-            seen = self.add(f"{gate}_gate/peephole", Mul(cell, peephole))
-            value = self.add(f"{gate}_gate/sum", Add(value, seen))
-        return self.add(f"{gate}_gate", Logistic(value))
+        value, peepholes = gates[gate], self.shared.peepholes
+        if not peepholes:
+            return value
+        if gate in peepholes and cell is not None:
+            seen = self.add(f"{gate}/peephole", Mul(cell, peepholes[gate]))
+            value = self.add(f"{gate}/sum", Add(value, seen))
+        return self.add(gate, Logistic(value))
 
     def _activated(self, what: str, value: Value) -> Value:
         activation = FUSED.get(self.op.activation)
