@@ -8,6 +8,13 @@ call from Python hardly counts; both are given per layer. Results are float32 on
 on the peer's. LQ bases are powers of two, as learned ones nearly are: where codes do not rise with
 their levels (3 bits and more), quantizing the input takes two to three times as long.
 
+What a processor without AVX-512 runs is measured on one that has it by naming what kernels may use:
+
+    NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+popcnt ...
+
+(the name alone leaves numba the machine's own features). LiteRT takes no such setting: it asks the
+processor itself.
+
 "Bound" is the time to count every pair of bits that meets inside the image at the rate of exclusive
 or, count and add from the nearest cache, which a layer cannot beat (its weights are a few KB, which
 stay near); its share is that of a layer in a stack.

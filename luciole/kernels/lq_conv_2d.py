@@ -20,6 +20,7 @@ from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, native, ranges, reference
+from luciole.kernels.jit.vector.bit_lookups import PARTS, WORD_BYTES, as_met
 from luciole.kernels.layers.geometry.spans import Axis, Span, Spans, spans
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.levels import counting, tiles
@@ -182,7 +183,8 @@ class _Layer:
 
     def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> tiles.ConvRecord:
         """Make the kernel's own record."""
-        planes = self.memory.scratch(g.pixels * g.words, self.tiling.all_planes)
+        words = self.tiling.all_planes, WORD_BYTES // 4
+        planes = self.memory.scratch(g.pixels * g.words, *words)
         sums = self.memory.scratch(g.results)
         images, pixel, outputs = (
             (x.nbytes // g.images, y.nbytes // g.images),
@@ -215,7 +217,7 @@ class _Layer:
         pixels, words = len(g.met), self.tiling.all_planes
         whole = g.channels % learned_levels.WORD == 0
         lengths = (1, pixels * g.channels) if whole else (pixels, g.channels)
-        to = planes + 4 * g.met.start * g.words * words
+        to = planes + WORD_BYTES * g.met.start * g.words * words
         return self.encoding.record(self.memory, lengths, words, to)
 
     def _sums(self, g: _Geometry, planes: int, sums: int) -> int:
@@ -252,8 +254,8 @@ class _Layer:
         """Addresses of what all threads read: weights, what counts are worth, weights' offsets."""
         t, g, keep = self.tiling, self.geometry, self.memory.keep
         plain = t.by_group(without_padding(self.binary, g.channels).transpose(0, 2, 3, 4, 1))
-        block = (t.weight_planes, t.lanes)
-        weights = keep(plain, t.groups, g.rows.kernel, g.columns.kernel, g.words, *block)
+        taps, block = (g.rows.kernel, g.columns.kernel, g.words), (t.weight_planes, t.lanes)
+        weights = keep(as_met(plain), t.groups, *taps, *PARTS, *block)
         factors = t.factors(self.encoding.basis, self.aw)
         offsets = self.offsets
         return (
@@ -267,7 +269,7 @@ class _Layer:
         worth.
         """
         t = self.tiling
-        pixel = 4 * g.words * t.all_planes
+        pixel = WORD_BYTES * g.words * t.all_planes
         weights, factors, offsets = self._constants
         cases = (len(g.rows.runs), len(g.columns.runs), t.groups * t.lanes)
         starts = self.memory.keep(self._starts(g), *cases)

@@ -14,6 +14,8 @@ import pytest
 from luciole.ir import Array
 from luciole.kernels.layers.levels import counting, level_sums
 from luciole.schema.enums import ActivationFunctionType as Act
+from tests import lq_conv_support
+from tests.lq_conv_support import random_conv
 from tests.lq_support import Layer, check_parts, oracle, random_input, random_layer, with_offsets
 
 
@@ -80,8 +82,11 @@ def test_large_layers_take_either_way_by_the_inputs_at_hand() -> None:
 
 
 def results_of_every_way() -> Array:
-    """Of layers of few and of many input bits, on one row for each way of counting."""
-    results = []
+    """Of layers of few and of many input bits, on one row for each way of counting, and of a
+    convolution.
+    """
+    conv = lq_conv_support.with_offsets(random_conv((3, 3), 37, 40, 3, 3))
+    results = [conv.native(random_input((1, 5, 4, 37))).ravel()]
     for outputs, kx, kw in ((300, 2, 2), (10, 6, 1)):
         layer = replace(with_offsets(random_layer(300, outputs, kx, kw)), activation=Act.TANH)
         x = random_input((2, 300))
@@ -93,24 +98,32 @@ def results_of_every_way() -> Array:
 PROGRAM = """
 import sys
 import numpy as np
-from luciole.kernels.jit.vector import bitsliced
+from luciole.kernels.jit.vector import bit_lookups, bitsliced
 from tests.ops.test_lq_fully_connected_kernels import results_of_every_way
 np.save(sys.argv[1], results_of_every_way())
-print(bitsliced.WIDE)
+print(bitsliced.WIDE, bit_lookups.LOOKS_UP)
 """
 
 
-@pytest.mark.parametrize("processor", ["haswell", "x86-64"])
-def test_other_processors_give_the_same(processor: str, tmp_path: Path) -> None:
-    """Without AVX-512 rows have 256 bits, and SSE2 has no fused multiply-add: rounding differs."""
+AVX2 = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt,+sse4.2,+ssse3"
+
+
+@pytest.mark.parametrize(
+    ("processor", "features"), [("haswell", ""), ("x86-64", ""), ("x86-64-v3", AVX2)]
+)
+def test_other_processors_give_the_same(processor: str, features: str, tmp_path: Path) -> None:
+    """Without AVX-512 rows have 256 bits, bits are looked up with AVX2 and counted in bytes without
+    it, and SSE2 has no fused multiply-add: rounding differs.
+    """
     if os.uname().machine != "x86_64":
         pytest.skip("needs an x86-64 processor")
-    path, forced = tmp_path / "y.npy", {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
+    path = tmp_path / "y.npy"
+    forced = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features}
     command = [sys.executable, "-c", PROGRAM, str(path)]
     output = subprocess.run(
         command, env=os.environ | forced, check=True, capture_output=True, text=True
     ).stdout
-    assert output.strip() == "False"
+    assert output.split() == ["False", str(bool(features))]
     np.testing.assert_allclose(np.load(path), results_of_every_way(), rtol=0, atol=1e-5)
 
 
@@ -120,6 +133,7 @@ def test_parts_for_threads_do_together_what_one_does(
 ) -> None:
     """Each record writes its own rows or outputs, and only those."""
     monkeypatch.setattr(counting, "LEAST_WORK", 1)
+    monkeypatch.setattr(level_sums, "LEAST_WORK", 1)
     layer = with_offsets(random_layer(400, 200, 2, 2))
     mixed = random_input((rows, 400))
     few = np.where(np.random.default_rng(1).random(mixed.shape) < 0.9, np.float32(-9), mixed)

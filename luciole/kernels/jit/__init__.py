@@ -12,13 +12,15 @@ from luciole.kernels.jit.compiling import Kernel, inline, kernel, merged, run_ti
 from luciole.kernels.jit.emits import Single
 from luciole.kernels.jit.objects import of_single
 from luciole.kernels.jit.scalars import Pointer, call, floats, longs, popcount, words
+from luciole.kernels.jit.vector.bit_lookups import ones, write_word
 from luciole.kernels.jit.vector.bits import (
-    bytes_added,
     counters,
     fill,
     float_tile,
     prefetch_words,
     scale_accumulate,
+    small_added,
+    small_counters,
     xor_popcount,
 )
 from luciole.kernels.jit.vector.products import add_products
@@ -44,7 +46,6 @@ __all__ = [
     "Pointer",
     "Single",
     "add_products",
-    "bytes_added",
     "call",
     "caller",
     "counters",
@@ -64,17 +65,21 @@ __all__ = [
     "lowest_levels",
     "merged",
     "of_single",
+    "ones",
     "plane",
     "popcount",
     "prefetch_words",
     "raise_levels",
     "run_timed",
     "scale_accumulate",
+    "small_added",
+    "small_counters",
     "sort_word",
     "tanh",
     "word_floats",
     "word_splats",
     "words",
     "write",
+    "write_word",
     "xor_popcount",
 ]

@@ -22,12 +22,14 @@ from luciole.kernels.jit.emits import (
     types,
 )
 from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.vector.bit_lookups import LOOKS_UP, WORD_BYTES, look_up, widened
 from luciole.kernels.jit.vector.vectors import (
     FLOATS,
     FMA,
     I32,
     INTS,
     LANES,
+    OCTETS,
     Floats,
     Ints,
     Same,
@@ -44,8 +46,8 @@ from luciole.kernels.jit.vector.vectors import (
 BYTEWISE = "avx512vpopcntdq" not in features()
 """Whether bits are counted in bytes, because no instruction counts those of 32."""
 
-MOST_WORDS = 255 // 8
-"""Words whose differing bits a byte can count."""
+MOST_WORDS = 255 // (32 if LOOKS_UP else 8)
+"""Words whose differing bits a byte can count: of four bits at a time, or of every fourth byte."""
 
 _OCTETS = ir.VectorType(ir.IntType(8), 4 * LANES)
 
@@ -91,16 +93,41 @@ def fill(builder: Builder, tile: Vectors, start: Int64) -> Same:
     return gather(builder, [vector] * tile.kind.count)
 
 
+def _small(tile: Tile, *_: Kind) -> Tile:
+    if not LOOKS_UP:
+        return tile
+    *shape, vectors = tile.shape
+    return Tile(types.uint8, *shape, vectors // 2)
+
+
+Small: TypeAlias = Annotated[Vectors, _small]
+"""Counters as ``xor_popcount`` has them, of so many as a tile."""
+
+
+@emits
+def small_counters(builder: Builder, tile: Vectors) -> Small:
+    """Make what ``xor_popcount`` counts with: bytes at 0, or a tile itself where words are
+    counted.
+    """
+    if LOOKS_UP:
+        return ir.Constant(ir.ArrayType(OCTETS, tile.kind.count // 2), None)
+    return ir.Constant(tile.value.type, None) if BYTEWISE else tile.value
+
+
 @emits
 def xor_popcount(
     builder: Builder, tile: Vectors, x: Address, step: Int64, weights: Address
 ) -> Same:
     """Count the bits in which words differ, and add them to the counters: pixel p's word of plane i
-    at ``x + p step + 4 i`` against the words [weight planes, outputs] at ``weights``.
+    at ``x + p step + WORD_BYTES i`` against the words [weight planes, outputs] at ``weights``, laid
+    out by ``bit_lookups.as_met``.
 
-    One ``vpopcntd`` each, where the machine has it. Else each counter is four of 8 bits, because
-    bytes are what can be counted, for MOST_WORDS words at the most: see ``bytes_added``.
+    One ``vpopcntd`` each, where the machine has it. Else bytes are what can be counted, of
+    MOST_WORDS words at the most, see ``small_added``: each counter is four of them, or one where
+    their tables are looked up.
     """
+    if LOOKS_UP:
+        return look_up(builder, tile, addresses(builder, x, step, tile.kind.shape[0]), weights)
     pixels, planes, weight_planes, vectors = tile.kind.shape
     size = weight_planes * vectors
     words = [load(builder, INTS, weights, 4 * LANES * k) for k in range(size)]
@@ -123,14 +150,19 @@ def _counted(builder: Builder, before: Value, bits: Value) -> Value:
 
 
 @emits
-def bytes_added(builder: Builder, tile: Vectors, octets: Vectors) -> Same:
-    """Add to each counter of a tile the four bytes that another one has in its place."""
-    added = []
-    for k in range(tile.kind.count):
-        pairs = _halves_added(builder, builder.extract_value(octets.value, k), 8, 0x00FF00FF)
-        sums = _halves_added(builder, pairs, 16, 0xFFFF)
-        added.append(builder.add(builder.extract_value(tile.value, k), sums))
-    return gather(builder, added)
+def small_added(builder: Builder, tile: Vectors, small: Vectors) -> Same:
+    """Add to each counter of a tile what ``small_counters`` made of it has counted."""
+    if not BYTEWISE:
+        return small.value
+    numbers = [builder.extract_value(small.value, k) for k in range(small.kind.count)]
+    sums = widened(builder, numbers) if LOOKS_UP else [_of_four(builder, n) for n in numbers]
+    counters = [builder.extract_value(tile.value, k) for k in range(tile.kind.count)]
+    return gather(builder, [builder.add(*pair) for pair in zip(counters, sums, strict=True)])
+
+
+def _of_four(builder: Builder, octets: Value) -> Value:
+    """Add up the four bytes of each counter."""
+    return _halves_added(builder, _halves_added(builder, octets, 8, 0x00FF00FF), 16, 0xFFFF)
 
 
 def _halves_added(builder: Builder, vector: Value, by: int, mask: int) -> Value:
@@ -146,7 +178,7 @@ def prefetch_words(builder: Builder, tile: Vectors, weights: Address) -> None:
     tile's shape says that this pays.
     """
     pixels, planes, weight_planes, vectors = tile.kind.shape
-    lines = weight_planes * vectors if pixels * planes <= MOST_USES else 0
+    lines = weight_planes * vectors * WORD_BYTES // 4 if pixels * planes <= MOST_USES else 0
     for line in range(lines):
         prefetch_line(builder, weights, AHEAD + 4 * LANES * line, 3)
 

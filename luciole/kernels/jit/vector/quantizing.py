@@ -21,6 +21,7 @@ from luciole.kernels.jit.emits import (
     types,
 )
 from luciole.kernels.jit.scalars import I64
+from luciole.kernels.jit.vector.bit_lookups import store_word
 from luciole.kernels.jit.vector.masked import TRUTHS, lanes_before, load_first
 from luciole.kernels.jit.vector.vectors import (
     F32,
@@ -35,7 +36,6 @@ from luciole.kernels.jit.vector.vectors import (
     gather,
     load,
     splat,
-    store,
 )
 
 Word: TypeAlias = Annotated[Vectors, Tile(types.int32, 2)]
@@ -104,7 +104,8 @@ def encode_word(
     mask: Int64,
     to: Address,
 ) -> None:
-    """Write the code numbers of 32 floats as one word per bit, cut off by ``mask``, to an address.
+    """Write the code numbers of 32 floats as one word per bit, cut off by ``mask``, to an address,
+    as ``xor_popcount`` meets them.
 
     ``thresholds`` is a tile of 2^K - 1 rising numbers, and the tile ``codes`` holds the code of
     each level; where that is empty the levels' own numbers are the codes. The search is binary: the
@@ -118,7 +119,7 @@ def encode_word(
     ]
     for bit, pair in enumerate(zip(*halves, strict=True)):
         bits = builder.and_(word(builder, pair), builder.trunc(mask, I32))
-        store(builder, bits, to, 4 * bit)
+        store_word(builder, bits, to, bit)
 
 
 def _code_bits(

@@ -45,25 +45,33 @@ def sort_word(
         if level < levels - 1:
             members = builder.and_(members, builder.not_(words[level]))
         place = builder.add(counts, ir.Constant(I64, 8 * level))
-        count = load(builder, I64, place)
         start = builder.add(lists, builder.mul(stride, ir.Constant(I64, level)))
-        append = _append_32 if COMPRESSES else _append_eights
-        store(builder, append(builder, numbers, members, start, count), place)
+        append = _append_32 if COMPRESSES else _append_some
+        append(builder, numbers, members, start, place)
 
 
 def _append_32(
-    builder: Builder, numbers: Value, members: Value, start: Value, count: Value
-) -> Value:
-    """Append those of 32 numbers whose bit is set to a list; returns its length then."""
+    builder: Builder, numbers: Value, members: Value, start: Value, length: Value
+) -> None:
+    """Append those of 32 numbers whose bit is set to a list whose length stands at an address."""
+    count = load(builder, I64, length)
     _store_halves(builder, _compressed(builder, numbers, members), _end(builder, start, count))
-    return builder.add(count, builder.zext(builder.ctpop(members), I64))
+    store(builder, builder.add(count, builder.zext(builder.ctpop(members), I64)), length)
+
+
+def _append_some(
+    builder: Builder, numbers: Value, members: Value, start: Value, length: Value
+) -> None:
+    """Append them where there are any: often neighbours are all on one level."""
+    with builder.if_then(builder.icmp_unsigned("!=", members, ir.Constant(I32, 0))):
+        _append_eights(builder, numbers, members, start, length)
 
 
 def _append_eights(
-    builder: Builder, numbers: Value, members: Value, start: Value, count: Value
-) -> Value:
+    builder: Builder, numbers: Value, members: Value, start: Value, length: Value
+) -> None:
     """Append them 8 at a time, by a table of which bits of a byte are set."""
-    table = _table(builder)
+    table, count = _table(builder), load(builder, I64, length)
     for eight in range(0, 2 * LANES, _AT_ONCE):
         byte = builder.trunc(builder.lshr(members, ir.Constant(I32, eight)), _I8)
         row = builder.shl(builder.zext(byte, I64), ir.Constant(I64, 3))
@@ -72,7 +80,7 @@ def _append_eights(
         chosen = builder.add(builder.zext(found, numbers.type), moved)
         _store_halves(builder, chosen, _end(builder, start, count))
         count = builder.add(count, builder.zext(builder.ctpop(byte), I64))
-    return count
+    store(builder, count, length)
 
 
 def _end(builder: Builder, start: Value, count: Value) -> Value:

@@ -35,7 +35,11 @@ class Tile(types.Type):  # type: ignore[misc]  # numba is not typed
         super().__init__(name=f"Tile({element}, {shape})")
 
 
+OCTETS = ir.VectorType(ir.IntType(8), 2 * LANES)
+"""Bytes of twice as many elements: a register with AVX2."""
+
 _VECTORS = {
+    types.uint8: OCTETS,
     types.int32: INTS,
     types.int64: LONGS,
     types.float32: FLOATS,

@@ -199,7 +199,7 @@ class ShortLayer(ByteLayer):
         outputs = ShortOutputs.chosen(wide, bias, self.to, self.scaling)
         if outputs is None:
             return None
-        scaling = int(outputs.scaling)
+        scaling = outputs.scaling
         self.piece_steps = self._steps_of_pieces(wide)
 
         def kernel(pixels: int, vectors: int) -> Kernel:
@@ -236,7 +236,7 @@ class ShortDepthwise(ShortLayer, ChannelRows):
         outputs = ShortOutputs.chosen(wide[None], bias, self.to, self.scaling)
         if outputs is None:
             return None
-        found, scaling = outputs, int(outputs.scaling)
+        found, scaling = outputs, outputs.scaling
         if found.scaling in pair_tiles.LONGS:
             plain = ShortLayer(
                 self.rows, self.columns, self.x, self.y, to=self.to, scaling=self.scaling

@@ -4,6 +4,7 @@ two inputs, which have four bytes as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from functools import cache
 
@@ -25,6 +26,7 @@ from luciole.kernels.jit.vector.shorts import (
     write_short_channels,
     write_shorts,
 )
+from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.geometry.pixel_tiles import TAP_FIELDS
 from luciole.kernels.layers.int8.byte_records import ChannelsRecord, WindowsRecord
 from luciole.kernels.layers.int8.dot_tiles import adding_windows
@@ -56,22 +58,43 @@ class Scaling(IntEnum):
     """As ``EXACT``, such sums."""
 
 
-ONCE, TWICE, LIFTED, EXACT, SHIFTED, LONG, LONG_EXACT = (int(scaling) for scaling in Scaling)
-
-LONGS = (LONG, LONG_EXACT)
+LONGS = (Scaling.LONG, Scaling.LONG_EXACT)
 
 _limits_at = reader(Limits)
 _add_windows = adding_windows(add_pairs)
 
 
+@jit.merged
+def _rescaled_twice(tile: Ints, constants: int) -> Ints:
+    return rescaled(tile, constants, 0)
+
+
+@jit.merged
+def _rescaled_lifted(tile: Ints, constants: int) -> Ints:
+    return rescaled(tile, constants, 1)
+
+
+_RESCALE: dict[Scaling, Callable[..., Ints]] = {
+    Scaling.ONCE: rescaled_once,
+    Scaling.TWICE: _rescaled_twice,
+    Scaling.LIFTED: _rescaled_lifted,
+    Scaling.EXACT: scaled_exactly,
+    Scaling.SHIFTED: rescaled_by_shifts,
+    Scaling.LONG: rescaled_longs,
+    Scaling.LONG_EXACT: longs_scaled_exactly,
+}
+"""What makes steps of the result of a tile of sums, with the constants at an address."""
+
+
 @cache
-def windows(count: int, vectors: int, scaling: int) -> jit.Kernel:
+def windows(count: int, vectors: int, scaling: Scaling) -> jit.Kernel:
     """Make the kernel of one block of outputs: tiles of ``count`` pixels and ``vectors`` times 16
     outputs.
     """
     if scaling in LONGS:
         return _long_windows(count, vectors, scaling)
     step, size = 4 * LANES * vectors, 4 * (2 * count + TAP_FIELDS)
+    rescale = _RESCALE[scaling]
 
     @jit.kernel
     def short_windows(r: WindowsRecord) -> None:
@@ -81,28 +104,20 @@ def windows(count: int, vectors: int, scaling: int) -> jit.Kernel:
             for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
                 tile = _add_windows(integer_rows(count, vectors, r.starts), at, r, step)
-                if scaling == ONCE:
-                    tile = rescaled_once(tile, r.constants)
-                elif scaling == SHIFTED:
-                    tile = rescaled_by_shifts(tile, r.constants)
-                elif scaling == EXACT:
-                    tile = scaled_exactly(tile, r.constants)
-                elif scaling == LIFTED:
-                    tile = rescaled(tile, r.constants, 1)
-                else:
-                    tile = rescaled(tile, r.constants, 0)
+                found = rescale(tile, r.constants)
                 to = pixels(count, y, table + 4 * count, 2)
-                write_shorts(tile, limits.low, limits.high, to, r.outputs)
+                write_shorts(found, limits.low, limits.high, to, r.outputs)
 
     return short_windows
 
 
 @cache
-def _long_windows(count: int, vectors: int, scaling: int) -> jit.Kernel:
+def _long_windows(count: int, vectors: int, scaling: Scaling) -> jit.Kernel:
     """Make the kernel of ``windows`` for sums that may leave int32: those of some steps of a run do
     not, and are added up as int64.
     """
     step, size = 4 * LANES * vectors, 4 * (2 * count + TAP_FIELDS)
+    rescale = _RESCALE[scaling]
 
     @jit.kernel
     def short_windows_in_pieces(r: WindowsRecord) -> None:
@@ -122,10 +137,7 @@ def _long_windows(count: int, vectors: int, scaling: int) -> jit.Kernel:
                     for k in range(first, min(first + r.piece_steps, r.steps)):
                         tile = add_pairs(tile, at, offset + 4 * k, weights + step * k)
                     longs = with_integers(longs, tile)
-                if scaling == LONG_EXACT:
-                    found = longs_scaled_exactly(longs, r.constants)
-                else:
-                    found = rescaled_longs(longs, r.constants)
+                found = rescale(longs, r.constants)
                 to = pixels(count, y, table + 4 * count, 2)
                 write_shorts(found, limits.low, limits.high, to, r.outputs)
 
@@ -133,13 +145,14 @@ def _long_windows(count: int, vectors: int, scaling: int) -> jit.Kernel:
 
 
 @cache
-def channels(count: int, pieces: int, rest: int, scaling: int) -> jit.Kernel:
+def channels(count: int, pieces: int, rest: int, scaling: Scaling) -> jit.Kernel:
     """Make the kernel of 32 channels with weights for themselves: tiles of ``count`` pixels, or
     ``count`` times four of 8 channels where ``pieces`` is 4; taps two by two, and ``rest`` (1 or 2)
     at last.
     """
     number = count * pieces
     size = 4 * (2 * number + TAP_FIELDS)
+    rescale = _RESCALE[scaling]
 
     @jit.kernel
     def short_channels(r: ChannelsRecord) -> None:
@@ -155,15 +168,8 @@ def channels(count: int, pieces: int, rest: int, scaling: int) -> jit.Kernel:
                     offsets += 8
                     weights += 8 * LANES
                 tile = add_taps(tile, at, offsets, rest, weights)
-                if scaling == ONCE:
-                    tile = rescaled_once(tile, r.constants)
-                elif scaling == SHIFTED:
-                    tile = rescaled_by_shifts(tile, r.constants)
-                elif scaling == LIFTED:
-                    tile = rescaled(tile, r.constants, 1)
-                else:
-                    tile = rescaled(tile, r.constants, 0)
+                found = rescale(tile, r.constants)
                 to = pixels(number, y, table + 4 * number, 2)
-                write_short_channels(tile, limits.low, limits.high, to, r.piece)
+                write_short_channels(found, limits.low, limits.high, to, r.piece)
 
     return short_channels

@@ -20,11 +20,13 @@ from luciole.kernels import jit
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import NativeStep, ranges
-from luciole.kernels.jit import LANES, floats, popcount, words
+from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Record
-from luciole.kernels.jit.vector.bits import BYTEWISE, MOST_WORDS
+from luciole.kernels.jit.vector.bit_lookups import PARTS, WORD_BYTES, as_met
+from luciole.kernels.jit.vector.bits import MOST_WORDS
 from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.levels import level_sums
+from luciole.kernels.layers.levels.differing import emptied
 from luciole.kernels.layers.levels.encoding import encoding_at
 from luciole.kernels.layers.levels.layer import Ending, LevelsLayer
 from luciole.kernels.layers.levels.level_sums import LevelSumsRecord, level_sums_at
@@ -73,12 +75,14 @@ class RowsRecord(Record):
     level_sums: int
     most_off: int
     """Inputs of a row that may be off the most frequent level for that kernel to be taken."""
-    always: int
-    """Whether it is taken for all rows."""
 
 
 def step(layer: LevelsLayer, x: Array, y: Array) -> NativeStep:
-    """Make the step of a layer, with the kernel of ``level_sums`` for rows that suit it better."""
+    """Make the step of a layer: by ``level_sums``, where that is quicker whatever the inputs, or
+    bit by bit, with the kernel of ``level_sums`` for rows that suit it better.
+    """
+    if level_sums.always(layer, x.size // layer.inputs):
+        return level_sums.step(layer, x, y)
     return _Rows(layer, x, y).step()
 
 
@@ -134,7 +138,6 @@ class _Rows:
             basis=keep(tiling.filled(layer.encoding.basis), tiling.all_planes),
             by_level=0 if by_level is None else level_sums.kernel_of(layer).address,
             most_off=int(most_off),
-            always=by_level is not None and level_sums.always(layer.encoding.bits),
             **self._room(by_level),
         )
 
@@ -142,10 +145,10 @@ class _Rows:
         """Return fields for the weights' words, and for the factors of differing bits."""
         layer, tiling = self.layer, self.tiling
         block = (tiling.weight_planes, tiling.lanes)
-        words = tiling.by_group(layer.words.transpose(0, 2, 1))
+        words = as_met(tiling.by_group(layer.words.transpose(0, 2, 1)))
         factors = tiling.factors(layer.encoding.basis, layer.aw)
         return {
-            "weights": self.memory.keep(words, tiling.groups, layer.row, *block),
+            "weights": self.memory.keep(words, tiling.groups, layer.row, *PARTS, *block),
             "factors": self.memory.keep(factors, tiling.groups, tiling.all_planes, *block),
         }
 
@@ -160,7 +163,7 @@ class _Rows:
     def _room(self, by_level: LevelSumsRecord | None) -> dict[str, int]:
         """Return fields for the memory that one thread's kernels write besides results."""
         layer, planes, memory = self.layer, self.tiling.all_planes, self.memory
-        words = memory.scratch(self.block, layer.row, planes)
+        words = memory.scratch(self.block, layer.row, planes, WORD_BYTES // 4)
         rows = (self.block, layer.inputs)
         return {
             "planes": words,
@@ -217,9 +220,7 @@ def kernel(
         tile = jit.counters(rows, planes, weight_planes, vectors)
         shape = (planes, passes, weight_planes, lanes)
         ending = (low, high, tanh)
-        if r.always:
-            _by_level(r, r.first_row, r.last_row)
-        row = r.last_row if r.always else r.first_row
+        row = r.first_row
         while row < r.last_row:
             begin = min(row, r.last_row - rows)
             size = min(r.block, r.last_row - begin)
@@ -228,7 +229,9 @@ def kernel(
             jit.call(r.encode, r.encoding)
             row = begin + size
             if r.by_level and _off(r, size, planes * passes) <= size * r.most_off:
-                _by_level(r, begin, row)
+                sums = level_sums_at(r.level_sums, 0)
+                sums.first_row, sums.last_row = begin, row
+                jit.call(r.by_level, r.level_sums)
                 continue
             if r.offsets:
                 _sum_rows(r, size, planes * passes)
@@ -240,20 +243,12 @@ def kernel(
 
 
 @jit.inline
-def _by_level(r: RowsRecord, first: int, last: int) -> None:
-    """Add up some rows level by level."""
-    sums = level_sums_at(r.level_sums, 0)
-    sums.first_row, sums.last_row = first, last
-    jit.call(r.by_level, r.level_sums)
-
-
-@jit.inline
 def _ones(r: RowsRecord, row: int, plane: int, planes: int) -> int:
     """Count the set bits of a row's plane."""
     count = (r.inputs + 31) >> 5
     place, ones = row * count * planes + plane, 0
     for w in range(count):
-        ones += int(popcount(words(r.planes)[place + w * planes]))
+        ones += jit.ones(r.planes, place + w * planes)
     return ones
 
 
@@ -297,21 +292,20 @@ def _group(
     low, high, tanh = ending
     n, outputs = r.inputs, r.outputs
     count = (n + 31) >> 5
-    word, weights_word = 4 * planes * passes, 4 * weight_planes * lanes
+    word, weights_word = WORD_BYTES * planes * passes, WORD_BYTES * weight_planes * lanes
     weights = r.weights + group * count * weights_word
     factors = r.factors + 4 * group * passes * planes * weight_planes * lanes
     y = r.y + 4 * ((begin + row) * outputs + group * lanes)
     for turn in range(passes):
         counted = jit.fill(tile, -(n >> 1))
-        x = r.planes + row * count * word + 4 * planes * turn
-        few = jit.fill(tile, 0) if BYTEWISE else counted
+        x = r.planes + row * count * word + WORD_BYTES * planes * turn
+        few, left = jit.small_counters(counted), MOST_WORDS
         for k in range(count):
             against = weights + k * weights_word
             jit.prefetch_words(tile, against)
             few = jit.xor_popcount(few, x + k * word, count * word, against)
-            if BYTEWISE and (k + 1) % MOST_WORDS == 0:
-                counted, few = jit.bytes_added(counted, few), jit.fill(tile, 0)
-        counted = jit.bytes_added(counted, few) if BYTEWISE else few
+            counted, few, left = emptied(counted, few, left - 1)
+        counted = jit.small_added(counted, few)
         if turn == 0:
             part = jit.scale_accumulate(counted, factors, r.starts + 4 * group * lanes, 0)
         else:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.jit import words
 from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.jit.vector.bit_lookups import WORD_BYTES
 from luciole.kernels.jit.vector.quantizing import WordFloats
 from luciole.kernels.jit.vector.vectors import Floats, Ints
 
@@ -93,7 +93,7 @@ class Encoding:
             thresholds=memory.keep(self.thresholds, levels - 1),
             codes=memory.keep(self.codes, levels),
             bits=self.bits,
-            step=4 * planes,
+            step=WORD_BYTES * planes,
         )
         return memory.record(record)
 
@@ -105,7 +105,7 @@ def kernel(thresholds: int, numbers: int) -> jit.Kernel:
     @jit.kernel
     def lq_encoding(r: EncodingRecord) -> None:
         """Encode rows of floats as words of bit planes, one row behind the other. Plane i of a word
-        stands ``4 i`` bytes behind plane 0; what fills up the last word of a row is 0.
+        stands ``WORD_BYTES i`` bytes behind plane 0; what fills up the last word of a row is 0.
         """
         between = jit.float_splats(r.thresholds, thresholds)
         levels = between, jit.word_splats(r.codes, numbers)
@@ -143,4 +143,4 @@ def _look_up_word(r: EncodingRecord, x: WordFloats, mask: int, to: int) -> None:
         step >>= 1
     found = jit.looked_up(numbers, r.codes)
     for i in range(r.bits):
-        words(to)[i] = jit.plane(found, i) & np.uint32(mask)
+        jit.write_word(to + i * WORD_BYTES, jit.plane(found, i) & mask)

@@ -7,6 +7,7 @@ is touched once, however many bits inputs have. Every level's counts then meet i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -14,10 +15,13 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
+from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import NativeStep, ranges
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector import bitsliced
+from luciole.kernels.jit.vector.bit_lookups import LOOKS_UP
 from luciole.kernels.jit.vector.vectors import Floats
 from luciole.kernels.layers.levels.encoding import MAX_SELECTED
 from luciole.kernels.layers.levels.layer import Ending, LevelsLayer
@@ -82,11 +86,13 @@ latency, and fit into registers.
 MOST_TURNS = 16
 """Rows of inputs that are sorted before a block of weights meets them."""
 
+LEAST_WORK = 8_000
+"""Rows of bits that a thread should add up at least: some 4 us, because meeting takes up to 3."""
+
 FAR = 1 << 20
 """Bytes of weights above which blocks are fetched ahead."""
 
-
-LEAST_LANES, LEAST_INPUTS = (600, 256) if bitsliced.WIDE else (128, 100)
+LEAST_LANES, LEAST_INPUTS = (600, 256) if bitsliced.WIDE or LOOKS_UP else (128, 100)
 """Bits of weights that one input meets, and inputs, from which on the way by level may pay."""
 
 
@@ -100,7 +106,8 @@ def suits(layer: LevelsLayer) -> bool:
 _MOST_OFF = {1: 0.4, 2: 0.5, 3: 0.8, 4: 1.4}
 """By input bits, see ``most_off``. On Zen 5 the break-even for one row is 41 % (1 bit) to 80 % (4
 bits) of the inputs off the most frequent level; the bound on them that is compared is up to twice
-as large. A batch of 1-bit rows always takes less time bit by bit.
+as large. A batch of 1-bit rows always takes less time bit by bit there; with AVX2 where its inputs
+are mixed.
 """
 
 
@@ -112,18 +119,49 @@ def most_off(bits: int, rows: int) -> float:
     this kernel pays where it leaves out most inputs. Zen 4 counts half as fast and takes less time
     by level from 2 bits on, whatever the inputs.
     """
-    if always(bits):
-        return bits
     if bits == 1:
-        return _MOST_OFF[1] if rows == 1 else 0
+        return _MOST_OFF[1] if rows == 1 or not bitsliced.WIDE else 0
     return _MOST_OFF.get(bits, 0)
 
 
-def always(bits: int) -> bool:
+def always(layer: LevelsLayer, rows: int) -> bool:
     """Return whether this kernel takes less time whatever the inputs: where no instruction counts
-    the bits of a vector, and where one does that is slow from 2 bits on.
+    the bits of a vector, or one that is slow, and inputs have 2 bits or more. Bit by bit costs as
+    much for 1 bit, where bits are looked up, and less in a batch (784x690 on Zen 5, AVX2).
     """
-    return not bitsliced.WIDE or (bits > 1 and bitsliced.SLOW_COUNTS)
+    if layer.encoding.bits == 1:
+        slow = not bitsliced.WIDE and (rows == 1 or not LOOKS_UP)
+    else:
+        slow = not bitsliced.WIDE or bitsliced.SLOW_COUNTS
+    return slow and suits(layer)
+
+
+def step(layer: LevelsLayer, x: Array, y: Array) -> NativeStep:
+    """Make the step of a layer all of whose rows are added up by level."""
+    memory = Memory()
+    whole = record(layer, x, y, memory)
+
+    def split(threads: int) -> list[Array]:
+        return [placed(part.words()) for part in _parts(layer, whole, threads, memory)]
+
+    return memory.step(kernel_of(layer).address, whole, split)
+
+
+def _parts(
+    layer: LevelsLayer, whole: LevelSumsRecord, threads: int, memory: Memory
+) -> Iterator[LevelSumsRecord]:
+    """Yield records that share the rows, or the outputs where there are few rows; none where
+    threads do not pay.
+    """
+    rows, blocks = whole.last_row, whole.last_block
+    if rows >= 2 * threads:
+        for first, last in ranges(rows, threads, -(-LEAST_WORK // (layer.inputs * max(blocks, 1)))):
+            part_ = part(layer, whole, (0, 1), memory)
+            yield part_.replace(first_row=first, last_row=last)
+        return
+    shares = ranges(blocks, threads, -(-LEAST_WORK // (layer.inputs * max(rows, 1))))
+    for place in range(len(shares)):
+        yield part(layer, whole, (place, len(shares)), memory)
 
 
 def kernel_of(layer: LevelsLayer) -> jit.Kernel:

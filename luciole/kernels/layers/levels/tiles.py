@@ -1,7 +1,7 @@
 """The compiled loops of LQ_CONV_2D: inputs to bit planes, windows of bit planes to results.
 
-Addresses are plain integers and steps are in bytes. Plane i of an input word stands ``4 i`` bytes
-behind plane 0.
+Addresses are plain integers and steps are in bytes. Plane i of an input word stands ``WORD_BYTES
+i`` bytes behind plane 0.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from functools import cache
 import numpy as np
 
 from luciole.kernels import jit
-from luciole.kernels.jit import LANES, floats, popcount, words
+from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Record, reader
-from luciole.kernels.jit.vector.bits import BYTEWISE, MOST_WORDS
+from luciole.kernels.jit.vector.bit_lookups import WORD_BYTES
+from luciole.kernels.jit.vector.bits import MOST_WORDS
 from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.geometry.spans import Inside, Span
+from luciole.kernels.layers.levels.differing import emptied
 from luciole.kernels.layers.levels.encoding import encoding_at
 from luciole.kernels.layers.levels.layer import Ending
 
@@ -136,8 +138,8 @@ def _sum_windows(s: SumsRecord, planes: int) -> None:
         for i in range(planes):
             ones = 0
             for w in range(s.depth):
-                ones += popcount(words(s.planes)[(pixel * s.depth + w) * planes + i])
-            total += ax[i] * (2 * np.int64(ones) - s.channels)
+                ones += jit.ones(s.planes, (pixel * s.depth + w) * planes + i)
+            total += ax[i] * (2 * ones - s.channels)
         totals[pixel] = total
     for r in range(s.row_count):
         down = _inside_at(s.rows, r)
@@ -199,7 +201,7 @@ def _tile(
     start = c.starts + 4 * (span.case * c.groups + group) * lanes
     for turn in range(passes):
         filled = jit.fill(tile, -(n >> 1))
-        counted = _counted(filled, c, group, span, x + 4 * planes * turn, shape)
+        counted = _counted(filled, c, group, span, x + WORD_BYTES * planes * turn, shape)
         if turn == 0:
             part = jit.scale_accumulate(counted, factors, start, 0)
         else:
@@ -228,19 +230,17 @@ def _counted(
     memory are one loop.
     """
     planes, passes, weight_planes, lanes = shape
-    word, weights_word = 4 * planes * passes, 4 * weight_planes * lanes
+    word, weights_word = WORD_BYTES * planes * passes, WORD_BYTES * weight_planes * lanes
     tap = c.depth * weights_word
     weights = c.weights + (group * c.taps + span.tap) * tap
     columns, length = (1, span.columns * c.depth) if c.joined else (span.columns, c.depth)
     step = span.x_pixel * c.pixel
-    few, left = jit.fill(tile, 0) if BYTEWISE else tile, MOST_WORDS
+    few, left = jit.small_counters(tile), MOST_WORDS
     for ky in range(span.rows):
         for kx in range(columns):
             at = x + ky * c.down + kx * c.across
             against = weights + (ky * c.columns + kx) * tap
             for k in range(length):
                 few = jit.xor_popcount(few, at + k * word, step, against + k * weights_word)
-                left -= 1
-                if BYTEWISE and left == 0:
-                    tile, few, left = jit.bytes_added(tile, few), jit.fill(tile, 0), MOST_WORDS
-    return jit.bytes_added(tile, few) if BYTEWISE else few
+                tile, few, left = emptied(tile, few, left - 1)
+    return jit.small_added(tile, few)

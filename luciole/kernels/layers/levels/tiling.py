@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 from luciole.ir import Array
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.processor import vector_registers
+from luciole.kernels.jit.vector.bit_lookups import LOOKS_UP
 
-MAX_COUNTERS = 20 if vector_registers() == 32 else 4
+MAX_COUNTERS = 20 if vector_registers() == 32 or LOOKS_UP else 4
 """Vectors of counters in one tile: with weights and an input word they fill the registers, of which
-counting takes some where no instruction does it.
+counting takes some where no instruction does it. Two counters of bytes are one register of AVX2.
 """
+
+VECTORS = (4, 2) if LOOKS_UP else (4, 2, 1)
+"""How many vectors of outputs a tile may have."""
 
 MAX_PIXELS = 8
 """Pixels in one tile: each takes a register that holds its address."""
@@ -40,10 +44,10 @@ class Tiling:
 
         For a layer with at most ``pixels`` of them; where that is left open tiles are wide.
         """
-        passes = -(-kx // max(1, MAX_COUNTERS // kw))
+        passes = -(-kx // max(1, MAX_COUNTERS // (kw * VECTORS[-1])))
         planes = -(-kx // passes)
         needed = -(-outputs // LANES)
-        fitting = [v for v in (4, 2, 1) if v * planes * kw <= MAX_COUNTERS]
+        fitting = [v for v in VECTORS if v * planes * kw <= MAX_COUNTERS]
 
         def most(vectors: int) -> int:
             fits = max(1, min(MAX_PIXELS, MAX_COUNTERS // (planes * kw * vectors)))
