@@ -176,3 +176,21 @@ def test_a_row_of_zeros_stays_finite() -> None:
     found = fit_stored(weights, None, 2).values()
     assert np.abs(found[1]).max() < 1e-20
     assert np.mean((found - weights) ** 2) < 0.2
+
+
+def test_layers_beside_stored_ones_are_tuned() -> None:
+    pytest.importorskip("tensorflow")
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 6, 6, 4))
+    f = graph.add_constant("f", normal(1, 3, 3, 4))
+    y = graph.append(DepthwiseConv2D(x, f, stride_h=1, stride_w=1), "apart").output
+    f = graph.add_constant("point/f", normal(5, 1, 1, 4))
+    graph.outputs = [graph.append(Conv2D(y, f, stride_h=1, stride_w=1), "point").output]
+    result = luciole.quantize(model, RECORDS, encode_bits=2, all_layers=True)
+    found = luciole.finetune(result.model, model, RECORDS, epochs=2, latents=result.latents)
+    kept = [learned_weights(depthwise(m)) for m in (result.model, found.model)]
+    assert kept[0] is not None
+    assert kept[1] is not None
+    np.testing.assert_array_equal(kept[0].values(), kept[1].values())
+    assert found.history[-1].held_back_loss is not None
