@@ -23,7 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.accuracy_networks import DEFAULT_WIDTHS, Subject, ad01, cifar, lstm, mnist
+from benchmarks.accuracy_subjects import DEFAULT_WIDTHS, Subject, ad01, cifar, lstm, mnist
 from benchmarks.accuracy_table import FLOAT, Row, Width, figure_type, markdown, plot, tables
 from benchmarks.affine import quantize_affine
 from benchmarks.machine import machine

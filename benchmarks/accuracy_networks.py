@@ -1,169 +1,225 @@
-"""The networks whose accuracy is measured, and their data.
+"""The accuracy of learned levels on kinds of networks: prints what each loses, and what it may.
 
-Two MNIST networks 784-690(tanh)-10 trained here on pixels of 0 to 1 and converted to take
-standardised ones, which the published method needs (it has no offset); an LSTM for MNIST; a
-ResNet-8 for CIFAR-10; and MLPerf Tiny's autoencoder ``ad01`` for the sounds of
-benchmarks/machine_sound.py.
+    python3 -m benchmarks.accuracy_networks [--data FOLDER] [--keep FOLDER] [--only NAMES]
+
+``--data`` (LUCIOLE_DATA) has mnist.npz and cifar10_subset.npz in Keras's layout, and models/ with
+MLPerf Tiny's resnet8 and the networks mbnet and mbnet_bad, the same MobileNet with its channels
+even and uneven. Four networks more are trained once and kept (benchmarks/accuracy_keras.py). All
+are fitted on the same 1,000 unlabelled training records, and judged on the whole test set: top-1 in
+percent, or the root mean squared error of an autoencoder. Tuned ones go on training without labels
+on as many records as the table says. TensorFlow has one thread.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.machine_sound import Floats, Machine, records
+from benchmarks.accuracy_keras import KINDS, Records, cifar, network
+from benchmarks.accuracy_table import markdown
+from benchmarks.machine import machine
+from luciole.api import finetune, quantize
 from luciole.importers import load
-from luciole.importers.keras.convert import from_keras, tensorflow
+from luciole.importers.keras.convert import tensorflow
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import outputs_of
-from luciole.ir import Array, LucioleError, Model
-from luciole.tools.answers import answers_of, share_equal
-from luciole.tools.data import Data
-from luciole.tools.demo_mnist import MEAN, STD
+from luciole.ir import Array, Model
+from luciole.lquantizer import Config, OutputAware, Result, quantize_records
+from luciole.lquantizer.network.problem import Scope
+from luciole.lquantizer.options import FitOptions
+from luciole.lquantizer.training import FinetuneSettings
+from luciole.tools.common.command import UsageError
+from luciole.tools.common.console import say
 
-SEED, BATCH = 0, 128
-EPOCHS = {"mnist97": 5, "mnist98": 25}
-_DENSE = "1,2,3,4,w1a2,w1a4,w1a8,w2a4,w2a8,w2,w3"
-DEFAULT_WIDTHS = {
-    "mnist97": _DENSE,
-    "mnist98": _DENSE,
-    "lstm": "2,3,4",
-    "cifar": "1,2,3,4,w1a2,w2a4,w4a8,2+dense,3+dense,4+dense",
-    "ad01": "1,2,3,4",
-}
-_SOUNDS = 4000
-"""Rows of machine sound to draw calibration rows from, and as many to judge by."""
-_MACHINES = 4
+PACKAGES = ("luciole", "numba", "numpy", "tensorflow-cpu")
+CALIBRATION = 1000
+_SEED = 1000
+"""Draws records."""
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A float network, unlabelled records [n, ...] to learn from and others to judge by.
-
-    With labels it is judged by its top-1 accuracy, without by how well it reconstructs its input.
+class Case:
+    """A network and how it is quantized; ``may_lose`` are points of accuracy, ``may_err`` is an
+    error. Tuning takes ``epochs`` over so many ``records`` of the training data.
     """
 
     name: str
-    model: Model
-    images: Array
-    test: Array
-    labels: Array | None
-    has_lstm: bool = False
-
-    def calibration(self, count: int, seed: int) -> Array:
-        """So many of the training images, drawn by a seed."""
-        chosen = np.random.default_rng(1000 + seed).permutation(len(self.images))[:count]
-        return self.images[np.sort(chosen)]
+    bits: int | str
+    may_lose: float | None = None
+    may_err: float | None = None
+    epochs: int = 0
+    records: int = CALIBRATION
+    mirror: bool = False
+    rescales: bool = True
+    source: str = ""
+    """The network, where the case has another name."""
+    layers: list[dict[str, object]] = field(default_factory=list)
+    """Rules for single layers."""
 
     @property
-    def metric(self) -> str:
-        """What a score says."""
-        return "top-1 in %" if self.labels is not None else "error in % of the float network's"
-
-    def score(self, model: Model) -> float:
-        """Top-1 accuracy in percent; without labels the mean squared error of the reconstruction in
-        percent of the float network's.
-        """
-        if self.labels is None:
-            return 100 * self._error(model) / self._float_error
-        data = Data({model.graph.inputs[0].name: self.test}, self.labels)
-        return 100 * share_equal(answers_of(model, data), self.labels, "labels")
-
-    def _error(self, model: Model) -> float:
-        wide = _answer(model, self.test).astype(np.float64)
-        return float(np.mean(np.square(wide - self.test)))
-
-    @cached_property
-    def _float_error(self) -> float:
-        return self._error(self.model)
+    def network(self) -> str:
+        """The name of its network."""
+        return self.source or self.name
 
 
-def _answer(model: Model, inputs: Array) -> Array:
-    found = outputs_of(Interpreter(model), {model.graph.inputs[0].name: inputs})
-    return found[model.graph.outputs[0].name]
+CASES = (
+    Case("mbnet_bad", 4, may_lose=1.0),
+    Case("mbnet", 4, may_lose=1.0),
+    Case("mbnet, not rescaled", 4, rescales=False, source="mbnet"),
+    Case(
+        "mbnet, depthwise w4",
+        4,
+        source="mbnet",
+        layers=[{"operator": "DEPTHWISE_CONV_2D", "weight_bits": 4}],
+    ),
+    Case("batchnorm", 2, may_lose=2.0, epochs=6, records=10_000, mirror=True),
+    Case("transformer", 2, may_lose=1.5, epochs=6, records=20_000),
+    Case("lstm", 2, may_lose=1.5, epochs=6, records=20_000),
+    Case("autoencoder", 1, may_err=0.19, epochs=6, records=20_000),
+    Case("resnet8, preset", "w2a4", source="resnet8"),
+    Case("resnet8, 1,000 records", 2, epochs=50, mirror=True, source="resnet8"),
+)
+"""What is measured."""
 
 
-def mnist(name: str, data: Path, folder: Path) -> Subject:
-    """ "mnist97" or "mnist98"; a network trained before is taken from the folder."""
-    arrays = _arrays(data)
-    images = {part: arrays[part].reshape(-1, 784) / np.float32(255) for part in _PARTS}
-    path = folder / f"{name}.keras"
-    if not path.exists():
-        _trained(name, images["x_train"], arrays["y_train"]).save(path)
-    keras = tensorflow(name).keras
-    model = from_keras(_standardised(keras, keras.models.load_model(path, compile=False)))
-    train, test = ((images[part] - MEAN) / STD for part in _PARTS)
-    return Subject(name, model, train.astype(np.float32), test.astype(np.float32), arrays["y_test"])
+def subject(name: str, data: Path, keep: Path) -> tuple[Model, Records]:
+    """Get a float network and its records, which it trains where there is none."""
+    if name in KINDS:
+        return network(name, data, keep)
+    records = cifar(data)
+    if name == "resnet8":  # takes pixels of 0 to 255
+        train, test = (_pixels(x) for x in (records.train, records.test))
+        records = Records(train, records.wanted, test, records.judge)
+    return load(data / "models" / f"{name}_fp32.tflite"), records
 
 
-def cifar(data: Path, network: Path) -> Subject:
-    """ResNet-8, which takes raw pixels of 0 to 255."""
-    arrays = _arrays(data)
-    train, test = (arrays[part].astype(np.float32) for part in _PARTS)
-    return Subject("cifar", load(network), train, test, arrays["y_test"].reshape(-1))
+def _pixels(x: Array) -> Array:
+    """Undo the scaling of pixels to -1 to 1."""
+    return np.rint((x + 1) * np.float32(127.5)).astype(np.float32)
 
 
-def lstm(data: Path, network: Path) -> Subject:
-    """An LSTM that reads MNIST images, pixels of 0 to 1, row by row."""
-    arrays = _arrays(data)
-    train, test = (arrays[part] / np.float32(255) for part in _PARTS)
-    return Subject("lstm", load(network), train, test, arrays["y_test"], has_lstm=True)
+def drawn(x: Array, count: int) -> Array:
+    """Draw training records, in order."""
+    return x[np.sort(np.random.default_rng(_SEED).permutation(len(x))[:count])]
 
 
-def ad01(network: Path) -> Subject:
-    """The autoencoder, on sounds of machines that are made familiar to it."""
-    model = load(network)
-
-    def rows(x: Floats) -> Floats:
-        return _answer(model, x.astype(np.float32)).astype(np.float64)
-
-    machines = [Machine.number(number).familiar(rows) for number in range(_MACHINES)]
-    train, test = (records(machines, _SOUNDS, seed) for seed in (1, 2))
-    return Subject("ad01", model, train, test, None)
+def score(model: Model, records: Records) -> float:
+    """Compute top-1 in percent, or the error of what is given back."""
+    given = {model.graph.inputs[0].name: records.test}
+    found = outputs_of(Interpreter(model), given)[model.graph.outputs[0].name]
+    if records.judge.ndim > 1:
+        return float(np.sqrt(np.mean(np.square(found - records.judge, dtype=np.float64))))
+    return 100 * float(np.mean(found.argmax(-1) == records.judge))
 
 
-_PARTS = ("x_train", "x_test")
+def fitted(case: Case, model: Model, x: Array) -> Result:
+    """Learn levels from records."""
+    config = {"layers": case.layers} if case.layers else None
+    if case.rescales:
+        return quantize(model, x, encode_bits=case.bits, config=config)
+    choice = FitOptions(encode_bits=case.bits).default
+    method = OutputAware(0, Scope(rescales=False))
+    return quantize_records(model, {model.graph.inputs[0].name: x}, method, Config(choice))
 
 
-def _arrays(path: Path) -> dict[str, Array]:
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            return {key: data[key] for key in ("x_train", "y_train", "x_test", "y_test")}
-    except (OSError, ValueError, KeyError) as error:
-        raise LucioleError(
-            f"{path}: x_train, y_train, x_test, y_test are needed: {error}"
-        ) from None
+def tuned(case: Case, model: Model, result: Result, x: Array) -> Model:
+    """Train the levels as ``lquantizer --finetune`` does."""
+    settings = FinetuneSettings(mirror=case.mirror)
+    return finetune(
+        result.model,
+        model,
+        drawn(x, case.records),
+        epochs=case.epochs,
+        settings=settings,
+        latents=result.latents,
+        report=say,
+    ).model
 
 
-def _network(keras: Any) -> Any:
-    layers = keras.layers
-    return keras.Sequential(
-        [keras.Input((784,)), layers.Dense(690, "tanh"), layers.Dense(10, "softmax")]
+def measured(case: Case, data: Path, keep: Path) -> list[str]:
+    """Measure one row of the table."""
+    model, records = subject(case.network, data, keep)
+    begun = time.process_time()
+    result = fitted(case, model, drawn(records.train, CALIBRATION))
+    seconds = [time.process_time() - begun]
+    scores = [score(model, records), score(result.model, records)]
+    if case.epochs:
+        begun = time.process_time()
+        scores.append(score(tuned(case, model, result, records.train), records))
+        seconds.append(time.process_time() - begun)
+    digits = 3 if records.judge.ndim > 1 else 2
+    shown = [f"{s:.{digits}f}" for s in scores] + [""] * (3 - len(scores))
+    trained = f"{case.epochs} x {case.records:,}" if case.epochs else ""
+    size = f"{result.report.bytes_before / 1000:.1f} -> {result.report.bytes_after / 1000:.1f}"
+    times = " + ".join(f"{s:.0f}" for s in seconds)
+    return [case.name, str(case.bits), *shown, trained, *_verdict(case, scores), size, times]
+
+
+def _verdict(case: Case, scores: Sequence[float]) -> list[str]:
+    """Say what was lost, and what may be."""
+    if case.may_err is not None:
+        return [f"{scores[-1] / scores[0]:.2f} x", f"{case.may_err:g}"]
+    return [f"{scores[0] - scores[-1]:.2f}", "" if case.may_lose is None else f"{case.may_lose:g}"]
+
+
+HEAD = ["network", "bits", "float", "fit", "tuned", "epochs", "loss", "allowed", "KB", "CPU s"]
+
+
+def chosen(only: str | None) -> list[Case]:
+    """Choose cases by parts of their names. Raises UsageError for a part that none has."""
+    parts = [""] if only is None else only.split(",")
+    for part in parts:
+        if not any(part in case.name for case in CASES):
+            names = ", ".join(case.name for case in CASES)
+            raise UsageError(f"{part!r} is in no name: there is {names}")
+    return [case for case in CASES if any(part in case.name for part in parts)]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the program's arguments."""
+    made = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    place = Path(os.environ.get("LUCIOLE_DATA", "data"))
+    made.add_argument("--data", type=Path, default=place, metavar="FOLDER", help="see above")
+    made.add_argument(
+        "--keep", type=Path, default=Path("trained-networks"), metavar="FOLDER", help="networks"
+    )
+    made.add_argument("--only", metavar="NAMES", help="parts of names, with commas between")
+    return made
 
 
-def _trained(name: str, images: Array, labels: Array) -> Any:
-    """A ``keras.Model`` for pixels of 0 to 1."""
-    keras = tensorflow(name).keras
-    keras.utils.set_random_seed(SEED)
-    model, epochs = _network(keras), EPOCHS[name]
-    optimizer: Any = keras.optimizers.Adam(1e-3)
-    if name == "mnist98":
-        steps = epochs * -(-len(images) // BATCH)
-        rate = keras.optimizers.schedules.CosineDecay(1e-3, steps)
-        optimizer = keras.optimizers.AdamW(rate, weight_decay=0.01)
-    model.compile(optimizer, "sparse_categorical_crossentropy")
-    model.fit(images, labels, batch_size=BATCH, epochs=epochs, verbose=0)
-    return model
+def one_thread() -> None:
+    """Let TensorFlow compute on one thread."""
+    threading = tensorflow("networks of this benchmark").config.threading
+    setters: tuple[Callable[[int], None], ...] = (
+        threading.set_intra_op_parallelism_threads,
+        threading.set_inter_op_parallelism_threads,
+    )
+    for setter in setters:
+        setter(1)
 
 
-def _standardised(keras: Any, model: Any) -> Any:
-    """The same function of (x - MEAN) / STD, as luciole.tools.demo_mnist makes it."""
-    w1, b1, w2, b2 = model.get_weights()
-    changed = _network(keras)
-    changed.set_weights([w1 * STD, b1 + MEAN * w1.sum(0), w2, b2])
-    return changed
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure and print the table."""
+    arguments = parser().parse_args(argv)
+    try:
+        cases = chosen(arguments.only)
+    except UsageError as error:
+        parser().exit(2, f"accuracy_networks: error: {error}\n")
+    one_thread()
+    rows = [HEAD]
+    for case in cases:
+        rows.append(measured(case, arguments.data, arguments.keep))
+        say(" | ".join(rows[-1]))
+    print(f"{markdown(rows)}\n\n{machine(PACKAGES)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import luciole
-from benchmarks.accuracy_networks import Subject, cifar, mnist
+from benchmarks.accuracy_subjects import Subject, cifar, mnist
 from benchmarks.accuracy_table import markdown
 from benchmarks.machine import machine
 from luciole.exporters import save

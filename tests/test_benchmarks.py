@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import accuracy
-from benchmarks.accuracy_networks import Subject
+from benchmarks import accuracy, accuracy_networks
+from benchmarks.accuracy_keras import Records
+from benchmarks.accuracy_subjects import Subject
 from benchmarks.accuracy_table import Row, Width, markdown, plot, tables
 from benchmarks.affine import quantize_affine
 from luciole.exporters import to_bytes
@@ -121,3 +122,24 @@ def test_affine_inputs_and_biases() -> None:
     wanted = products + float_outputs.mean(0) - products[:40].mean(0)
     found = Interpreter(from_bytes(to_bytes(quantized))).run(x)[layer.output.name]
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_networks_are_chosen_by_parts_of_their_names() -> None:
+    found = accuracy_networks.chosen("lstm,resnet8")
+    assert [case.network for case in found] == ["lstm", "resnet8", "resnet8"]
+    assert accuracy_networks.chosen(None) == list(accuracy_networks.CASES)
+    with pytest.raises(LucioleError, match="'gru' is in no name: there is mbnet_bad"):
+        accuracy_networks.chosen("gru")
+
+
+def test_records_are_drawn_in_order_and_networks_without_labels_judged_by_their_error() -> None:
+    x = np.arange(20, dtype=np.float32)
+    found = accuracy_networks.drawn(x, 5)
+    assert len(found) == 5
+    assert (np.diff(found) > 0).all()
+    given = random(1, 30, 20)
+    model = network((20, 20))
+    name = model.graph.inputs[0].name
+    (wanted,) = Interpreter(model).run({name: given[:1]}).values()
+    records = Records(given, given, given[:1], wanted + 0.5)
+    assert accuracy_networks.score(model, records) == pytest.approx(0.5, rel=1e-4)

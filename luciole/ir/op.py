@@ -165,6 +165,7 @@ class Op:
     read or written that outlives a run, or another graph is called, which may do so. Such an
     operator is never computed beforehand and never removed. ``reshapes`` says that the result is
     the first operand's elements in their order, so that both may share one place.
+    ``unpacks`` says that constants were made small on purpose: passes leave it as it is.
     ``oldest_version`` is the first that TFLite's runtimes know: what a new operator is written as.
     ``packed`` says that custom options are a C struct of the attributes, an int32 each.
     """
@@ -176,6 +177,7 @@ class Op:
     variadic_results: ClassVar[bool] = False
     stateful: ClassVar[bool] = False
     reshapes: ClassVar[bool] = False
+    unpacks: ClassVar[bool] = False
     oldest_version: ClassVar[int] = 1
     packed: ClassVar[bool] = False
     quant: ClassVar[Quant | None] = None

@@ -11,6 +11,7 @@ import numpy as np
 
 from luciole.ir import Array, Model, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.analysis.decoded import is_decoder
 from luciole.ir.analysis.weights import has_levels, is_layer
 from luciole.ir.calls import reachable
 from luciole.ir.graph import all_ops
@@ -151,7 +152,7 @@ def float_bytes(model: Model) -> dict[str, int]:
     found: dict[str, int] = {}
     seen: set[int] = set()
     for op in all_ops(model.graphs):
-        if has_levels(op):
+        if has_levels(op) or is_decoder(op):
             continue
         own = {id(v.buffer): v.buffer for v in op.operands if v is not None and _is_float(v)}
         size = sum(len(b) for key, b in own.items() if key not in seen and b is not None)

@@ -118,7 +118,8 @@ def _add_layer_arguments(widths: argparse._ArgumentGroup, spared: str) -> None:
     widths.add_argument(
         "--all-layers",
         action="store_true",
-        help="also the first convolution, and dense layers behind convolutions",
+        help="also the first convolution, dense layers behind convolutions, and the weights of "
+        "depthwise and transposed ones",
     )
     widths.add_argument("--recipe", dest="config", help=argparse.SUPPRESS)  # its old name
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Generic, TypeGuard, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import sparsity
+from luciole.ir.analysis.decoded import decoded, is_decoder
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import LucioleError, ShapeError
 from luciole.ir.learned_levels import WORD, numbers, unpack
-from luciole.ir.minifloat import Minifloat
 from luciole.ir.number_format import Affine, Float, LearnedLevels, NumberFormat
 from luciole.ir.op import INDEX, Op
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, clusters_of, matrix_rows
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.levelsdecode import LevelsDecode
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.ir.ops.minifloat import MinifloatDecode, constant_codes, minifloat_of
 from luciole.ir.value import Value
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
 
@@ -58,7 +58,7 @@ def weights_of(op: Op) -> Weights[NumberFormat] | None:
         return learned
     value, axis = weight_constant(op), op.quant.axis
     if value is None:
-        return _of_minifloats(op, axis)
+        return _of_codes(op, axis)
     found = None if _is_shuffled(op) else _format(value, axis)
     if found is None:
         return None
@@ -77,15 +77,19 @@ def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
 
     Raises ShapeError for constants that do not fit each other or the operator.
     """
-    if not has_levels(op):
-        return None
+    if not isinstance(op, LQFullyConnected | LQConv2D | BCQFullyConnected):
+        return _of_decoder(op)
     _check_types(op)
     return _of_planes(op) if isinstance(op, BCQFullyConnected) else _of_levels(op)
 
 
-def has_levels(op: Op) -> TypeGuard[LQFullyConnected | LQConv2D | BCQFullyConnected]:
-    """Tell whether an operator is a layer with learned levels."""
-    return isinstance(op, LQFullyConnected | LQConv2D | BCQFullyConnected)
+def has_levels(op: Op) -> bool:
+    """Tell whether an operator is a layer with learned levels, be they read by another one."""
+    if isinstance(op, LQFullyConnected | LQConv2D | BCQFullyConnected):
+        return True
+    value = coded_weight(op)
+    made = None if value is None or value.producer is None else value.producer.op
+    return isinstance(made, LevelsDecode)
 
 
 def has_weights(op: Op) -> bool:
@@ -116,11 +120,11 @@ def weight_constant(op: Op) -> Value | None:
 
 
 def coded_weight(op: Op) -> Value | None:
-    """Find the tensor of an operator's weights where it is read from constant minifloats."""
+    """Find the tensor of an operator's weights where it is read from constant codes."""
     name = None if op.quant is None else op.quant.weight
     value = op.given_operands().get(name or "")
     made = None if value is None or value.producer is None else value.producer.op
-    return value if isinstance(made, MinifloatDecode) and made.codes.is_constant else None
+    return value if is_decoder(made) else None
 
 
 def input_levels(op: Op) -> LearnedLevels | None:
@@ -159,15 +163,25 @@ def _is_misnamed(op: Op, found: Affine) -> bool:
     return is_float and found.dtype == TensorType.UINT8 and not points.any()
 
 
-def _of_minifloats(op: Op, axis: int) -> Weights[Minifloat] | None:
-    """Read weights that a MinifloatDecode makes of constant codes."""
+def _of_codes(op: Op, axis: int) -> Weights[NumberFormat] | None:
+    """Read weights that an operator makes of constant codes."""
     value = coded_weight(op)
-    numbers = None if value is None else minifloat_of(value)
-    codes = None if value is None else constant_codes(value)
-    if numbers is None or codes is None or not -codes.ndim <= axis < codes.ndim:
+    found = None if value is None else decoded(value)
+    if found is None or not -found.codes.ndim <= axis < found.codes.ndim:
         return None
-    rows = np.moveaxis(codes, axis, 0)
-    return Weights(rows.reshape(len(rows), -1), numbers, rows.shape[1:])
+    axis %= found.codes.ndim
+    if isinstance(found.format, LearnedLevels) and axis != found.axis:
+        return None
+    rows = found.codes if axis == found.axis else np.moveaxis(found.codes, axis, 0)
+    return Weights(rows.reshape(len(rows), -1), found.format, rows.shape[1:])
+
+
+def _of_decoder(op: Op) -> Weights[LearnedLevels] | None:
+    """Read weights that a LevelsDecode makes of constant codes."""
+    found = _of_codes(op, op.quant.axis) if op.quant is not None and has_levels(op) else None
+    if found is None or not isinstance(found.format, LearnedLevels):
+        return None
+    return Weights(found.codes, found.format, found.shape)
 
 
 def _of_levels(op: LQFullyConnected | LQConv2D) -> Weights[LearnedLevels] | None:

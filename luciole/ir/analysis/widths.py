@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from luciole.ir import Op, Value
+from luciole.ir.analysis.decoded import decoded
 from luciole.ir.analysis.weights import coded_weight, weight_constant
 from luciole.ir.dtypes import element_bits
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
@@ -39,6 +40,8 @@ def _input_bits(op: Op) -> int | None:
 
 
 def _width(value: Value) -> int | None:
-    """Bits of a tensor's elements; of a float one as many as it was rounded to."""
-    numbers = minifloat_of(value)
+    """Bits of a tensor's elements; of a float one as many as it was read from or rounded to."""
+    codes, numbers = decoded(value), minifloat_of(value)
+    if codes is not None:
+        return codes.format.bits
     return element_bits(value.dtype) if numbers is None else numbers.bits

@@ -37,7 +37,7 @@ class FoldConstants:
         changed = False
         for op in list(graph.ops):
             infer_op(op, declared=True)
-            results = folded(op, self.evaluate)
+            results = None if op.unpacks else folded(op, self.evaluate)
             if results is not None and self._keeps(results):
                 _replace(graph, op, results)
                 changed = True

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from luciole.ir import Graph, Op, TensorType
+from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.analysis.constancy import is_fixed
 from luciole.ir.analysis.weights import is_layer, learned_weights, weight_constant
 from luciole.ir.calls import reachable
 from luciole.ir.graph import all_ops
 from luciole.ir.names import short_names
 from luciole.ir.ops.activations import APPLIED
+from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.quantization import is_affine
+from luciole.ir.value import Use, element_count
 from luciole.lquantizer.calibration.positions import Dense
 from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
@@ -28,7 +30,7 @@ _ASKED = "all_layers or a config that names it quantizes it"
 def misfit(op: Op) -> str | None:
     """Why a layer cannot be quantized, None when it can."""
     if not isinstance(op, FullyConnected | Conv2D):
-        return f"{op.kind} has no learned form"
+        return _without_kernel(op)
     weights = op.weights if isinstance(op, FullyConnected) else op.filter
     if op.input.dtype != TensorType.FLOAT32 or weights.dtype != TensorType.FLOAT32:
         return f"it is {op.input.dtype.name} x {weights.dtype.name}, FLOAT32 is needed"
@@ -41,6 +43,11 @@ def misfit(op: Op) -> str | None:
     if op.activation not in APPLIED:
         return f"its fused activation {op.activation.name} has no kernel"
     return _unusual_form(op)
+
+
+def _without_kernel(op: Op) -> str:
+    reason = f"{op.kind} has no learned form"
+    return f"{reason} but for its weights: {_ASKED}" if _stored_weights(op) else reason
 
 
 def _unusual_form(op: Dense) -> str | None:
@@ -60,6 +67,61 @@ class Group:
     ops: list[Dense] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     """Of the layers as they are found; splitting an activation off gives an operator another."""
+
+
+@dataclass
+class Stored:
+    """Layers that read the same constant weights as floats, which are stored as levels of so many
+    ``bits``: where they are read, and the ``axis`` of outputs.
+    """
+
+    axis: int
+    bits: int
+    uses: list[Use] = field(default_factory=list)
+
+    @property
+    def ops(self) -> list[Op]:
+        """The layers."""
+        return [use.op for use in self.uses]
+
+    @property
+    def weights(self) -> Value:
+        """What they read by now."""
+        value = self.uses[0].op.operands[self.uses[0].slot]
+        assert value is not None, "layers have weights"
+        return value
+
+
+def find_stored(graph: Graph, config: Config, skipped: dict[str, str]) -> list[Stored]:
+    """Find the layers without a learned form whose weights are asked for all the same, and take
+    them from what is ``skipped``.
+    """
+    layers = list(filter(is_layer, graph.ops))
+    config = config.among([op.name for op in layers], _kinds(graph))
+    found: dict[Value, Stored] = {}
+    for op in layers:
+        weights, choice = _stored_weights(op), config.choose(op.name)
+        asked = config.all_layers or config.names(op.name)
+        if weights is None or choice.skip or not asked or op.name not in skipped:
+            continue
+        value, axis = weights
+        stored = found.setdefault(value, Stored(axis, choice.weight_bits))
+        stored.uses += [use for use in value.users if use.op is op]
+        del skipped[op.name]
+    return list(found.values())
+
+
+def _stored_weights(op: Op) -> tuple[Value, int] | None:
+    """Find the float constant that a layer multiplies with, and the axis of its outputs."""
+    value = weight_constant(op)
+    if value is None or value.dtype != TensorType.FLOAT32 or value.sparsity is not None:
+        return None
+    if isinstance(op, BatchMatMul):
+        adjoint = op.adjoint_rhs if value is op.y else not op.adjoint_lhs
+        return value, len(value.dims) - (2 if adjoint else 1)
+    if op.quant is None or op.quant.weight is None or not element_count(value.dims):
+        return None
+    return value, op.quant.axis % len(value.dims)
 
 
 def find_groups(
@@ -85,7 +147,7 @@ def find_groups(
         if reason is None and spares and not (config.all_layers or config.names(op.name)):
             reason = _spared(op)
         if reason is not None or not isinstance(op, FullyConnected | Conv2D):
-            skipped[op.name] = reason or f"{op.kind} has no learned form"
+            skipped[op.name] = reason or _without_kernel(op)
             continue
         key = (id(op.operands[1]), id(op.bias)) if scope.together else (id(op), 0)
         group = groups.setdefault(key, Group(op.name, choice))

@@ -24,7 +24,7 @@ from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import batch_for, check_finite
 from luciole.lquantizer.config import Config
 from luciole.lquantizer.network.even_inputs import even_inputs
-from luciole.lquantizer.network.layers import Group, check_layers, find_groups
+from luciole.lquantizer.network.layers import Group, Stored, check_layers, find_groups, find_stored
 from luciole.lquantizer.network.problem import Method
 from luciole.lquantizer.report import LayerReport
 from luciole.schema.enums import ActivationFunctionType
@@ -61,14 +61,15 @@ class Job:
 @dataclass
 class Preparation:
     """A network ready to be learned: the one that layers are replaced in, its float twin, the jobs,
-    what a report needs of the network as it was, and by name what the channels of tensors are
-    divided by since then.
+    layers whose weights are stored as levels, what a report needs of the network as it was, and by
+    name what the channels of tensors are divided by since then.
     """
 
     work: Model
     reference: Model
     listed: Model
     jobs: list[Job]
+    stored: list[Stored]
     skipped: dict[str, str]
     sizes: dict[str, int]
     twins: dict[Value, Value]
@@ -97,8 +98,12 @@ def prepare(
     listed = work.clone()
     scope = method.scope
     groups, skipped = find_groups(work.graph, config, scope)
-    check_layers(work.graph, [name for g in groups for name in g.names], skipped, config)
+    stored = find_stored(work.graph, config, skipped) if scope.together else []
+    others = [op for one in stored for op in one.ops]
+    names = [*(name for g in groups for name in g.names), *(op.name for op in others)]
+    check_layers(work.graph, names, skipped, config)
     sizes = {g.name: constant_bytes(g.ops[0]) for g in groups}
+    sizes |= {op.name: constant_bytes(op) for op in others}
     batch = batch_for(work, records)
     factors = even_inputs(work, groups, records, batch, method.seed) if scope.rescales else {}
     for op in (op for group in groups for op in group.ops if scope.together):
@@ -111,7 +116,7 @@ def prepare(
         job.float_inputs = [twins[op.input] for op in job.group.ops]
     front = Front(work, records, batch)
     return Preparation(
-        work, reference, listed, jobs, skipped, sizes, twins, count, batch, factors, front
+        work, reference, listed, jobs, stored, skipped, sizes, twins, count, batch, factors, front
     )
 
 

@@ -38,6 +38,7 @@ from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Metho
 from luciole.lquantizer.network.rescale import note_factors
 from luciole.lquantizer.network.result import Result, Trace
 from luciole.lquantizer.network.sampling import Aim, float_rows, float_side, quantized_side
+from luciole.lquantizer.network.stored import measure_stored, store_weights
 from luciole.lquantizer.report import (
     LayerReport,
     Report,
@@ -71,6 +72,7 @@ def quantize_records(
     prepared = prepare(model, records, config or Config(), method, unroll)
     work, jobs = prepared.work, prepared.jobs
     aims = float_side(prepared, records, track("float network", prepared.count))
+    stored = store_weights(prepared, records, method.seed)
     step = track("learning layers", len(jobs))
     left: set[Op] = {op for job in jobs for op in job.group.ops}
     for number in order_of(jobs):
@@ -80,9 +82,10 @@ def quantize_records(
     if method.scope.corrects_biases:
         correct_biases(prepared, records, track)
     _measure(prepared, aims, records, track)
+    measure_stored(prepared, stored, records)
     finish(work)
     note_factors(work.graph, prepared.factors)
-    reports = {job.group.name: job.report for job in jobs if job.report is not None}
+    reports = stored | {job.group.name: job.report for job in jobs if job.report is not None}
     report = Report(in_order(prepared.listed, reports, prepared.skipped))
     report.warnings = [job.warning for job in jobs if job.warning is not None]
     report.stays_float = float_bytes(work)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, GraphError, LucioleError, Value
+from luciole.ir.analysis.decoded import decoded
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.dtypes import element_bits, integer_range
 from luciole.ir.microscaling import BLOCK, axis_of
-from luciole.ir.ops.minifloat import constant_codes, minifloat_of
+from luciole.ir.ops.minifloat import minifloat_of
 from luciole.ir.quantization import Affine
 from luciole.ir.value import element_count
 from luciole.schema.tables import QuantizationParameters
@@ -77,11 +78,9 @@ def _contents(value: Value, blobs: Blobs) -> tuple[Array | None, str | None]:
 
 
 def _decoded(value: Value) -> Array | None:
-    """Return the numbers of a tensor that is read from minifloats, None for another one."""
-    numbers, codes = minifloat_of(value), constant_codes(value)
-    if numbers is None or codes is None:
-        return None
-    return numbers.decode(codes).astype(np.float32)
+    """Return the numbers of a tensor that is read from codes, None for another one."""
+    found = decoded(value)
+    return None if found is None else found.values()
 
 
 def contents_json(data: Array) -> Json | None:

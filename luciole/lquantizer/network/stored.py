@@ -1,0 +1,112 @@
+"""Learn levels for weights that layers read as floats: those of operators that no kernel of learned
+levels computes. They are learned before all others, which then make up for their errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from luciole.interpreter.records import Records
+from luciole.ir import Array, Op
+from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.lquantizer.calibration.front import Front
+from luciole.lquantizer.calibration.products import Sampling, groups_of, rows_of_input
+from luciole.lquantizer.calibration.watch import watched
+from luciole.lquantizer.formats.stored_levels import FEW, fit_stored
+from luciole.lquantizer.network.layers import Stored
+from luciole.lquantizer.network.preparation import Preparation
+from luciole.lquantizer.report import LayerReport, snr_db
+from luciole.lquantizer.rewrite.integers import set_bias, slot_of
+from luciole.lquantizer.rewrite.stored_levels import read_stored
+
+
+def store_weights(prepared: Preparation, records: Records, seed: int) -> dict[str, LayerReport]:
+    """Let the layers that were found for it read weights from codes; returns a report for each, by
+    name.
+    """
+    reports: dict[str, LayerReport] = {}
+    for stored in prepared.stored:
+        reports |= _learn(prepared, stored, records, seed)
+    return reports
+
+
+def _learn(
+    prepared: Preparation, stored: Stored, records: Records, seed: int
+) -> dict[str, LayerReport]:
+    data = stored.weights.data
+    assert data is not None, "weights that are stored are constant"
+    rows = np.moveaxis(data, stored.axis, 0).reshape(data.shape[stored.axis], -1)
+    seen = _seen(prepared, stored.ops, rows.shape, records, seed)
+    found = fit_stored(rows, None if seen is None else _moments(seen, len(rows)), stored.bits, seed)
+    error = found.values() - rows
+    result = read_stored(prepared.work.graph, stored.uses, stored.weights, found, stored.axis)
+    if seen is not None:
+        means = np.repeat(seen.mean(1), len(rows) // len(seen), axis=0)
+        _shift_bias(prepared, stored.ops[0], -(error * means).sum(1))
+    assert result.producer is not None, "an operator reads the codes"
+    decoder, mse = result.producer.op, float(np.mean(error**2))
+    return {
+        op.name: LayerReport(
+            op.name,
+            weight_bits=stored.bits,
+            weights_mse=mse,
+            bytes_before=prepared.sizes[op.name],
+            bytes_after=constant_bytes(op) + constant_bytes(decoder),
+            way="stored as levels",
+        )
+        for op in stored.ops
+    }
+
+
+def _seen(
+    prepared: Preparation, ops: Sequence[Op], shape: tuple[int, ...], records: Records, seed: int
+) -> Array | None:
+    """Take the rows [groups, r, n] that a layer of several groups meets, None for other layers."""
+    op = ops[0]
+    if len(ops) > 1 or shape[1] > FEW or not isinstance(op, DepthwiseConv2D | Conv2D):
+        return None
+    if shape[0] % groups_of(op):
+        return None
+    sampling = Sampling.of(prepared.count, seed)
+    return rows_of_input(Front(prepared.work, records, prepared.batch), op, sampling)
+
+
+def _moments(seen: Array, outputs: int) -> Array:
+    """Compute the second moments [o, n, n] of what each output's row meets."""
+    centred = seen - seen.mean(1, keepdims=True)
+    moments = np.matmul(centred.transpose(0, 2, 1), centred) / np.float32(seen.shape[1])
+    return np.repeat(moments.astype(np.float64), outputs // len(seen), axis=0)
+
+
+def _shift_bias(prepared: Preparation, op: Op, shift: Array) -> None:
+    """Add to a layer's bias [o], where it has none or a constant one."""
+    name = None if op.quant is None else op.quant.bias
+    old = None if name is None else slot_of(op, name)[1]
+    if old is None or old.data is not None:
+        present = 0.0 if old is None or old.data is None else old.data.reshape(-1)
+        set_bias(prepared.work.graph, op, np.asarray(present + shift))
+
+
+def measure_stored(
+    prepared: Preparation, reports: dict[str, LayerReport], records: Records
+) -> None:
+    """Enter the errors of the layers' outputs in the finished network."""
+    ops = [op for stored in prepared.stored for op in stored.ops]
+    if not ops:
+        return
+    values = [op.output for op in ops]
+    twins = [prepared.twins[value] for value in values]
+    wanted = watched(prepared.reference, twins, records, prepared.batch)
+    found = watched(prepared.work, values, records, prepared.batch)
+    sums = np.zeros((len(ops), 3))
+    for (_, floats), (_, arrays) in zip(wanted, found, strict=True):
+        for row, x, y in zip(sums, floats, arrays, strict=True):
+            wide = x.astype(np.float64)
+            row += np.sum(wide**2), np.sum((wide - y) ** 2), x.size
+    for op, (signal, error, count) in zip(ops, sums.tolist(), strict=True):
+        reports[op.name].mse = error / count
+        reports[op.name].snr_db = snr_db(signal, error)
