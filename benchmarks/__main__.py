@@ -82,6 +82,7 @@ PARTS = (
     Part("networks", quick=("--rounds", "30"), needs=MODELS),
     Part("elementwise", quick=("--rounds", "30")),
     Part("kinds", quick=("--rounds", "3")),
+    Part("foreign", quick=("--rounds", "3")),
     Part("cold_start", quick=("--quick",), writes=True),
     Part("large_file", quick=("--gigabytes", "0.1")),
     Part(

@@ -132,9 +132,10 @@ def test_an_lstm_is_unrolled_and_its_steps_share_few_bits(capsys: Capture, folde
     assert outcome.code == 0, outcome
     kinds = [op.kind for op in luciole.load("answer.circle").graph.ops]
     assert "UNIDIRECTIONAL_SEQUENCE_LSTM" not in kinds
-    assert kinds.count("LQ_FULLY_CONNECTED") == 28 + 27 + 1
-    assert "warning: the file is not smaller, " in outcome.err
-    assert "an unrolled LSTM has operators for each step" in outcome.err
+    assert kinds.count("LQ_FULLY_CONNECTED") == 1 + 27 + 1
+    grew = Path("answer.circle").stat().st_size >= model.stat().st_size
+    assert ("warning: the file is not smaller, " in outcome.err) == grew
+    assert ("an unrolled LSTM has operators for each step" in outcome.err) == grew
     wanted, found = (
         next(iter(luciole.Interpreter(path).run(x[:1]).values()))
         for path in (model, "answer.circle")
