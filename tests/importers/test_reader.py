@@ -131,4 +131,4 @@ def test_another_kind_of_file_takes_another_folder_and_nothing_else(tmp_path: Pa
         os.devnull,
         program=["-c", start + "from luciole.tools.main import main; sys.exit(main(sys.argv[1:]))"],
     )
-    assert refused.error(1).startswith("null: not a .circle, .tflite, .recipe, .sketch, .keras, ")
+    assert refused.error(1).startswith("null: not a .circle, .tflite, .recipe, .sketch, .onnx, ")
