@@ -137,7 +137,9 @@ def atan2(k: Building, op: Atan2, y: Term, x: Term) -> Term:
     half = k.add("Atan", k.add("Div", y, safe))
     angle = k.add("Add", half, half)
     turn = k.number(math.pi, op.x.dtype)
-    over = k.add("Where", k.add("Less", y, zero), k.add("Neg", turn), turn)
+    minus_zero = k.add("Less", k.add("Reciprocal", y), zero)
+    below = k.add("Or", k.add("Less", y, zero), minus_zero)
+    over = k.add("Where", below, k.add("Neg", turn), turn)
     return k.add("Where", k.add("Less", x, zero), k.add("Sub", over, angle), angle)
 
 

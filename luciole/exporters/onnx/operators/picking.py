@@ -38,7 +38,8 @@ from luciole.ir.ops.where import Where
 def gather(k: Building, op: Gather) -> Term:
     """Batches have indices of their own only where the axis follows them."""
     rank = len(op.params.shape)
-    axis, batches = op.axis % rank, op.batch_dims % max(len(op.indices.shape), 1)
+    axis, batches = op.axis % rank, op.batch_dims
+    batches += len(op.indices.shape) if batches < 0 else 0
     if not batches:
         return k.add("Gather", k.of(op.params), k.of(op.indices), axis=axis)
     if axis != batches:
