@@ -73,8 +73,8 @@ HEAD = """\
 # ONNX's operators
 
 `.onnx` files are read like any other ([from PyTorch to 2 bits](../how-to/from-pytorch.md)):
-operator sets 6 to the newest, constants in files below the model's folder, functions of the model and of
-ONNX itself, If, Loop and Scan whose steps are known, open batch sizes.
+operator sets 6 to the newest, constants in files below the model's folder, functions of the model
+and of ONNX itself, If, Loop and Scan whose steps are known, open batch sizes.
 
 What cannot be imported is listed with its reason and exit code 3. double is computed as float32,
 uint64 as int64, element types that an operator lacks as wider ones. An LSTM of {long} steps or more
@@ -125,8 +125,8 @@ def model_cases() -> Iterator[Any]:
             folder = Path(case.model_dir or "")
             model = onnx.load(folder / "model.onnx")
             sides = (sorted(folder.glob(f"test_data_set_0/{n}_*.pb")) for n in ("input", "output"))
-            data = tuple([_proto(path) for path in side] for side in sides)
-            yield replace(case, model=model, data_sets=[data])
+            first, second = ([_proto(path) for path in side] for side in sides)
+            yield replace(case, model=model, data_sets=[(first, second)])
 
 
 def _proto(path: Path) -> Any:

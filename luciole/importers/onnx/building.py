@@ -16,15 +16,31 @@ from luciole.importers.onnx.element_types import WIDER
 from luciole.importers.onnx.errors import RefusedError
 from luciole.ir import Array, Graph, LucioleError, Op, TensorType, Value
 from luciole.ir.dtypes import array_bytes
+from luciole.ir.ops.broadcast import BroadcastTo
 from luciole.ir.ops.cast import Cast
-from luciole.ir.ops.elementwise_binary import Binary, BitwiseXor, RightShift
+from luciole.ir.ops.elementwise_binary import (
+    Add,
+    Binary,
+    BitwiseXor,
+    Maximum,
+    Minimum,
+    Mul,
+    RightShift,
+)
 from luciole.ir.ops.elementwise_unary import Unary
 from luciole.ir.ops.pool_2d import Pool2D
 from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.ops.reduce import Reduction
 from luciole.ir.ops.reshape import Reshape
-from luciole.ir.ops.stablehlo_elementwise import StablehloBinary
+from luciole.ir.ops.stablehlo_elementwise import (
+    StablehloAdd,
+    StablehloBinary,
+    StablehloMaximum,
+    StablehloMinimum,
+    StablehloMultiply,
+)
 from luciole.ir.ops.transpose import Transpose
+from luciole.ir.quant import Like
 from luciole.ir.quantization import ACTIVATIONS, Affine
 from luciole.ir.value import element_count
 from luciole.schema.printable import quoted, shorten
@@ -55,6 +71,15 @@ class Budget:
         if self.nodes < 1:
             raise RefusedError("functions and loops make too many nodes of it")
         self.nodes -= 1
+
+
+IN_DOUBLE: dict[type[Op], type[Op]] = {
+    Add: StablehloAdd,
+    Maximum: StablehloMaximum,
+    Minimum: StablehloMinimum,
+    Mul: StablehloMultiply,
+}
+"""What computes with float64 in an operator's place."""
 
 
 class Building:
@@ -90,6 +115,9 @@ class Building:
         """Add an operator of any number of results, as ``add`` does."""
         if self.computing.has_kernel(op) and not _means_quantized(op):
             return self._place(op)
+        double = self._in_double(op)
+        if double is not None:
+            return double
         wide = {slot: self._wider(op, slot) for slot in range(len(op.operands))}
         types = op.result_dtypes()
         slots = [self._as(value, wide[slot]) for slot, value in enumerate(op.operands)]
@@ -99,6 +127,21 @@ class Building:
             op.set_operands(())
             raise RefusedError(f"{op.kind} is not computed with {kinds}")
         return [self._narrow(v, t) for v, t in zip(self._place(op), types, strict=True)]
+
+    def _in_double(self, op: Op) -> list[Value] | None:
+        """Compute with float64 where StableHLO's operators do, which stretch nothing; None
+        elsewhere.
+        """
+        cls = IN_DOUBLE.get(type(op))
+        given = [v for v in op.operands if v is not None]
+        open_ = any(None in v.shape for v in given)
+        if cls is None or open_ or any(v.dtype != TensorType.FLOAT64 for v in given):
+            return None
+        dims = np.array(np.broadcast_shapes(*(self.dims(v) for v in given)), np.int32)
+        shape = self.constant(dims)
+        same = [v if v.shape == tuple(dims) else self.add(BroadcastTo(v, shape)) for v in given]
+        op.set_operands(())
+        return [self.make(cls, same)]
 
     def _narrow(self, value: Value, dtype: TensorType) -> Value:
         """Bring a result back to its type; what is computed from it next need not be rounded."""
@@ -122,6 +165,7 @@ class Building:
         count = len(op.result_shapes())
         hint = f"{self.prefix}/{op.kind.lower()}"
         self.graph.append(op, *(self.name(hint) for _ in range(count)))
+        _keep_scale(op)
         known = bool(op.operands) and all(v is None or v.is_constant for v in op.operands)
         if not known or op.stateful or any(v is not None and v.is_variable for v in op.operands):
             return list(op.results)
@@ -253,6 +297,23 @@ class Building:
         return axis + rank if axis < 0 else axis
 
 
+def _keep_scale(op: Op) -> None:
+    """Let the result of an operator that moves integers have their scale."""
+    wanted = op.quant.result if op.quant is not None else None
+    if not isinstance(wanted, Like):
+        return
+    given = op.given_operands().get(wanted.operands[0])
+    if given is not None and given.quantization is not None and is_single(given):
+        for result in op.results:
+            result.quantization = given.quantization if result.dtype == given.dtype else None
+
+
+def is_single(value: Value) -> bool:
+    """Tell whether a value has one scale."""
+    affine = Affine.given(value)
+    return affine is not None and affine.scale.size == 1
+
+
 def codes_of(value: Value) -> Value | None:
     """Find the constant integers that a DEQUANTIZE makes a value from, None where there are
     none.
@@ -275,6 +336,8 @@ def _means_quantized(op: Op) -> bool:
     """
     plain = BitwiseXor | RightShift | StablehloBinary
     if not isinstance(op, Unary | Binary | Reduction | Pool2D) or isinstance(op, plain):
+        return False
+    if isinstance(op, Pool2D) and is_single(op.value):
         return False
     return any(v is not None and v.dtype in ACTIVATIONS for v in op.operands)
 

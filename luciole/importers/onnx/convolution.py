@@ -172,9 +172,11 @@ def conv_transpose(k: Building, node: Node) -> Value:
     if len(x.shape) not in (4, 5):
         raise RefusedError(f"a convolution of {len(x.shape) - 2} axes")
     w, windows = _spread(k, w, windows)
+    inside = all(n >= size for n, size in zip(_whole(x, windows), sizes, strict=True))
     zeros = k.constant(np.zeros(outputs, np.float32))
-    result = _transposed(k, x, w, zeros, windows, groups, sizes)
-    if bias is not None:
+    first_bias = bias if bias is not None and inside else zeros
+    result = _transposed(k, x, w, first_bias, windows, groups, sizes)
+    if bias is not None and not inside:
         result = k.add(Add(result, bias))
     result = first(k, result)
     return lowered(k, result) if flat else result
@@ -222,8 +224,7 @@ def _transposed(
     sizes: list[int],
 ) -> Value:
     """Compute the whole result, and cut the padding off; what is beyond it is 0."""
-    rows = zip(x.shape[2:], windows.strides, windows.kernel, strict=True)
-    whole = [(int(n or 0) - 1) * stride + size for n, stride, size in rows]
+    whole = _whole(x, windows)
 
     def convolve(part: Value, filters: Value, bias: Value) -> Value:
         outputs = k.dims(filters)[1]
@@ -240,6 +241,12 @@ def _transposed(
     image = last(k, x)
     result = grouped(k, groups, (image, -1), (w, 0), bias, convolve)
     return _window(k, result, windows.pads[:, 0].tolist(), sizes)
+
+
+def _whole(x: Value, windows: Windows) -> list[int]:
+    """Compute the extents of all that windows reach."""
+    rows = zip(x.shape[2:], windows.strides, windows.kernel, strict=True)
+    return [(int(n or 0) - 1) * stride + size for n, stride, size in rows]
 
 
 def _window(k: Building, image: Value, begin: list[int], sizes: list[int]) -> Value:

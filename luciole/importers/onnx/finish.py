@@ -10,6 +10,7 @@ from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.elementwise_binary import Add, Div, Maximum, Minimum
 from luciole.ir.ops.elementwise_unary import Round
 from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
 from luciole.ir.passes.fuse_activation import fuse_activation
 from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
@@ -35,6 +36,10 @@ def finish(model: Model) -> None:
 
 
 def _quantize(graph: Graph) -> None:
+    for op in list(graph.ops):
+        if isinstance(op, Transpose):
+            _hoist(graph, op)
+    remove_dead(graph)
     for value in list(graph.values):
         _sign(graph, value)
     fuse_quantization(graph, _runs)
@@ -42,6 +47,23 @@ def _quantize(graph: Graph) -> None:
     for op in list(graph.ops):
         if isinstance(op, Quantize):
             _round_exactly(graph, op)
+
+
+def _hoist(graph: Graph, op: Transpose) -> None:
+    """Put a TRANSPOSE before the DEQUANTIZE and the QUANTIZE that it reads: a layer behind it is to
+    read the DEQUANTIZE itself.
+    """
+    step = op.a.producer.op if op.a.producer is not None else None
+    if not isinstance(step, Dequantize | Quantize) or op.output.is_output:
+        return
+    moved = Transpose(step.input, op.perm)
+    graph.insert_before(op, moved, graph.unique_name(f"{step.input.name}/moved"))
+    moved.output.quantization = step.input.quantization
+    result = graph.add_value(Value(graph.unique_name(op.output.name), op.output.dtype))
+    result.shape, result.quantization = op.output.shape, op.a.quantization
+    graph.insert_before(op, step.clone([moved.output]), results=[result])
+    op.output.replace_with(result)
+    _hoist(graph, moved)
 
 
 def _sign(graph: Graph, value: Value) -> None:

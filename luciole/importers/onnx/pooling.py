@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.importers.onnx.building import Building
+from luciole.importers.onnx.building import Building, is_single
 from luciole.importers.onnx.convolution import first, last, lifted, lowered
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
@@ -65,7 +65,8 @@ def _round_up(k: Building, node: Node, x: Value, windows: Windows) -> NDArray[np
 
 
 def _largest(k: Building, image: Value, windows: Windows) -> Value:
-    plain = windows.axes == 2 and max(windows.dilations) == 1 and image.dtype == TensorType.FLOAT32
+    known = image.dtype == TensorType.FLOAT32 or is_single(image)
+    plain = windows.axes == 2 and max(windows.dilations) == 1 and known
     if plain and windows.pads.any() and windows.is_same(image.shape[1:-1]):
         return k.make(MaxPool2D, (image,), padding=Padding.SAME, **_sizes(windows))
     lowest = k.like(image, _lowest(image.dtype))
@@ -89,7 +90,7 @@ def _reduced(
     k: Building, image: Value, windows: Windows, function: ReduceWindowFunction, initial: Value
 ) -> Value:
     sizes = ([1, *v, 1] for v in (windows.kernel, windows.strides, windows.dilations))
-    operands = [k.constant(np.array(v, np.int32)) for v in sizes]
+    operands = [k.constant(np.array(v, np.int64)) for v in sizes]
     return k.make(ReduceWindow, (image, initial, *operands), reduce_function=function)
 
 
