@@ -137,10 +137,13 @@ def atan2(k: Building, op: Atan2, y: Term, x: Term) -> Term:
     half = k.add("Atan", k.add("Div", y, safe))
     angle = k.add("Add", half, half)
     turn = k.number(math.pi, op.x.dtype)
-    minus_zero = k.add("Less", k.add("Reciprocal", y), zero)
-    below = k.add("Or", k.add("Less", y, zero), minus_zero)
-    over = k.add("Where", below, k.add("Neg", turn), turn)
-    return k.add("Where", k.add("Less", x, zero), k.add("Sub", over, angle), angle)
+    over = k.add("Where", _is_below(k, y, zero), k.add("Neg", turn), turn)
+    return k.add("Where", _is_below(k, x, zero), k.add("Sub", over, angle), angle)
+
+
+def _is_below(k: Building, x: Term, zero: Term) -> Term:
+    """Tell where numbers have a minus: -0 has one, too."""
+    return k.add("Or", k.add("Less", x, zero), k.add("Less", k.add("Reciprocal", x), zero))
 
 
 @elementwise(SelectV2)

@@ -196,12 +196,18 @@ def soft_non_max_suppression(k: Building, op: NonMaxSuppressionV5) -> list[Term]
     return [k.cast(places, kind), scores, k.cast(count, kind)]
 
 
+def _overlap(k: Building, threshold: Value) -> Term:
+    """Find the share above which ONNX drops a box: here one with that share is dropped, too."""
+    share = constant_of(threshold, "iou_threshold").astype(np.float32).reshape(1)
+    return k.constant(np.nextafter(share, np.float32(-1)))
+
+
 def _chosen(k: Building, op: NonMaxSuppressionV4 | NonMaxSuppressionV5) -> tuple[Term, Term]:
     """Find the places of the best boxes, zeros behind them, and their number."""
     (most,) = ints_of(op.max_output_size, "max_output_size")
     boxes = k.add("Unsqueeze", k.of(op.boxes), k.ints(0))
     scores = k.add("Unsqueeze", k.of(op.scores), k.ints(0, 1))
-    limits = [k.reshape(k.of(v), 1) for v in (op.iou_threshold, op.score_threshold)]
+    limits = [_overlap(k, op.iou_threshold), k.reshape(k.of(op.score_threshold), 1)]
     rows = k.add("NonMaxSuppression", boxes, scores, k.ints(most), *limits)
     found = k.add("Gather", rows, k.number(2, TensorType.INT64), axis=1)
     count = k.add("Size", found)
