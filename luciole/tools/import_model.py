@@ -20,8 +20,8 @@ from luciole.tools.common.command import (
     run_program,
 )
 
-_TOLD = "BATCH"
-"""The finding that is told here: what the file had open is fixed in the result."""
+_TOLD = ("BATCH", "STATE")
+"""The findings that are told here: what the result does otherwise than the file."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> int:
@@ -52,6 +52,11 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         help="the version of an .onnx file's operators, 18 or newer (integers of 4 and 16 bits "
         "need 21)",
     )
+    parser.add_argument(
+        "--nhwc",
+        action="store_true",
+        help="images of inputs and outputs have their channels last, where the file has them first",
+    )
     add_common(parser)
     return run_program(argv, parser, _run)
 
@@ -60,6 +65,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.exporters import save
     from luciole.importers.files import read
     from luciole.importers.reader import named
+    from luciole.ir.passes.channels_last import put_channels_last
     from luciole.tools.common.writing import check_output
 
     if arguments.batch is not None and arguments.batch < 1:
@@ -69,8 +75,10 @@ def _run(arguments: argparse.Namespace) -> int:
     found = read(arguments.source, arguments.batch)
     with named(Path(arguments.source)):
         model = found.sound()
+    if arguments.nhwc:
+        put_channels_last(model.graph)
     for finding in found.findings:
-        if finding.code == _TOLD:
+        if finding.code in _TOLD:
             console.say(f"{arguments.source}: {finding.sentence}")
     size = save(model, arguments.output, opset=arguments.opset)
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)

@@ -9,6 +9,7 @@ from luciole.ir import Graph, Model, Op, TensorType, Value
 from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.elementwise_binary import Add, Div, Maximum, Minimum
 from luciole.ir.ops.elementwise_unary import Round
+from luciole.ir.ops.pad import Pad
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
@@ -42,6 +43,10 @@ def _quantize(graph: Graph) -> None:
     remove_dead(graph)
     for value in list(graph.values):
         _sign(graph, value)
+    for op in list(graph.ops):
+        if isinstance(op, Pad):
+            _hoist(graph, op)
+    remove_dead(graph)
     fuse_quantization(graph, _runs)
     remove_dead(graph)
     for op in list(graph.ops):
@@ -49,18 +54,22 @@ def _quantize(graph: Graph) -> None:
             _round_exactly(graph, op)
 
 
-def _hoist(graph: Graph, op: Transpose) -> None:
-    """Put a TRANSPOSE before the DEQUANTIZE and the QUANTIZE that it reads: a layer behind it is to
-    read the DEQUANTIZE itself.
+def _hoist(graph: Graph, op: Transpose | Pad) -> None:
+    """Put a TRANSPOSE before the DEQUANTIZE and the QUANTIZE that it reads, a PAD before the first:
+    a layer behind it is to read the DEQUANTIZE itself. PAD puts the code of 0 around integers.
     """
-    step = op.a.producer.op if op.a.producer is not None else None
-    if not isinstance(step, Dequantize | Quantize) or op.output.is_output:
+    before = op.a if isinstance(op, Transpose) else op.input
+    step = before.producer.op if before.producer is not None else None
+    passed = Dequantize | Quantize if isinstance(op, Transpose) else Dequantize
+    if not isinstance(step, passed) or op.output.is_output:
         return
-    moved = Transpose(step.input, op.perm)
+    assert isinstance(step, Dequantize | Quantize), "it is one of them"
+    moved = op.clone([step.input, op.operands[1]])
+    assert isinstance(moved, Transpose | Pad), "it is a copy"
     graph.insert_before(op, moved, graph.unique_name(f"{step.input.name}/moved"))
     moved.output.quantization = step.input.quantization
     result = graph.add_value(Value(graph.unique_name(op.output.name), op.output.dtype))
-    result.shape, result.quantization = op.output.shape, op.a.quantization
+    result.shape, result.quantization = op.output.shape, before.quantization
     graph.insert_before(op, step.clone([moved.output]), results=[result])
     op.output.replace_with(result)
     _hoist(graph, moved)

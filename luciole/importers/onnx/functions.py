@@ -113,7 +113,7 @@ def _defined(node: Node) -> Body | None:
 
     try:
         schema = defs.get_schema(node.kind, node.opset, node.domain)
-    except defs.SchemaError:
+    except (defs.SchemaError, TypeError):  # there is none, or the name is no text
         return None
     found: FunctionProto | None = None
     if schema.has_function:  # type: ignore[attr-defined]  # onnx's types leave it out

@@ -17,15 +17,25 @@ from luciole.importers.onnx.nodes import Nodes, Scope
 from luciole.importers.reader import file_bytes
 from luciole.ir import Array, Graph, Model, Signature, UnsupportedError
 from luciole.ir.errors import FormatError, missing_extra
-from luciole.schema.printable import printable, quoted
+from luciole.ir.findings import Finding, Severity
+from luciole.schema.printable import printable, quoted, shorten
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, ValueInfoProto
 
 OLDEST = 6
 """The first operator set that is read."""
+_LONGEST = 200
 _SPARE_BYTES = 2 << 30
 """What computing constants may take besides four times the file."""
+
+
+KEEPS_STATE = Finding(
+    Severity.NOTE,
+    "STATE",
+    "the main graph",
+    "its LSTM keeps its state from run to run, as TFLite's do: reset it before each sequence",
+)
 
 
 def load(path: Path) -> Imported:
@@ -36,7 +46,7 @@ def load(path: Path) -> Imported:
     """
     data = file_bytes(path)
     try:
-        return Imported(_imported(_parsed(data), path.parent, len(data)), [])
+        return _imported(_parsed(data), path.parent, len(data))
     except (FormatError, UnsupportedError) as error:
         if isinstance(error, UnsupportedError):
             raise UnsupportedError(f"{path.name}: {error}", error.missing) from None
@@ -45,12 +55,12 @@ def load(path: Path) -> Imported:
 
 def from_bytes(data: bytes) -> Imported:
     """Import a file's bytes. Raises what ``load`` does; constants in other files are refused."""
-    return Imported(_imported(_parsed(data), None, len(data)), [])
+    return _imported(_parsed(data), None, len(data))
 
 
 def from_proto(proto: ModelProto, constants: Mapping[str, Array] | None = None) -> Model:
     """Import a model; ``constants`` take the place of inputs of their names."""
-    return _imported(proto, None, proto.ByteSize(), constants)
+    return _imported(proto, None, proto.ByteSize(), constants).model
 
 
 def _parsed(data: bytes) -> ModelProto:
@@ -70,7 +80,7 @@ def _imported(
     folder: Path | None,
     size: int,
     constants: Mapping[str, Array] | None = None,
-) -> Model:
+) -> Imported:
     opsets = versions(proto.opset_import)
     if not proto.graph.node and not proto.graph.output:
         raise FormatError("there is no graph in it")
@@ -79,17 +89,21 @@ def _imported(
     nodes = Nodes(Functions(proto.functions), folder, Budget(_SPARE_BYTES + 4 * size))
     nodes.opsets = opsets
     graph = Graph("main")
-    model = Model([], printable(proto.producer_name) or None)
+    name = proto.producer_name
+    model = Model([], printable(name) or None if isinstance(name, str) else None)
     model.add_graph(graph)
     k = nodes.building(graph)
     try:
         _fill(k, nodes, proto.graph, constants or {})
+    except (TypeError, AttributeError, RecursionError) as error:  # texts that are none, and such
+        said = shorten(" ".join(str(error).split()), _LONGEST)
+        raise FormatError(f"the file is damaged: {type(error).__name__}: {said}") from error
     except RefusedError as error:
         raise UnsupportedError(f"it cannot be imported: {error}") from None
     _sign(model, proto.graph)
     restore(model, proto)
     finish(model)
-    return model
+    return Imported(model, [KEEPS_STATE] if nodes.keeps_state else [])
 
 
 def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, Array]) -> None:

@@ -102,7 +102,25 @@ def _sink(graph: Graph, op: Op) -> bool:
 def _pays(op: Op, order: Order) -> bool:
     """Tell whether there are no more TRANSPOSE then: all that are read go, and one comes."""
     read = [v for v in op.operands if v is not None and not v.is_constant]
-    return all(made_by(v, Transpose) is not None or v.shape in ((), (1,)) for v in read)
+    return all(
+        made_by(v, Transpose) is not None
+        or v.shape in ((), (1,))
+        or _moved_already(op, v, order) is not None
+        for v in read
+    )
+
+
+def _moved_already(op: Op, value: Value, order: Order) -> Value | None:
+    """Find what a TRANSPOSE before an operator made of a value that this order turns back."""
+    assert op.graph is not None, "it is in a graph"
+    for use in value.users:
+        back = order_of(use.op) if isinstance(use.op, Transpose) else None
+        turned = back is not None and tuple(back[axis] for axis in order) == tuple(
+            range(len(order))
+        )
+        if turned and op.graph.ops.index(use.op) < op.graph.ops.index(op):
+            return use.op.output
+    return None
 
 
 def _put(graph: Graph, op: Op, new: Op, order: Order) -> None:
@@ -138,23 +156,26 @@ def _in_order(graph: Graph, op: Op, order: Order) -> Op | None:
         return new
     if isinstance(op, Reduction) and op.keep_dims:
         return _reduction(graph, op, order)
-    if isinstance(op, Pad | PadV2):
+    if isinstance(op, Pad | PadV2) and any(isinstance(u.op, Transpose) for u in op.output.users):
         return _pad(graph, op, order)
     return None
 
 
 def _elements(graph: Graph, op: Op, order: Order) -> Op | None:
-    slots = [None if v is None else _under(graph, v, order) for v in op.operands]
+    slots = [None if v is None else _under(graph, op, v, order) for v in op.operands]
     if any(new is None and old is not None for new, old in zip(slots, op.operands, strict=True)):
         return None
     return op.clone(slots)
 
 
-def _under(graph: Graph, value: Value, order: Order) -> Value | None:
+def _under(graph: Graph, op: Op, value: Value, order: Order) -> Value | None:
     """Find the value of which a TRANSPOSE makes this one; a constant is transposed."""
     before = made_by(value, Transpose)
     if before is not None:
         return before.a
+    already = None if value.is_constant else _moved_already(op, value, order)
+    if already is not None:
+        return already
     if value.shape in ((), (1,)):
         return value
     data = value.data

@@ -1,4 +1,4 @@
-# mypy: disable-error-code="misc"
+# mypy: disable-error-code="misc,import-not-found"
 # (torch is not installed where types are checked)
 """Writes the files beside this one: small networks of torch.nn modules as PyTorch exports them.
 

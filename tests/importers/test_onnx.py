@@ -1,0 +1,324 @@
+"""ONNX files: what onnxruntime computes of them is what luciole computes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.importers.onnx import OnnxReader
+from luciole.importers.onnx.model import from_bytes, from_proto
+from luciole.importers.onnx.recurrent import LONG
+from luciole.importers.onnx.rules import rule
+from luciole.importers.reader import reader_of_bytes
+from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
+from luciole.ir.errors import FormatError
+from luciole.tools.import_model import main as import_main
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+helper = onnx.helper
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "onnx"
+FLOAT, INT64 = 1, 7
+
+
+def session(model: str | bytes) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def network(nodes: list[object], inputs: dict[str, tuple[int, ...]], **constants: Array) -> bytes:
+    """A model of float inputs; the last node's result is its output."""
+    given = [helper.make_tensor_value_info(n, FLOAT, s) for n, s in inputs.items()]
+    output = helper.make_empty_tensor_value_info(nodes[-1].output[0])  # type: ignore[attr-defined]
+    tensors = [onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()]
+    graph = helper.make_graph(nodes, "g", given, [output], tensors)
+    opsets = [helper.make_opsetid("", 18)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+
+
+def numbers(*shape: int) -> Array:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.onnx")), ids=lambda path: path.stem)
+def test_what_pytorch_exports_computes_as_in_onnxruntime(path: Path) -> None:
+    oracle = session(str(path))
+    shape = [n if isinstance(n, int) else 3 for n in oracle.get_inputs()[0].shape]
+    x = numbers(*shape)
+    (got,) = luciole.Interpreter(luciole.load(path)).run({"x": x}).values()
+    np.testing.assert_allclose(got, oracle.run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
+
+
+def test_channels_are_moved_twice_in_a_whole_network() -> None:
+    kinds = [op.kind for op in luciole.load(GOLDEN / "unet.onnx").graph.ops]
+    assert kinds.count("TRANSPOSE") == 2
+    assert "ADD" not in kinds
+
+
+def test_a_batch_normalization_becomes_part_of_a_convolution() -> None:
+    kinds = [op.kind for op in luciole.load(GOLDEN / "mobilenet_v2_block.onnx").graph.ops]
+    assert sorted(kinds) == ["ADD", "CONV_2D", "CONV_2D", "DEPTHWISE_CONV_2D", *["TRANSPOSE"] * 2]
+
+
+@pytest.mark.parametrize("name", ["cnn", "unet", "mobilenet_v2_block"])
+def test_nhwc_gives_inputs_and_outputs_their_channels_last(name: str, tmp_path: Path) -> None:
+    written = tmp_path / "model.tflite"
+    assert import_main([str(GOLDEN / f"{name}.onnx"), "-o", str(written), "--nhwc"]) == 0
+    model = luciole.load(written)
+    first = luciole.load(GOLDEN / f"{name}.onnx").graph.inputs[0]
+    x = numbers(*(2 if n is None else n for n in first.shape))
+    (got,) = luciole.Interpreter(model).run({"x": x.transpose(0, 2, 3, 1)}).values()
+    (want,) = session(str(GOLDEN / f"{name}.onnx")).run(None, {"x": x})
+    last = want.transpose(0, 2, 3, 1) if want.ndim == 4 else want
+    np.testing.assert_allclose(got, last, rtol=1e-5, atol=1e-6)
+
+
+def test_an_open_batch_size_stays_open() -> None:
+    model = luciole.load(GOLDEN / "cnn.onnx")
+    assert model.graph.inputs[0].shape == (None, 3, 32, 32)
+    assert luciole.load(GOLDEN / "cnn.onnx", batch=5).graph.outputs[0].shape == (5, 10)
+
+
+def test_a_long_lstm_becomes_one_operator_and_a_note_says_that_it_keeps_its_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "model.circle"
+    assert import_main([str(GOLDEN / "lstm.onnx"), "-o", str(written)]) == 0
+    assert "reset it before each sequence" in capsys.readouterr().err
+    kinds = [op.kind for op in luciole.load(written).graph.ops]
+    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" in kinds
+    assert LONG <= 20
+
+
+def test_shapes_are_computed_while_importing() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "first"], ["n"]),
+        helper.make_node("Unsqueeze", ["n", "axes"], ["v"]),
+        helper.make_node("Concat", ["v", "rest"], ["shape"], axis=0),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    constants = {
+        "first": np.array(0),
+        "axes": np.array([0]),
+        "rest": np.array([-1]),
+    }
+    model = from_bytes(network(nodes, {"x": (2, 3, 4)}, **constants)).model
+    assert [op.kind for op in model.graph.ops] == ["RESHAPE"]
+    assert model.graph.outputs[0].shape == (2, 12)
+
+
+def test_the_reader_knows_onnx_by_its_fields() -> None:
+    data = (GOLDEN / "gru.onnx").read_bytes()
+    assert reader_of_bytes(data).name == "ONNX"
+    for other in (b"\x08", b"\x08\x01\x09", b"operand {", b"PK\x03\x04", data[1:]):
+        assert not OnnxReader().recognises(other)
+
+
+def test_two_rules_of_one_operator_are_refused() -> None:
+    with pytest.raises(TypeError, match="Gemm has two rules"):
+        rule("Gemm")(lambda k, node: node[0])
+
+
+def test_import_refuses_what_has_no_form_and_lists_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [
+        helper.make_node("Unheard", ["x"], ["a"]),
+        helper.make_node("Det", ["x"], ["b"]),
+        helper.make_node("Add", ["a", "b"], ["y"]),
+    ]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(network(nodes, {"x": (2, 2)}))
+    assert import_main([str(path), "-o", str(tmp_path / "out.circle")]) == 3
+    said = capsys.readouterr().err
+    assert "Unheard (there is no rule for it); Det (there is no rule for it)" in said
+    assert not (tmp_path / "out.circle").exists()
+
+
+# --------------------------------------------------------------------------------------- integers
+def quantized(tmp_path: Path, form: str, activations: str) -> bytes:
+    """A small network that onnxruntime's static quantizer made integers of."""
+    from onnxruntime import quantization  # type: ignore[import-untyped]  # it has no types
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], strides=[2, 2]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Conv", ["r", "v", "b"], ["d"], kernel_shape=[1, 1]),
+        helper.make_node("Add", ["r", "d"], ["y"]),
+    ]
+    float_file = tmp_path / "float.onnx"
+    constants = {"w": numbers(8, 3, 3, 3), "b": numbers(8), "v": numbers(8, 8, 1, 1)}
+    model = onnx.ModelProto.FromString(network(nodes, {"x": (1, 3, 16, 16)}, **constants))
+    model = onnx.shape_inference.infer_shapes(model)
+    float_file.write_bytes(model.SerializeToString())
+    records = iter(
+        [{"x": np.random.default_rng(i).random((1, 3, 16, 16), np.float32)} for i in range(8)]
+    )
+
+    class Records(quantization.CalibrationDataReader):  # type: ignore[misc]
+        def get_next(self) -> dict[str, Array] | None:
+            return next(records, None)
+
+    quantization.quantize_static(
+        float_file,
+        tmp_path / "integers.onnx",
+        Records(),
+        quant_format=getattr(quantization.QuantFormat, form),
+        activation_type=getattr(quantization.QuantType, activations),
+        weight_type=quantization.QuantType.QInt8,
+        per_channel=True,
+    )
+    return (tmp_path / "integers.onnx").read_bytes()
+
+
+@pytest.mark.parametrize("activations", ["QInt8", "QUInt8"])
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+def test_onnxruntimes_integers_become_integer_operators(
+    tmp_path: Path, form: str, activations: str
+) -> None:
+    data = quantized(tmp_path, form, activations)
+    model = from_bytes(data).model
+    convolutions = [op for op in model.graph.ops if op.kind in ("CONV_2D", "ADD")]
+    assert len(convolutions) == 3
+    assert {op.output.dtype for op in convolutions} == {TensorType.INT8}
+    written = tmp_path / "model.tflite"
+    luciole.save(model, written)
+    oracle = session(data)
+    x = np.random.default_rng(9).random((1, 3, 16, 16), np.float32)
+    (want,) = oracle.run(None, {"x": x})
+    (got,) = luciole.Interpreter(written).run({model.graph.inputs[0].name: x}).values()
+    scale = np.diff(np.unique(np.concatenate([want.ravel(), got.ravel()]))).min()
+    apart = np.abs(np.rint((got - want) / scale))
+    assert apart.max() <= 1
+    assert (apart == 0).mean() >= 0.99
+
+
+def test_a_lone_quantize_rounds_halves_to_even() -> None:
+    nodes = [helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["y"])]
+    data = network(nodes, {"x": (4,)}, scale=np.array(1, np.float32), zero=np.array(0, np.int8))
+    x = np.array([0.5, 1.5, 2.5, -0.5], np.float32)
+    (got,) = luciole.Interpreter(from_bytes(data).model).run({"x": x}).values()
+    np.testing.assert_array_equal(got, session(data).run(None, {"x": x})[0])
+
+
+# ------------------------------------------------------------------------------------ bad files
+def outside(location: str, **said: int) -> bytes:
+    """A model with a constant of four floats in another file."""
+    data = network([helper.make_node("Add", ["x", "c"], ["y"])], {"x": (4,)}, c=numbers(4))
+    model = onnx.ModelProto.FromString(data)
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = 1
+    for key, value in {"location": location, **{k: str(v) for k, v in said.items()}}.items():
+        tensor.external_data.add(key=key, value=value)
+    return bytes(model.SerializeToString())
+
+
+def test_constants_in_files_below_the_folder_are_read(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    numbers(6).tofile(tmp_path / "deep" / "data.bin")
+    (tmp_path / "m.onnx").write_bytes(outside("deep/data.bin", offset=8, length=16))
+    model = luciole.load(tmp_path / "m.onnx")
+    (got,) = luciole.Interpreter(model).run({"x": np.zeros(4, np.float32)}).values()
+    np.testing.assert_array_equal(got, numbers(6)[2:])
+
+
+@pytest.mark.parametrize(
+    ("location", "said", "reason"),
+    [
+        ("../data.bin", {}, "only files below"),
+        ("/etc/passwd", {}, "only files below"),
+        ("..\\data.bin", {}, "only files below"),
+        ("", {}, "only files below"),
+        ("link.bin", {}, "links are not followed"),
+        ("folder", {}, "that is no file"),
+        ("none.bin", {}, "No such file"),
+        ("data.bin", {"offset": 12}, "takes 16 bytes from 12 on"),
+        ("data.bin", {"length": 8}, "8 are said"),
+        ("data.bin", {"offset": -4}, "its offset is '-4'"),
+    ],
+)
+def test_import_refuses_files_outside(
+    tmp_path: Path, location: str, said: dict[str, int], reason: str
+) -> None:
+    inner = tmp_path / "inner"
+    (inner / "folder").mkdir(parents=True)
+    for folder in (tmp_path, inner):
+        numbers(4).tofile(folder / "data.bin")
+    (inner / "link.bin").symlink_to(tmp_path / "data.bin")
+    (inner / "m.onnx").write_bytes(outside(location, **said))
+    with pytest.raises(FormatError, match=reason):
+        luciole.load(inner / "m.onnx")
+
+
+def recursive() -> bytes:
+    """A function that calls itself twice."""
+    body = [helper.make_node("F", ["a"], ["b"], domain="own") for _ in range(2)]
+    body[1].input[0], body[1].output[0] = "b", "c"
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    function = helper.make_function("own", "F", ["a"], ["c"], body, opsets)
+    given, taken = (helper.make_tensor_value_info(n, FLOAT, [2]) for n in "xy")
+    graph = helper.make_graph(
+        [helper.make_node("F", ["x"], ["y"], domain="own")], "g", [given], [taken]
+    )
+    model = helper.make_model(graph, opset_imports=opsets, functions=[function], ir_version=8)
+    return bytes(model.SerializeToString())
+
+
+def huge() -> bytes:
+    nodes = [
+        helper.make_node("ConstantOfShape", ["shape"], ["c"]),
+        helper.make_node("Add", ["x", "c"], ["y"]),
+    ]
+    return network(nodes, {"x": (1,)}, shape=np.array([1 << 20, 1 << 20]))
+
+
+def short() -> bytes:
+    data = network([helper.make_node("Add", ["x", "c"], ["y"])], {"x": (4,)}, c=numbers(4))
+    model = onnx.ModelProto.FromString(data)
+    model.graph.initializer[0].dims[0] = 1 << 40
+    return bytes(model.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (recursive, "functions stand in each other"),
+        (huge, "computing it takes"),
+        (short, "holds 16, not"),
+    ],
+)
+def test_import_refuses_what_would_take_all_memory(make: Callable[[], bytes], reason: str) -> None:
+    with pytest.raises(LucioleError, match=reason):
+        from_bytes(make())
+
+
+def test_damaged_files_are_refused_with_a_sentence() -> None:
+    chance, whole = random.Random(3), (GOLDEN / "gru.onnx").read_bytes()
+    said = []
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for _ in range(chance.choice([1, 2, 8])):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        try:
+            from_bytes(bytes(damaged))
+        except LucioleError as error:
+            said.append(str(error))
+    assert 20 < len(said) < 150
+    assert not any("\n" in sentence for sentence in said)
+
+
+def test_old_operator_sets_are_refused() -> None:
+    model = onnx.ModelProto.FromString((GOLDEN / "gru.onnx").read_bytes())
+    model.opset_import[0].version = 5
+    with pytest.raises(UnsupportedError, match="operator set 5"):
+        from_proto(model)
