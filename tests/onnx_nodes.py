@@ -4,6 +4,7 @@
     python3 -m tests.onnx_nodes --update     # and write docs/reference/onnx.md
     python3 -m tests.onnx_nodes Conv         # those of operators with this in their names
     python3 -m tests.onnx_nodes --models     # the models in the package: pytorch-operator, ...
+    python3 -m tests.onnx_nodes --networks   # nine known networks against onnxruntime
 
 Onnx makes the tests of nodes itself (``onnx.backend.test``): models of a node each, inputs, and
 results by its NumPy definitions. Inputs that say shapes, axes and the like are given as constants,
@@ -259,13 +260,61 @@ def table(outcomes: Iterable[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def networks(wanted: str) -> int:
+    """Print how far the package's networks, with random weights, are from onnxruntime's results."""
+    import onnx
+    import onnxruntime  # type: ignore[import-untyped]  # it has no types
+
+    worst, options = 0.0, onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+    for path in sorted(folder.glob(f"*{wanted}*.onnx")):
+        model = with_weights(onnx.load(path))
+        oracle = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        feeds = {v.name: RANDOM.random(v.shape, np.float32) for v in oracle.get_inputs()}
+        imported = from_proto(model)
+        (got,) = luciole.Interpreter(imported).run(feeds).values()
+        (want,) = oracle.run(None, feeds)
+        apart = float(np.abs(got - want).max() / np.abs(want).max())
+        turned = sum(op.kind == "TRANSPOSE" for op in imported.graph.ops)
+        sizes = f"{len(model.graph.node)} nodes, {len(imported.graph.ops)} operators"
+        print(f"{path.stem}: {sizes}, {turned} TRANSPOSE, {apart:.1e} apart", flush=True)
+        worst = max(worst, apart)
+    return 0 if worst <= 1e-5 else 1
+
+
+RANDOM = np.random.default_rng(0)
+
+
+def with_weights(model: Any) -> Any:
+    """Give a network random weights: the package has them as constants of one number."""
+    from onnx import numpy_helper
+
+    shapes = {t.name: numpy_helper.to_array(t).tolist() for t in model.graph.initializer}
+    nodes = list(model.graph.node)
+    del model.graph.node[:]
+    for node in nodes:
+        if node.op_type != "ConstantOfShape":
+            model.graph.node.append(node)
+            continue
+        shape = shapes[node.input[0]]
+        spread = (2 / max(1, int(np.prod(shape[1:])))) ** 0.5
+        array = RANDOM.standard_normal(shape, np.float32) * np.float32(spread)
+        array = array if len(shape) > 1 else RANDOM.uniform(0.2, 0.6, shape).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(array, node.output[0]))
+    return model
+
+
 def main() -> int:
     """Print the table, and what is refused and wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("wanted", nargs="?", default="")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--models", action="store_true")
+    parser.add_argument("--networks", action="store_true")
     arguments = parser.parse_args()
+    if arguments.networks:
+        return networks(arguments.wanted)
     if arguments.models:
         outcomes = [outcome(case, as_files=False) for case in model_cases()]
     else:

@@ -12,6 +12,7 @@ from luciole.tools.common import console
 from luciole.tools.common.command import (
     FINE,
     UsageError,
+    a_model,
     add_common,
     add_custom,
     add_data_bounds,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> int:
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
-    parser.add_argument("model", metavar="MODEL", help="a .circle, .tflite or Keras model")
+    parser.add_argument("model", metavar="MODEL", help=a_model())
     parser.add_argument(
         "--data",
         required=True,

@@ -24,7 +24,7 @@ def row(operator: str) -> tuple[int, int, int]:
 def test_a_sample_of_onnxs_tests_passes() -> None:
     """What differs from the page: see the head of ``tests/onnx_nodes.py``."""
     found = [outcome(case) for case in some_cases(*SAMPLE)]
-    assert len(found) > 150
+    assert len(found) > 100
     assert [o.name for o in found if o.state == WRONG] == []
     for operator in ("Conv", "MaxPool", "Einsum"):
         of_it = [o for o in found if o.operators == (operator,)]

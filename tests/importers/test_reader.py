@@ -50,7 +50,7 @@ def test_each_folder_of_importers_has_a_reader() -> None:
 
 
 def test_what_needs_no_extra_is_listed_first() -> None:
-    assert readable() == ".circle, .tflite, .recipe, .keras, .h5 or SavedModel"
+    assert readable() == ".circle, .tflite, .recipe, .onnx, .keras, .h5 or SavedModel"
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_another_kind_of_file_takes_another_folder_and_nothing_else(tmp_path: Pa
     assert spawn(program=["-c", start + tell]).out == "house\n"
     run = "from luciole.tools.main import main; main(sys.argv[1:])"
     shown = spawn("import", "--help", program=["-c", start + run]).out
-    assert "a .circle, .tflite, .recipe, .sketch, .keras, .h5 or" in " ".join(shown.split())
+    assert "a .circle, .tflite, .recipe, .sketch, .onnx, .keras, .h5 or" in " ".join(shown.split())
     refused = spawn(
         "dump",
         os.devnull,
         program=["-c", start + "from luciole.tools.main import main; sys.exit(main(sys.argv[1:]))"],
     )
-    assert refused.error(1).startswith("null: not a .circle, .tflite, .recipe, .sketch, .keras, ")
+    assert refused.error(1).startswith("null: not a .circle, .tflite, .recipe, .sketch, .onnx, ")

@@ -84,8 +84,8 @@ def _sign(graph: Graph, value: Value) -> None:
     read = value.users and all(isinstance(use.op, Dequantize) for use in value.users)
     if affine is None or value.is_output or not read or not (made or value.is_constant):
         return
-    points = affine.zero_point - _FROM_UINT8
-    signed = Affine.channels(affine.scale, points, affine.axis, TensorType.INT8)
+    scale, points = affine.parameters
+    signed = Affine.channels(scale, points - _FROM_UINT8, affine.axis, TensorType.INT8)
     if value.data is not None:
         codes = (value.data.astype(np.int16) - _FROM_UINT8).astype(np.int8)
         value.set_data(codes, TensorType.INT8)
@@ -136,8 +136,9 @@ def _round_exactly(graph: Graph, op: Quantize) -> None:
         return graph.insert_before(op, step, graph.unique_name(f"{result.name}/step")).output
 
     low, high = affine.limits
-    steps = put(Round(put(Div(op.input, number("scale", float(affine.scale[0]))))))
-    moved = put(Add(steps, number("zero_point", float(affine.zero_point[0]))))
+    scale, point = (float(numbers[0]) for numbers in affine.parameters)
+    steps = put(Round(put(Div(op.input, number("scale", scale)))))
+    moved = put(Add(steps, number("zero_point", point)))
     limited = put(Maximum(put(Minimum(moved, number("limit", high))), number("limit", low)))
     codes = put(Cast(limited, in_data_type=TensorType.FLOAT32, out_data_type=result.dtype))
     codes.quantization, name = result.quantization, result.name

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OLDEST = 6
 """The first operator set that is read."""
 _LONGEST = 200
-_SPARE_BYTES = 2 << 30
+_SPARE_BYTES = 1 << 30
 """What computing constants may take besides four times the file."""
 
 

@@ -1,7 +1,8 @@
 """Move TRANSPOSE down a graph until they meet their inverse, and drop both.
 
 Converters that bring networks with channels before the axes of images to the order of circle leave
-a TRANSPOSE on each side of every convolution. Numbers stay bit for bit the same.
+a TRANSPOSE on each side of every convolution. Numbers stay bit for bit the same, but
+for means and sums, which add in another order.
 """
 
 from __future__ import annotations
