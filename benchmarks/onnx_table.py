@@ -39,7 +39,7 @@ from luciole.tools.data import Data
 
 PACKAGES = ("luciole", "numba", "numpy", "onnx", "onnxruntime", "ai-edge-litert")
 DATA = Path(os.environ.get("LUCIOLE_DATA", "data"))
-CALIBRATION, WIDTHS = 500, (4, 3, 2, 1)
+WIDTHS = (4, 3, 2, 1)
 NETWORKS: dict[str, Callable[[], Subject]] = {
     "resnet8": lambda: cifar(DATA / "cifar10_subset.npz", DATA / "models" / "resnet8_fp32.tflite"),
     "mnist97": lambda: mnist("mnist97", DATA / "mnist.npz", Path(tempfile.gettempdir())),
@@ -59,9 +59,9 @@ class Cell:
     median_us: float
 
 
-def forms(subject: Subject) -> Iterator[tuple[str, Model]]:
-    """Make the network's forms, one after the other."""
-    data = subject.calibration(CALIBRATION, 0)
+def forms(subject: Subject, calibration: int) -> Iterator[tuple[str, Model]]:
+    """Make the network's forms, one after the other, from so many records."""
+    data = subject.calibration(calibration, 0)
     yield "float", subject.model
     yield "dynamic int8", luciole.quantize(subject.model, scheme="dynamic").model
     yield "static int8", luciole.quantize(subject.model, data, scheme="int8").model
@@ -130,6 +130,7 @@ def main() -> None:
     )
     parser.add_argument("--network", choices=sorted(NETWORKS), default="resnet8")
     parser.add_argument("--records", type=int, default=1000, help="of the test data")
+    parser.add_argument("--calibration", type=int, default=500, help="records to quantize with")
     parser.add_argument("--seconds", type=float, default=0.5, help="of timing each runtime")
     parser.add_argument("--output", type=Path, metavar="FILE.json", help="also write the figures")
     given = parser.parse_args()
@@ -138,7 +139,7 @@ def main() -> None:
     chosen = np.asarray(subject.test[: given.records])
     data = Data({subject.model.graph.inputs[0].name: chosen}, subject.labels[: given.records])
     cells: list[Cell] = []
-    for form, model in forms(subject):
+    for form, model in forms(subject, given.calibration):
         cells += measured(form, model, data, given.seconds)
         say(f"{form}: done")
     print(markdown(lines(cells)))

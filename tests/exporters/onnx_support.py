@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
-import onnxruntime
+import onnxruntime  # type: ignore[import-untyped]  # it has no types
 
 from luciole.exporters import to_bytes
 from luciole.importers.onnx.model import from_bytes

@@ -69,8 +69,7 @@ class Building:
     def of(self, value: Value) -> Term:
         """Find a tensor in the model's layout. Raises RefusedError where nothing computes it."""
         if value not in self.last and value in self.first:
-            order = _to_last(len(value.shape))
-            self.put(value, self._turned(self.first[value], order))
+            self.put(value, self._last(value))
         if value in self.last:
             return self.last[value]
         if value not in self.shared.values:
@@ -79,6 +78,18 @@ class Building:
             self.shared.values[value] = term
         return self.shared.values[value]
 
+    def _last(self, value: Value) -> Term:
+        """Turn a tensor whose channels are first; of real numbers behind codes, the codes."""
+        codes = _codes_behind(value)
+        if codes is not None and not codes.is_constant:
+            return self._real(codes, self.of(codes))
+        return self._turned(self.first[value], _to_last(len(value.shape)))
+
+    def _real(self, codes: Value, term: Term, order: Sequence[int] | None = None) -> Term:
+        from luciole.exporters.onnx.integers import dequantized
+
+        return dequantized(self, codes, term, order)
+
     def given(self, value: Value | None) -> Term | None:
         """Find a tensor that may be absent."""
         return None if value is None else self.of(value)
@@ -86,8 +97,11 @@ class Building:
     def channels_first(self, value: Value) -> Term:
         """Find a tensor [n, ..., c] as [n, c, ...]."""
         if value not in self.first:
-            order = to_first(len(value.shape))
-            self.first[value] = self.weights(value, order)
+            order, codes = to_first(len(value.shape)), _codes_behind(value)
+            if codes is None or codes.is_constant:
+                self.first[value] = self.weights(value, order)
+            else:
+                self.first[value] = self._real(codes, self.channels_first(codes), order)
         return self.first[value]
 
     def is_first(self, value: Value) -> bool:
@@ -100,9 +114,10 @@ class Building:
         """
         if list(order) == sorted(order):
             return self.of(value)
-        maker = None if value.producer is None else value.producer.op
-        if isinstance(maker, Dequantize) and maker.input.is_constant:
-            return self._dequantized(maker, order)
+        codes = _codes_behind(value)
+        if codes is not None and codes.is_constant:
+            stored = np.ascontiguousarray(data_of(codes).transpose(order))
+            return self._real(codes, self.constant(stored, codes.name, codes.dtype), order)
         if value.is_constant:
             turned = np.ascontiguousarray(data_of(value).transpose(order))
             return self.constant(turned, value.name, value.dtype)
@@ -110,13 +125,6 @@ class Building:
 
     def _turned(self, term: Term, order: Sequence[int]) -> Term:
         return self.add("Transpose", term, perm=list(order))
-
-    def _dequantized(self, op: Dequantize, order: Sequence[int]) -> Term:
-        from luciole.exporters.onnx.integers import dequantized
-
-        codes = np.ascontiguousarray(data_of(op.input).transpose(order))
-        term = self.constant(codes, op.input.name, op.input.dtype)
-        return dequantized(self, op.input, term, order)
 
     def put(self, value: Value, term: Term) -> None:
         """Say which tensor a value is, in the model's layout."""
@@ -194,6 +202,15 @@ class Building:
         options = {"allowzero": 1} if 0 in extents else {}
         return self.add("Reshape", term, self.ints(*extents), **options)
 
+    def reshaped(self, value: Value, *extents: int) -> Term:
+        """Find a tensor with other extents; of real numbers behind codes, the codes have them:
+        onnxruntime's own way of moving them over goes wrong from opset 21 on.
+        """
+        codes = _codes_behind(value)
+        if codes is None or codes.is_constant:
+            return self.reshape(self.of(value), *extents)
+        return self._real(codes, self.reshape(self.of(codes), *extents))
+
     # ------------------------------------------------------------------------------------- calling
     def inside(self, name: str) -> Building:
         """Begin a graph that a node of this one holds."""
@@ -211,6 +228,12 @@ class Building:
         self.shared.convert(self, graph)
         self.shared.open.pop()
         return [self.of(value) for value in graph.outputs]
+
+
+def _codes_behind(value: Value) -> Value | None:
+    """Find what a DEQUANTIZE makes a tensor from."""
+    maker = None if value.producer is None else value.producer.op
+    return maker.input if isinstance(maker, Dequantize) else None
 
 
 def to_first(rank: int) -> list[int]:

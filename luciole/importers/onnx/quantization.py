@@ -20,6 +20,8 @@ from luciole.ir.ops import elementwise_binary as binary
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.elementwise_unary import Round
 from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.transpose import Transpose
 from luciole.ir.quantization import ACTIVATIONS, Affine
 
 MICROSOFT = "com.microsoft"
@@ -76,11 +78,16 @@ def dequantize(k: Building, x: Value, scale: Value, point: Value | None, axis: i
 
 
 def _takes(x: Value, affine: Affine) -> bool:
-    """Let a tensor have a scale and zero point, unless it has others."""
+    """Let a tensor have a scale and zero point, unless it has others; and the codes that it moves,
+    which a pass may let stand in its place.
+    """
     before = Affine.given(x)
-    if before is None:
-        x.quantization = affine.table()
-    return before is None or before.same_numbers(affine)
+    if before is not None:
+        return before.same_numbers(affine)
+    x.quantization = affine.table()
+    maker = None if x.producer is None else x.producer.op
+    moved = maker.operands[0] if isinstance(maker, Transpose | Reshape) else None
+    return moved is None or _takes(moved, affine)
 
 
 def _along(k: Building, vector: Value, x: Value, axis: int) -> Value:

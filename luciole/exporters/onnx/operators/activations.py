@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from luciole.exporters.onnx.building import Building, RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import elementwise
@@ -107,11 +109,18 @@ def gelu(k: Building, op: Gelu, x: Term) -> Term:
 @elementwise(FakeQuant)
 def fake_quant(k: Building, op: FakeQuant, x: Term) -> Term:
     """TensorFlow's FakeQuantWithMinMaxArgs: limits are moved so that zero is expressible."""
-    lowest, highest = float(op.narrow_range), float((1 << op.num_bits) - 1)
-    scale = (op.max - op.min) / (highest - lowest)
-    point = math.floor(min(max(lowest - op.min / scale, lowest), highest) + 0.5)
-    low, high = (lowest - point) * scale, (highest - point) * scale
+    low, high, scale = (float(number) for number in _limits(op))
     inside = k.add("Sub", clipped(k, x, low, high), k.number(low))
-    steps = k.add("Add", k.add("Div", inside, k.number(scale)), k.number(0.5))
-    whole = k.add("Mul", k.add("Floor", steps), k.number(scale))
-    return k.add("Add", whole, k.number(low))
+    steps = k.add("Mul", inside, k.number(float(np.float32(1) / np.float32(scale))))
+    whole = k.add("Floor", k.add("Add", steps, k.number(0.5)))
+    return k.add("Add", k.add("Mul", whole, k.number(scale)), k.number(low))
+
+
+def _limits(op: FakeQuant) -> tuple[np.float32, np.float32, np.float32]:
+    """Compute both limits and the step, in single precision as kernels do."""
+    lowest, highest = np.float32(op.narrow_range), np.float32((1 << op.num_bits) - 1)
+    least, most = np.float32(op.min), np.float32(op.max)
+    scale = (most - least) / (highest - lowest)
+    zero = float(lowest - least / scale)
+    point = np.float32(np.floor(min(max(zero, float(lowest)), float(highest)) + 0.5))
+    return (lowest - point) * scale, (highest - point) * scale, scale

@@ -127,18 +127,22 @@ def right_shift(k: Building, op: RightShift, x: Term, y: Term) -> Term:
 
 @elementwise(Atan2)
 def atan2(k: Building, op: Atan2, y: Term, x: Term) -> Term:
-    """Compute 2 atan(y / (sqrt(x^2 + y^2) + x)) where x is not negative, and pi from its mirror
-    image elsewhere.
+    """Take the angle of both lengths, then the quadrant from both signs; of equal lengths, infinite
+    ones too, it is an eighth of a turn, and of none it is 0.
     """
-    zero = k.number(0, op.x.dtype)
-    length = k.add("Sqrt", k.add("Add", k.add("Mul", x, x), k.add("Mul", y, y)))
-    beside = k.add("Add", length, k.add("Abs", x))
-    safe = k.add("Where", k.add("Equal", beside, zero), k.number(1, op.x.dtype), beside)
-    half = k.add("Atan", k.add("Div", y, safe))
-    angle = k.add("Add", half, half)
-    turn = k.number(math.pi, op.x.dtype)
-    over = k.add("Where", k.add("Less", y, zero), k.add("Neg", turn), turn)
-    return k.add("Where", k.add("Less", x, zero), k.add("Sub", over, angle), angle)
+    zero, one = k.number(0, op.x.dtype), k.number(1, op.x.dtype)
+    high, wide = k.add("Abs", y), k.add("Abs", x)
+    alike = k.add("Where", k.add("Equal", wide, zero), zero, one)
+    ratio = k.add("Where", k.add("Equal", high, wide), alike, k.add("Div", high, wide))
+    angle = k.add("Atan", ratio)
+    mirrored = k.add("Sub", k.number(math.pi, op.x.dtype), angle)
+    whole = k.add("Where", _is_below(k, x, zero), mirrored, angle)
+    return k.add("Where", _is_below(k, y, zero), k.add("Neg", whole), whole)
+
+
+def _is_below(k: Building, x: Term, zero: Term) -> Term:
+    """Tell where numbers have a minus: -0 has one, too."""
+    return k.add("Or", k.add("Less", x, zero), k.add("Less", k.add("Reciprocal", x), zero))
 
 
 @elementwise(SelectV2)

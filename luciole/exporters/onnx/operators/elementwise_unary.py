@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from luciole.exporters.onnx.building import Building
+from luciole.exporters.onnx.building import Building, RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import elementwise
-from luciole.ir import Op
-from luciole.ir.dtypes import NUMPY
+from luciole.ir import Op, TensorType
 from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.elementwise_unary import (
     Abs,
@@ -55,6 +54,8 @@ def zeros_like(k: Building, op: ZerosLike, x: Term) -> Term:
 
 @elementwise(Cast)
 def cast(k: Building, op: Cast, x: Term) -> Term:
-    if op.output.dtype == op.x.dtype or op.x.dtype not in NUMPY:
+    if TensorType.COMPLEX64 in (op.x.dtype, op.output.dtype):
+        raise RefusedError("ONNX casts no complex numbers")
+    if op.output.dtype == op.x.dtype:
         return k.add("Identity", x)
     return k.cast(x, op.output.dtype)

@@ -91,6 +91,8 @@ def _matrix(
     """Find the operands that a matrix of signs is made of, and the number of its rows."""
     given = constant_of(clusters, "the clusters")
     groups = clusters_of(given, binary.dims[0])
+    if not groups or not binary.dims[0]:
+        raise RefusedError("there is no cluster with rows")
     count = sum(c.size for c in groups)
     rows = matrix_rows(groups).astype(np.int64)[:, None]
     zeros = k.add("Expand", k.number(0.0), k.ints(count, hidden))

@@ -18,12 +18,13 @@ def fully_connected(k: Building, op: FullyConnected) -> Term:
     """Rows go through Gemm, whose weights are [o, n] as in the model; more axes through MatMul."""
     if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise RefusedError(f"weights in the format {op.weights_format.name}")
-    n, x, rank = op.weights.dims[1], k.of(op.input), len(op.input.shape)
+    n, rank = op.weights.dims[1], len(op.input.shape)
     if op.keep_num_dims and rank != 2:
-        y = k.add("MatMul", x, k.weights(op.weights, (1, 0)))
+        y = k.add("MatMul", k.of(op.input), k.weights(op.weights, (1, 0)))
         y = y if op.bias is None else k.add("Add", y, _required(k, op))
     else:
-        x = x if rank == 2 and op.input.shape[-1] == n else k.reshape(x, -1, n)
+        rows = rank == 2 and op.input.shape[-1] == n
+        x = k.of(op.input) if rows else k.reshaped(op.input, -1, n)
         y = k.add("Gemm", x, k.of(op.weights), bias_of(k, op.bias), transB=1)
     return activated(k, y, op.activation)
 

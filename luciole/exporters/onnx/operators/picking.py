@@ -38,7 +38,8 @@ from luciole.ir.ops.where import Where
 def gather(k: Building, op: Gather) -> Term:
     """Batches have indices of their own only where the axis follows them."""
     rank = len(op.params.shape)
-    axis, batches = op.axis % rank, op.batch_dims % max(len(op.indices.shape), 1)
+    axis, batches = op.axis % rank, op.batch_dims
+    batches += len(op.indices.shape) if batches < 0 else 0
     if not batches:
         return k.add("Gather", k.of(op.params), k.of(op.indices), axis=axis)
     if axis != batches:
@@ -195,12 +196,22 @@ def soft_non_max_suppression(k: Building, op: NonMaxSuppressionV5) -> list[Term]
     return [k.cast(places, kind), scores, k.cast(count, kind)]
 
 
+def _overlap(k: Building, threshold: Value) -> Term:
+    """Find the share above which ONNX drops a box: here one with that share is dropped, too, which
+    only a known one can tell.
+    """
+    if not threshold.is_constant:
+        return k.reshape(k.of(threshold), 1)
+    share = constant_of(threshold, "iou_threshold").astype(np.float32).reshape(1)
+    return k.constant(np.nextafter(share, np.float32(-1)))
+
+
 def _chosen(k: Building, op: NonMaxSuppressionV4 | NonMaxSuppressionV5) -> tuple[Term, Term]:
     """Find the places of the best boxes, zeros behind them, and their number."""
     (most,) = ints_of(op.max_output_size, "max_output_size")
     boxes = k.add("Unsqueeze", k.of(op.boxes), k.ints(0))
     scores = k.add("Unsqueeze", k.of(op.scores), k.ints(0, 1))
-    limits = [k.reshape(k.of(v), 1) for v in (op.iou_threshold, op.score_threshold)]
+    limits = [_overlap(k, op.iou_threshold), k.reshape(k.of(op.score_threshold), 1)]
     rows = k.add("NonMaxSuppression", boxes, scores, k.ints(most), *limits)
     found = k.add("Gather", rows, k.number(2, TensorType.INT64), axis=1)
     count = k.add("Size", found)

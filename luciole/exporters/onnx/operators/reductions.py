@@ -37,10 +37,12 @@ _KINDS: dict[type[Op], str] = {
 def reduce(k: Building, op: Reduction) -> Term | None:
     """Channels may be first where axes are known and what stays keeps its order."""
     if not _stays_first(k, op):
-        return _reduced(k, op, k.of(op.input), k.int64(op.reduction_indices))
+        known = op.reduction_indices.is_constant  # onnxruntime takes none of them twice
+        axes = k.ints(*sorted({*_axes(op)})) if known else k.int64(op.reduction_indices)
+        return _reduced(k, op, k.of(op.input), axes)
     order = to_first(len(op.input.shape))
-    axes = [order.index(axis) for axis in _axes(op)]
-    y = _reduced(k, op, k.channels_first(op.input), k.ints(*sorted(axes)))
+    turned = sorted({order.index(axis) for axis in _axes(op)})
+    y = _reduced(k, op, k.channels_first(op.input), k.ints(*turned))
     if not op.keep_dims:
         return y
     k.put_first(op.output, y)
@@ -49,7 +51,7 @@ def reduce(k: Building, op: Reduction) -> Term | None:
 
 def _axes(op: Reduction) -> list[int]:
     rank = len(op.input.shape)
-    return [axis % rank for axis in ints_of(op.reduction_indices, "the axes")]
+    return [axis % max(rank, 1) for axis in ints_of(op.reduction_indices, "the axes")]
 
 
 def _stays_first(k: Building, op: Reduction) -> bool:
