@@ -21,7 +21,7 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
-from luciole.lquantizer.network.preparation import Job, prepare, seen_by
+from luciole.lquantizer.network.preparation import Job, prepare
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.network.sampling import HELD_BACK, float_side, quantized_side
 from luciole.lquantizer.network.walk import problem_of, quantize_records
@@ -60,9 +60,9 @@ def sensitivities(
     aims = float_side(prepared, records, track("float network", prepared.count))
     step = track("measuring layers", len(prepared.jobs) * len(WIDTHS))
     found: Sensitivities = {}
-    for number, (job, aim) in enumerate(zip(prepared.jobs, aims, strict=True), 1):
+    for job, aim in zip(prepared.jobs, aims, strict=True):
         alone = replace(job, others=[None] * len(job.others))
-        rows, _, numbers = quantized_side(prepared.front, alone, seen_by(prepared.jobs[number:]))
+        rows, _, numbers = quantized_side(prepared.work, alone, records, prepared.batch)
         problem = problem_of(alone, rows, aim, [None] * len(job.others), numbers)
         found[job.group.name] = []
         for choice in _choices(job.group.choice):
