@@ -43,6 +43,11 @@ ACCURACY = {
 
 MODELS = tuple(DATA / "models" / f"{name}.tflite" for name in NETWORKS)
 
+UNIFORM = (
+    DATA / "cifar10_subset.npz",
+    *(DATA / "models" / f"{name}_fp32.tflite" for name in ("resnet8", "mbnet_bad")),
+)
+
 
 @dataclass(frozen=True)
 class Part:
@@ -85,6 +90,7 @@ PARTS = (
     Part("foreign", quick=("--rounds", "3")),
     Part("cold_start", quick=("--quick",), writes=True),
     Part("large_file", quick=("--gigabytes", "0.1")),
+    Part("uniform", quick=("--quick",), needs=UNIFORM, writes=True),
     Part(
         "accuracy",
         tuple(word for option, path in ACCURACY.items() for word in (option, str(path))),

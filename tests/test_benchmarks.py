@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, accuracy_networks
+from benchmarks import accuracy, accuracy_networks, uniform
 from benchmarks.accuracy_keras import Records
 from benchmarks.accuracy_subjects import Subject
 from benchmarks.accuracy_table import Row, Width, markdown, plot, tables
@@ -30,6 +30,47 @@ def test_widths_and_networks_from_the_command_line() -> None:
     found = accuracy.widths(arguments, "mnist97")
     assert found == [Width(2, 2), Width(1, 8)]
     assert [str(w) for w in found] == ["K=2", "w1a8"]
+
+
+def test_a_table_of_uniform_files_has_means_of_draws() -> None:
+    rows = [
+        uniform.Row("net", "luciole", "int8", draw, 1234, top1, top1 - 75, 96, 1, us, us)
+        for draw, top1, us in ((0, 74.0, 30.0), (1, 75.0, None))
+    ]
+    head, line = uniform.table(rows)
+    assert dict(zip(head, line, strict=True)) == {
+        "made by": "luciole",
+        "scheme": "int8",
+        "draws": "2",
+        "bytes": "1,234",
+        "top-1": "74.50",
+        "delta": "-0.50",
+        "agree": "96.00",
+        "s": "1.0",
+        "luciole, us": "30",
+        "LiteRT, us": "30",
+    }
+
+
+def test_a_subject_is_judged_by_its_own_answers() -> None:
+    """A file of the float network answers as that does; 6 of 8 labels are what it answers."""
+    model, test = network(), random(3, 8, 20)
+    subject = uniform.Subject("mnist", model, test, test, np.zeros(8))
+    labels = subject.answers(model)
+    labels[:2] = (labels[:2] + 1) % 10
+    judge = uniform.Judge.of(uniform.Subject("mnist", model, test, test, labels), rounds=0)
+    way = uniform.Way("float32", "", lambda model, _: to_bytes(model))
+    row = judge.row(way, 0, test)
+    assert (row.agree, row.top1, row.delta) == (100.0, 75.0, 0.0)
+    assert (row.bytes, row.luciole_us) == (len(to_bytes(model)), None)
+
+
+def test_uniform_refuses_what_is_no_draw(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["uniform", "--draws", "0,one"])
+    with pytest.raises(LucioleError, match="draws is '0,one': write numbers, as 0,1,2"):
+        uniform.main()
 
 
 def test_widths_as_recipes() -> None:

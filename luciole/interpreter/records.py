@@ -8,7 +8,7 @@ import numpy as np
 
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
-from luciole.ir import Array, Graph, LucioleError
+from luciole.ir import Array, Graph, LucioleError, Model
 from luciole.ir.strings import OBJECTS
 from luciole.ir.value import compatible, has_batch_axis, shape_text
 
@@ -95,6 +95,14 @@ def outputs_of(
     """Compute all outputs by name, the first axis counting records, as ``run_records`` does."""
     parts = list(run_records(interpreter, records, progress, batch))
     return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+
+
+def first_output(model: Model, records: Records) -> Array:
+    """Compute what the first output holds for each record: [records, elements]; of a classifier the
+    largest element says what it answers.
+    """
+    found = outputs_of(Interpreter(model), records)[model.graph.outputs[0].name]
+    return found.reshape(len(found), -1)
 
 
 def batches_agree(interpreter: Interpreter, records: Records) -> bool:

@@ -167,8 +167,9 @@ class Affine:
             steps = (x / scale.astype(x.dtype)).astype(np.float64)
             nearest = rounded(steps) + points
         filled = np.where(np.isnan(nearest), low, nearest)
-        codes: Array = np.clip(filled, low, high).astype(array_type(self.dtype))
-        return codes
+        beyond = filled >= high  # which no float64 equals where it is INT64's: processors differ
+        codes = np.where(beyond, 0, np.maximum(filled, low)).astype(array_type(self.dtype))
+        return np.asarray(np.where(beyond, array_type(self.dtype).type(high), codes))
 
     def entries(self, indices: NDArray[np.intp], shape: tuple[int, ...]) -> Affine:
         """Take the scales of some entries of axis 0 of a tensor of this shape. Raises LucioleError

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, get_args
 from luciole.ir import Graph, Op, TensorType
 from luciole.ir.dtypes import element_bits
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.minifloat_options import MINIFLOAT
 
 Granularity = Literal["channel", "tensor"]
 Rounding = Literal["output_aware", "nearest"]
@@ -84,6 +85,8 @@ FLOAT = "float"
 """What an operator is that stays as it was."""
 MIXED = "mixed"
 """The scheme that gives each layer one of its own."""
+OTHERS = (LEARNED, MINIFLOAT)
+"""Schemes that have options of their own."""
 PER_LAYER = (*SCHEMES, LEARNED, FLOAT)
 """What a config may choose for single operators."""
 
@@ -141,7 +144,7 @@ class UniformOptions:
 
     def __post_init__(self) -> None:
         """Refuse what there is not, and what does not go together."""
-        self._check("scheme", [*SCHEMES, MIXED])
+        self._check("scheme", [*SCHEMES, MIXED], others=OTHERS)
         self._check("granularity", get_args(Granularity))
         self._check("rounding", get_args(Rounding))
         self._check("rescale", get_args(Rescale))
@@ -164,12 +167,11 @@ class UniformOptions:
         if self.ranges_from is not None and self.rescale not in ("auto", "none"):
             raise QuantizeError("rescale does not go with ranges_from, which say how it was done")
 
-    def _check(self, name: str, possible: object) -> None:
-        found = getattr(self, name)
-        assert hasattr(possible, "__iter__"), "names can be listed"
-        names = list(possible)
+    def _check(self, name: str, possible: Iterable[str], others: Iterable[str] = ()) -> None:
+        """Refuse what is not possible; ``others`` are too, with options of another kind."""
+        found, names = getattr(self, name), list(possible)
         if found not in names:
-            raise QuantizeError(f"{name} is {found!r}: {', '.join(names)} are possible")
+            raise QuantizeError(f"{name} is {found!r}: {', '.join([*names, *others])} are possible")
 
     @property
     def types(self) -> Scheme:

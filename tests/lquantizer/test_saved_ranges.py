@@ -13,14 +13,17 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, Model, TensorType
-from luciole.ir.ops.elementwise_binary import Mul
+from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.elementwise_unary import Rsqrt
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.reduce import Mean
 from luciole.ir.ops.slice import Slice
 from luciole.ir.quantization import Affine
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.calibration.saved import Ranges, merged
 from luciole.lquantizer.calibration.seen import seen
 from tests.lquantizer.test_ranges import normal, watched
-from tests.lquantizer.test_uniform import images
+from tests.lquantizer.test_uniform import Builder, images
 from tests.networks import random
 
 NEAREST: dict[str, Any] = {"scheme": "int8", "rounding": "nearest"}
@@ -260,3 +263,33 @@ def test_ranges_by_a_command(
     assert "tensor 't5': low 99 is above high" in capsys.readouterr().err
     assert not new.exists()
     assert not wanted.exists()
+
+
+def test_what_integers_would_ruin_stays_float_without_data(tmp_path: Path) -> None:
+    """A layer normalization's RSQRT is found by what data show: saved ranges remember it."""
+    model, data = normalization(), random(7, 40, 16)
+    data *= np.geomspace(0.01, 10, len(data), dtype=np.float32)[:, None]
+    first = luciole.quantize(model, data, **NEAREST)
+    assert first.ranges is not None
+    assert first.ranges.floats
+    first.ranges.save(tmp_path / "ranges.json")
+    again = luciole.quantize(model, ranges_from=tmp_path / "ranges.json", **NEAREST)
+    assert to_bytes(again.model) == to_bytes(first.model)
+    assert again.report.floats == first.report.floats
+
+
+def normalization() -> Model:
+    """A dense layer, and what it gives over its root mean square."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 16))
+    y = b.add(FullyConnected(x, b.weights(16, 16)))
+    axes = b.constant(np.array([1], np.int32))
+    mean = b.add(Mean(b.add(Mul(y, y)), axes, keep_dims=True))
+    inverse = b.add(Rsqrt(b.add(Add(mean, b.constant(np.array([1e-6], np.float32))))))
+    b.graph.outputs = [b.add(FullyConnected(b.add(Mul(y, inverse)), b.weights(4, 16)))]
+    return b.model
+
+
+def test_names_of_floats_are_checked(found: Ranges) -> None:
+    with pytest.raises(QuantizeError, match="floats is 3, a list of names is needed"):
+        Ranges.parse({**found.to_json(), "floats": 3})

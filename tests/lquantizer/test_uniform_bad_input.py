@@ -17,6 +17,7 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.quantization import Affine, stored_parameters
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.schemes import Rounding
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.lquantizer.test_uniform import Builder, images, integers_of_litert, quantized, records
 from tests.networks import network, random
@@ -100,6 +101,22 @@ def test_dead_channels_and_large_biases_give_a_sound_file(
     check_scales(made)
     assert error(model, made, data) < most
     check_with_litert(made, data, tmp_path / "q.tflite")
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("rounding", ["nearest", "output_aware"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_layer_without_weights_keeps_its_bias(scheme: str, rounding: Rounding) -> None:
+    b = Builder()
+    x = b.graph.add_input("x", (1, 8))
+    bias = np.array([0.5, -0.25, 0.0], np.float32)
+    b.graph.outputs = [
+        b.add(FullyConnected(x, b.constant(np.zeros((3, 8), np.float32)), b.constant(bias)))
+    ]
+    data = {"x": random(3, 20, 8)}
+    made = luciole.quantize(b.model, data, scheme=scheme, rounding=rounding).model
+    (found,) = luciole.Interpreter(made).run({"x": data["x"][:1]}).values()
+    np.testing.assert_allclose(found[0], bias, atol=0.75 / 255 / 2 + 1e-6)
 
 
 def check_scales(model: Model) -> None:

@@ -162,6 +162,20 @@ def test_a_float_network_is_refused() -> None:
         luciole.simulate(network())
 
 
+def test_a_simulated_network_is_quantized_again() -> None:
+    """Its weights are those of the integers; what stood between operators is taken out."""
+    model, x = images(), np.random.default_rng(3).normal(size=(24, 8, 8, 3)).astype(np.float32)
+    first = luciole.quantize(model, x, scheme="int8", rescale="none")
+    again = luciole.quantize(simulate(first.model).model, x, scheme="int8", rescale="none")
+    assert any("were taken out" in warning for warning in again.report.warnings)
+    assert not any(isinstance(op, Dequantize) for op in again.model.graph.ops[:-1])
+    kinds, others = ([op.kind for op in r.model.graph.ops] for r in (first, again))
+    assert kinds == others
+    found, wanted = (Interpreter(r).run({"x": x[:1]}) for r in (again.model, first.model))
+    for a, b in zip(found.values(), wanted.values(), strict=True):
+        np.testing.assert_allclose(a, b, atol=8 / 256)
+
+
 def test_litert_runs_a_simulated_network() -> None:
     from ai_edge_litert.interpreter import Interpreter as Peer
 

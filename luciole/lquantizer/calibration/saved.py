@@ -3,7 +3,7 @@
 A file is a JSON object. ``tensors`` has an entry for each tensor by its name: ``low`` and ``high``,
 which its integers reach and which people may edit, and beside them what was ``found``. ``rescaled``
 says what the channels between two layers were multiplied by, as ranges are those of the rescaled
-network.
+network. ``floats`` names what operators give that stay float, because integers would lose it.
 """
 
 from __future__ import annotations
@@ -95,6 +95,8 @@ class Ranges:
     rescaled: tuple[Rescaled, ...] = ()
     records: int = 0
     rule: str = ""
+    floats: tuple[str, ...] = ()
+    """Results of operators that integers would ruin."""
     source: str = field(default="ranges", compare=False)
     """What sentences call them."""
 
@@ -102,6 +104,7 @@ class Ranges:
         """Turn the ranges into plain JSON values."""
         content = asdict(self)
         del content["source"]
+        content["floats"] = list(self.floats)
         content["rescaled"] = [{**asdict(r), "scales": list(r.scales)} for r in self.rescaled]
         for entry in content["tensors"].values():
             if entry["found"] is None:
@@ -129,7 +132,7 @@ class Ranges:
         tensors = content.get("tensors") if isinstance(content, dict) else None
         if not isinstance(tensors, dict):
             raise QuantizeError(f'{source}: an object with an object "tensors" is needed')
-        known = {"tensors", "rescaled", "records", "rule"}
+        known = {"tensors", "rescaled", "records", "rule", "floats"}
         _refuse_others(content, known, source)
         read = {name: _tensor(f"{source}: tensor {_name(name)}", e) for name, e in tensors.items()}
         pairs = content.get("rescaled", [])
@@ -139,7 +142,10 @@ class Ranges:
         records, rule = content.get("records", 0), content.get("rule", "")
         if type(records) is not int or not isinstance(rule, str):
             raise QuantizeError(f"{source}: records is a whole number and rule is text")
-        return cls(read, rescaled, records, rule, source)
+        floats = content.get("floats", [])
+        if not isinstance(floats, list) or not all(isinstance(name, str) for name in floats):
+            raise QuantizeError(f"{source}: floats is {floats!r}, a list of names is needed")
+        return cls(read, rescaled, records, rule, tuple(floats), source)
 
     def check_names(self, names: Sequence[str]) -> None:
         """Raise QuantizeError for a tensor that the network does not have."""
@@ -171,7 +177,8 @@ def merged(ranges: Sequence[Ranges]) -> Ranges:
         name: _joined([r.tensors[name] for r in ranges if name in r.tensors]) for name in names
     }
     rules = ", ".join(dict.fromkeys(r.rule for r in ranges if r.rule))
-    return Ranges(found, first.rescaled, sum(r.records for r in ranges), rules)
+    floats = tuple(dict.fromkeys(name for one in ranges for name in one.floats))
+    return Ranges(found, first.rescaled, sum(r.records for r in ranges), rules, floats)
 
 
 def _joined(given: Sequence[TensorRange]) -> TensorRange:

@@ -20,11 +20,17 @@ _SHARES = np.linspace(0.3, 1.0, 71)
 _ROUNDS = 3
 _DAMPING = 0.05
 """Added to the diagonal of the second moments, as a share of its mean."""
-_REFIT = 0.2
-"""How strongly refitted weights are pulled to the trained ones, as a share of that mean."""
+_REFIT, _REFIT_FINE = 0.2, 1.0
+"""How strongly refitted weights are pulled to the trained ones, as a share of that mean: of few
+codes, and of as many as a byte has. ResNet-8 with 8 bits answers 97.2 % of images as in float at
+1.0, 97.1 % at 3.0 and 96.9 % at 0.2."""
+_FINE = 127
 _LEAST = 2.0**-20
 """The smallest peak of an output's weights, as a share of the layer's: its scale times the input's
 is the bias's step, and a bias has 32 bits."""
+_BIAS_STEP = 2.0**-16
+"""The scale of weights that are all 0, as a share of the largest bias: inputs' scales of 2^-15 and
+more leave it within 32 bits, and those of 1 and less change it by 2^-17 at the most."""
 
 Scales = NDArray[np.float32]
 
@@ -42,13 +48,27 @@ def nearest(weights: Array, bias: Array, most: int, *, channels: bool, searched:
     """Round weights [o, n] to integers from -most to most; scales reach the largest weight, or
     where they are ``searched``, have the least squared error.
     """
-    scales = weight_scales(weights, most, channels=channels, searched=searched)
+    idle = _idle(bias)
+    scales = weight_scales(weights, most, channels=channels, searched=searched, idle=idle)
     codes = np.clip(np.rint(weights / scales[:, None]), -most, most)
     return Integers(codes.astype(np.int8), scales, bias)
 
 
-def weight_scales(weights: Array, most: int, *, channels: bool, searched: bool) -> Scales:
-    """Choose scales for weights [o, n]: [o], or [1] unless each of the ``channels`` has its own."""
+def _idle(bias: Array) -> float:
+    """Choose the scale of weights that are all 0: it makes the steps of the bias, which is all that
+    such a layer gives.
+    """
+    return float(np.abs(bias).max(initial=0.0)) * _BIAS_STEP or 1.0
+
+
+def weight_scales(
+    weights: Array, most: int, *, channels: bool, searched: bool, idle: float = 1.0
+) -> Scales:
+    """Choose scales for weights [o, n]: [o], or [1] unless each of the ``channels`` has its own;
+    ``idle`` where all weights are 0.
+    """
+    if not weights.any():
+        return np.full(len(weights) if channels else 1, idle, np.float32)
     rows = weights if channels else weights.reshape(1, -1)
     peaks = np.abs(rows).max(1).astype(np.float64)
     peaks = np.maximum(peaks, max(_LEAST * float(peaks.max()), float(np.finfo(np.float32).tiny)))
@@ -65,9 +85,10 @@ def weight_scales(weights: Array, most: int, *, channels: bool, searched: bool) 
 def output_aware(parts: Sequence[Part], weights: Array, most: int, *, channels: bool) -> Integers:
     """Learn integers for weights [o, n], a group of outputs for each of the parts."""
     groups = [np.ascontiguousarray(group.T) for group in np.split(weights, len(parts))]
-    aims = [_aim(part, group) for part, group in zip(parts, groups, strict=True)]
+    aims = [_aim(part, group, most) for part, group in zip(parts, groups, strict=True)]
     joined = np.concatenate([aim.T for aim in aims])
-    scales = weight_scales(joined, most, channels=channels, searched=True)
+    idle = _idle(np.concatenate([part.moments.targets for part in parts]))
+    scales = weight_scales(joined, most, channels=channels, searched=True, idle=idle)
     own = np.split(np.broadcast_to(scales, (len(weights),)), len(parts))
     codes, found, biases = [], [], []
     for part, aim, scale in zip(parts, aims, own, strict=True):
@@ -80,8 +101,10 @@ def output_aware(parts: Sequence[Part], weights: Array, most: int, *, channels: 
     return Integers(np.concatenate(codes).astype(np.int8), learned, np.concatenate(biases))
 
 
-def _aim(part: Part, weights: Matrix) -> Matrix:
-    """Refit float weights [n, o] to the quantized inputs where there are rows enough for it."""
-    if len(part.z) < 2 * len(weights):
+def _aim(part: Part, weights: Matrix, most: int) -> Matrix:
+    """Refit float weights [n, o] to the quantized inputs where there are rows enough for it, and
+    any weights.
+    """
+    if len(part.z) < 2 * len(weights) or not weights.any():
         return weights
-    return part.refitted(weights, _REFIT)
+    return part.refitted(weights, _REFIT_FINE if most >= _FINE else _REFIT)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luciole.interpreter import Interpreter
-from luciole.interpreter.records import Progress, Records, outputs_of
+from luciole.interpreter.records import Progress, Records, first_output
 from luciole.ir import Array, Model
 from luciole.ir.minifloat import Minifloat
 from luciole.lquantizer.errors import QuantizeError
@@ -62,8 +61,7 @@ class Judge:
         return 100 * (self._before - float(np.mean(answers == self._right)))
 
     def _answers(self, model: Model) -> Array:
-        found = outputs_of(Interpreter(model), self.records)[model.graph.outputs[0].name]
-        answers = found.reshape(len(found), -1)
+        answers = first_output(model, self.records)
         if answers.shape[1] < 2:
             raise QuantizeError("a search needs a network whose first output scores classes")
         return np.asarray(answers.argmax(1))

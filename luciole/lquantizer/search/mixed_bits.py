@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from luciole.interpreter import Interpreter
-from luciole.interpreter.records import Records, Track, outputs_of, untracked
+from luciole.interpreter.records import Records, Track, first_output, untracked
 from luciole.ir import Graph, Model, Op
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.lquantizer.errors import QuantizeError
@@ -196,8 +195,7 @@ def around(graph: Graph, layers: Allocation) -> dict[Op, str]:
 
 
 def _answers(model: Model, records: Records) -> Answers:
-    first = outputs_of(Interpreter(model), records)[model.graph.outputs[0].name]
-    return first.reshape(len(first), -1).astype(np.float64)
+    return first_output(model, records).astype(np.float64)
 
 
 def drop(wanted: Answers, found: Answers) -> float:

@@ -25,6 +25,8 @@ class Limits:
         self.rescaled: tuple[Rescaled, ...] = () if given is None else given.rescaled
         rule = rule_of(options.ranges)
         self.rule_name, self._rule = options.ranges, symmetric(rule) if options.symmetric else rule
+        self.floats: set[str] = set() if given is None else set(given.floats)
+        """Results of operators that integers would ruin."""
         self.factors: dict[str, Array] = {}
         self._seen: dict[str, Seen] = {}
         self._chosen: dict[str, TensorRange] = {}
@@ -81,7 +83,8 @@ class Limits:
     def ranges(self) -> Ranges:
         """Give all ranges that were chosen."""
         records = self._records or (0 if self.given is None else self.given.records)
-        return Ranges(self._chosen, self.rescaled, records, self.rule_name)
+        floats = tuple(sorted(self.floats))
+        return Ranges(self._chosen, self.rescaled, records, self.rule_name, floats)
 
 
 def _refuse_missing(values: Sequence[Value]) -> None:

@@ -29,6 +29,7 @@ from luciole.lquantizer.uniform.fake_quant import (
     scheme_of,
 )
 from luciole.lquantizer.uniform.places import integers_of, types_of
+from luciole.lquantizer.uniform.simulate import take_out_pairs
 from luciole.lquantizer.uniform.spell_out import spell_out
 
 
@@ -37,8 +38,9 @@ def float_network(model: Model) -> Model:
 
     Raises QuantizeError where it computes with integers already.
     """
-    check_float(model)
     work = model.clone()
+    take_out_pairs(work.graph)
+    check_float(work)
     make_float(work.graph)
     return work
 
@@ -76,14 +78,22 @@ class Start:
     given: Given
     dropped: int = 0
     """FAKE_QUANT operators that were taken out and are not minded."""
+    pairs: int = 0
+    """Pairs of QUANTIZE and DEQUANTIZE, likewise."""
 
     def warnings(self, *, has_data: bool) -> list[str]:
-        """Say whose ranges are from data though others are from FAKE_QUANT, or that these were
-        not minded.
+        """Say what was taken out and is not minded, and whose ranges are from data though others
+        are from FAKE_QUANT.
         """
+        found = []
+        if self.pairs:
+            found.append(f"{self.pairs} pairs of QUANTIZE and DEQUANTIZE were taken out")
         if self.dropped:
             count = f"{self.dropped} FAKE_QUANT operators were taken out"
-            return [f"{count}: --scheme {FROM_FAKE_QUANT} minds what they say"]
+            found.append(f"{count}: --scheme {FROM_FAKE_QUANT} minds what they say")
+        return found or self._unsaid(has_data=has_data)
+
+    def _unsaid(self, *, has_data: bool) -> list[str]:
         if not self.given.tensors or not has_data:
             return []
         graph = self.work.graph
@@ -101,20 +111,21 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     Raises QuantizeError where it computes with integers already, and where the scheme is that of
     FAKE_QUANT operators and there are none, or none that can be.
     """
-    check_float(model)
     work = model.clone()
     graph = work.graph
+    pairs = take_out_pairs(graph)
+    check_float(work)
     options, chosen = options.for_graph(graph), choices(graph)
     if options.scheme != FROM_FAKE_QUANT:
         make_float(graph)
         schemes = {op: SCHEMES[chosen[op]] for op in graph.ops if chosen.get(op) in SCHEMES}
         if not types_of(schemes):
-            return Start(work, options, schemes, NOTHING)
+            return Start(work, options, schemes, NOTHING, pairs=pairs)
         dropped = len(of_tensors(graph, TensorType.INT8))
         make_float(graph)  # what they were between may be one operator
         schemes = {op: types for op, types in schemes.items() if op in set(graph.ops)}
         spell_out(graph, schemes)
-        return Start(work, options, schemes, NOTHING, dropped)
+        return Start(work, options, schemes, NOTHING, dropped, pairs)
     options = replace(options, scheme=scheme_of(work), rescale="none")  # they fit no other weights
     weights = of_weights(graph)
     make_float(graph)
@@ -123,7 +134,7 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     given = Given(of_tensors(graph, dtype), weights)
     names = {op: _as_read(chosen.get(op), options.scheme) for op in graph.ops}
     schemes = {op: SCHEMES[name] for op, name in names.items() if name in SCHEMES}
-    return Start(work, options, schemes, given)
+    return Start(work, options, schemes, given, pairs=pairs)
 
 
 def _as_read(name: str | None, scheme: str) -> str:

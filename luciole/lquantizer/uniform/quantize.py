@@ -68,16 +68,20 @@ def quantize_uniform(
     leave tensors between operators float need none, nor do others whose ranges are all given and
     whose weights are rounded to the nearest. ``choices`` gives each operator of the network
     a scheme; without them the options do. ``known`` is of a network that was given to ``prepare``
-    already. Raises QuantizeError for a network that is
-    quantized already, for one without anything to quantize, and for data that cannot be used.
+    already.
+
+    Raises QuantizeError for a network that is quantized already, for one without anything to
+    quantize, and for data that cannot be used.
     """
     begun = time.perf_counter()
     ready = known is not None
     known = known or known_of(options)
-    start, needs_data = prepared(model, options, choices or _choices(options)), options.needs_data
+    needs_data = options.needs_data
+    start = prepared(model, options, choices or _choices(options))
     work, options, schemes = start.work, start.options, start.schemes
     names = {op: op.name for graph in work.graphs for op in graph.ops}
-    why, integers = reasons(work.graph, schemes), integers_of(schemes)
+    why = reasons(work.graph, schemes)
+    integers = integers_of(schemes)
     takes_data = bool(types_of(schemes))
     warnings = start.warnings(has_data=records is not None)
     if takes_data and needs_data and records is None:
@@ -225,9 +229,7 @@ def _report(reports: Mapping[Op, LayerReport], names: Mapping[Op, str]) -> Repor
     short = short_names([names[op] for op in layers])
     for op in layers:
         report = reports[op]
-        report.name, report.short, report.bytes_after = (
-            names[op],
-            short[names[op]],
-            stored_bytes(op),
-        )
+        report.name = names[op]
+        report.short = short[names[op]]
+        report.bytes_after = stored_bytes(op)
     return Report([reports[op] for op in layers])

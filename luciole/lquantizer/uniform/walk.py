@@ -128,6 +128,10 @@ class Known:
     tensors: list[TensorReport] = field(default_factory=list)
     batch: int | None = None
 
+    def stays_float(self, op: Op) -> bool:
+        """Tell whether integers would ruin what an operator gives, as was found before."""
+        return not self.limits.floats.isdisjoint(value.name for value in op.results)
+
     def batch_of(self, model: Model, records: Records) -> int:
         """Find how many records a float network of these layers runs at once."""
         if self.batch is None:
@@ -214,6 +218,7 @@ class _Way:
         reference = work.clone()
         twins = dict(zip(graph.ops, reference.graph.ops, strict=True))
         batch = 1 if records is None else known.batch_of(reference, records)
+        schemes = {op: types for op, types in schemes.items() if not known.stays_float(op)}
         ends = _ends(graph, options)
         values = [value for value, _ in touched(graph, types_of(schemes), ends)]
         if records is None and given.tensors:  # others share with what is given
@@ -221,6 +226,7 @@ class _Way:
         known.limits.watch(work, values, records, batch, track("ranges", _count(records)))
         found = known.limits.seen_in(graph)
         lost = fragile(graph, types_of(schemes), found, known.limits.reach)
+        known.limits.floats.update(value.name for op in lost for value in op.results)
         schemes = {op: types for op, types in schemes.items() if op not in lost}
         known.round(graph, schemes, ends, given)
         some = _some(records)
