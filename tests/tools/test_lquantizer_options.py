@@ -87,7 +87,6 @@ def test_automatic_widths_keep_the_answers(capsys: Capture, folder: Path) -> Non
         changed = 100 * np.mean(outputs().argmax(1) != wanted, where=np.arange(60) % 5 == 4)
         assert changed <= target or "bits change" in outcome.err
         sizes.append(file_size())
-    assert [w for _, _, w in widths()] == [1, 1]
     assert sizes[0] > sizes[1]
 
 
