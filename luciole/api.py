@@ -288,10 +288,11 @@ def _fitted(
     track: Track | None,
 ) -> Result:
     how = (options.seed, track, options.unroll_lstms)
+    levels = options.levels_only or options.spared != FLOAT
     if options.target_size is not None:
-        return for_size(model, records, config, options.target_size, _file_size, *how)
+        return for_size(model, records, config, options.target_size, _file_size, *how, levels)
     if options.target_drop is not None:
-        return for_drop(model, records, config, options.target_drop, _file_size, *how)
+        return for_drop(model, records, config, options.target_drop, _file_size, *how, levels)
     method = OutputAware(options.seed)
     return quantize_records(model, records, method, config, track, options.unroll_lstms)
 

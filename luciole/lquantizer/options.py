@@ -69,6 +69,7 @@ class Choices(TypedDict, total=False):
     spared: str | None
     target_size: int | None
     target_drop: float | None
+    levels_only: bool
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,8 @@ class FitOptions(QuantizeOptions):
     ``spared`` is what becomes of layers without learned levels: "float", or a uniform scheme such
     as "int8", which then also holds for what only moves elements beside them.
     With ``target_size`` (bytes) or ``target_drop`` (points of a classifier's answers that may
-    change) each layer gets as many bits as pay.
+    change) each layer gets as many bits as pay: 8-bit integers among them unless ``levels_only``,
+    which fine-tuning wants.
     """
 
     method: ClassVar[str] = "fit"
@@ -132,6 +134,7 @@ class FitOptions(QuantizeOptions):
     spared: str = FLOAT
     target_size: int | None = None
     target_drop: float | None = None
+    levels_only: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a target beside widths, two targets, and what spared layers cannot be."""

@@ -223,6 +223,7 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
         unroll_lstms=arguments.unroll_lstm,
         target_size=arguments.target_size,
         target_drop=_target_drop(arguments),
+        levels_only=bool(arguments.auto_bits and arguments.finetune),
         settings=published if arguments.method == "published" else None,
         seed=arguments.seed,
         track=track,

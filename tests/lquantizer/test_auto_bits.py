@@ -95,11 +95,10 @@ def test_a_layer_that_a_config_skips_stays_float() -> None:
 
 
 def test_a_loose_target_drop_gives_the_smallest_file_and_an_impossible_one_warns() -> None:
-    loose = luciole.quantize(network(), X, target_drop=100.0)
-    strict = luciole.quantize(network(), X, target_drop=-1.0)
-    small, large = file_size(loose.model), file_size(strict.model)
-    one = file_size(luciole.quantize(network(), X, encode_bits="w1a4").model)
-    assert small <= one < large
+    model, data = network((64, 48, 48, 4)), random(1, 60, 64)
+    loose = luciole.quantize(model, data, target_drop=100.0)
+    strict = luciole.quantize(model, data, target_drop=-1.0)
+    assert file_size(loose.model) < file_size(strict.model)
     assert "-1 % were wanted" in strict.report.warnings[0]
 
 

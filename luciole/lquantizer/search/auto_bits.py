@@ -6,8 +6,8 @@ are worth a fit, and a fit of the whole network decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class Widths:
         seed: int = 0,
         track: Track | None = None,
         unroll: bool = False,
+        levels_only: bool = False,
     ) -> Widths:
         """Measure each layer alone; one record in ``HELD_BACK`` judges, none is learned from twice.
 
@@ -67,7 +68,7 @@ class Widths:
         work = model.clone()
         if unroll and unroll_lstm(work.graph):
             remove_dead(work.graph)
-        space = _space(work, config)
+        space = _space(work, config, levels_only)
         bench = Bench(work, kept, judges, size, seed=seed)
         tasks = list(tasks_of(space))
         step, alone = (track or untracked)("measuring layers", len(tasks)), []
@@ -116,12 +117,13 @@ def for_size(
     seed: int = 0,
     track: Track | None = None,
     unroll: bool = False,
+    levels_only: bool = False,
 ) -> Result:
     """Find the best allocation whose file is no larger than ``target`` bytes: that of the least sum
     of losses, or a uniform one where that loses less. Raises QuantizeError when the smallest one is
     larger.
     """
-    widths = Widths.measure(model, records, config, size, seed, track, unroll)
+    widths = Widths.measure(model, records, config, size, seed, track, unroll, levels_only)
     best = _largest(widths, widths.front, target)
     if best is None:
         smallest = size(widths.fit(widths.front[0]).model)
@@ -170,12 +172,13 @@ def for_drop(
     seed: int = 0,
     track: Track | None = None,
     unroll: bool = False,
+    levels_only: bool = False,
 ) -> Result:
     """Find the smallest allocation that changes at most ``target`` percent of a classifier's
     answers, or whose squared error is at most so many percent of the outputs' variance where they
     are no classes, on records that nothing was learned from.
     """
-    widths = Widths.measure(model, records, config, size, seed, track, unroll)
+    widths = Widths.measure(model, records, config, size, seed, track, unroll, levels_only)
     steps = thinned(widths.front, _GOALS, _POINTS)
     best, lost = _smallest(steps, target, widths.fit, widths.drop)
     if lost > target:
@@ -207,26 +210,28 @@ def _smallest(
     return best, lost
 
 
-def _space(model: Model, config: Config) -> Space:
-    """Let every layer be anything but those that a config leaves alone."""
+def _space(model: Model, config: Config, levels_only: bool) -> Space:
+    """Let every layer be anything but those that a config leaves alone, and where there are to be
+    ``levels_only``, those that are spared by default.
+    """
     space = Space.of(model.graph, (*OPTIONS, FLOAT))
-    chosen = config.among([name for gene in space.genes for name in gene.layers])
-    genes = tuple(_gene(gene, chosen) for gene in space.genes)
-    names = [name for gene in genes for name in gene.layers]
+    names = [name for gene in space.genes for name in gene.layers]
+    chosen = config.among(names)
     unused = chosen.unused(names)
     if unused:
         raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {names}")
-    if not any(map(is_learned, _all_options(genes))):
+    genes = tuple(_gene(gene, chosen, levels_only) for gene in space.genes)
+    if not any(is_learned(option) for gene in genes for option in gene.options):
         raise QuantizeError("nothing to quantize: no layer can get learned levels")
     return Space(genes)
 
 
-def _all_options(genes: Iterable[Gene]) -> list[str]:
-    return [option for gene in genes for option in gene.options]
-
-
-def _gene(gene: Gene, config: Config) -> Gene:
+def _gene(gene: Gene, config: Config, levels_only: bool) -> Gene:
     """Take floats off what a layer may be, or leave nothing else."""
-    skipped = any(config.choose(name).skip for name in gene.layers)
-    options = [option for option in gene.options if (option == FLOAT) == skipped]
-    return Gene(gene.layers, tuple(options) or (FLOAT,), gene.is_end, gene.measured)
+    named = config.all_layers or any(map(config.names, gene.layers))
+    is_float = any(config.choose(name).skip for name in gene.layers)
+    is_float |= levels_only and gene.is_end and not named
+    options = [option for option in gene.options if (option == FLOAT) == is_float]
+    if levels_only:
+        options = [option for option in options if option != BYTES]
+    return replace(gene, options=tuple(options) or (FLOAT,))

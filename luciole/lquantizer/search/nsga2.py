@@ -72,6 +72,14 @@ def best(objectives: Objectives, count: int) -> Indices:
     return np.array(chosen, np.intp)
 
 
+def spread(objectives: Objectives, count: int) -> Indices:
+    """Thin a front [n, m] to so many candidates: the most crowded one goes, again and again."""
+    kept = list(range(len(objectives)))
+    while len(kept) > count:
+        kept.pop(int(np.argmin(crowding(objectives[kept]))))
+    return np.array(kept, np.intp)
+
+
 def hypervolume(objectives: Objectives, reference: Sequence[float]) -> float:
     """Measure the volume that candidates [n, m] dominate within a reference point [m]: the sum of
     slices along the last objective. Candidates beyond the reference count nothing.

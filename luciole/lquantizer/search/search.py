@@ -31,7 +31,7 @@ from luciole.lquantizer.search.additive import (
     values_of,
 )
 from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
-from luciole.lquantizer.search.nsga2 import Nsga2, best, fronts
+from luciole.lquantizer.search.nsga2 import Nsga2, fronts, spread
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.space import Candidate, Space, is_learned
 from luciole.lquantizer.search.storage import Storage
@@ -305,7 +305,7 @@ class Search:
         allowed = [one for one in evaluated if self.goal.allows(one.bytes, one.us)] or evaluated
         front = self._front(allowed)
         values = np.array([one.values(self.goal.objectives) for one in front])
-        kept = sorted(best(values, self.budget.files + self.budget.files // 2))
+        kept = spread(values, self.budget.files + self.budget.files // 2)
         return [front[i].candidate for i in kept]
 
     def _fit(self, runner: Runner, chosen: Sequence[Candidate]) -> None:

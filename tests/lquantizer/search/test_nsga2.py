@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole.lquantizer.search.nsga2 import Nsga2, best, crowding, fronts, hypervolume
+from luciole.lquantizer.search.nsga2 import Nsga2, best, crowding, fronts, hypervolume, spread
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "nsga2.json").read_text())
 
@@ -31,6 +31,12 @@ def test_the_best_are_whole_fronts_and_the_loneliest_of_the_last() -> None:
     assert sorted(best(values, 5)) == [0, 1, 2, 3, 4]
     assert sorted(best(values, 3)) == [0, 2, 3]
     assert sorted(best(values, 2)) == [0, 3]
+
+
+def test_a_front_is_thinned_where_it_is_crowded() -> None:
+    near = [0.0, 1.0, 2.0, 2.01, 2.02, 2.03, 3.0, 4.0]
+    values = np.array([(x, -x) for x in near])
+    assert values[spread(values, 5), 0].tolist() == pytest.approx([0, 1, 2, 3, 4], abs=0.03)
 
 
 def costs(candidate: tuple[Any, ...]) -> tuple[float, float]:
