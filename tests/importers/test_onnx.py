@@ -148,7 +148,7 @@ def test_import_refuses_what_has_no_form_and_lists_it(
 # --------------------------------------------------------------------------------------- integers
 def quantized(tmp_path: Path, form: str, activations: str) -> bytes:
     """A small network that onnxruntime's static quantizer made integers of."""
-    from onnxruntime import quantization
+    from onnxruntime import quantization  # type: ignore[import-untyped]  # it has no types
 
     nodes = [
         helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], strides=[2, 2]),

@@ -85,19 +85,10 @@ def _input_rows(
 
 
 def quantized_side(
-    model: Model, job: Job, records: Records, batch: int
-) -> tuple[Rows, list[Array | None], NDArray[np.intp]]:
-    """Input rows of all of a job's layers, the branch added to each at the same positions, and each
-    row's record.
-    """
-    return side_behind(Front(model, records, batch), job)
-
-
-def side_behind(
     front: Front, job: Job, later: Iterable[Value] = (), changing: Collection[Op] = ()
 ) -> tuple[Rows, list[Array | None], NDArray[np.intp]]:
-    """The same from a network that may have run up to there already; what ``later`` tensors need is
-    kept, as ``Front.run`` does.
+    """Gather the input rows of all of a job's layers, the branch added to each at the same
+    positions, and each row's record; what ``later`` tensors need is kept, as ``Front.run`` does.
     """
     ops = job.group.ops
     sides = [_Side([], [], []) for _ in ops]

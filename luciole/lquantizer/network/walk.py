@@ -37,7 +37,7 @@ from luciole.lquantizer.network.preparation import (
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Method, Scope
 from luciole.lquantizer.network.rescale import note_factors
 from luciole.lquantizer.network.result import Result, Trace
-from luciole.lquantizer.network.sampling import Aim, float_rows, float_side, side_behind
+from luciole.lquantizer.network.sampling import Aim, float_rows, float_side, quantized_side
 from luciole.lquantizer.network.stored import measure_stored, store_weights
 from luciole.lquantizer.report import (
     LayerReport,
@@ -133,7 +133,7 @@ def _problem(
     others = [other_branch(op) if scope.together else None for op in job.group.ops]
     others = [v if v is not None and not behind(v) & left else None for v in others]
     waiting = [one for one in prepared.jobs if one is not job and left.issuperset(one.group.ops)]
-    rows, branches, numbers = side_behind(
+    rows, branches, numbers = quantized_side(
         prepared.front, replace(job, others=others), seen_by(waiting), left
     )
     job.with_branch = all(branch is not None for branch in branches)
