@@ -14,7 +14,7 @@ from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.ir import Array, LucioleError, Model, ShapeError
 from luciole.ir.minifloat import Minifloat, pack_codes, unpack_codes
-from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound
+from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound, constant_codes
 from tests.native_support import check_compiled
 from tests.support import one_op, run_reference
 
@@ -157,3 +157,12 @@ def test_codes_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(ShapeError, match=message):
         run_reference(MinifloatDecode, [np.zeros(9, np.uint8), np.array(shape, np.int32)], constant)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float32])
+def test_codes_of_another_type_are_no_codes(dtype: type) -> None:
+    packed, dims = np.zeros(10, dtype), np.array([10], np.int32)
+    model = one_op(MinifloatDecode, [packed, dims], (0, 1), **attributes(Minifloat(4, 3)))
+    (value,) = model.graph.outputs
+    value.shape = (10,)
+    assert (constant_codes(value) is None) == (dtype is not np.uint8)

@@ -95,6 +95,6 @@ def constant_codes(value: Value) -> NDArray[np.uint32] | None:
     if not isinstance(made, MinifloatDecode) or numbers is None or None in value.shape:
         return None
     packed, shape = made.codes.data, settled(value.shape)
-    if packed is None or packed.size != numbers.bytes(shape):
+    if packed is None or packed.dtype != np.uint8 or packed.size != numbers.bytes(shape):
         return None
     return unpack_codes(packed, numbers.bits, element_count(shape)).reshape(shape)
