@@ -160,8 +160,9 @@ def test_codes_that_do_not_fit_are_refused(
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float32])
-def test_codes_of_another_type_are_no_codes(dtype: type) -> None:
-    packed, dims = np.zeros(10, dtype), np.array([10], np.int32)
+def test_codes_of_another_type_are_no_codes(dtype: Any) -> None:
+    packed: Array = np.zeros(10, dtype)
+    dims = np.array([10], np.int32)
     model = one_op(MinifloatDecode, [packed, dims], (0, 1), **attributes(Minifloat(4, 3)))
     (value,) = model.graph.outputs
     value.shape = (10,)
