@@ -125,7 +125,7 @@ def asymmetric() -> Model:
     model = luciole.requantize(int8(network((20, 4))), "uint8").model
     (layer,) = [op for op in model.graph.ops if op.kind == "FULLY_CONNECTED"]
     _, weights, _ = weight_slot(layer)
-    weights.quantization = Affine.single(0.01, 90, TensorType.UINT8).table()
+    weights.quantization = Affine.single(0.01, 40, TensorType.UINT8).table()
     return model
 
 
