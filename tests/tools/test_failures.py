@@ -131,7 +131,10 @@ def test_programs_that_look_show_what_is_left_of_a_model(
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"text, no model at all", "model.txt: not a .circle, .tflite, .recipe, .onnx, .keras, .h5 or "),
+        (
+            b"text, no model at all",
+            "model.txt: not a .circle, .tflite, .recipe, .onnx, .keras, .h5 or ",
+        ),
         (b"", "model.txt: not a .circle, .tflite, .recipe, .onnx, .keras, .h5 or SavedModel"),
         (None, "model.txt: No such file or directory"),
     ],

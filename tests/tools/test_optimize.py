@@ -67,5 +67,5 @@ def test_optimize_refuses_what_import_refuses(capsys: Capture, folder: Path) -> 
     luciole.save(network(), "net.circle")
     argv = ("optimize", "net.circle", "-o")
     assert "--batch is 0" in call(capsys, *argv, "o.circle", "--batch", "0").error(2)
-    assert "o.onnx" in call(capsys, *argv, "o.onnx").error(2)
+    assert "o.pb" in call(capsys, *argv, "o.pb").error(2)
     call(capsys, "optimize", "no.circle", "-o", "o.circle").error(1)
