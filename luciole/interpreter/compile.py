@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
 from luciole.interpreter.contents import Contents, hold
 from luciole.interpreter.crew import Crew
-from luciole.interpreter.loops import compiled_loop
+from luciole.interpreter.loops import compiled_loop, repeated
 from luciole.interpreter.memory import arena_layout
 from luciole.interpreter.plan import Plan
 from luciole.interpreter.settle import Settled, settle
@@ -19,6 +19,7 @@ from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable
 from luciole.ir.ops.control_flow import While
 from luciole.kernels.core import registry
+from luciole.kernels.core.reasons import decline
 from luciole.kernels.core.registry import ExecutionError, NativeStep, Reference, accepted
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
@@ -116,8 +117,14 @@ class _CalledGraphs:
 
     def loop(self, op: While, arrays: Mapping[Value, Array]) -> NativeStep | None:
         """Compile a loop whose tensors have these places, None where that cannot be done."""
-        most = self.caller.state.loop_limit
-        return accepted(compiled_loop, op, arrays, self._plan_body, most)
+        most, bodies = self.caller.state.loop_limit, self.caller.bodies
+        for make in (compiled_loop, repeated):
+            before = len(bodies)
+            step = accepted(make, op, arrays, self._plan_body, most)
+            if step is not None:
+                return step
+            del bodies[before:]
+        return None
 
     def _plan_body(self, body: Graph) -> Plan | None:
         """Plan what a loop repeats; None where threads share its work."""
@@ -125,6 +132,7 @@ class _CalledGraphs:
         plan = compile_graph(body, shapes, self._left_now(), keep=True, caller=self.caller)
         steps, crew = plan.compiled_steps() or (), self.crew
         if crew is not None and any(step.split and step.split(crew.threads) for step in steps):
+            decline("threads share its work")
             return None
         self.caller.bodies.append(plan)
         return plan

@@ -1,17 +1,21 @@
-"""Compile loops: a WHILE over the elements of lists becomes one step of a plan."""
+"""Compile loops: a WHILE becomes one step of a plan, over the elements of lists or as long as its
+condition holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from luciole.interpreter.plan import Plan
 from luciole.ir import Array, Graph, Value
+from luciole.ir.calls import reachable
 from luciole.ir.ops.control_flow import While
 from luciole.ir.passes.scans import Scan, scan_of
 from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.loops import Loop, Part
+from luciole.kernels.core.loops import Loop, Part, Repeat
 from luciole.kernels.core.reasons import decline
 from luciole.kernels.core.registry import NativeStep
 
@@ -34,10 +38,8 @@ def compiled_loop(
     for value, place in zip(scan.body.inputs, (*scan.held, *scan.states), strict=False):
         value.shape = operands[place].shape  # which the file may leave open, even their number
     plan = plan_body(scan.body)
-    steps = None if plan is None else plan.compiled_steps()
+    steps = _steps(plan)
     if plan is None or steps is None:
-        if plan is not None:
-            decline(_not_compiled(plan))
         return None
     inputs, outputs = (_arrays(plan, v) for v in (scan.body.inputs, scan.body.outputs))
     if inputs is None or outputs is None:
@@ -46,10 +48,107 @@ def compiled_loop(
     return None if loop is None else loop.step(steps, scan.steps)
 
 
+def repeated(
+    op: While, arrays: Mapping[Value, Array], plan_body: PlanBody, most_steps: int
+) -> NativeStep | None:
+    """Make the step of a loop whose operands and results have places and that goes on while its
+    condition holds; None where condition or body are not compiled throughout, have variables, or
+    hand on other types or shapes.
+    """
+    operands, results = ([arrays[v] for v in values] for values in (op.inputs, op.results))
+    if not _all_alike(operands, results):
+        return None
+    asked = _called(op.condition_graph, operands, plan_body)
+    body = None if asked is None else _called(op.body_graph, operands, plan_body)
+    if asked is None or body is None or not _all_alike(body.outputs, body.inputs):
+        return None
+    if [(a.size, a.dtype.kind) for a in asked.outputs] != [(1, "b")]:
+        decline("its condition is not one truth value")
+        return None
+    return _repeat(operands, results, asked, body).step(asked.steps, body.steps, most_steps)
+
+
+@dataclass(frozen=True)
+class _Called:
+    """A graph that a loop calls, copied: its compiled steps, and the places of inputs and
+    outputs.
+    """
+
+    graph: Graph
+    steps: Sequence[NativeStep]
+    inputs: Sequence[Array]
+    outputs: Sequence[Array]
+
+    def reads(self, place: int) -> bool:
+        """Tell whether an input is looked at."""
+        value = self.graph.inputs[place]
+        return bool(value.users) or value.is_output
+
+    def hands_on(self, place: int) -> bool:
+        """Tell whether an output is the input of the same place."""
+        return self.graph.outputs[place] is self.graph.inputs[place]
+
+
+def _called(graph: Graph, operands: Sequence[Array], plan_body: PlanBody) -> _Called | None:
+    """Compile a graph for operands that its inputs take as they are, None where it cannot be."""
+    if any(value.is_variable for called in reachable(graph) for value in called.values):
+        decline(f"graph {graph.name!r} has variables")
+        return None
+    copy, _ = graph.clone()
+    if not len(set(copy.inputs)) == len(copy.inputs) == len(operands):
+        return None
+    for value, array in zip(copy.inputs, operands, strict=True):
+        value.shape = array.shape
+    plan = plan_body(copy)
+    steps = _steps(plan)
+    if plan is None or steps is None:
+        return None
+    inputs, outputs = (_arrays(plan, values) for values in (copy.inputs, copy.outputs))
+    if inputs is None or outputs is None or not _all_alike(inputs, operands):
+        return None
+    return _Called(copy, steps, inputs, outputs)
+
+
+def _repeat(
+    operands: Sequence[Array], results: Sequence[Array], asked: _Called, body: _Called
+) -> Repeat:
+    """Say what is copied when. Between turns the body's inputs hold what is handed on; where some
+    of it would overwrite the rest, it goes by the results.
+    """
+    places = range(len(operands))
+    seen = [n for n in places if asked.reads(n)]
+    moved = [n for n in places if not body.hands_on(n)]
+    first = [Part(operands[n], body.inputs[n]) for n in places]
+    first += [Part(operands[n], asked.inputs[n]) for n in seen if n not in moved]
+    shown = [Part(body.inputs[n], asked.inputs[n]) for n in seen if n in moved]
+    sources, writes = body.outputs, []
+    if _entangled(body.inputs, body.outputs):
+        writes = [Part(sources[n], results[n]) for n in moved]
+        sources = results
+    writes += [Part(sources[n], body.inputs[n]) for n in moved]
+    last = [Part(body.inputs[n], results[n]) for n in places]
+    return Repeat(first, shown, writes, last, asked.outputs[0])
+
+
+def _steps(plan: Plan | None) -> list[NativeStep] | None:
+    """List the steps of what a loop repeats; None, and why, where some are not compiled or may
+    fail.
+    """
+    if plan is None:
+        return None
+    steps = plan.compiled_steps()
+    if steps is None:
+        decline(_not_compiled(plan))
+    elif any(step.check is not None for step in steps):
+        decline("a loop inside may go on for ever")
+        return None
+    return steps
+
+
 def _not_compiled(plan: Plan) -> str:
     """Say which operator of a body is not compiled, and why."""
-    step = next(step for step in plan.steps if step.reason)
-    return f"{step.op.kind} in its body is not compiled: {step.reason}"
+    step = next(s for s in plan.steps if s.native is None and not s.nothing_to_do)
+    return f"{step.op.kind} in its body is not compiled: {step.reason or 'it has state'}"
 
 
 def _arrays(plan: Plan, values: Sequence[Value]) -> list[Array] | None:
@@ -59,6 +158,10 @@ def _arrays(plan: Plan, values: Sequence[Value]) -> list[Array] | None:
 
 def _alike(a: Array, b: Array) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape
+
+
+def _all_alike(these: Sequence[Array], those: Sequence[Array]) -> bool:
+    return len(these) == len(those) and all(map(_alike, these, those))
 
 
 class _Arrays:

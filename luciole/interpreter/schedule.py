@@ -47,7 +47,9 @@ class Schedule:
 
 def _timed(group: Run | Step, call: Callable[[], object]) -> NDArray[np.int64]:
     if isinstance(group, Run):
-        return jit.run_timed(group.table)
+        times = jit.run_timed(group.table)
+        group.check()
+        return times
     begin = time.perf_counter_ns()
     call()
     return np.array([time.perf_counter_ns() - begin], np.int64)

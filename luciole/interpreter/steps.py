@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -60,6 +61,18 @@ class Run:
         self.call: Callable[[], object] = jit.caller(self.table)
         if crew is not None and any(self._parts):
             self.call = crew.runner(self._shared_table(threads))
+        self._checks = [step.check for step in steps if step.check is not None]
+        if self._checks:
+            self.call = partial(self._checked, self.call)
+
+    def _checked(self, call: Callable[[], object]) -> None:
+        call()
+        self.check()
+
+    def check(self) -> None:
+        """Raise LucioleError where a step failed."""
+        for check in self._checks:
+            check()
 
     def _shared_table(self, threads: int) -> NDArray[np.int64]:
         """As ``luciole.kernels.jit.threads`` has it: all meet before and after a shared step."""
@@ -72,7 +85,7 @@ class Run:
         return table
 
 
-NO_SEQUENCE = "it is no loop over the elements of a sequence"
+OPEN = "what a step of it hands on has another type or shape"
 
 BuildLoop = Callable[[While, Mapping[Value, Array]], "NativeStep | None"]
 """Compile a loop whose tensors have these places, None where that cannot be done."""
@@ -115,8 +128,24 @@ def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Decline
         return Declined(f"the extents of {value.name!r} are known only when it runs")
     if isinstance(op, While):
         with listening() as reasons:
-            return loop(op, contents.arrays) or Declined(reasons[-1] if reasons else NO_SEQUENCE)
+            found = loop(op, contents.arrays)
+        return _named(found, op) if found else Declined(reasons[-1] if reasons else OPEN)
     return registry.build_native(op, context)
+
+
+def _named(step: NativeStep, op: Op) -> NativeStep:
+    """Let the error of a step that may fail name its operator."""
+    inner = step.check
+    if inner is None:
+        return step
+
+    def check() -> None:
+        try:
+            inner()
+        except LucioleError as error:
+            raise type(error)(f"{op}: {error}") from None
+
+    return replace(step, check=check)
 
 
 def _context(op: Op, contents: Contents) -> Context | None:
@@ -129,14 +158,21 @@ def _context(op: Op, contents: Contents) -> Context | None:
 
 
 def grouped(steps: Sequence[Step], crew: Crew | None) -> list[Run | Step]:
-    """Join neighbours that are compiled into one run; steps with nothing to do are left out."""
+    """Join neighbours that are compiled into one run, those that may fail into runs of their own;
+    steps with nothing to do are left out.
+    """
     schedule: list[Run | Step] = []
     working = (step for step in steps if not step.nothing_to_do)
-    for native, group in groupby(working, lambda step: step.native is not None):
+    for (native, _), group in groupby(working, _kind):
         members = list(group)
         together = [s.native for s in members if s.native is not None]
         schedule += [Run(together, crew)] if native else members
     return schedule
+
+
+def _kind(step: Step) -> tuple[bool, bool]:
+    """Tell whether a step is compiled, and whether it may fail: nothing may follow it then."""
+    return step.native is not None, step.native is not None and step.native.check is not None
 
 
 def run_reference(step: Step, contents: Contents, meter: Meter) -> None:

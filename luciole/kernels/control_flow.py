@@ -5,6 +5,7 @@ from __future__ import annotations
 from luciole.ir import Array, LucioleError
 from luciole.ir.calls import Call
 from luciole.ir.ops import control_flow as ops
+from luciole.kernels.core.loops import goes_on
 from luciole.kernels.core.registry import (
     Calls,
     Context,
@@ -42,7 +43,7 @@ def while_(op: ops.While, state: State, inputs: tuple[Array, ...]) -> Calls:
         if not _truth(condition):
             return inputs
         inputs = yield Call(op.body_graph, inputs)
-    raise LucioleError(f"the loop goes on after {state.loop_limit} steps: raise loop_limit")
+    raise goes_on(state.loop_limit)
 
 
 @stateful(ops.Call)

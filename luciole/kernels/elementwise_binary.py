@@ -11,10 +11,12 @@ from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
-from luciole.kernels.elements import binary, extremes
+from luciole.kernels.elements import binary, plain_integers
+from luciole.kernels.elements.plain_integers import Integers
 from luciole.kernels.jit.vector.elementwise import Binary
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.images import cut_off
+from luciole.schema.enums import ActivationFunctionType
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)
@@ -149,14 +151,25 @@ def right_shift(op: ops.RightShift, x: Array, y: Array) -> Array:
     return np.asarray(np.right_shift(x, bits))
 
 
+def _whole(cls: type[ops.Arithmetic], function: Integers) -> None:
+    @native(cls, *INTEGERS)
+    def build(op: ops.Arithmetic, context: Context) -> NativeStep | None:
+        if op.activation != ActivationFunctionType.NONE:
+            return None
+        return plain_integers.step(function, context)
+
+
+_whole(ops.Add, Integers.SUM)
+_whole(ops.Sub, Integers.DIFFERENCE)
+_whole(ops.Mul, Integers.PRODUCT)
 _native(ops.Add, Binary.ADD)
 _native(ops.Sub, Binary.SUB)
 _native(ops.Mul, Binary.MUL)
 _native(ops.Div, Binary.DIV)
 binary.register(ops.Maximum, Binary.MAXIMUM)
 binary.register(ops.Minimum, Binary.MINIMUM)
-extremes.register(ops.Maximum, larger=True)
-extremes.register(ops.Minimum, larger=False)
+plain_integers.register(ops.Maximum, Integers.LARGER)
+plain_integers.register(ops.Minimum, Integers.SMALLER)
 binary.define(ops.SquaredDifference, lambda x, y: (x - y) * (x - y))
 
 

@@ -21,7 +21,7 @@ from luciole.kernels.jit.vector.elementwise import define_unary
 from luciole.schema.enums import ActivationFunctionType
 from tests.native_support import check_compiled, declines, run_compiled, run_steps
 from tests.networks import random
-from tests.support import litert, one_op
+from tests.support import litert, one_op, run_litert
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -72,6 +72,13 @@ BINARY = (
     elementwise_binary.Maximum,
     elementwise_binary.Minimum,
     elementwise_binary.SquaredDifference,
+)
+INTEGERS = (
+    elementwise_binary.Add,
+    elementwise_binary.Sub,
+    elementwise_binary.Mul,
+    elementwise_binary.Maximum,
+    elementwise_binary.Minimum,
 )
 SHAPES = (
     ((), ()),
@@ -182,6 +189,22 @@ def test_pairs_of_extremes_are_exactly_those_of_the_reference(cls: type[Op]) -> 
     }
     if cls in wanted:
         np.testing.assert_array_equal(np.signbit(zeros), wanted[cls])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("cls", INTEGERS)
+def test_plain_integers_wrap_as_in_litert(cls: type[Op], dtype: type[np.generic]) -> None:
+    numbers = np.array([0, 1, -1, 7, -3, 2**31 - 1, -(2**31), 65_537], dtype)
+    numbers[-2:] *= 1 if dtype is np.int32 else 2**30 + 1
+    for pair in ([numbers.reshape(-1, 1), numbers], [numbers, numbers[3]], [numbers[2:3], numbers]):
+        arrays = [np.asarray(array) for array in pair]
+        wanted = run_litert(cls, arrays)[0]
+        np.testing.assert_array_equal(run_compiled(cls, arrays)[0], wanted, strict=True)
+
+
+def test_an_activation_of_integers_is_left_to_the_reference() -> None:
+    pair = [np.arange(3, dtype=np.int32)] * 2
+    assert declines(elementwise_binary.Add, pair, activation=ActivationFunctionType.RELU)
 
 
 @pytest.mark.parametrize("cls", ARITHMETIC)

@@ -1,15 +1,18 @@
-"""Compiled steps that are run a number of times, on one element of each list after the other."""
+"""Compiled steps that are run again and again: a number of times, on one element of each list after
+the other, or as long as a condition holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from luciole.ir import Array
+from luciole.ir import Array, LucioleError
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.moves import copy
 
 
@@ -51,8 +54,28 @@ class LoopRecord(Record):
     last: int
 
 
-_WHEN = ("first", "reads", "writes", "last")
-"""The fields of ``Loop`` and of its record."""
+class RepeatRecord(Record):
+    """How often steps are run at most, where the condition is, how many steps find it, and
+    addresses: of tables of ``Call``, and of ``Moves`` that are made before all steps, before the
+    condition is asked, behind each turn, and behind all.
+
+    ``left`` is written: how many more turns were allowed, 0 where the condition still held.
+    """
+
+    most: int
+    condition: int
+    asked: int
+    asks: int
+    calls: int
+    steps: int
+    first: int
+    shown: int
+    writes: int
+    last: int
+    left: int
+
+
+BYTE = int(Kind.UINT8)
 
 _move_at, _moves_at, _call_at = reader(Move), reader(Moves), reader(Call)
 
@@ -89,17 +112,75 @@ class Loop:
     def step(self, body: Sequence[NativeStep], count: int) -> NativeStep:
         """Make the step that runs the steps of a body ``count`` times."""
         memory = Memory()
-        rows = [Call(kernel=step.address, record=_whole(step.record)) for step in body]
-        places = {name: self._moves(name, count, memory) for name in _WHEN}
-        record = LoopRecord(count=count, calls=len(rows), steps=memory.table(rows, Call), **places)
-        memory.arrays += [array for step in body for array in (step.record, *step.owns)]
+        record = LoopRecord(
+            count=count,
+            calls=len(body),
+            steps=_calls(body, memory),
+            first=_moves(self.first, memory, count),
+            reads=_moves(self.reads, memory, count),
+            writes=_moves(self.writes, memory, count),
+            last=_moves(self.last, memory, count),
+        )
         return memory.step(_loop.address, record)
 
-    def _moves(self, when: str, count: int, memory: Memory) -> int:
-        parts: Sequence[Part] = getattr(self, when)
-        memory.arrays += [array for part in parts for array in (part.source, part.to)]
-        moves = [part.move(count) for part in parts]
-        return memory.record(Moves(table=memory.table(moves, Move), count=len(moves)))
+
+@dataclass(frozen=True)
+class Repeat:
+    """What is copied when: before all turns, before the condition is asked, after each turn, and
+    behind all; ``condition`` holds one truth value.
+    """
+
+    first: Sequence[Part]
+    shown: Sequence[Part]
+    writes: Sequence[Part]
+    last: Sequence[Part]
+    condition: Array
+
+    def step(self, asks: Sequence[NativeStep], body: Sequence[NativeStep], most: int) -> NativeStep:
+        """Make the step that runs a body while ``asks`` find that the condition holds; its check
+        raises LucioleError where that goes on for ``most`` turns.
+        """
+        memory = Memory()
+        memory.arrays.append(self.condition)
+        record = RepeatRecord(
+            most=most,
+            condition=_whole(self.condition),
+            asked=len(asks),
+            asks=_calls(asks, memory),
+            calls=len(body),
+            steps=_calls(body, memory),
+            first=_moves(self.first, memory),
+            shown=_moves(self.shown, memory),
+            writes=_moves(self.writes, memory),
+            last=_moves(self.last, memory),
+            left=0,
+        )
+        step = memory.step(_repeat.address, record)
+
+        def check() -> None:
+            if not step.record[RepeatRecord.place("left")]:
+                raise goes_on(most)
+
+        return replace(step, check=check)
+
+
+def goes_on(limit: int) -> LucioleError:
+    """Make the error of a loop that does not end within a limit."""
+    return LucioleError(f"the loop goes on after {limit} steps: raise loop_limit")
+
+
+def _calls(steps: Sequence[NativeStep], memory: Memory) -> int:
+    """Keep steps and all that they own, and return the address of their table."""
+    memory.arrays += [array for step in steps for array in (step.record, *step.owns)]
+    rows = [Call(kernel=step.address, record=_whole(step.record)) for step in steps]
+    return memory.table(rows, Call)
+
+
+def _moves(parts: Sequence[Part], memory: Memory, count: int = 1) -> int:
+    """Keep the copies of ``count`` steps and what they touch, and return their address."""
+    memory.arrays += [array for part in parts for array in (part.source, part.to)]
+    moves = [part.move(count) for part in parts]
+    return memory.record(Moves(table=memory.table(moves, Move), count=len(moves)))
 
 
 def _whole(array: Array) -> int:
@@ -115,13 +196,36 @@ def _move_all(place: int, step: int) -> None:
         copy(move.to + step * move.to_step, move.source + step * move.source_step, move.size)
 
 
+@jit.inline
+def _run_all(calls: int, count: int) -> None:
+    """Run the kernels of a table."""
+    for row in range(count):
+        call = _call_at(calls, row)
+        jit.call(call.kernel, call.record)
+
+
 @jit.kernel
 def _loop(r: LoopRecord) -> None:
     _move_all(r.first, 0)
     for step in range(r.count):
         _move_all(r.reads, step)
-        for row in range(r.calls):
-            call = _call_at(r.steps, row)
-            jit.call(call.kernel, call.record)
+        _run_all(r.steps, r.calls)
         _move_all(r.writes, step)
     _move_all(r.last, 0)
+
+
+@jit.kernel
+def _repeat(r: RepeatRecord) -> None:
+    _move_all(r.first, 0)
+    left, holds = r.most, True
+    while left and holds:
+        _move_all(r.shown, 0)
+        _run_all(r.asks, r.asked)
+        holds = integers_at(r.condition, BYTE)[0] != 0
+        if holds:
+            _run_all(r.steps, r.calls)
+            _move_all(r.writes, 0)
+            left -= 1
+    if left:
+        _move_all(r.last, 0)
+    r.left = left

@@ -59,13 +59,15 @@ class NativeStep:
     ``address`` is that of a ``void(int64*)`` function. ``record`` is its argument: addresses, sizes
     and parameters as int64; ``owns`` are the arrays behind those addresses, kept alive with the
     step. ``split`` gives, for a number of threads, records that do the work together (at most one
-    each; none where it does not pay); without it one thread does a step alone.
+    each; none where it does not pay); without it one thread does a step alone. ``check`` is called
+    behind a step that may fail, and raises LucioleError where it did.
     """
 
     address: int
     record: Array
     owns: tuple[Array, ...] = ()
     split: Callable[[int], Sequence[Array]] | None = None
+    check: Callable[[], None] | None = None
 
 
 def ranges(count: int, threads: int, least: int = 1) -> list[tuple[int, int]]:

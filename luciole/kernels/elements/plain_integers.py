@@ -1,0 +1,91 @@
+"""One compiled kernel for every function of two plain integers, stretched to one shape: no scales
+and no zero points, and results that wrap.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import cache
+
+from luciole.ir import Op, TensorType
+from luciole.ir.dtypes import tensor_type
+from luciole.kernels import jit
+from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.registry import Context, NativeStep, native
+from luciole.kernels.elements import conversions, strided
+from luciole.kernels.jit import Pointer
+from luciole.kernels.jit.vector.conversions import Kind, integers_at
+
+KINDS = {**conversions.KINDS, TensorType.INT64: Kind.INT64}
+
+
+class Integers(IntEnum):
+    """A function of two integers."""
+
+    SMALLER = 0
+    LARGER = 1
+    SUM = 2
+    DIFFERENCE = 3
+    PRODUCT = 4
+
+
+SMALLER, LARGER, SUM, DIFFERENCE = (int(function) for function in list(Integers)[:4])
+
+
+@cache
+def kernel(function: int, kind: int, x_step: int, y_step: int) -> jit.Kernel:
+    """Make the kernel for integers of a kind.
+
+    The steps are 0 where a single number meets all of a line, else 1.
+    """
+
+    @jit.kernel
+    def plain_integers(r: strided.Walk) -> None:
+        for group in range(r.begin, r.end):
+            z = r.z + strided.offset(r.around, r.axes, 4, 0, group)
+            x = r.x + strided.offset(r.around, r.axes, 4, 1, group)
+            y = r.y + strided.offset(r.around, r.axes, 4, 2, group)
+            for _ in range(r.lines):
+                to: Pointer = integers_at(z, kind)
+                a, b = integers_at(x, kind), integers_at(y, kind)
+                for k in range(r.count):
+                    to[k] = _computed(function, a[k * x_step], b[k * y_step])
+                z += r.z_step
+                x += r.x_step
+                y += r.y_step
+
+    return plain_integers
+
+
+@jit.merged
+def _computed(function: int, p: int, q: int) -> int:
+    """Compute a function in 64 bits, of which the result keeps the lower ones."""
+    if function == SMALLER:
+        return min(p, q)
+    if function == LARGER:
+        return max(p, q)
+    if function == SUM:
+        return p + q
+    if function == DIFFERENCE:
+        return p - q
+    return p * q
+
+
+def step(function: Integers, context: Context) -> NativeStep:
+    """Make the step of a function of both operands, which have the element type of the result."""
+    (x, y), z = context.operands, context.results[0]
+    assert x is not None
+    assert y is not None
+    memory = Memory()
+    walk, cut = strided.walk(z, x, y, memory)
+    kind = int(KINDS[tensor_type(z.dtype)])
+    found = kernel(int(function), kind, *(int(move > 0) for move in cut.inner[2:]))
+    return strided.step(found, walk, z.size, memory)
+
+
+def register(cls: type[Op], function: Integers) -> None:
+    """Let an operator compute a function of two integers by compiled code."""
+
+    @native(cls, *KINDS)
+    def build(op: Op, context: Context) -> NativeStep:
+        return step(function, context)
