@@ -1,4 +1,4 @@
-"""Models of compiled operators whose scales, types or anchors chance hardly makes."""
+"""Models of compiled operators whose scales, types, anchors or windows chance hardly makes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import numpy as np
 
 from luciole.ir import Array, Model, Op, TensorType
 from luciole.ir.ops.elementwise_unary import Rsqrt, Sqrt
+from luciole.ir.ops.mediapipe import MaxUnpooling2D
 from luciole.ir.ops.quantize import Quantize
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess
 from luciole.kernels.core.registry import Signature
 from tests.guard.sizes import ODD
+from tests.ops.test_mediapipe import pool
 from tests.ops.test_tflite_detection_postprocess import BASE, INTEGERS, operands
 from tests.support import Affine, one_op
 
@@ -21,6 +23,8 @@ def quantized(cls: type[Op], signature: Signature, rng: np.random.Generator) -> 
     """Make a model of odd extents, None for what chance does make."""
     if cls is TFLiteDetectionPostProcess:
         return _detections(signature, rng)
+    if cls is MaxUnpooling2D:
+        return _unpooling(rng)
     if cls in (Sqrt, Rsqrt) and signature == (TensorType.INT16,):
         given = [Affine(2e-4, LOWEST)]
         return one_op(cls, [_integers(rng, np.int16)], affine=given, results=[Affine(3e-3)])
@@ -33,6 +37,14 @@ def quantized(cls: type[Op], signature: Signature, rng: np.random.Generator) -> 
 def _integers(rng: np.random.Generator, dtype: type[np.signedinteger]) -> Array:
     limits = np.iinfo(dtype)
     return rng.integers(limits.min, limits.max, int(rng.choice(ODD)), dtype, endpoint=True)
+
+
+def _unpooling(rng: np.random.Generator) -> Model:
+    height, width = (int(n) for n in rng.integers(1, 4, 2))
+    shape = tuple(int(n) for n in (*rng.integers(1, 4, 3), rng.choice(ODD)))
+    places = rng.integers(0, height * width, shape).astype(np.int32).view(np.float32)
+    x = rng.standard_normal(shape).astype(np.float32)
+    return one_op(MaxUnpooling2D, [x, places], **pool(height, width))
 
 
 def _detections(signature: Signature, rng: np.random.Generator) -> Model:
