@@ -16,7 +16,7 @@ from luciole.tools.common.command import (
     add_common,
     add_custom,
     add_data_bounds,
-    add_preprocess,
+    add_labelled,
     parser_for,
     run_program,
 )
@@ -61,11 +61,7 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
         help="records: HDF5, .npz[:array], .npy, a folder, a list file; "
         "uint8 and floats are quantized for a quantized input, its own type fed as it is",
     )
-    parser.add_argument(
-        "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"
-    )
-    add_preprocess(parser)
-    parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
+    add_labelled(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:

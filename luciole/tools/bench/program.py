@@ -21,7 +21,7 @@ from luciole.tools.common.command import (
     add_common,
     add_custom,
     add_data_bounds,
-    add_preprocess,
+    add_labelled,
     parser_for,
     run_program,
 )
@@ -86,11 +86,7 @@ def _add_inputs(made: argparse.ArgumentParser) -> None:
         help="records to run on, with labels also for accuracy: HDF5, .npz[:array], .npy, a "
         "folder; uint8 and floats are quantized for a quantized input, its own type fed as it is",
     )
-    made.add_argument(
-        "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"
-    )
-    add_preprocess(made)
-    made.add_argument("--limit", type=int, metavar="N", help="use the first N records")
+    add_labelled(made)
     made.add_argument(
         "--input-shape",
         "--input-layer-shape",

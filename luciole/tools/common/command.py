@@ -140,6 +140,17 @@ def byte_count(text: str) -> int:
     return int(Fraction(found[1]) * unit)
 
 
+def add_labelled(parser: argparse.ArgumentParser) -> None:
+    """Declare which of the records are used, and what says their classes: ``--labels``,
+    ``--preprocess``, ``--limit``.
+    """
+    parser.add_argument(
+        "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"
+    )
+    add_preprocess(parser)
+    parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
+
+
 def add_data_bounds(parser: argparse.ArgumentParser) -> None:
     """Declare ``--data-limit BYTES`` and ``--allow-outside``, for programs that read data."""
     parser.add_argument(
