@@ -1,4 +1,4 @@
-"""The calls that people make from Python: load, save, run and quantize models."""
+"""The calls that people make from Python: quantize, search, fine-tune and compile models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from luciole import interpreter, lquantizer
+from luciole import lquantizer
 from luciole.compiler import CompileOptions, Program, compile_model
 from luciole.compiler.host import build_library
 from luciole.compiler.options import MODEL, STATIC, Transform
@@ -17,10 +17,8 @@ from luciole.exporters import save, to_bytes
 from luciole.files import write_file
 from luciole.importers import from_bytes, load
 from luciole.interpreter.affine import as_input
-from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT
-from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT
 from luciole.interpreter.records import Track
-from luciole.ir import Array, Graph, Model
+from luciole.ir import Array, Model
 from luciole.ir.names import by_own_names
 from luciole.ir.passes.unroll_lstm import unroll_lstm, whole_lstms
 from luciole.lquantizer import (
@@ -59,7 +57,6 @@ if TYPE_CHECKING:
     from luciole.lquantizer.training import FinetuneResult, FinetuneSettings, UniformSettings
 
 __all__ = [
-    "Interpreter",
     "Result",
     "compile",
     "finetune",
@@ -73,42 +70,6 @@ __all__ = [
 ]
 
 Path_ = str | os.PathLike[str]
-
-
-class Interpreter(interpreter.Interpreter):
-    """Runs a model, given as a path, as bytes (``model_content``) or as a Model.
-
-    The calls are LiteRT's; every intermediate tensor can be read. ``graph`` is another one of a
-    Model's than the main one. See ``luciole.interpreter.Interpreter``.
-    """
-
-    def __init__(
-        self,
-        model_path: Path_ | Model | None = None,
-        model_content: bytes | None = None,
-        *,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        keep_tensors: bool = False,
-        num_threads: int = 1,
-        loop_limit: int = DEFAULT_LOOP_LIMIT,
-        graph: Graph | None = None,
-    ) -> None:
-        if (model_path is None) == (model_content is None):
-            raise TypeError("give either a model or its bytes as model_content")
-        if model_content is not None:
-            model = from_bytes(model_content)
-        elif isinstance(model_path, Model):
-            model = model_path
-        else:
-            model = load(model_path)  # type: ignore[arg-type]  # None was refused above
-        super().__init__(
-            model,
-            memory_limit=memory_limit,
-            keep_tensors=keep_tensors,
-            num_threads=num_threads,
-            loop_limit=loop_limit,
-            graph=graph,
-        )
 
 
 def compile(  # what the program is called

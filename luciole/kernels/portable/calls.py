@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
-from luciole.kernels.core.registry import Signature, data_types, load_kernels
+from luciole.kernels.core.registry import Signature, data_types, load_kernels, load_kernels_of
 
 Field: TypeAlias = int | float | Array | None
 """What a field of a C struct holds: a number, a table, or no table."""
@@ -77,7 +77,7 @@ def portable(
 
 def portable_calls(op: Op, context: PortableContext) -> list[CCall]:
     """Make the calls of an operator. Raises UnsupportedError, naming it, where it has no C form."""
-    load_kernels()
+    load_kernels_of(type(op))
     build = _PORTABLE.get((type(op), data_types(op)))
     if build is None:
         types = " x ".join(t.name for t in data_types(op))
@@ -93,6 +93,11 @@ def portable_calls(op: Op, context: PortableContext) -> list[CCall]:
 def portable_kinds() -> list[tuple[type[Op], Signature]]:
     """List what has a C form: operator classes and signatures."""
     load_kernels()
+    return portable_now()
+
+
+def portable_now() -> list[tuple[type[Op], Signature]]:
+    """List the C forms of the files that were imported so far."""
     return list(_PORTABLE)
 
 
