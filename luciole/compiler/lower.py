@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from luciole.interpreter.microscaling import InBlocks
 from luciole.interpreter.settle import settle
 from luciole.ir import Array, Graph, GraphError, Op, UnsupportedError, Value
-from luciole.kernels.portable.calls import CCall, PortableContext, portable_calls
+from luciole.kernels.portable.calls import SCALAR, CCall, PortableContext, Vectors, portable_calls
 
 MEMORY_LIMIT = 4 << 30
 """Bytes of constants that a network may ask for."""
@@ -48,8 +48,8 @@ class Network:
         self.calls = kept[::-1]
 
 
-def lower(graph: Graph) -> Network:
-    """Turn a graph into calls.
+def lower(graph: Graph, vectors: Vectors = SCALAR) -> Network:
+    """Turn a graph into calls, for a machine whose registers hold ``vectors``.
 
     Raises UnsupportedError that lists what has no C form, GraphError for extents that only a run
     settles, and what ``settle`` raises.
@@ -59,7 +59,7 @@ def lower(graph: Graph) -> Network:
     _refuse_open(settled.ops)
     hosts = _hosts(settled.ops)
     work = [op for op in settled.ops if not op.reshapes]
-    calls = _all_calls(work, PortableContext(settled.constants))
+    calls = _all_calls(work, PortableContext(settled.constants, vectors))
     return Network(
         list(settled.graph.inputs),
         [hosts.get(v, v) for v in settled.graph.outputs],

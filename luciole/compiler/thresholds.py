@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from luciole.compiler.lower import Network
 from luciole.ir import learned_levels
 from luciole.kernels.portable.calls import CCall, Field
-from luciole.kernels.portable.levels import levels_of_fixed, thresholds_of
+from luciole.kernels.portable.levels import ADDED, COUNTED, levels_of_fixed, thresholds_of
 
 Doubles = NDArray[np.float64]
 Inverse = Callable[[Doubles, Mapping[str, Field]], Doubles]
@@ -99,5 +99,5 @@ def _into_layer(network: Network, call: CCall) -> None:
     network.calls.remove(call)
 
 
-LAYERS = ("luc_lq_fully_connected", "luc_lq_conv_2d")
+LAYERS = (ADDED, COUNTED, "luc_lq_conv_2d")
 """Functions that write fixed point, or numbers of levels where they have thresholds."""
