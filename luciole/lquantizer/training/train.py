@@ -126,7 +126,8 @@ class _Run:
         self._path: Path | None = None
         self._identity: dict[str, str] = {}
         self._state: State | None = None
-        cached = trainer.options.shift == 0 and self._output_size() <= CACHE_LIMIT
+        moves = trainer.options.shift > 0 or batches.mixes
+        cached = not moves and self._output_size() <= CACHE_LIMIT
         self._wanted = self._teach(np.arange(batches.places)) if cached else None
         self._held_wanted = self._teach(batches.held_back) if len(batches.held_back) else []
 
