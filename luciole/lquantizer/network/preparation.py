@@ -262,6 +262,5 @@ def is_last(op: Op) -> bool:
     """Tell whether a layer's result is the network's answer: an output, or what a SOFTMAX turns
     into one.
     """
-    return op.output.is_output or any(
-        isinstance(use.op, Softmax | LogSoftmax) for use in op.output.users
-    )
+    output = op.results[0]
+    return output.is_output or any(isinstance(u.op, Softmax | LogSoftmax) for u in output.users)
