@@ -18,6 +18,9 @@ _SHARES = np.linspace(0.2, 1.0, 25)
 _TURNS = 8
 """Alternations of codes and steps; more changes nothing."""
 
+_LEAST_SPREAD = 1e-9
+"""Variance of codes below which they are all the same, but for rounding."""
+
 
 def even_basis(steps: NDArray[np.floating], bits: int) -> Floats:
     """Write steps [...] as bases [..., bits]."""
@@ -36,13 +39,14 @@ def even_fit(samples: Samples, bits: int, offset: bool) -> Fit:
     error of what several shares of its range lead to.
     """
     x = samples.values
-    low, high = np.minimum(x.min(1), 0.0), np.maximum(x.max(1), 0.0)
+    middle = x @ samples.weights / samples.weights.sum() if offset else np.zeros(len(x))
+    below, above = middle - x.min(1), x.max(1) - middle
     if not offset:
-        high = np.maximum(high, -low)
-        low = -high
+        below = above = np.maximum(below, above)
     best: Fit | None = None
     for share in _SHARES:
-        found = _settled(samples, share * low, share * high, bits, offset)
+        limits = middle - share * below, middle + share * above
+        found = _settled(samples, *limits, bits, offset)
         better = np.ones(len(x), np.bool_) if best is None else found.mse < best.mse
         best = _either(better, found, best or found)
     assert best is not None, "there are shares"
@@ -73,7 +77,8 @@ def _solved(
     by_code = codes - np.reshape(means[0], (-1, 1))
     spread = np.square(by_code) @ weights
     along = (by_code * samples.targets) @ weights
-    found = np.divide(along, spread, out=np.zeros_like(along), where=spread > 0)
+    known = spread > _LEAST_SPREAD
+    found = np.divide(along, spread, out=np.zeros_like(along), where=known)
     found = np.where(found > 0, found, step)
     return found, np.asarray(means[1] - found * means[0]) if offset else centre
 
