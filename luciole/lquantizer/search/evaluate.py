@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from luciole.interpreter.records import Records
 from luciole.ir import Model, Op
@@ -33,7 +32,8 @@ Size = Callable[[Model], int]
 """The size of a model's file; exporters are not this room's, so the caller brings it."""
 Clock = Callable[[Model, Records], latency.Times]
 """How long each operator of a model takes on the first of some records."""
-Stage = Literal["shortened", "fitted"]
+Stage = str
+"""How a candidate is evaluated: "shortened", "fitted", or as ``Finish.stage`` says."""
 
 
 @dataclass(frozen=True)

@@ -67,14 +67,20 @@ class SearchResult:
 
     def rows(self) -> list[list[str]]:
         """List the front as a table: headings, then a row for each file."""
-        head = ["file", "bytes", "loss", "agreement", "options"]
+        tuned = ["loss before", "agreement before"] if self.is_tuned else []
+        head = ["file", "bytes", "loss", "agreement", *tuned, "options"]
         return [head, *(self._row(file) for file in self.front)]
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether the front was fine-tuned."""
+        return any(file.found.before is not None for file in self.front)
 
     def _row(self, file: FrontFile) -> list[str]:
         found = file.found
-        agreement = "" if found.agreement is None else f"{100 * found.agreement:.2f} %"
+        before = [] if found.before is None else _figures(found.before)
         widths = " ".join(found.candidate)
-        return [file.path.name, f"{found.bytes:,}", f"{found.loss:.4f}", agreement, widths]
+        return [file.path.name, f"{found.bytes:,}", *_figures(found), *before, widths]
 
     def to_json(self) -> dict[str, Any]:
         """Turn it into plain JSON values."""
@@ -90,6 +96,11 @@ class SearchResult:
             "hypervolume": self.hypervolumes(),
             "failed": self.failed,
         }
+
+
+def _figures(one: Found) -> list[str]:
+    agreement = "" if one.agreement is None else f"{100 * one.agreement:.2f} %"
+    return [f"{one.loss:.4f}", agreement]
 
 
 def files_of(folder: Path, space: Space, front: Sequence[Found]) -> list[FrontFile]:

@@ -31,6 +31,7 @@ from luciole.lquantizer.search.additive import (
     values_of,
 )
 from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
+from luciole.lquantizer.search.finishing import Finish, finished, is_finish
 from luciole.lquantizer.search.nsga2 import Nsga2, fronts, spread
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.space import Candidate, Space, is_learned
@@ -38,7 +39,8 @@ from luciole.lquantizer.search.storage import Storage
 
 _POINTS = 24
 """Of the additive front, where the evolution begins."""
-_SEPARATOR = " "
+SEPARATOR = " "
+"""Between the options of a candidate, in its key."""
 _TIED = ("w1a1", "w2a2", "w3a3", "w4a4")
 _LEAST = 1e-3
 """Added to losses before their logarithm is taken, so that crowding minds all decades alike."""
@@ -59,6 +61,8 @@ class Materials:
     timed: bool
     seed: int = 0
     few: int = 100
+    training: Records | None = None
+    """What a front is fine-tuned on: all records that do not judge; None where it is not."""
 
     def __call__(self) -> Evaluator:
         """Begin: read the model and run it."""
@@ -82,10 +86,20 @@ class Evaluator:
         if task["stage"] == "alone":
             found = self._bench.alone(task["layer"], task["options"])
             return {"alone": [asdict(one) for one in found]}
+        if is_finish(task["stage"]):
+            return self._finished(task)
         result = self._bench.fit(self._given.space.by_layer(task["candidate"]), task.get("ways"))
         figures = asdict(self._bench.figures(result.model))
         kept = task["stage"] == "fitted"
         return {"figures": figures, "model": self._given.write(result.model) if kept else None}
+
+    def _finished(self, task: Task) -> dict[str, Any]:
+        """Fit a candidate in full and fine-tune it."""
+        training = self._given.training
+        assert training is not None, "who asks for training gives records for it"
+        chosen = self._given.space.by_layer(task["candidate"])
+        model = finished(self._bench, chosen, training, Finish.parse(task["stage"]))
+        return {"figures": asdict(self._bench.figures(model)), "model": self._given.write(model)}
 
 
 @dataclass(frozen=True)
@@ -135,6 +149,8 @@ class Found:
     loss: float
     us: float
     agreement: float | None
+    before: Found | None = None
+    """What it was before it was fine-tuned."""
 
     def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
         """Take the objectives, of the loss its logarithm."""
@@ -193,7 +209,7 @@ class Search:
         self._fit(runner, self._chosen(evaluated))
         fitted = [one for one in self._found("fitted") if self.goal.allows(one.bytes, one.us)]
         failed = len(self.storage.in_state("shortened", "failed"))
-        return Searched(evaluated, uniform, greedy, self._front(fitted), failed)
+        return Searched(evaluated, uniform, greedy, self.front_of(fitted), failed)
 
     # ------------------------------------------------------------------ layers alone
     def _measure(self, runner: Runner) -> None:
@@ -203,12 +219,12 @@ class Search:
 
         def ended(key: str, outcome: Outcome) -> None:
             if outcome.error is not None:
-                raise QuantizeError(f"layer {key.split(_SEPARATOR)[0]}: {outcome.error}")
+                raise QuantizeError(f"layer {key.split(SEPARATOR)[0]}: {outcome.error}")
             for row in outcome.result["alone"]:
                 self.storage.add_alone(Alone(**row))
             step(1)
 
-        named = {f"{task['layer']}{_SEPARATOR}{task['options'][0]}": task for task in tasks}
+        named = {f"{task['layer']}{SEPARATOR}{task['options'][0]}": task for task in tasks}
         drive(runner, iter(named.items()), ended)
 
     # ------------------------------------------------------------------ evolution
@@ -236,7 +252,7 @@ class Search:
             candidate = tuple(map(str, found))
             given += 1
             self.storage.begin("shortened", candidate)
-            yield _SEPARATOR.join(candidate), self._task("shortened", candidate)
+            yield SEPARATOR.join(candidate), self._task("shortened", candidate)
 
     def _is_over(self, given: int, begun: float) -> bool:
         most, minutes = self.budget.evaluations, self.budget.minutes
@@ -292,7 +308,8 @@ class Search:
             for candidate, figures in self.storage.found(stage)
         ]
 
-    def _front(self, found: Sequence[Found]) -> list[Found]:
+    def front_of(self, found: Sequence[Found]) -> list[Found]:
+        """Leave those out that others are better than; from the smallest to the largest."""
         if not found:
             return []
         values = np.array([one.values(self.goal.objectives) for one in found])
@@ -303,7 +320,7 @@ class Search:
         their order.
         """
         allowed = [one for one in evaluated if self.goal.allows(one.bytes, one.us)] or evaluated
-        front = self._front(allowed)
+        front = self.front_of(allowed)
         values = np.array([one.values(self.goal.objectives) for one in front])
         kept = spread(values, self.budget.files + self.budget.files // 2)
         return [front[i].candidate for i in kept]
@@ -316,7 +333,7 @@ class Search:
         def tasks() -> Iterator[tuple[str, Task]]:
             for candidate in missing:
                 self.storage.begin("fitted", candidate)
-                yield _SEPARATOR.join(candidate), self._task("fitted", candidate)
+                yield SEPARATOR.join(candidate), self._task("fitted", candidate)
 
         def ended(key: str, outcome: Outcome) -> None:
             keep(self.storage, "fitted", key, outcome)
@@ -340,7 +357,7 @@ class _Progress:
         keep(search.storage, "shortened", key, outcome)
         self.ended_now += 1
         if outcome.error is None:
-            figures, candidate = outcome.result["figures"], tuple(key.split(_SEPARATOR))
+            figures, candidate = outcome.result["figures"], tuple(key.split(SEPARATOR))
             us = search.float_us + search._table.sum(candidate).us
             found = Found(candidate, us=us, **figures)
             self.evolution.tell(candidate, found.values(search.goal.objectives))
@@ -385,7 +402,7 @@ def drive(
 
 def keep(storage: Storage, stage: Stage, key: str, outcome: Outcome) -> None:
     """Keep an evaluation's outcome."""
-    candidate = tuple(key.split(_SEPARATOR))
+    candidate = tuple(key.split(SEPARATOR))
     if outcome.error is not None:
         storage.failed(stage, candidate, outcome.error)
         return

@@ -97,6 +97,13 @@ def _add_work(parser: argparse.ArgumentParser) -> None:
     work.add_argument(
         "--judges", type=int, default=1000, metavar="N", help="records that judge (default 1000)"
     )
+    work.add_argument(
+        "--finish",
+        default="fit",
+        metavar="HOW",
+        help="of the front: fit (default), or finetune:EPOCHS without labels on all records that "
+        "do not judge; finetune:EPOCHS,mirror turns images left to right at random",
+    )
     work.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
 
 
@@ -121,7 +128,7 @@ def _options(arguments: argparse.Namespace) -> SearchOptions:
     from luciole.lquantizer.search.space import OPTIONS
 
     given = {n: getattr(arguments, n) for n in ("max_size", "max_us", "evaluations", "minutes")}
-    rest = ("files", "calibration", "judges", "seed", "workers", "cluster")
+    rest = ("files", "calibration", "judges", "seed", "workers", "cluster", "finish")
     given |= {name: getattr(arguments, name) for name in rest}
     options = OPTIONS if arguments.options is None else tuple(arguments.options.split(","))
     try:
