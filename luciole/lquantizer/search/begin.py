@@ -20,6 +20,7 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search import latency
 from luciole.lquantizer.search.cluster import Cluster
+from luciole.lquantizer.search.device import Devices
 from luciole.lquantizer.search.evaluate import Stage
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
@@ -62,7 +63,9 @@ def search_network(
     folder.mkdir(parents=True, exist_ok=True)
     storage = Storage(folder / "search.db", _identity(given, options))
     us = float(storage.kept("float_us", lambda: str(_float_us(model, judges, timed))))
-    how = (options.seed, options.budget, say, track or untracked)
+    devices = Devices.of(options.read_devices, model.graph)
+    costs = devices.floats(model.graph)
+    how = (options.seed, options.budget, say, track or untracked, devices, costs)
     search = Search(space, options.goal, storage, len(content), us, *how)
     runner = runner_for(options.workers, options.cluster, given, say)
     try:
@@ -72,7 +75,7 @@ def search_network(
     finally:
         runner.close()
     files = _write(folder, space, found, storage, finish.stage if finish.epochs else "fitted")
-    whole = Found((FLOAT,) * len(space.genes), len(content), 0.0, us, 1.0)
+    whole = Found((FLOAT,) * len(space.genes), len(content), 0.0, us, 1.0, costs)
     return _result(model, space, options, found, files, whole)
 
 

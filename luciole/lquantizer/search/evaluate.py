@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from luciole.interpreter.records import Records
 from luciole.ir import Model, Op
@@ -48,6 +48,8 @@ class Alone:
     loss: float
     us: float = 0.0
     way: str = ""
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """What it costs more on other devices, by their names."""
 
 
 @dataclass(frozen=True)

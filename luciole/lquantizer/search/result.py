@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from luciole.lquantizer.search.additive import ON_DEVICE
 from luciole.lquantizer.search.nsga2 import hypervolume
 from luciole.lquantizer.search.search import Found
 from luciole.lquantizer.search.space import Space, recipe
@@ -59,16 +60,18 @@ class SearchResult:
     def _corner(self) -> list[float]:
         whole = self.float_network
         every = {"accuracy": 1.0, "size": float(whole.bytes), "latency": 2 * whole.us}
+        every |= {f"{ON_DEVICE}{name}": 2 * cost for name, cost in whole.costs.items()}
         return [every[name] for name in self.objectives]
 
     def _point(self, one: Found) -> list[float]:
         every = {"accuracy": one.loss, "size": float(one.bytes), "latency": one.us}
+        every |= {f"{ON_DEVICE}{name}": cost for name, cost in one.costs.items()}
         return [every[name] for name in self.objectives]
 
     def rows(self) -> list[list[str]]:
         """List the front as a table: headings, then a row for each file."""
         tuned = ["loss before", "agreement before"] if self.is_tuned else []
-        head = ["file", "bytes", "loss", "agreement", *tuned, "options"]
+        head = ["file", "bytes", "loss", "agreement", *tuned, *self.float_network.costs, "options"]
         return [head, *(self._row(file) for file in self.front)]
 
     @property
@@ -80,7 +83,8 @@ class SearchResult:
         found = file.found
         before = [] if found.before is None else _figures(found.before)
         widths = " ".join(found.candidate)
-        return [file.path.name, f"{found.bytes:,}", *_figures(found), *before, widths]
+        costs = [f"{cost:,.0f}" for cost in found.costs.values()]
+        return [file.path.name, f"{found.bytes:,}", *_figures(found), *before, *costs, widths]
 
     def to_json(self) -> dict[str, Any]:
         """Turn it into plain JSON values."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,14 @@ from luciole.lquantizer.search.additive import (
     ACCURACY,
     LATENCY,
     OBJECTIVES,
+    ON_DEVICE,
     SIZE,
     Sum,
     Table,
     thinned,
     values_of,
 )
+from luciole.lquantizer.search.device import NOWHERE, Devices
 from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
 from luciole.lquantizer.search.finishing import Finish, finished, is_finish
 from luciole.lquantizer.search.nsga2 import Nsga2, fronts, spread
@@ -109,12 +111,15 @@ class Goal:
     objectives: tuple[str, ...] = (ACCURACY, SIZE)
     max_size: int | None = None
     max_us: float | None = None
+    devices: tuple[str, ...] = ()
+    """Names of devices whose costs may be objectives."""
 
     def __post_init__(self) -> None:
         """Refuse unknown objectives."""
+        known = (*OBJECTIVES, *(f"{ON_DEVICE}{name}" for name in self.devices))
         for name in self.objectives:
-            if name not in OBJECTIVES:
-                raise QuantizeError(f"objective {name!r}: {', '.join(OBJECTIVES)} are possible")
+            if name not in known:
+                raise QuantizeError(f"objective {name!r}: {', '.join(known)} are possible")
         if ACCURACY not in self.objectives or len(self.objectives) < 2:
             raise QuantizeError("objectives are accuracy and at least one of size and latency")
 
@@ -149,13 +154,15 @@ class Found:
     loss: float
     us: float
     agreement: float | None
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """What it costs on other devices, by their names."""
     before: Found | None = None
     """What it was before it was fine-tuned."""
 
     def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
         """Take the objectives, of the loss its logarithm."""
         loss = math.log(self.loss + _LEAST)
-        return values_of(Sum(self.candidate, loss, self.bytes, self.us), objectives)
+        return values_of(Sum(self.candidate, loss, self.bytes, self.us, self.costs), objectives)
 
 
 @dataclass
@@ -184,6 +191,8 @@ class Search:
     budget: Budget = field(default_factory=Budget)
     say: Callable[[str], None] = print
     track: Track = untracked
+    devices: Devices = NOWHERE
+    float_costs: Mapping[str, float] = field(default_factory=dict)
 
     def run(self, runner: Runner) -> Searched:
         """Measure, evolve, fit the front. An interrupt ends the evolution as its budget does.
@@ -191,7 +200,10 @@ class Search:
         Raises LostError where the cluster is gone, QuantizeError where nothing can be evaluated.
         """
         self._measure(runner)
-        self._alone = self.storage.alone()
+        more = self.devices.more
+        self._alone = [
+            replace(one, costs=more(one.layer, one.option)) for one in self.storage.alone()
+        ]
         self._table = Table.of(self.space, self._alone)
         try:
             self._evolve(runner)
@@ -303,10 +315,13 @@ class Search:
     # ------------------------------------------------------------------ the front in full
     def _found(self, stage: Stage) -> list[Found]:
         """List what was evaluated; times are sums of single layers'."""
-        return [
-            Found(candidate, us=self.float_us + self._table.sum(candidate).us, **figures)
-            for candidate, figures in self.storage.found(stage)
-        ]
+        return [self.entered(*found) for found in self.storage.found(stage)]
+
+    def entered(self, candidate: Candidate, figures: Mapping[str, Any]) -> Found:
+        """Add what single layers say of a candidate's times to its figures."""
+        one = self._table.sum(candidate)
+        costs = {name: all_ + one.costs[name] for name, all_ in self.float_costs.items()}
+        return Found(candidate, us=self.float_us + one.us, costs=costs, **figures)
 
     def front_of(self, found: Sequence[Found]) -> list[Found]:
         """Leave those out that others are better than; from the smallest to the largest."""
@@ -357,9 +372,8 @@ class _Progress:
         keep(search.storage, "shortened", key, outcome)
         self.ended_now += 1
         if outcome.error is None:
-            figures, candidate = outcome.result["figures"], tuple(key.split(SEPARATOR))
-            us = search.float_us + search._table.sum(candidate).us
-            found = Found(candidate, us=us, **figures)
+            candidate = tuple(key.split(SEPARATOR))
+            found = search.entered(candidate, outcome.result["figures"])
             self.evolution.tell(candidate, found.values(search.goal.objectives))
         if self.ended_now % 20 == 0:
             rate = 60 * self.ended_now / (time.monotonic() - self.begun)

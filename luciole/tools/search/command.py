@@ -26,9 +26,11 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
+from luciole.tools.search.preset import add_preset, check_preset, seed_options
 
 if TYPE_CHECKING:
     from luciole.lquantizer.search.options import SearchOptions
+    from luciole.lquantizer.search.published.options import SeedOptions
     from luciole.lquantizer.search.result import SearchResult
 
 
@@ -45,6 +47,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole search") -> 
     _add_goal(parser)
     _add_space(parser)
     _add_work(parser)
+    add_preset(parser)
     add_preprocess(parser)
     add_data_bounds(parser)
     add_custom(parser)
@@ -58,7 +61,16 @@ def _add_goal(parser: argparse.ArgumentParser) -> None:
         "--objectives",
         default="accuracy,size",
         metavar="NAMES",
-        help="accuracy and one or both of size and latency (default accuracy,size)",
+        help="accuracy and some of size, latency and latency:DEVICE (default accuracy,size)",
+    )
+    goal.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        dest="devices",
+        metavar="FILE",
+        help="what operators cost on another machine, for the objective latency:NAME: a JSON file, "
+        "or one of cortex-m0plus and cortex-m4",
     )
     goal.add_argument("--max-size", type=byte_count, metavar="SIZE", help="no larger files")
     goal.add_argument(
@@ -113,17 +125,31 @@ def _run(arguments: argparse.Namespace) -> int:
 
     options = _options(arguments)
     model = api.load(arguments.model)
-    data = asked_data(arguments, model.graph, arguments.data)
+    data = asked_data(arguments, model.graph, arguments.data, labels=arguments.labels)
+    labels = data.labels if arguments.labels else None
     with console.tracked(arguments.json) as track:
         folder = Path(arguments.output)
-        found = api.search(model, data.records, folder, options, say=console.say, track=track)
+        how = {"say": console.say, "track": track}
+        found = api.search(model, data.records, folder, options, labels=labels, **how)
     _write_reports(folder, found, arguments.model)
     _tell(found, arguments)
     return FINE
 
 
-def _options(arguments: argparse.Namespace) -> SearchOptions:
+def _options(arguments: argparse.Namespace) -> SearchOptions | SeedOptions:
+    """Read what is to be searched, and how. Raises UsageError for what there is not."""
     from luciole.lquantizer.errors import QuantizeError
+
+    check_preset(arguments)
+    try:
+        if arguments.preset:
+            return seed_options(arguments, _fixed(arguments.fixed))
+        return _search_options(arguments)
+    except QuantizeError as error:
+        raise UsageError(str(error)) from None
+
+
+def _search_options(arguments: argparse.Namespace) -> SearchOptions:
     from luciole.lquantizer.search.options import SearchOptions
     from luciole.lquantizer.search.space import OPTIONS
 
@@ -131,16 +157,14 @@ def _options(arguments: argparse.Namespace) -> SearchOptions:
     rest = ("files", "calibration", "judges", "seed", "workers", "cluster", "finish")
     given |= {name: getattr(arguments, name) for name in rest}
     options = OPTIONS if arguments.options is None else tuple(arguments.options.split(","))
-    try:
-        return SearchOptions(
-            objectives=tuple(arguments.objectives.split(",")),
-            options=options,
-            tied=tuple(arguments.tie),
-            fixed=_fixed(arguments.fixed),
-            **given,
-        )
-    except QuantizeError as error:
-        raise UsageError(str(error)) from None
+    return SearchOptions(
+        objectives=tuple(arguments.objectives.split(",")),
+        options=options,
+        tied=tuple(arguments.tie),
+        devices=tuple(arguments.devices),
+        fixed=_fixed(arguments.fixed),
+        **given,
+    )
 
 
 def _fixed(entries: Sequence[str]) -> dict[str, str]:
