@@ -53,6 +53,9 @@ def search_network(
     that cannot be used, a folder with another search, and when nothing can be evaluated.
     """
     space = Space.of(model.graph, options.options, options.tied, options.fixed)
+    devices = Devices.of(options.read_devices, model.graph)
+    costs = devices.floats(model.graph)
+    space = devices.allowed(space, say)
     fitted, judges = split(model, records, options)
     content = write(model)
     timed = options.goal.timed
@@ -63,8 +66,6 @@ def search_network(
     folder.mkdir(parents=True, exist_ok=True)
     storage = Storage(folder / "search.db", _identity(given, options))
     us = float(storage.kept("float_us", lambda: str(_float_us(model, judges, timed))))
-    devices = Devices.of(options.read_devices, model.graph)
-    costs = devices.floats(model.graph)
     how = (options.seed, options.budget, say, track or untracked, devices, costs)
     search = Search(space, options.goal, storage, len(content), us, *how)
     runner = runner_for(options.workers, options.cluster, given, say)

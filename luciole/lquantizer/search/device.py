@@ -1,7 +1,7 @@
 """What operators cost on another device, as a file says: instructions, cycles or microseconds.
 
 A file has a name, a unit and costs, each of a kind of operator and a width: of exact shapes, or
-linear in the elements that the operator gives and the products that it adds up.
+linear in the elements that the operator reads and gives, and the products that it adds up.
 docs/reference/device.schema.json is the schema.
 """
 
@@ -9,42 +9,44 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from luciole.ir import Graph, Op
+from luciole.ir import Graph, Op, Value
 from luciole.ir.analysis.figures import macs
 from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.schemes import FLOAT
+from luciole.lquantizer.search.space import Gene, Space
 
 UNITS = ("instructions", "cycles", "microseconds")
 ANY = "*"
 """A kind or a width that stands for all others."""
 _NAME = re.compile(r"[\w.+-]{1,64}")
-_LINEAR = ("call", "output", "mac")
+_LINEAR = ("call", "input", "output", "mac")
 
 Dims = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a kind of operator costs in a width: ``call``, and for each element that it gives
-    ``output``, for each product that it adds up ``mac``.
+    """What a kind of operator costs in a width: ``call``, for each element of its first operand
+    ``input``, for each that it gives ``output``, for each product that it adds up ``mac``.
     """
 
     call: float = 0.0
+    input: float = 0.0
     output: float = 0.0
     mac: float = 0.0
 
     def of(self, op: Op) -> float:
         """Compute what one operator costs."""
-        elements = sum(math.prod(n or 1 for n in value.shape) for value in op.results)
-        return self.call + self.output * elements + self.mac * (macs(op) or 0)
+        read, given = math.prod(_shapes(op)[0]), sum(math.prod(_dims_of(v)) for v in op.results)
+        return self.call + self.input * read + self.output * given + self.mac * (macs(op) or 0)
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,7 @@ class Device:
         found = self.cost(op, width)
         if found is None:
             raise QuantizeError(
-                f"device {self.name}: no cost of {op.kind} as {width} ({op.name!r}): say it, or "
-                f"leave {width} out of the options"
+                f"device {self.name}: no cost of {op.kind} as {width} ({op.name!r})"
             )
         return found
 
@@ -87,8 +88,13 @@ class Device:
 def _shapes(op: Op) -> tuple[Dims, Dims]:
     first = next((value for value in op.operands if value is not None), None)
     weights = weight_constant(op)
-    shape = () if first is None else tuple(n or 1 for n in first.shape)
+    shape = () if first is None else _dims_of(first)
     return shape, () if weights is None else weights.dims
+
+
+def _dims_of(value: Value) -> Dims:
+    """Read the extents of a tensor for one record."""
+    return tuple(n or 1 for n in value.shape)
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,34 @@ class Devices:
             for device in self.devices
         }
 
+    def allowed(self, space: Space, say: Callable[[str], None]) -> Space:
+        """Leave out the options that some device has no cost for, and say so.
+
+        Raises QuantizeError for a layer that has none left.
+        """
+        gone: dict[tuple[str, str], list[str]] = {}
+        genes = []
+        for gene in space.genes:
+            lacking = {option: self._lacking(gene, option) for option in gene.options}
+            for option, name in lacking.items():
+                if name is not None:
+                    gone.setdefault((name, self.ops[gene.layers[0]].kind), []).append(option)
+            kept = tuple(option for option, name in lacking.items() if name is None)
+            if not kept:
+                name = next(iter(lacking.values()))
+                raise QuantizeError(f"device {name}: no cost of {gene.layers[0]!r} in any option")
+            genes.append(replace(gene, options=kept))
+        for (name, kind), options in gone.items():
+            which = ", ".join(dict.fromkeys(options))
+            say(f"device {name} has no cost of {kind} as {which}: left out")
+        return Space(tuple(genes))
+
+    def _lacking(self, gene: Gene, option: str) -> str | None:
+        """Name a device that has no cost for some layer of a gene."""
+        pairs = ((device, layer) for device in self.devices for layer in gene.layers)
+        found = (d.name for d, layer in pairs if d.cost(self.ops[layer], option) is None)
+        return next(found, None)
+
     def floats(self, graph: Graph) -> dict[str, float]:
         """Say by device what the float network costs."""
         return {device.name: device.total(graph) for device in self.devices}
@@ -146,7 +180,8 @@ def read_device(source: str) -> Device:
         text = Path(source).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         known = ", ".join(ready())
-        raise QuantizeError(f"{source}: no device file ({error}); ready ones: {known}") from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise QuantizeError(f"device {source}: {why}; ready ones are {known}") from None
     return parse_device(text, source)
 
 

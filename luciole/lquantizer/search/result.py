@@ -25,6 +25,11 @@ class FrontFile:
     options: dict[str, str]
     """What each layer is, by its name."""
 
+    @property
+    def viewer(self) -> Path:
+        """Where a page that shows it goes."""
+        return self.path.with_suffix(".html")
+
     def recipe(self) -> dict[str, Any]:
         """Write the content of its config."""
         return recipe(self.options)
@@ -104,7 +109,7 @@ class SearchResult:
 
 def _figures(one: Found) -> list[str]:
     agreement = "" if one.agreement is None else f"{100 * one.agreement:.2f} %"
-    return [f"{one.loss:.4f}", agreement]
+    return [f"{one.loss:.3g}", agreement]
 
 
 def files_of(folder: Path, space: Space, front: Sequence[Found]) -> list[FrontFile]:

@@ -49,7 +49,7 @@ def search_published(
     ``labels`` [records] are trained to, and judge, where given. Raises QuantizeError for data that
     cannot be used, a folder with another search, and when nothing can be evaluated.
     """
-    given, network = _materials(model, records, labels, options, read, write)
+    given, network = materials(model, records, labels, options, read, write)
     folder.mkdir(parents=True, exist_ok=True)
     storage = Storage(folder / "search.db", _identity(given))
     runner = runner_for(options.workers, options.cluster, given, say)
@@ -62,7 +62,7 @@ def search_published(
     return _result(network, given.space, found, files)
 
 
-def _materials(
+def materials(
     model: Model,
     records: Records,
     labels: Array | None,
@@ -70,6 +70,10 @@ def _materials(
     read: Callable[[bytes], Model],
     write: Callable[[Model], bytes],
 ) -> tuple[SeedMaterials, Network]:
+    """Divide records into what is trained on and what judges, and find the network's groups.
+
+    Raises QuantizeError for records and labels that cannot be used.
+    """
     count = check_records(model.graph, records)
     check_finite(records)
     if count < _LEAST:

@@ -66,20 +66,30 @@ class SeedEvaluator:
     def __call__(self, task: Task) -> dict[str, Any]:
         """Do a task of plain values, with a result of plain values."""
         candidate: Candidate = tuple(task["candidate"])
-        final = task["stage"] == FINAL
-        trained = self.train(candidate, self._settings(final), self._epochs(final))
         size = self.bytes_of(candidate)
-        if not final:
-            return {"figures": asdict(_figures(size, trained.best)), "model": None}
-        widths = widths_of(self._given.space, candidate).weights
-        packed(trained.model, widths)
-        figures = asdict(self._judged(size, trained.model))
-        return {"figures": figures, "model": self._given.write(trained.model)}
+        if task["stage"] != FINAL:
+            best = self.train(candidate, final=False).best
+            return {"figures": asdict(_figures(size, best)), "model": None}
+        model = self.trained_model(candidate, final=True)
+        figures = asdict(self._judged(size, model))
+        return {"figures": figures, "model": self._given.write(model)}
 
-    def _epochs(self, final: bool) -> int:
-        return self._given.options.final if final else self._given.options.partial
+    @property
+    def space(self) -> Space:
+        """What candidates are of."""
+        return self._given.space
 
-    def train(self, candidate: Candidate, settings: NarrowSettings, epochs: int) -> FinetuneResult:
+    def untrained(self, candidate: Candidate) -> Model:
+        """Make the network of integers of a candidate as rounding leaves it."""
+        return self.start.narrowed(widths_of(self.space, candidate)).integers()
+
+    def trained_model(self, candidate: Candidate, *, final: bool) -> Model:
+        """Make the network of integers of a candidate, its weights in 4 bits where these do."""
+        model = self.train(candidate, final=final).model
+        packed(model, widths_of(self.space, candidate).weights)
+        return model
+
+    def train(self, candidate: Candidate, *, final: bool) -> FinetuneResult:
         """Train a candidate to the float network, and to labels where there are any."""
         from luciole.lquantizer.training import finetune
 
@@ -88,9 +98,9 @@ class SeedEvaluator:
             self.start.narrowed(widths_of(given.space, candidate)),
             self.network.model,
             given.training,
-            epochs=epochs,
+            epochs=given.options.final if final else given.options.partial,
             labels=given.labels,
-            settings=settings,
+            settings=self._settings(final),
             latents=dict(self.start.latents),
         )
 
