@@ -33,6 +33,7 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.softmax import Softmax
+from luciole.lquantizer.schemes import UniformOptions
 from luciole.lquantizer.search.space import LEARNED_OPTIONS, recipe
 from tests.boards import firmware
 from tests.boards.firmware import BOARDS
@@ -48,7 +49,8 @@ def layer(kind: type[Op]) -> Make:
     def make(graph: Graph, rng: np.random.Generator, shape: Sequence[int]) -> Op:
         side, inputs, outputs, filter_side = shape
         if kind is FullyConnected:
-            x, dims = graph.add_input("x", (1, inputs)), (outputs, inputs)
+            x = graph.add_input("x", (1, inputs))
+            dims: tuple[int, ...] = (outputs, inputs)
         elif kind is Conv2D:
             x = graph.add_input("x", (1, side, side, inputs))
             dims = (outputs, filter_side, filter_side, inputs)
@@ -126,8 +128,8 @@ def quantized(model: Model, width: str) -> Model:
     (x,) = model.graph.inputs
     data = np.random.default_rng(1).normal(size=(40, *x.dims[1:])).astype(np.float32)
     if width == "int8":
-        ends = {"input_type": width, "output_type": width}
-        return luciole.quantize(model, data, scheme=width, rounding="nearest", **ends).model
+        how = UniformOptions(rounding="nearest", input_type=width, output_type=width)
+        return luciole.quantize(model, data, how).model
     return luciole.quantize(model, data, config=recipe({model.graph.ops[0].name: width})).model
 
 
@@ -166,7 +168,9 @@ def fitted(rows: Sequence[tuple[float, ...]], counts: Sequence[int]) -> tuple[li
 def measured(board: str) -> Iterator[dict[str, object]]:
     """Yield the entries of a device file."""
     for kind, (make, shapes) in (*LAYERS.items(), *REST.items()):
-        for width in WIDTHS if kind in LAYERS else ("float",):
+        widths = WIDTHS if kind in LAYERS else ("float",)
+        learns = kind != "DEPTHWISE_CONV_2D"  # which stays float
+        for width in (w for w in widths if learns or w not in LEARNED_OPTIONS):
             entry = _entry(kind, width, make, shapes, board)
             if entry is not None:
                 yield entry
@@ -181,8 +185,8 @@ def _entry(
         op = model.graph.ops[0]
         try:
             found = instructions(quantized(model, width), board, width == "int8")
-        except LucioleError as error:
-            print(f"  {error}", file=sys.stderr)
+        except LucioleError as refused:
+            print(f"  {refused}", file=sys.stderr)
             found = None
         if found is None:
             return None
@@ -192,8 +196,8 @@ def _entry(
     costs, error = fitted(rows, counts)
     print(f"{kind:18s} {width:8s} {counts}  error {100 * error:.0f} %", file=sys.stderr, flush=True)
     names = ("input", "output", "mac") if kind in LAYERS else ("output",)
-    found = {name: round(cost, 3) for name, cost in zip(names, costs, strict=True) if cost}
-    return {"kind": kind, "width": width, **found}
+    each = {name: round(cost, 3) for name, cost in zip(names, costs, strict=True) if cost}
+    return {"kind": kind, "width": width, **each}
 
 
 def main() -> int:

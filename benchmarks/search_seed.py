@@ -1,6 +1,6 @@
 """``python -m benchmarks.search_seed``: the claims of the published search, on a small network.
 
-A network like MobileNet (a convolution, three depthwise and three pointwise ones, a dense layer) is
+A network like MobileNet (a convolution, two depthwise and two pointwise ones, a dense layer) is
 trained on the bundled digits of 8x8 pixels, its batch normalizations left unfolded. Widths are
 searched as published, on training images alone; uniform ones get the same final training. All are
 judged on the test images, which nothing saw before. Printed is whether a mixed front dominates
@@ -38,7 +38,7 @@ from luciole.lquantizer.search.result import SearchResult
 from luciole.schema.enums import Padding
 
 SIDE = 8
-BLOCKS = ((8, 1), (16, 1), (32, 2), (64, 2))
+BLOCKS = ((8, 1), (16, 2), (32, 2))
 """Outputs and strides: of the first convolution, then of depthwise and pointwise ones."""
 EPOCHS = 60
 
@@ -124,7 +124,7 @@ def _appended(graph: Graph, x: Value, layer: Any, strides: Any) -> Value:
     elif kind == "Dense":
         constants = [graph.add_constant(f"{name}/{i}", a) for i, a in enumerate(arrays)]
         constants[0].set_data(np.ascontiguousarray(arrays[0].T))
-        graph.append(FullyConnected(x, *constants), name)
+        graph.append(FullyConnected(x, constants[0], constants[1]), name)
     return graph.ops[-1].results[0]
 
 
@@ -158,10 +158,10 @@ def share(files: Sequence[tuple[int, float]], corner: tuple[int, float]) -> floa
 def main() -> None:
     """Print what was found, claim by claim."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--generations", type=int, default=4)
-    parser.add_argument("--offspring", type=int, default=12)
-    parser.add_argument("--partial", type=int, default=3)
-    parser.add_argument("--final", type=int, default=12)
+    parser.add_argument("--generations", type=int, default=3)
+    parser.add_argument("--offspring", type=int, default=8)
+    parser.add_argument("--partial", type=int, default=2)
+    parser.add_argument("--final", type=int, default=8)
     parser.add_argument("--labels", action="store_true", help="train to labels as well")
     parser.add_argument("--granularity", default="channel")
     parser.add_argument("--seed", type=int, default=0)
@@ -179,7 +179,7 @@ def main() -> None:
         granularity=given.granularity,
         judges=100,
         seed=given.seed,
-        files=10,
+        files=6,
     )
     whole = accuracy(model, test, answers)
     print(f"float: {whole:.2f} % of {len(test)} test images", flush=True)
@@ -220,18 +220,17 @@ def _uniform(
     evaluator: SeedEvaluator, test: Array, answers: Array
 ) -> tuple[list[tuple[int, float]], list[float]]:
     """Train uniform widths in full; returns sizes and percent, and the points that this gained."""
-    print("\nuniform: bytes, before training, after the partial, after the final training")
+    print("\nuniform: bytes, before training, after the final training")
     files, gains = [], []
     for bits in WIDTHS:
         candidate = uniform(evaluator.space, bits)
         before = accuracy(evaluator.untrained(candidate), test, answers)
-        partial = accuracy(evaluator.trained_model(candidate, final=False), test, answers)
         result = evaluator({"stage": FINAL, "candidate": candidate})
         right = accuracy(from_bytes(result["model"]), test, answers)
         size = result["figures"]["bytes"]
         files.append((size, right))
         gains.append(right - before)
-        print(f"{bits} bits {size:6,}  {before:.2f} %  {partial:.2f} %  {right:.2f} %", flush=True)
+        print(f"{bits} bits {size:6,}  {before:.2f} %  {right:.2f} %", flush=True)
     return files, gains
 
 

@@ -32,7 +32,7 @@ class Made:
         self.end = self.graph.add_input("x", (1, SIDE, SIDE, 2))
 
     def constant(self, name: str, *shape: int, middle: float = 0.0) -> Value:
-        numbers = middle + self.rng.normal(size=shape) / max(1, np.prod(shape[1:])) ** 0.5
+        numbers = middle + self.rng.normal(size=shape) / float(np.prod(shape[1:])) ** 0.5
         return self.graph.add_constant(name, numbers.astype(np.float32))
 
     def normalized(self, kind: type[Conv2D] | type[DepthwiseConv2D], name: str) -> None:

@@ -31,7 +31,8 @@ class _Place:
         gamma = self.scale * np.sqrt(variance + EPSILON)
         beta = self.shift + self.scale * mean
         parts = (gamma, beta, mean - bias, variance)
-        return Normalized(weight_rows(self.layer), BatchNorm(*(np.float32(p) for p in parts)))
+        one, two, three, four = (np.asarray(part, np.float32) for part in parts)
+        return Normalized(weight_rows(self.layer), BatchNorm(one, two, three, four))
 
 
 def batch_norms(model: Model, records: Records) -> dict[Op, Normalized]:

@@ -85,6 +85,8 @@ class FoldedWeights(RoundedWeights):
         tf, weights = self._tf, self(self.latents)
         if not self._phase.training:
             result = self._by_long_run(x, weights)
+        elif self._how.freeze_norms >= 1:
+            result = self._by_batch(x, weights)
         else:
             result = tf.cond(
                 self._phase.frozen,

@@ -129,8 +129,8 @@ def _run(arguments: argparse.Namespace) -> int:
     labels = data.labels if arguments.labels else None
     with console.tracked(arguments.json) as track:
         folder = Path(arguments.output)
-        how = {"say": console.say, "track": track}
-        found = api.search(model, data.records, folder, options, labels=labels, **how)
+        given = (model, data.records, folder, options)
+        found = api.search(*given, labels=labels, say=console.say, track=track)
     _write_reports(folder, found, arguments.model)
     _tell(found, arguments)
     return FINE

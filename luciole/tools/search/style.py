@@ -32,7 +32,9 @@ th:first-child, td:first-child, .text { text-align: left; }
 .text { white-space: normal; min-width: 16ch; font-size: 13px; color: var(--faint); }
 .bar { display: inline-block; height: 10px; background: var(--files); border-radius: 2px; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 13px; color: var(--faint); }
-.legend i { display: inline-block; width: 10px; height: 10px; border-radius: 50%; margin-right: 6px; }
+.legend i {
+  display: inline-block; width: 10px; height: 10px; border-radius: 50%; margin-right: 6px;
+}
 svg { display: block; font: 13px Helvetica, Arial, "Liberation Sans", sans-serif; }
 svg.plot { width: 100%; height: auto; max-width: 960px; }
 svg text { fill: var(--ink); }

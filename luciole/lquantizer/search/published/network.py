@@ -96,8 +96,8 @@ class Start:
             if weights.op.name in widths.weights:
                 self._round(weights, widths.weights[weights.op.name])
         ends = (copied.input_type, copied.output_type)
-        parts = (dict(widths.weights), dict(widths.results), norms)
-        return Narrowed(copied.model, copied.chosen, *ends, *parts)
+        bits = (dict(widths.weights), dict(widths.results))
+        return Narrowed(copied.model, copied.chosen, *ends, *bits, norms)
 
     def _round(self, weights: IntegerWeights, bits: int) -> None:
         rows = self.latents[weights.op.name]
