@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -50,6 +51,8 @@ from luciole.lquantizer.search.auto_bits import for_drop, for_size
 from luciole.lquantizer.search.begin import search_network
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
 from luciole.lquantizer.search.options import SearchOptions
+from luciole.lquantizer.search.published.begin import search_published
+from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.sensitivity import Sensitivity
 from luciole.lquantizer.search.sensitivity import sensitivity as measure_layers
@@ -180,8 +183,10 @@ def search(
     model: Path_ | Model,
     data: Mapping[str, Any] | Any,
     output: Path_,
-    options: SearchOptions | None = None,
+    options: SearchOptions | SeedOptions | None = None,
     *,
+    labels: Array | None = None,
+    finish: str | None = None,
     say: Callable[[str], None] = print,
     track: Track | None = None,
 ) -> SearchResult:
@@ -190,13 +195,23 @@ def search(
     ``search.db``, which keeps all that was evaluated: the same call goes on from there.
 
     ``data`` are unlabelled samples as ``quantize`` takes them: some are learned from, others judge.
-    ``say`` is told in a line how it goes. Raises QuantizeError when nothing qualifies, the data
-    cannot be used, and for a folder with another search, InputError as ``quantize`` does.
+    ``finish`` is how the front is finished, in place of the options' own ("finetune:4").
+    SeedOptions ask for the published search, which alone minds ``labels`` [records]. ``say`` is
+    told in a line how it goes. Raises QuantizeError when nothing qualifies, the data cannot be
+    used, and for a folder with another search, InputError as ``quantize`` does.
     """
     model = model if isinstance(model, Model) else load(model)
     records = _records(model, data)
-    how = (Path(output), options or SearchOptions(), from_bytes, to_bytes, say, track)
-    return search_network(model, records, *how)
+    files = (from_bytes, to_bytes, say, track)
+    if isinstance(options, SeedOptions):
+        if finish is not None:
+            raise lquantizer.QuantizeError("finish does not go with the published search")
+        return search_published(model, records, labels, Path(output), options, *files)
+    if labels is not None:
+        raise lquantizer.QuantizeError("only the published search minds labels")
+    chosen = options or SearchOptions()
+    chosen = chosen if finish is None else replace(chosen, finish=finish)
+    return search_network(model, records, Path(output), chosen, *files)
 
 
 def _quantized(
