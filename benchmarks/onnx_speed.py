@@ -3,7 +3,8 @@
     python3 -m benchmarks.onnx_speed [--rounds N] [--operators N] [--output FILE.json] [NAME ...]
 
 The networks are those that onnx's own package has without weights (``data/light``), with random
-ones. Both runtimes are in one process and are called turn by turn; the ratio is onnxruntime's median
+ones. Both runtimes are in one process and are called turn by turn; times are medians of the
+process's own time, so that others on the machine count little. The ratio is onnxruntime's time
 divided by ours, above 1 where luciole is faster. NAME picks networks by a part of their names.
 ``--operators`` also lists kinds of operators, and the slowest ones.
 """
@@ -15,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import process_time_ns
 
 import numpy as np
 
@@ -28,7 +30,7 @@ from luciole.tools.bench.operators import by_kind, profile
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.peers import OnnxRuntime
 from luciole.tools.common.console import say, to_json
-from luciole.tools.common.timing import Limits, interleaved_medians
+from luciole.tools.common.timing import Limits, measured
 from tests.onnx_nodes import light_networks, with_weights
 
 PACKAGES = ("luciole", "numba", "llvmlite", "numpy", "onnx", "onnxruntime")
@@ -62,7 +64,7 @@ def runtimes(path: Path, folder: Path) -> tuple[Luciole, OnnxRuntime]:
     return Luciole(imported), OnnxRuntime(source, 1, ())
 
 
-def measured(path: Path, rounds: int, slowest: int) -> Row:
+def row(path: Path, rounds: int, slowest: int) -> Row:
     """Measure one network."""
     with tempfile.TemporaryDirectory() as folder:
         ours, peer = runtimes(path, Path(folder))
@@ -72,7 +74,9 @@ def measured(path: Path, rounds: int, slowest: int) -> Row:
             runtime.invoke()
         (got,), (want,) = ours.fetch(), peer.fetch()
         apart = float(np.abs(got - want).max() / np.abs(want).max())
-        mine, theirs = interleaved_medians([ours.invoke, peer.invoke], rounds)
+        limits = Limits(runs=rounds, min_seconds=0, warmup_seconds=0.2)
+        calls = [ours.invoke, peer.invoke]
+        mine, theirs = (t.median_us for t in measured(calls, limits, clock=process_time_ns))
         if slowest:
             say("\n".join(operators(ours, slowest)))
         kinds = [op.kind for op in ours.graph.ops]
@@ -92,16 +96,16 @@ def operators(ours: Luciole, slowest: int) -> Iterator[str]:
         yield f"{op.median_us:10.0f}  {op.kind} {extents} {op.name} {op.reason}"
 
 
-def lines(rows: Sequence[Row]) -> list[list[str]]:
+def lines(found: Sequence[Row]) -> list[list[str]]:
     """The table: a row for each network."""
     head = ["network", "operators", "TRANSPOSE", "luciole ms", "onnxruntime ms", "ratio", "apart"]
-    return [head, *(_cells(row) for row in rows)]
+    return [head, *map(_cells, found)]
 
 
-def _cells(row: Row) -> list[str]:
-    times = [f"{us / 1000:.2f}" for us in (row.luciole_us, row.onnxruntime_us)]
-    counts = [str(row.operators), str(row.transposes)]
-    return [row.network, *counts, *times, f"{row.ratio:.2f}", f"{row.apart:.1e}"]
+def _cells(of: Row) -> list[str]:
+    times = [f"{us / 1000:.2f}" for us in (of.luciole_us, of.onnxruntime_us)]
+    counts = [str(of.operators), str(of.transposes)]
+    return [of.network, *counts, *times, f"{of.ratio:.2f}", f"{of.apart:.1e}"]
 
 
 def main() -> None:
@@ -115,7 +119,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, metavar="FILE.json", help="also write the figures")
     given = parser.parse_args()
     chosen = [p for p in light_networks() if any(name in p.stem for name in given.names)]
-    rows = [measured(path, given.rounds, given.operators) for path in chosen]
+    rows = [row(path, given.rounds, given.operators) for path in chosen]
     print(markdown(lines(rows)))
     facts = machine(PACKAGES)
     print(f"\n{facts}")

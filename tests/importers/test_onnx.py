@@ -117,6 +117,18 @@ def test_shapes_are_computed_while_importing() -> None:
     assert model.graph.outputs[0].shape == (2, 12)
 
 
+@pytest.mark.parametrize("attributes", [{}, {"ceil_mode": 1}, {"count_include_pad": 1}])
+def test_means_over_windows_that_padding_cuts_are_those_of_a_pool(attributes: Any) -> None:
+    sizes = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    node = helper.make_node("AveragePool", ["x"], ["y"], **sizes, **attributes)
+    data = network([node], {"x": (1, 4, 8, 9)})
+    model = from_bytes(data).model
+    assert "AVERAGE_POOL_2D" in [op.kind for op in model.graph.ops]
+    x = numbers(1, 4, 8, 9)
+    (got,) = luciole.Interpreter(model).run({"x": x}).values()
+    np.testing.assert_allclose(got, session(data).run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
+
+
 def test_the_reader_knows_onnx_by_its_fields() -> None:
     data = (GOLDEN / "gru.onnx").read_bytes()
     assert reader_of_bytes(data).name == "ONNX"

@@ -16,6 +16,7 @@ from luciole.ir.passes import run_passes
 from luciole.ir.passes.infer_shapes import infer_shapes
 from luciole.ir.passes.sink_transposes import sink_transposes
 from luciole.ir.passes.turn_reshapes import exchanged, runs
+from luciole.ir.value import Shape
 
 Step = tuple[int, ...]
 
@@ -39,6 +40,10 @@ def numbers(*shape: int) -> Array:
 
 def kinds(model: Model) -> list[str]:
     return [op.kind for op in model.graph.ops][1:-1]
+
+
+def left(model: Model) -> int:
+    return sum(isinstance(op, Transpose) for op in model.graph.ops)
 
 
 def settled(model: Model, shape: Step) -> Model:
@@ -81,8 +86,8 @@ def test_images_of_a_pixel_are_flattened_without_a_transpose() -> None:
 )
 def test_they_stay_where_axes_are_joined_in_another_sequence(steps: list[tuple[str, Step]]) -> None:
     before = chain((2, 5, 6, 12), *steps)
-    count = kinds(before).count("TRANSPOSE")
-    assert kinds(settled(before, (2, 5, 6, 12))).count("TRANSPOSE") == count
+    count = left(before)
+    assert left(settled(before, (2, 5, 6, 12))) == count
 
 
 def test_what_something_else_reads_stays() -> None:
@@ -93,6 +98,10 @@ def test_what_something_else_reads_stays() -> None:
     run_passes(model.graph, (sink_transposes,))
     for name, array in Interpreter(model).run({"x": numbers(2, 5, 6, 12)}).items():
         np.testing.assert_array_equal(array, want[name])
+
+
+def known(shape: Shape) -> Step:
+    return tuple(n or 0 for n in shape)
 
 
 SHAPES = [(2, 3, 4), (6, 4), (2, 12), (24,), (2, 1, 3, 4), (6, 1, 2, 2), (1, 2, 3, 2, 2, 1)]
@@ -108,7 +117,7 @@ def test_exchanged_gives_what_numpy_does(before: Step, after: Step) -> None:
         if way is not None:
             shape, turned = way
             want = x.transpose(order).reshape(after)
-            np.testing.assert_array_equal(x.reshape(shape).transpose(turned), want)
+            np.testing.assert_array_equal(x.reshape(known(shape)).transpose(turned), want)
             found += 1
     assert found
 

@@ -1,9 +1,9 @@
 """Exchange TRANSPOSE and RESHAPE, so that a TRANSPOSE meets another one behind the RESHAPE.
 
-A channel shuffle splits the channels, exchanges both halves and joins them again (Zhang et al. 2018,
-"ShuffleNet: An Extremely Efficient Convolutional Neural Network for Mobile Devices", section 3.1):
-between images whose channels come last, one of its three TRANSPOSE is left. One that only moves
-axes of extent 1 before a RESHAPE goes.
+A channel shuffle splits the channels, exchanges both halves and joins them again (Zhang et al.
+2018, "ShuffleNet: An Extremely Efficient Convolutional Neural Network for Mobile Devices", section
+3.1): between images whose channels come last, one of its three TRANSPOSE is left. One that only
+moves axes of extent 1 before a RESHAPE goes.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def turn_reshape(graph: Graph, op: Reshape) -> bool:
         return False
     found = exchanged(op.tensor.shape, op.output.shape, order)
     if found is not None and _in_place(found[1], op.output.shape):
-        op.set_operands(_operands(graph, first.a, op.output.shape))
-        op.new_shape = _extents(op.output.shape)
+        extents = _extents(op.output.shape)
+        op.set_operands([first.a, _vector(graph, "shape", extents)])
+        op.new_shape = extents
         return True
     behind = _reader(op.output)
     if behind is None or _reader(op.tensor) is not op or op.tensor.is_output:
@@ -142,7 +143,7 @@ def _rise(graph: Graph, op: Reshape, behind: Transpose) -> bool:
 
 
 def _reshape(graph: Graph, before: Op, value: Value, shape: Shape) -> Value:
-    new = Reshape(*_operands(graph, value, shape), new_shape=_extents(shape))
+    new = Reshape(value, _vector(graph, "shape", _extents(shape)), new_shape=_extents(shape))
     made = graph.insert_before(before, new, graph.unique_name("reshaped")).output
     made.quantization = value.quantization
     return made
@@ -156,10 +157,6 @@ def _replace(graph: Graph, op: Reshape, value: Value, order: Order) -> bool:
     op.output.replace_with(last.output)
     graph.remove(op)
     return True
-
-
-def _operands(graph: Graph, value: Value, shape: Shape) -> list[Value]:
-    return [value, _vector(graph, "shape", _extents(shape))]
 
 
 def _extents(shape: Shape) -> tuple[int, ...]:
