@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.exporters import to_bytes
 from luciole.importers.onnx import OnnxReader
 from luciole.importers.onnx.model import from_bytes, from_proto
 from luciole.importers.onnx.recurrent import LONG
@@ -19,6 +20,7 @@ from luciole.importers.reader import reader_of_bytes
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.errors import FormatError
 from luciole.tools.import_model import main as import_main
+from tests.support import litert
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -213,6 +215,30 @@ def test_onnxruntimes_integers_become_integer_operators(
     apart = np.abs(np.rint((got - want) / scale))
     assert apart.max() <= 1
     assert (apart == 0).mean() >= 0.99
+
+
+@pytest.mark.parametrize("zero", [-128, 4])
+def test_means_of_codes_halfway_are_rounded_to_even(zero: int) -> None:
+    """LiteRT computes them so with its default kernels, its reference kernels round up."""
+    to_codes = helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["codes"])
+    nodes = [
+        to_codes,
+        helper.make_node("DequantizeLinear", ["codes", "scale", "zero"], ["real"]),
+        helper.make_node("AveragePool", ["real"], ["mean"], kernel_shape=[4, 2], strides=[4, 2]),
+        helper.make_node("QuantizeLinear", ["mean", "scale", "zero"], ["result"]),
+        helper.make_node("DequantizeLinear", ["result", "scale", "zero"], ["y"]),
+    ]
+    scale = np.array(0.25, np.float32)
+    data = network(nodes, {"x": (1, 3, 16, 16)}, scale=scale, zero=np.array(zero, np.int8))
+    codes = np.random.default_rng(0).integers(-128, 128, (1, 3, 16, 16))
+    x = (codes - zero).astype(np.float32) * scale
+    model = from_bytes(data).model
+    assert "DEPTHWISE_CONV_2D" in [op.kind for op in model.graph.ops]
+    (want,) = session(data).run(None, {"x": x})
+    halfway = codes.reshape(1, 3, 4, 4, 8, 2).sum((3, 5)) % 8 == 4
+    assert halfway.sum() > 5
+    (got,) = litert(to_bytes(model, "tflite"), [x], "AUTO")
+    np.testing.assert_array_equal(got, want)
 
 
 def test_a_lone_quantize_rounds_halves_to_even() -> None:
