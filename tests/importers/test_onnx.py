@@ -356,6 +356,24 @@ def test_damaged_files_are_refused_with_a_sentence() -> None:
     assert not any("\n" in sentence for sentence in said)
 
 
+def test_names_in_functions_that_are_no_text_are_refused() -> None:
+    body = helper.make_node("LeakyRelu", ["a"], ["b"], alpha=0.5)
+    body.attribute[0].ClearField("f")
+    body.attribute[0].ref_attr_name = "slope"
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    function = helper.make_function("own", "F", ["a"], ["b"], [body], opsets, ["slope"])
+    call = helper.make_node("F", ["x"], ["y"], domain="own", slope=0.25)
+    model = onnx.ModelProto.FromString(network([call], {"x": (2,)}))
+    model.functions.append(function)
+    model.opset_import.append(opsets[1])
+    whole = model.SerializeToString()
+    x = np.array([-4, 4], np.float32)
+    (got,) = luciole.Interpreter(from_bytes(whole).model).run({"x": x}).values()
+    np.testing.assert_array_equal(got, [-1, 4])
+    with pytest.raises(FormatError, match="the file is damaged: UnicodeDecodeError"):
+        from_bytes(whole.replace(b"alpha", b"al\xc7ha"))
+
+
 def test_old_operator_sets_are_refused() -> None:
     model = onnx.ModelProto.FromString((GOLDEN / "gru.onnx").read_bytes())
     model.opset_import[0].version = 5
