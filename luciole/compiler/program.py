@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from luciole.compiler.ends import End, enter, leave
+from luciole.compiler.fixed import keep_fixed
 from luciole.compiler.lower import Network, lower
 from luciole.compiler.options import CompileOptions
 from luciole.compiler.text import ctype_of
@@ -72,6 +73,7 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
     """
     network = lower(model.graph)
     inputs = enter(network, options)
+    keep_fixed(network)
     outputs = leave(network, options)
     pull_thresholds(network)
     _refuse_odd(network)

@@ -13,13 +13,32 @@ Field: TypeAlias = int | float | Array | None
 """What a field of a C struct holds: a number, a table, or no table."""
 
 
+@dataclass(frozen=True)
+class FixedPoint:
+    """Numbers as an int32 in units of 2^-places, each within ``error`` of exact arithmetic on what
+    layers of learned levels were given.
+    """
+
+    places: int
+    error: float
+
+    @property
+    def unit(self) -> float:
+        """What 1 stands for."""
+        return float(2.0**-self.places)
+
+    def __str__(self) -> str:
+        return f"times 2^{self.places}, within {self.error:.1e} of exact arithmetic"
+
+
 @dataclass(frozen=True, eq=False)
 class CCall:
     """A call ``function(&fields, reads..., writes..., scratch)``.
 
     ``fields`` are those of ``struct function``, by name; arrays become tables of the type that the
     struct declares. ``scratch`` are bytes of memory, a multiple of 8, that the call needs for
-    itself. ``note`` says in a few words what people should know of the numbers.
+    itself. ``note`` says in a few words what people should know of the numbers; ``fixed`` is what
+    numbers it writes or reads in fixed point are.
     """
 
     function: str
@@ -29,6 +48,7 @@ class CCall:
     scratch: int = 0
     note: str = ""
     source: Op | None = field(default=None)
+    fixed: FixedPoint | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType, UnsupportedError, Value, learned_levels
 from luciole.ir.value import element_count
 from luciole.kernels.layers.levels.layer import LevelsLayer, or_zero
-from luciole.kernels.portable.calls import CCall, Field
+from luciole.kernels.portable.calls import CCall, Field, FixedPoint
 
 LARGEST = 2**31 - 1
 MOST_INPUTS, MOST_BITS = 65534, 4
@@ -28,6 +28,9 @@ LANES, UNIT, MOST_ROWS, WEIGHING = 32, 8, 248, 32
 """As in the header: lanes of a word, rows that are added at once, rows of a segment, and what
 weighing one costs.
 """
+
+SEGMENT_BYTES, LINE_BYTES = 12 + 32, 24
+"""Bytes of a segment and its planes, and of a line, where addresses have 64 bits."""
 
 Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -69,13 +72,19 @@ class FixedLayer:
         offsets = zeros + or_zero(layer.offsets)
         return layer.aw.astype(np.float64), offsets, zeros + or_zero(layer.bias)
 
+    @property
+    def input_sizes(self) -> tuple[float, float]:
+        """How much an input counts in a sum, and in a result."""
+        size = float(np.abs(self.sorted_levels[0]).max())
+        return size, size
+
     @cached_property
     def _largest(self) -> tuple[float, float, float]:
         """The largest sum of inputs, of an output's scales, and result."""
         scales, offsets, biases = self._weights
-        inputs = self.layer.inputs * np.abs(self.sorted_levels[0]).max()
+        in_sums, in_results = (self.layer.inputs * size for size in self.input_sizes)
         weights = np.abs(scales).sum(1) + np.abs(offsets)
-        return inputs, weights.max(), (inputs * weights + np.abs(biases)).max()
+        return in_sums, weights.max(), (in_results * weights + np.abs(biases)).max()
 
     @cached_property
     def input_places(self) -> int:
@@ -96,14 +105,27 @@ class FixedLayer:
 
     @property
     def error(self) -> float:
-        """A bound of how far results are from exact arithmetic on the same levels: each number is
-        off by half a unit, each result by two.
+        """A bound of how far results are from exact arithmetic on the same levels: each number of
+        the basis is off by half a unit, twice where levels are subtracted, each result by two.
         """
         inputs, weights, _ = self._largest
-        of_levels = self.layer.inputs * (len(self.basis) + 1) / 2 * 2.0**-self.input_places
+        of_levels = self.layer.inputs * (len(self.basis) + 1) * 2.0**-self.input_places
         of_scales = (self.layer.weight_planes + 1) / 2 * 2.0**-self.weight_places
         product = of_levels * weights + of_scales * (inputs + of_levels)
         return float(product + 2 * 2.0**-self.places)
+
+    @property
+    def fixed_point(self) -> FixedPoint:
+        """What results are."""
+        return FixedPoint(self.places, self.error)
+
+    @property
+    def note(self) -> str:
+        """Say what people should know of the numbers."""
+        return (
+            f"{len(self.basis)} bit inputs, {self.layer.weight_planes} bit weights; "
+            f"results {self.fixed_point}"
+        )
 
     @property
     def most_segments(self) -> int:
@@ -119,7 +141,7 @@ class FixedLayer:
         kx, n = len(self.basis), self.layer.inputs
         fewer = WEIGHING * max(0, (1 << kx) - 1 - kx) + UNIT * kx
         rows = n + max(UNIT << kx, fewer) + 1
-        size = self.most_segments * (12 + 32) + 2 * rows
+        size = self.most_segments * SEGMENT_BYTES + 2 * rows
         return size + -size % 8
 
     def call(self, x: Value, y: Value, records: int) -> CCall:
@@ -135,12 +157,11 @@ class FixedLayer:
             "most_segments": self.most_segments,
             "thresholds": None,
         }
-        note = (
-            f"{len(self.basis)} bit inputs, {layer.weight_planes} bit weights; results times "
-            f"2^{self.places}, within {self.error:.1e} of exact arithmetic"
-        )
         fields = counts | self._tables()
-        return CCall("luc_lq_fully_connected", fields, (x,), (y,), self.scratch, note)
+        return CCall(
+            *("luc_lq_fully_connected", fields, (x,), (y,), self.scratch, self.note),
+            fixed=self.fixed_point,
+        )
 
     def _tables(self) -> dict[str, Field]:
         scales, offsets, biases = self._weights
@@ -216,10 +237,10 @@ def _counts(x: Value, thresholds: Array) -> dict[str, Field]:
     return {"count": element_count(x.dims), "bits": int(thresholds.size + 1).bit_length() - 1}
 
 
-def floats_of_fixed(x: Value, y: Value, places: int) -> CCall:
+def floats_of_fixed(x: Value, y: Value, given: FixedPoint) -> CCall:
     """Call what turns fixed point into floats."""
-    fields: dict[str, Field] = {"count": element_count(x.dims), "unit": 2.0**-places}
-    return CCall("luc_floats_of_fixed", fields, (x,), (y,))
+    fields: dict[str, Field] = {"count": element_count(x.dims), "unit": given.unit}
+    return CCall("luc_floats_of_fixed", fields, (x,), (y,), fixed=given)
 
 
 def layer_calls(
@@ -233,5 +254,5 @@ def layer_calls(
     return [
         levels_of_floats(x, levels, thresholds),
         found.call(levels, results, records),
-        floats_of_fixed(results, y, found.places),
+        floats_of_fixed(results, y, found.fixed_point),
     ]
