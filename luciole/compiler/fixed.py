@@ -96,7 +96,7 @@ def _limits(fields: Mapping[str, Field], places: int) -> Limits:
     ends = {"least": -LARGEST - 1, "most": LARGEST}
     for name in ends:
         if fields.get(f"has_{name}"):
-            number = np.float64(fields[name]) * 2.0**places  # type: ignore[arg-type]  # a number
+            number = np.float64(fields[name]) * 2.0**places
             ends[name] = int(np.clip(np.rint(number), -LARGEST - 1, LARGEST))
     return dict(ends)
 
@@ -148,7 +148,7 @@ def _quantize(call: CCall, operands: Sequence[Operand], y: Value) -> Result:
     """Multiply by 2^-places / scale: 31 bits of it, and a shift."""
     del y
     (x,) = operands
-    scale = float(np.float64(call.fields["scale"]))  # type: ignore[arg-type]  # a number
+    scale = float(np.float64(call.fields["scale"]))
     fraction, exponent = math.frexp(x.point.unit / scale)
     shift = 31 - exponent
     if not 1 <= shift <= 62:

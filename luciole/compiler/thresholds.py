@@ -103,7 +103,7 @@ def _once(network: Network, value: Value) -> None:
     each = [np.asarray(reader.fields["thresholds"], np.int64) for reader in readers]
     joint = np.unique(np.concatenate(each))
     levels = made(value, "levels", TensorType.UINT8)
-    bits = int(len(joint)).bit_length()
+    bits = len(joint).bit_length()
     if value in network.outputs or bits > MOST_JOINT_BITS:
         return
     fields = {**readers[0].fields, "bits": bits, "thresholds": _filled(joint, bits)}

@@ -17,6 +17,12 @@ from luciole.ir.value import element_count, shape_text
 from luciole.kernels.portable.calls import CCall
 
 _AT = "AT"
+_FIXED_POINT = (
+    " *",
+    " * Numbers in fixed point are int32, times a power of two. Bounds hold for any input, where each",
+    " * number that is encoded gets the level that it gets in exact arithmetic; one that lies as near",
+    " * to a threshold as its bound may get the next one.",
+)
 
 
 class Writer:
@@ -132,6 +138,10 @@ class Writer:
         yield " *"
         for call in self.calls:
             yield f" *   {self._layers[call]}: {comment(_title_of(call))}"
+            if call.fixed is not None:
+                yield f" *     {comment(str(call.fixed))}"
+        if any(call.fixed is not None for call in self.calls):
+            yield from _FIXED_POINT
         yield " */"
 
     def _kernels(self) -> Iterator[str]:

@@ -77,8 +77,8 @@ class FixedWindows(FixedLayer):
 
     @cached_property
     def parts(self) -> list[Part]:
-        """What segments there are: by level, or by sign where that takes fewer steps for inputs that
-        have each level as often.
+        """What segments there are: by level, or by sign where that takes fewer steps for inputs
+        that have each level as often.
         """
         n, kx = self.layer.inputs, len(self.basis)
         by_level = n * (1 - 0.5**kx) + WEIGHING * (2**kx - 1)
@@ -103,6 +103,7 @@ class FixedWindows(FixedLayer):
 
     @property
     def most_segments(self) -> int:
+        """Segments that a window may have."""
         return len(self.parts) * (self.layer.inputs // MOST_ROWS + 1)
 
     @property
