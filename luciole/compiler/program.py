@@ -55,6 +55,11 @@ class Program:
         return {f"{name}.h": self.header, f"{name}.c": self.source}
 
     @property
+    def is_stateful(self) -> bool:
+        """Whether a run depends on those before it."""
+        return bool(self.writer.states)
+
+    @property
     def arena_bytes(self) -> int:
         """Bytes of tensors between inputs and outputs, and of scratch memory."""
         return self.layout.size
@@ -79,7 +84,8 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
     _refuse_odd(network)
     calls, rooms = _with_scratch(network)
     layout = _layout(network, calls, rooms)
-    writer = Writer(options, inputs, outputs, calls, network.constants, layout, rooms, origin)
+    constants, states = network.constants, network.states
+    writer = Writer(options, inputs, outputs, calls, constants, layout, rooms, states, origin)
     return Program(options, inputs, outputs, calls, layout, writer)
 
 
@@ -111,5 +117,6 @@ def _layout(network: Network, calls: Sequence[CCall], rooms: Mapping[CCall, Valu
                 lives[value] = Lifetime(lives.get(value, Lifetime(number, 0)).first, number)
         if call in rooms:
             lives[rooms[call]] = Lifetime(number, number)
+    lives |= dict.fromkeys(set(network.states) & set(lives), Lifetime(0, len(calls)))
     sizes = {v: element_count(v.dims) * np.dtype(NUMPY[v.dtype]).itemsize for v in lives}
     return lay_out(lives, sizes, {}, ALIGNMENT)
