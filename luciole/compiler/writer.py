@@ -19,9 +19,9 @@ from luciole.kernels.portable.calls import CCall
 _AT, _BEGUN = "AT", "has_begun"
 _FIXED_POINT = (
     " *",
-    " * Numbers in fixed point are int32, times a power of two. Bounds hold for any input, where each",
-    " * number that is encoded gets the level that it gets in exact arithmetic; one that lies as near",
-    " * to a threshold as its bound may get the next one.",
+    " * Numbers in fixed point are int32, times a power of two. Bounds hold for any input, where",
+    " * each number that is encoded gets the level that it gets in exact arithmetic; one that lies",
+    " * as near to a threshold as its bound may get the next one.",
 )
 
 

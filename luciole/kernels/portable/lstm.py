@@ -47,12 +47,9 @@ def _extents(op: LSTMLayer, gates: int) -> dict[str, Field]:
         times, batches = moving
         time, batch = batches, 1
     sizes = {"inputs": inputs, "cells": op.cell_state.dims[1], "outputs": y[-1], "gates": gates}
-    steps = {f"{n}_{s}": d * k for n, d in (("x", inputs), ("y", y[-1])) for s, k in _of(time, batch)}
+    steps = {"x_time": time * inputs, "x_batch": batch * inputs}
+    steps |= {"y_time": time * y[-1], "y_batch": batch * y[-1]}
     return {"batches": batches, "times": times, **sizes, **steps}
-
-
-def _of(time: int, batch: int) -> list[tuple[str, int]]:
-    return [("time", time), ("batch", batch)]
 
 
 def _call(function: str, op: LSTMLayer, fields: dict[str, Field], scratch: int) -> list[CCall]:
