@@ -16,7 +16,7 @@ from luciole.ir.ops.activations import Logistic, Tanh
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
-from luciole.ir.ops.elementwise_binary import Mul
+from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pad import Pad
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
@@ -212,10 +212,11 @@ def test_axes_that_are_apart_are_refused() -> None:
         program_of(one_op(Mean, [NUMBERS, np.array([0, 2], np.int32)], (1,)))
 
 
-def test_other_shapes_are_refused() -> None:
-    shapes = [np.zeros((2, 3), np.float32), np.zeros((3,), np.float32)]
-    with pytest.raises(UnsupportedError, match="in C, shapes must be the same"):
-        program_of(one_op(Mul, shapes, ()))
+def test_bytes_of_other_shapes_are_repeated(tmp_path: Path) -> None:
+    grids = {"affine": [Affine(0.1, 3), Affine(0.2, -9)]}
+    to = [Affine(0.7, -4, dtype=TensorType.INT8)]
+    for cls in (Add, Mul):
+        check(one_op(cls, [CODES, CODES[0, 0, :1]], **grids, results=to), tmp_path, 1)
 
 
 @pytest.mark.parametrize("seed", range(3))
