@@ -82,9 +82,11 @@ def entry_text(program: Program) -> str:
     if program.options.arena == CALLER:
         memory = f"static int64_t arena[{program.layout.size // 8 + 1}];\n"
         arena = "arena, "
+    if not program.inputs:
+        begin = "    (void)inputs;\n"
     if program.is_stateful:
         memory += "static int has_begun;\n\nvoid luciole_reset(void);\n"
-        begin = "    if (!has_begun) luciole_reset();\n"
+        begin += "    if (!has_begun) luciole_reset();\n"
         reset = (
             f"void luciole_reset(void)\n{{\n    {name}_reset({arena.removesuffix(', ')});\n"
             "    has_begun = 1;\n}\n\n"
