@@ -201,10 +201,10 @@ def test_axes_that_are_apart_are_refused() -> None:
 
 
 def test_bytes_of_other_shapes_are_repeated(tmp_path: Path) -> None:
-    grids = {"affine": [Affine(0.1, 3), Affine(0.2, -9)]}
+    grids = [Affine(0.1, 3), Affine(0.2, -9)]
     to = [Affine(0.7, -4, dtype=TensorType.INT8)]
     for cls in (Add, Mul):
-        check(one_op(cls, [CODES, CODES[0, 0, :1]], **grids, results=to), tmp_path, 1)
+        check(one_op(cls, [CODES, CODES[0, 0, :1]], affine=grids, results=to), tmp_path, 1)
 
 
 @pytest.mark.parametrize("seed", range(3))
