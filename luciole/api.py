@@ -13,6 +13,7 @@ from luciole import interpreter, lquantizer
 from luciole.compiler import CompileOptions, Program, compile_model
 from luciole.compiler.host import build_library
 from luciole.compiler.options import MODEL, STATIC, Transform
+from luciole.compiler.targets import NATIVE, PORTABLE
 from luciole.exporters import save, to_bytes
 from luciole.files import write_file
 from luciole.importers import from_bytes, load
@@ -119,19 +120,20 @@ def compile(  # what the program is called
     input: str = MODEL,  # as the program's option
     output: str = MODEL,
     preprocess: Transform | None = None,
-    target: str = "portable",
+    target: str | None = None,
     arena: str = STATIC,
     library: bool = False,
 ) -> Program:
     """Write a network as C99: ``NAME.h`` and ``NAME.c`` in a folder, which is made; with
     ``library`` also ``NAME.so`` with this machine's compiler, for ``luciole.Compiled``.
 
-    ``input``: "bytes" (before ``preprocess``), "float" or "quantized"; ``output``: "float",
+    ``target`` is any machine, with ``library`` this one, unless it is named. ``input``: "bytes" (before ``preprocess``), "float" or "quantized"; ``output``: "float",
     "quantized", "fixed" or "class". Raises UnsupportedError that lists operators without a C form,
     and LucioleError for choices that do not suit the model.
     """
     found = model if isinstance(model, Model) else load(model)
     transforms = [preprocess] * len(found.graph.inputs)
+    target = target or (NATIVE if library else PORTABLE)
     options = CompileOptions(name, input, output, transforms, "", target, arena)
     program = compile_model(found, options)
     Path(folder).mkdir(parents=True, exist_ok=True)

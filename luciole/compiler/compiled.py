@@ -6,7 +6,7 @@ import ctypes
 import itertools
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,14 +60,29 @@ class Compiled:
 
         Raises LucioleError for other names, types or shapes.
         """
+        call, gotten = self.bind(inputs)
+        call()
+        return gotten
+
+    def bind(self, inputs: Mapping[str, Array]) -> tuple[Callable[[], None], list[Array]]:
+        """Bind arrays: return what runs the network on what they hold then, with little around it,
+        and the arrays that it writes results to, one for each output. Arrays as for ``run``; those
+        whose elements do not lie in order are copied, and later changes of them not seen.
+
+        Raises LucioleError for other names, types or shapes; what is returned where a run fails.
+        """
         if set(inputs) != {tensor.name for tensor in self._inputs}:
             wanted = ", ".join(repr(t.name) for t in self._inputs)
             raise LucioleError(f"inputs are {wanted}; {', '.join(map(repr, inputs))} were given")
         given = [tensor.checked(np.asarray(inputs[tensor.name])) for tensor in self._inputs]
         gotten = [np.zeros(tensor.shape, tensor.dtype) for tensor in self._outputs]
-        if self._run(_pointers(given), _pointers(gotten)):
-            raise LucioleError(f"{self.name} failed")
-        return gotten
+        run, name, held = self._run, self.name, (given, _pointers(given), _pointers(gotten))
+
+        def call() -> None:
+            if run(held[1], held[2]):
+                raise LucioleError(f"{name} failed")
+
+        return call, gotten
 
     def reset(self) -> None:
         """Let the next run begin from the start, where a network has states."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,7 +16,14 @@ _DEFINED = (
     re.compile(r"^#define (LUC_\w+)", re.M),
     re.compile(r"^(struct luc_\w+) \{", re.M),
     re.compile(r"^static .*?\b(luc_\w+)(?:\(|\[|;| =)", re.M | re.S),
+    re.compile(r"^typedef \w+ (luc_\w+)", re.M),
 )
+_WIDTH = re.compile(
+    r"^#if LUC_WORDS > 1\n(?P<wide>.*?)(?:^#else\n(?P<narrow>.*?))?^#endif\n?", re.M | re.S
+)
+"""What differs where words lie side by side."""
+
+_WORDS = re.compile(r"^#ifndef LUC_WORDS\n#define LUC_WORDS 1\n#endif$", re.M)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +47,28 @@ class StructField:
     is_table: bool
 
 
+def pieces(words: int = 1) -> Mapping[str, Piece]:
+    """Read every header: pieces by each name that they define, as they are for so many words side
+    by side.
+    """
+    return _pieces(words)
+
+
 @cache
-def pieces() -> dict[str, Piece]:
-    """Read every header: pieces by each name that they define."""
+def _pieces(words: int) -> dict[str, Piece]:
     found: dict[str, Piece] = {}
     for path in sorted(files("luciole.kernels").joinpath("c").iterdir(), key=lambda p: p.name):
         if path.name.endswith(".h"):
-            for piece in _split(path.read_text(encoding="utf-8"), path.name):
+            text = _for_words(path.read_text(encoding="utf-8"), words)
+            for piece in _split(text, path.name):
                 found.update(dict.fromkeys(piece.defines, piece))
     return found
+
+
+def _for_words(text: str, words: int) -> str:
+    """Choose between what ``LUC_WORDS > 1`` has and what one word has."""
+    kind = "wide" if words > 1 else "narrow"
+    return _WORDS.sub(f"#define LUC_WORDS {words}", _WIDTH.sub(lambda m: m[kind] or "", text))
 
 
 def _split(text: str, header: str) -> Iterator[Piece]:
@@ -73,22 +93,24 @@ def _names(block: str) -> set[str]:
     return set(_NAME.findall(code))
 
 
-def needed(functions: Iterable[str]) -> list[Piece]:
+def needed(functions: Iterable[str], words: int = 1) -> list[Piece]:
     """List the pieces that functions are made of, each behind those that it uses."""
     order: dict[Piece, None] = {}
     for function in functions:
-        _visit(function, order, ())
+        _visit(function, pieces(words), order, ())
     return list(order)
 
 
-def _visit(name: str, order: dict[Piece, None], path: tuple[str, ...]) -> None:
-    piece = pieces().get(name)
+def _visit(
+    name: str, found: Mapping[str, Piece], order: dict[Piece, None], path: tuple[str, ...]
+) -> None:
+    piece = found.get(name)
     if piece is None:
         raise LucioleError(f"there is no C function {name} (behind {' > '.join(path) or 'a call'})")
     if piece in order or name in path:
         return
     for used in sorted(piece.uses - piece.defines):
-        _visit(used, order, (*path, name))
+        _visit(used, found, order, (*path, name))
     order[piece] = None
 
 

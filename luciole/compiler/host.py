@@ -12,26 +12,19 @@ from pathlib import Path
 from luciole.compiler.ends import End
 from luciole.compiler.options import CALLER
 from luciole.compiler.program import Program
+from luciole.compiler.targets import find_compiler
 from luciole.compiler.text import ctype_of
 from luciole.files import write_file
 from luciole.ir import LucioleError
 
-COMPILERS = ("cc", "gcc", "clang")
-FLAGS = ("-std=c99", "-O3", "-march=native", "-fPIC", "-shared")
+FLAGS = ("-std=c99", "-fPIC", "-shared")
 _LONGEST = 300
 """Characters of a compiler's complaint that are shown."""
 
 
-def find_compiler() -> str:
-    """Find a C compiler. Raises LucioleError where there is none."""
-    found = next((path for name in COMPILERS if (path := shutil.which(name))), None)
-    if found is None:
-        raise LucioleError("no C compiler (cc, gcc or clang) is on the PATH")
-    return found
-
-
 def build_library(program: Program, target: Path, flags: Sequence[str] = ()) -> None:
-    """Compile a program into a shared library that ``Compiled`` runs, by ``FLAGS`` or others.
+    """Compile a program into a shared library that ``Compiled`` runs, by the flags of its
+    target's libraries or by others.
 
     Raises LucioleError where there is no compiler or it fails.
     """
@@ -42,7 +35,8 @@ def build_library(program: Program, target: Path, flags: Sequence[str] = ()) -> 
         entry, library = Path(folder) / "entry.c", Path(folder) / "library.so"
         write_file(entry, entry_text(program))
         sources = [str(entry), str(Path(folder) / f"{program.options.name}.c")]
-        run_compiler([compiler, *(flags or FLAGS), *sources, "-o", str(library)])
+        given = flags or (*FLAGS, *program.options.machine.library.split())
+        run_compiler([compiler, *given, *sources, "-o", str(library)])
         write_file(target, library.read_bytes())
 
 

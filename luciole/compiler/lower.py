@@ -14,7 +14,7 @@ from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.quantization import zero_code
 from luciole.ir.value import element_count
-from luciole.kernels.portable.calls import CCall, PortableContext, portable_calls
+from luciole.kernels.portable.calls import SCALAR, CCall, PortableContext, Vectors, portable_calls
 
 MEMORY_LIMIT = 4 << 30
 """Bytes of constants that a network may ask for."""
@@ -57,8 +57,8 @@ class Network:
         self.calls = kept[::-1]
 
 
-def lower(graph: Graph) -> Network:
-    """Turn a graph into calls.
+def lower(graph: Graph, vectors: Vectors = SCALAR) -> Network:
+    """Turn a graph into calls, for a machine whose registers hold ``vectors``.
 
     Raises UnsupportedError that lists what has no C form, GraphError for extents that only a run
     settles, and what ``settle`` raises.
@@ -68,7 +68,7 @@ def lower(graph: Graph) -> Network:
     _refuse_open(settled.ops)
     hosts = _hosts(settled.ops)
     work = [op for op in settled.ops if not op.reshapes]
-    calls = _all_calls(work, PortableContext(settled.constants))
+    calls = _all_calls(work, PortableContext(settled.constants, vectors))
     return Network(
         list(settled.graph.inputs),
         [hosts.get(v, v) for v in settled.graph.outputs],

@@ -15,12 +15,12 @@ from luciole.compiler.options import CompileOptions
 from luciole.compiler.text import ctype_of
 from luciole.compiler.thresholds import pull_thresholds
 from luciole.compiler.writer import Writer
-from luciole.ir import LucioleError, Model, TensorType, Value
+from luciole.ir import Graph, LucioleError, Model, TensorType, Value
 from luciole.ir.analysis.layout import Layout, lay_out
 from luciole.ir.analysis.lifetimes import Lifetime
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import element_count
-from luciole.kernels.portable.calls import CCall
+from luciole.kernels.portable.calls import CCall, Vectors
 
 ALIGNMENT = 8
 
@@ -76,7 +76,7 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
     Raises UnsupportedError that lists operators without a C form, and LucioleError for options that
     do not suit the model.
     """
-    network = lower(model.graph)
+    network = _lowered(model.graph, options.machine.vectors)
     inputs = enter(network, options)
     keep_fixed(network)
     outputs = leave(network, options)
@@ -87,6 +87,15 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
     constants, states = network.constants, network.states
     writer = Writer(options, inputs, outputs, calls, constants, layout, rooms, states, origin)
     return Program(options, inputs, outputs, calls, layout, writer)
+
+
+def _lowered(graph: Graph, vectors: Vectors) -> Network:
+    """Turn a graph into calls that agree on how many words lie side by side: if one knows less, all
+    take one.
+    """
+    network = lower(graph, vectors)
+    agreed = {call.words for call in network.calls if call.words} <= {vectors.words}
+    return network if agreed else lower(graph)
 
 
 def _refuse_odd(network: Network) -> None:

@@ -56,12 +56,14 @@ def number(value: int | float, ctype: str) -> str:
     return _numbers(np.array([value]), ctype)[0]
 
 
-def table(name: str, ctype: str, array: Array) -> tuple[str, int]:
-    """Write a table of constants, and count its bytes. Raises UnsupportedError for numbers that
+def table(name: str, ctype: str, array: Array, words: int = 1) -> tuple[str, int]:
+    """Write a table of constants, and count its bytes; where registers hold several ``words``,
+    they find those of a row at a multiple of their size. Raises UnsupportedError for numbers that
     the type does not hold.
     """
     texts = _numbers(array.ravel(), ctype)
-    begun = f"static const {ctype} {name}[{max(len(texts), 1)}] = {{"
+    aligned = f" __attribute__((aligned({4 * words})))" if words > 1 else ""
+    begun = f"static const {ctype} {name}[{max(len(texts), 1)}]{aligned} = {{"
     lines = _wrapped(texts or ["0"])
     return "\n".join([begun, *lines, "};"]), max(array.size, 1) * np.dtype(_NUMPY[ctype]).itemsize
 

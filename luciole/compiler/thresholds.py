@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from luciole.compiler.lower import Network
 from luciole.ir import TensorType, Value, learned_levels
 from luciole.kernels.portable.calls import CCall, Field, made
-from luciole.kernels.portable.levels import LARGEST, levels_of_fixed, thresholds_of
+from luciole.kernels.portable.levels import (
+    ADDED,
+    COUNTED,
+    LARGEST,
+    levels_of_fixed,
+    thresholds_of,
+)
 
 Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -134,8 +140,5 @@ def _into_layer(network: Network, call: CCall) -> None:
     network.calls.remove(call)
 
 
-LAYERS = (
-    *("luc_lq_fully_connected", "luc_lq_conv_2d"),
-    *("luc_add_fixed", "luc_add_fixed_to_bytes"),
-)
+LAYERS = (ADDED, COUNTED, "luc_lq_conv_2d", "luc_add_fixed", "luc_add_fixed_to_bytes")
 """Functions that write fixed point, or numbers of levels where they have thresholds."""

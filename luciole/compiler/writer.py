@@ -44,6 +44,7 @@ class Writer:
         self._constants, self._layout, self._rooms = constants, layout, rooms
         self.states = {value: array for value, array in states.items() if value in layout.places}
         self._origin = comment(origin)
+        self._words = max((call.words for call in calls), default=0) or 1
         self.table_bytes = 0
         self._tables: dict[tuple[str, bytes], str] = {}
         names = Names("arena", options.name, _AT, _BEGUN)
@@ -164,7 +165,8 @@ class Writer:
 
     def _kernels(self) -> Iterator[str]:
         header = ""
-        for piece in needed(dict.fromkeys(call.function for call in self.calls)):
+        functions = dict.fromkeys(call.function for call in self.calls)
+        for piece in needed(functions, self._words):
             if piece.header != header:
                 header = piece.header
                 yield _title(f"luciole/kernels/c/{header}")
@@ -212,7 +214,7 @@ class Writer:
         key = ctype, np.ascontiguousarray(array).tobytes() + str(array.dtype).encode()
         if key not in self._tables:
             self._tables[key] = self._names.of(name)
-            text, size = table(self._tables[key], ctype, array)
+            text, size = table(self._tables[key], ctype, array, self._words)
             texts.append(text)
             self.table_bytes += size
         return self._tables[key]

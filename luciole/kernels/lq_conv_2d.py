@@ -341,5 +341,5 @@ def in_c(op: LQConv2D, context: PortableContext) -> list[CCall]:
     between = learned_levels.thresholds(found.sorted_levels[0])
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     extents = geometry(x, y, (kernel[0], kernel[1]), stride, op.padding, dilation)
-    *before, last = window_calls(found, x, y, between, extents)
+    *before, last = window_calls(found, x, y, between, extents, context.vectors)
     return [*before, *activated(op.activation, y, lambda to: replace(last, writes=(to,)))]

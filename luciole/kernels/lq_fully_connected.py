@@ -72,6 +72,6 @@ def in_c(op: LQFullyConnected, context: PortableContext) -> list[CCall]:
     )
     levels, _ = learned_levels.levels(layer.ax, op.input_offset)
     between = learned_levels.thresholds(levels)
-    *before, last = layer_calls(layer, op.input, op.results[0], between)
+    *before, last = layer_calls(layer, op.input, op.results[0], between, context.vectors)
     ending = activated(op.activation, op.results[0], lambda y: replace(last, writes=(y,)))
     return [*before, *ending]

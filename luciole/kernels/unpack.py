@@ -36,6 +36,6 @@ def in_c(op: Unpack, context: PortableContext) -> list[CCall]:
     del context
 
     def part(number: int) -> CCall:
-        return take(op.value, op.results[number], lambda x: np.moveaxis(x, op.axis, 0)[number])
+        return take(op.value, op.results[number], lambda x: np.moveaxis(x, op.axis, 0)[number, ...])
 
     return [part(number) for number in range(len(op.results))]

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from luciole.compiler.check import Agreement
     from luciole.ir import Array, Model
 
-_TARGETS = "portable, cortex-m0plus, -m3, -m4, -m7, -m55, rv32imc, aarch64, x86-64-v3, x86-64-v4"
+_TARGETS = (
+    "portable, native, cortex-m0plus, -m3, -m4, -m7, -m55, rv32imc, aarch64, x86-64-v2, -v3, -v4"
+)
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole compile") -> int:
@@ -48,7 +50,9 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole compile") ->
     )
     parser.add_argument("--name", help="what functions begin with (default: the model's file name)")
     parser.add_argument(
-        "--target", default="portable", metavar="MACHINE", help=f"what it is for: {_TARGETS}"
+        "--target",
+        metavar="MACHINE",
+        help=f"what it is for: {_TARGETS} (default: portable, with --library native)",
     )
     _add_ends(parser)
     parser.add_argument(
@@ -121,13 +125,15 @@ def _compiled(arguments: argparse.Namespace, model: Model) -> Program:
 
 def _options(arguments: argparse.Namespace, model: Model) -> CompileOptions:
     from luciole.compiler import CompileOptions
+    from luciole.compiler.targets import NATIVE, PORTABLE
     from luciole.tools.data.preprocess import transforms_of
 
     text = arguments.preprocess or ""
     transforms = transforms_of(text, model.graph) if text else ()
     ends = arguments.input, arguments.output
     name = arguments.name or _name_of(arguments.model)
-    return CompileOptions(name, *ends, transforms, text, arguments.target, arguments.arena)
+    target = arguments.target or (NATIVE if arguments.library else PORTABLE)
+    return CompileOptions(name, *ends, transforms, text, target, arguments.arena)
 
 
 def _name_of(path: str) -> str:

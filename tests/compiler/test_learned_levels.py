@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luciole.compiler import compile_model
+from luciole.compiler import Compiled, compile_model
+from luciole.compiler.host import build_library
 from luciole.compiler.options import CompileOptions, OptionError
 from luciole.compiler.self_test import random_records, self_test
-from luciole.ir import Array, UnsupportedError, learned_levels
+from luciole.ir import Array, TensorType, UnsupportedError, Value, learned_levels
 from luciole.kernels.layers.levels.layer import LevelsLayer
+from luciole.kernels.portable.calls import Vectors
 from luciole.kernels.portable.levels import FixedLayer, lane_words
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.tools.random_models import lq_dense
@@ -137,6 +139,51 @@ def test_a_program_is_clean_and_passes_its_own_test(
     wrong = test.replace("wanted_0[40] = {", "wanted_0[40] = {9.0f + ", 1)
     assert wrong != test
     assert run_sound(program, tmp_path, wrong, compiler) == 1
+
+
+WIDE = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "native")
+"""Targets whose registers hold several words; what they compute any machine compiles."""
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("bits", [1, 2, 3, 4])
+def test_vectors_give_the_same_bits(
+    bits: int, compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luciole.compiler.host.find_compiler", lambda: compiler)
+    model = lq_dense((83, 70, 33, 300, 10), bits, rows=2)
+    x = random_input((2, 83))
+    x[0, :60], x[1, 7:9] = 0.0, (np.nan, -0.0)
+    (wanted,) = built(program_of(model, "model", "fixed"), tmp_path, "one.so").run({"x": x})
+    for target in WIDE:
+        program = program_of(model, "model", "fixed", target)
+        (found,) = built(program, tmp_path, f"{target}.so").run({"x": x})
+        np.testing.assert_array_equal(found, wanted)
+
+
+@needs_compiler
+@pytest.mark.parametrize("bits", [1, 3])
+def test_this_machines_vectors_give_the_same_bits(bits: int, tmp_path: Path) -> None:
+    model = with_offsets(random_layer(300, 50, bits, 3)).model(random_input((3, 300)))
+    x = random_input((3, 300), seed=7)
+    name = model.graph.inputs[0].name
+    found = []
+    for target in ("portable", "native"):
+        build_library(program_of(model, target=target), tmp_path / f"{target}.so")
+        found += Compiled(tmp_path / f"{target}.so").run({name: x})
+    np.testing.assert_array_equal(*found)
+
+
+def test_whether_bits_are_counted_or_added_depends_on_the_layer() -> None:
+    x, y = (Value(name, TensorType.FLOAT32, (1, 9)) for name in "xy")
+    for inputs, outputs, function in (
+        (784, 690, "luc_lq_fully_connected"),
+        (690, 9, "luc_lq_counted"),
+    ):
+        layer = fixed_layer(random_layer(inputs, outputs, 3, 3))
+        assert layer.call(x, y, 1, Vectors(16, counts_bits=True)).function == function
+        assert layer.call(x, y, 1, Vectors(16)).function == "luc_lq_fully_connected"
 
 
 def fixed_layer(layer: Layer) -> FixedLayer:

@@ -28,7 +28,7 @@ static inline int32_t luc_quotient(int64_t x, int32_t count)
 }
 
 /* Writes a number, or its level where there are some. */
-static inline void luc_keep(int32_t number, const int32_t *thresholds, unsigned bits, void *y, uint32_t k)
+static inline void luc_store(int32_t number, const int32_t *thresholds, unsigned bits, void *y, uint32_t k)
 {
     if (bits)
         ((uint8_t *)y)[k] = luc_level(number, thresholds, bits);
@@ -51,7 +51,7 @@ static void luc_add_fixed(const struct luc_add_fixed *op, const int32_t *x, cons
 {
     for (uint32_t k = 0; k < op->count; k++) {
         int32_t sum = luc_fewer_places(x[k], op->x_down) + luc_fewer_places(y[k], op->y_down);
-        luc_keep(luc_between(sum, op->least, op->most), op->thresholds, op->next_bits, z, k);
+        luc_store(luc_between(sum, op->least, op->most), op->thresholds, op->next_bits, z, k);
     }
 }
 
@@ -72,7 +72,7 @@ static void luc_add_fixed_to_bytes(const struct luc_add_fixed_to_bytes *op, cons
     const uint8_t *from = (const uint8_t *)x;
     for (uint32_t k = 0; k < op->count; k++) {
         int32_t sum = op->table[from[k]] + luc_fewer_places(y[k], op->y_down);
-        luc_keep(luc_between(sum, op->least, op->most), op->thresholds, op->next_bits, z, k);
+        luc_store(luc_between(sum, op->least, op->most), op->thresholds, op->next_bits, z, k);
     }
 }
 

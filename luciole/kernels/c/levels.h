@@ -4,28 +4,38 @@
 
 #include "learned_levels.h"
 
-#include <string.h>
-
 struct luc_levels_of_floats {
     uint32_t count;
     uint8_t bits;
     const int32_t *thresholds; /* [(1 << bits) - 1], as integers in the order of floats */
 };
 
+/* Integers in the order of floats; 0 and -0 are the same, what is not a number is the least. */
+static inline int32_t luc_order(float x)
+{
+    int32_t order;
+    memcpy(&order, &x, sizeof order);
+    if ((order & 0x7fffffff) > 0x7f800000) return INT32_MIN;
+    if (order == INT32_MIN) return 0;
+    return order < 0 ? order ^ 0x7fffffff : order;
+}
+
 /* Bits of floats compare as integers, without a unit that computes with floats. */
 static void luc_levels_of_floats(const struct luc_levels_of_floats *op, const float *x, uint8_t *y)
 {
-    for (uint32_t k = 0; k < op->count; k++) {
-        int32_t order;
-        memcpy(&order, &x[k], sizeof order);
-        if ((order & 0x7fffffff) > 0x7f800000) { /* not a number: the lowest level */
-            y[k] = 0;
-            continue;
-        }
-        if (order == INT32_MIN) order = 0; /* -0 is 0 */
-        if (order < 0) order ^= 0x7fffffff;
-        y[k] = luc_level(order, op->thresholds, op->bits);
+#if LUC_WORDS > 1
+    memset(y, 0, op->count);
+    for (uint32_t t = 0; t < (1u << op->bits) - 1; t++) {
+        int32_t order = op->thresholds[t];
+        float threshold;
+        order = order < 0 ? order ^ 0x7fffffff : order;
+        memcpy(&threshold, &order, sizeof threshold);
+        for (uint32_t k = 0; k < op->count; k++) y[k] = (uint8_t)(y[k] + (x[k] > threshold));
     }
+#else
+    for (uint32_t k = 0; k < op->count; k++)
+        y[k] = luc_level(luc_order(x[k]), op->thresholds, op->bits);
+#endif
 }
 
 struct luc_levels_of_fixed {
@@ -36,7 +46,7 @@ struct luc_levels_of_fixed {
 
 static void luc_levels_of_fixed(const struct luc_levels_of_fixed *op, const int32_t *x, uint8_t *y)
 {
-    for (uint32_t k = 0; k < op->count; k++) y[k] = luc_level(x[k], op->thresholds, op->bits);
+    luc_levels_among(x, y, op->count, op->thresholds, op->bits);
 }
 
 struct luc_floats_of_fixed {

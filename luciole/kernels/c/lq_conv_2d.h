@@ -12,6 +12,8 @@
 #include "learned_levels.h"
 #include "windows.h"
 
+#include <stddef.h>
+
 struct luc_lq_conv_2d {
     int32_t batches;
     int32_t input_height;
@@ -38,11 +40,11 @@ struct luc_lq_conv_2d {
     const uint8_t *members;      /* levels of each part, one part behind the other */
     const uint8_t *ends;         /* [parts]: where members of a part end */
     const int32_t *differs;      /* [parts]: from the level that is in no segment */
-    const uint32_t *bits;        /* [blocks][taps * channels + 1]: weights, then a row of 0 */
-    const int32_t *scales;       /* [outputs * weight_bits]: bases of the weights */
+    const uint32_t *bits;        /* [blocks][taps * channels + 1][words]: weights, then a row of 0 */
+    const int32_t *scales;       /* [outputs / words][weight_bits][words]: bases of the weights */
     const uint8_t *row_case;     /* [output_height]: by the taps inside */
     const uint8_t *column_case;  /* [output_width] */
-    const int32_t *starts;       /* [row cases][column_cases][outputs] */
+    const int32_t *starts;       /* [row cases][column_cases][outputs, in whole words] */
     const int32_t *offsets;      /* [outputs]: added to all of an output's weights, or none */
     const int32_t *thresholds;   /* [(1 << next_bits) - 1], between the levels of the next layer */
 };
@@ -59,9 +61,13 @@ struct luc_window {
     struct luc_line *lines; /* [kernel_height] */
     uint16_t *begin;        /* [kept_rows][levels][input_width + 1] */
     uint16_t *places;       /* [kept_rows][input_width * channels] */
-    uint32_t (*planes)[LUC_PLANES];
+    luc_bits (*planes)[LUC_PLANES];
+    int32_t *results;       /* [outputs, in whole words] */
     struct luc_sorted sorted;
 };
+
+/* Numbers in whole vectors. */
+#define LUC_WHOLE(count) (((count) + LUC_WORDS - 1) / LUC_WORDS * LUC_WORDS)
 
 /* Lists the inputs of one row of an image by their levels. */
 static void luc_list_row(const struct luc_lq_conv_2d *op, const uint8_t *x, uint16_t *begin,
@@ -139,53 +145,53 @@ static void luc_sort_window(const struct luc_lq_conv_2d *op, struct luc_window *
 }
 
 /* Sums of 4 lanes: every segment's counts times its factor. */
-static inline void luc_weigh_window(const struct luc_sorted *x, const uint32_t *counts, int32_t sums[4])
+static inline void luc_weigh_window(const struct luc_sorted *x, const luc_bits *counts, luc_sums sums[4])
 {
-    uint32_t a = x->constant, b = a, c = a, d = a;
+    luc_bits a = LUC_ZERO, b, c, d;
     const struct luc_segment *end = x->segment + x->segments;
+    a += x->constant;
+    b = c = d = a;
     for (const struct luc_segment *s = x->segment; s < end; s++, counts += LUC_PLANES) {
-        uint32_t four = *counts, factor = s->factor;
+        luc_bits four = *counts;
+        uint32_t factor = s->factor;
         a += (four & 255) * factor;
         b += (four >> 8 & 255) * factor;
         c += (four >> 16 & 255) * factor;
         d += (four >> 24) * factor;
     }
-    sums[0] = (int32_t)a;
-    sums[1] = (int32_t)b;
-    sums[2] = (int32_t)c;
-    sums[3] = (int32_t)d;
+    sums[0] = (luc_sums)a;
+    sums[1] = (luc_sums)b;
+    sums[2] = (luc_sums)c;
+    sums[3] = (luc_sums)d;
 }
 
 /* One window: to fixed point int32 or numbers of levels [outputs]. */
 static void luc_lq_window(const struct luc_lq_conv_2d *op, const struct luc_window *window,
-                          const int32_t *starts, int32_t *results, uint8_t *levels)
+                          const struct luc_results *to, void *y)
 {
     const struct luc_sorted *x = &window->sorted;
-    uint32_t row = (uint32_t)(op->kernel_height * op->kernel_width * op->channels) + 1;
+    const luc_bits *bits = (const luc_bits *)(const void *)op->bits;
+    const struct luc_products none = {0};
+    struct luc_products sum = none;
+    uint32_t row = (uint32_t)(op->kernel_height * op->kernel_width * op->channels) + 1, output = 0;
     const int32_t *scales = op->scales;
-    int32_t output = 0, outputs = op->outputs;
     unsigned left = op->weight_bits;
-    int64_t sum = 0;
-    for (const uint32_t *bits = op->bits;; bits += row) {
+    for (;; bits += row) {
         for (unsigned s = 0; s < x->segments; s++) {
             luc_count(bits, x->rows + x->segment[s].first, &x->segment[s], window->planes[s]);
             luc_transpose(window->planes[s], x->segment[s].width);
         }
         for (unsigned i = 0; i < LUC_PLANES; i++) {
-            int32_t sums[4], result;
+            luc_sums sums[4];
             luc_weigh_window(x, window->planes[0] + i, sums);
-            for (unsigned k = 0; k < 4; k++) {
-                sum += (int64_t)sums[k] * *scales++;
+            for (unsigned k = 0; k < 4; k++, scales += LUC_WORDS) {
+                luc_add_products(&sum, &sums[k], scales);
                 if (--left) continue;
-                if (op->offsets) sum += x->total * op->offsets[output];
-                result = starts[output] + (int32_t)(sum >> 32);
-                if (op->next_bits)
-                    levels[output] = luc_level(result, op->thresholds, op->next_bits);
-                else
-                    results[output] = result;
-                if (++output == outputs) return;
+                luc_finish(to, &sum, x->total, output, y);
+                output += LUC_WORDS;
+                if (output >= to->outputs) return;
                 left = op->weight_bits;
-                sum = 0;
+                sum = none;
             }
         }
     }
@@ -215,35 +221,49 @@ static int32_t luc_find_lines(const struct luc_lq_conv_2d *op, const uint8_t *x,
     return done;
 }
 
+/* One row of results, from column to column. */
+static uint8_t *luc_lq_windows(const struct luc_lq_conv_2d *op, struct luc_window *window,
+                               struct luc_taps rows, const int32_t *starts, uint8_t *y)
+{
+    uint32_t outputs = (uint32_t)op->outputs;
+    struct luc_results to = {outputs, op->next_bits, NULL, op->offsets, op->thresholds};
+    for (int32_t j = 0; j < op->output_width; j++, y += outputs * (op->next_bits ? 1u : 4u)) {
+        struct luc_taps columns = luc_taps(j, op->stride_width, op->padding_left, op->kernel_width,
+                                           op->dilation_width, op->input_width);
+        to.starts = starts + op->column_case[j] * LUC_WHOLE(op->outputs);
+        luc_sort_window(op, window, rows, columns);
+#if LUC_WORDS > 1
+        luc_lq_window(op, window, &to, window->results);
+        luc_leave(&to, window->results, y);
+#else
+        luc_lq_window(op, window, &to, y);
+#endif
+    }
+    return y;
+}
+
 /* y: int32_t [batches][output_height][output_width][outputs], or uint8_t of the same shape where
  * there are next levels.
  */
 static void luc_lq_conv_2d(const struct luc_lq_conv_2d *op, const uint8_t *x, void *y, void *scratch)
 {
     struct luc_window window;
-    int32_t *results = (int32_t *)y;
-    uint8_t *levels = (uint8_t *)y;
+    int32_t size = LUC_WHOLE(op->outputs), width = op->input_width * op->channels;
+    uint8_t *to = (uint8_t *)y;
     window.lines = (struct luc_line *)scratch;
-    window.planes = (uint32_t(*)[LUC_PLANES])(void *)(window.lines + op->kernel_height);
+    window.results = (int32_t *)(void *)(window.lines + op->kernel_height);
+    window.planes = (luc_bits(*)[LUC_PLANES])(void *)(window.results + (LUC_WORDS > 1 ? size : 0));
     window.sorted.segment = (struct luc_segment *)(void *)(window.planes + op->most_segments);
     window.begin = (uint16_t *)(void *)(window.sorted.segment + op->most_segments);
     window.places = window.begin + op->kept_rows * op->levels * (op->input_width + 1);
-    window.sorted.rows = window.places + op->kept_rows * op->input_width * op->channels;
-    for (int32_t n = 0; n < op->batches; n++, x += op->input_height * op->input_width * op->channels)
+    window.sorted.rows = window.places + op->kept_rows * width;
+    for (int32_t n = 0; n < op->batches; n++, x += op->input_height * width)
         for (int32_t i = 0, done = 0; i < op->output_height; i++) {
             struct luc_taps rows = luc_taps(i, op->stride_height, op->padding_top, op->kernel_height,
                                             op->dilation_height, op->input_height);
-            const int32_t *starts = op->starts + op->row_case[i] * op->column_cases * op->outputs;
+            const int32_t *starts = op->starts + op->row_case[i] * op->column_cases * size;
             done = luc_find_lines(op, x, &window, rows, done);
-            for (int32_t j = 0; j < op->output_width; j++) {
-                struct luc_taps columns =
-                    luc_taps(j, op->stride_width, op->padding_left, op->kernel_width,
-                             op->dilation_width, op->input_width);
-                luc_sort_window(op, &window, rows, columns);
-                luc_lq_window(op, &window, starts + op->column_case[j] * op->outputs, results, levels);
-                results += op->next_bits ? 0 : op->outputs;
-                levels += op->outputs;
-            }
+            to = luc_lq_windows(op, &window, rows, starts, to);
         }
 }
 

@@ -31,6 +31,19 @@ class FixedPoint:
         return f"times 2^{self.places}, within {self.error:.1e} of exact arithmetic"
 
 
+@dataclass(frozen=True)
+class Vectors:
+    """What a machine's registers hold: words of 32 bits, and whether it counts the ones in each at
+    once.
+    """
+
+    words: int = 1
+    counts_bits: bool = False
+
+
+SCALAR = Vectors()
+
+
 @dataclass(frozen=True, eq=False)
 class CCall:
     """A call ``function(&fields, reads..., writes..., scratch)``.
@@ -38,7 +51,8 @@ class CCall:
     ``fields`` are those of ``struct function``, by name; arrays become tables of the type that the
     struct declares. ``scratch`` are bytes of memory, a multiple of 8, that the call needs for
     itself. ``note`` says in a few words what people should know of the numbers; ``fixed`` is what
-    numbers it writes or reads in fixed point are.
+    numbers it writes or reads in fixed point are. ``words`` are those of a vector that its tables
+    are laid out for, 0 where these are the same for all.
     """
 
     function: str
@@ -49,15 +63,17 @@ class CCall:
     note: str = ""
     source: Op | None = field(default=None)
     fixed: FixedPoint | None = None
+    words: int = 0
 
 
 @dataclass(frozen=True)
 class PortableContext:
     """What a builder is given besides its operator: the contents of constants, sparse and folded
-    ones included.
+    ones included, and what the machine's registers hold.
     """
 
     constants: Mapping[Value, Array]
+    vectors: Vectors = SCALAR
 
     def constant(self, value: Value) -> Array:
         """Return the contents of a constant. Raises UnsupportedError for what is computed."""

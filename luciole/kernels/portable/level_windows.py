@@ -14,23 +14,26 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value, learned_levels
 from luciole.kernels.layers.geometry.spans import Axis
-from luciole.kernels.portable.calls import CCall, Field
+from luciole.kernels.portable.calls import CCall, Field, Vectors
 from luciole.kernels.portable.levels import (
-    LINE_BYTES,
+    LANES,
     MOST_ROWS,
-    SEGMENT_BYTES,
     UNIT,
     WEIGHING,
     Doubles,
     FixedLayer,
     fixed,
     floats_of_fixed,
-    lane_words,
+    in_lanes,
     levels_of_floats,
+    side_by_side,
+    whole,
 )
 
 MOST_CASES = 255
 """Sets of taps inside along an axis."""
+LINE_BYTES = 24
+"""Of a line, where addresses have 64 bits."""
 MOST_IN_A_ROW = 65535
 """Inputs of a row of an image: their places have 16 bits."""
 
@@ -111,20 +114,16 @@ class FixedWindows(FixedLayer):
         """Rows of an image that a window spans."""
         return min((self.rows.kernel - 1) * self.rows.dilation + 1, self.rows.size)
 
-    @property
-    def scratch(self) -> int:
-        """Bytes of lines, planes and segments, lists of rows of an image, and rows of weights."""
+    def _scratch(self, words: int) -> int:
+        """Count bytes of lines, results, planes and segments, lists of rows of an image, and rows
+        of weights.
+        """
         n, width = self.layer.inputs, self.columns.size
         most = n * max(np.bincount([k for p in self.parts for k in p.levels]), default=0)
         lists = self._kept_rows * (width * self.channels + len(self.sorted_levels[0]) * (width + 1))
-        size = LINE_BYTES * self.rows.kernel + SEGMENT_BYTES * self.most_segments
-        size += 2 * (lists + int(most) + UNIT * len(self.parts))
-        return size + -size % 8
-
-    @cached_property
-    def _lanes(self) -> NDArray[np.bool_]:
-        """The weights' signs [outputs, planes, inputs]."""
-        return learned_levels.unpack(self.layer.words.view(np.int32), self.layer.inputs)
+        size = LINE_BYTES * self.rows.kernel + (12 + LANES * words) * self.most_segments
+        size += 4 * (self.layer.outputs + words) if words > 1 else 0
+        return whole(size + 2 * (lists + int(most) + UNIT * len(self.parts)))
 
     @property
     def _starts(self) -> Doubles:
@@ -133,7 +132,7 @@ class FixedWindows(FixedLayer):
         """
         scales, offsets, biases = self._weights
         taps = (self.rows.kernel, self.columns.kernel)
-        signs = self._lanes.reshape(len(scales), -1, *taps, self.channels) * 2.0 - 1.0
+        signs = self.bits.reshape(len(scales), -1, *taps, self.channels) * 2.0 - 1.0
         weights = np.einsum("ojklc,oj->okl", signs, scales)
         weights += self.channels * offsets[:, None, None]
         level = self.sorted_levels[0][self.middle]
@@ -143,7 +142,9 @@ class FixedWindows(FixedLayer):
         ]
         return np.asarray(np.array(sums) * level + biases)
 
-    def windows_call(self, x: Value, y: Value, geometry: dict[str, Field]) -> CCall:
+    def windows_call(
+        self, x: Value, y: Value, geometry: dict[str, Field], vectors: Vectors
+    ) -> CCall:
         """Call the kernel: numbers of levels to results in fixed point."""
         counts: dict[str, Field] = {
             "kept_rows": self._kept_rows,
@@ -155,26 +156,26 @@ class FixedWindows(FixedLayer):
             "next_bits": 0,
             "thresholds": None,
         }
-        fields = geometry | counts | self._window_tables()
-        return CCall(
-            *("luc_lq_conv_2d", fields, (x,), (y,), self.scratch, self.note),
-            fixed=self.fixed_point,
-        )
+        words = vectors.words
+        fields = geometry | counts | self._window_tables(words)
+        return self._named("luc_lq_conv_2d", fields, x, y, self._scratch(words), words)
 
-    def _window_tables(self) -> dict[str, Field]:
+    def _window_tables(self, words: int) -> dict[str, Field]:
         scales, offsets, _ = self._weights
-        flat = fixed(scales, self.weight_places).ravel()
         lengths = [len(part.levels) for part in self.parts]
+        starts = fixed(self._starts, self.places)
+        more = -starts.shape[2] % words
+        shared = fixed(offsets, self.weight_places)[:, None]
         return {
             "members": np.array([k for part in self.parts for k in part.levels], np.int64),
             "ends": np.cumsum(lengths),
             "differs": np.array([part.differs for part in self.parts], np.int64),
-            "bits": lane_words(self._lanes.reshape(-1, self.layer.inputs)),
-            "scales": np.pad(flat, (0, -len(flat) % 4)),
+            "bits": self._above_each_other(words),
+            "scales": in_lanes(fixed(scales, self.weight_places), words),
             "row_case": _cases(self.rows),
             "column_case": _cases(self.columns),
-            "starts": fixed(self._starts, self.places),
-            "offsets": fixed(offsets, self.weight_places) if np.any(offsets) else None,
+            "starts": np.pad(starts, ((0, 0), (0, 0), (0, more))),
+            "offsets": side_by_side(shared, words) if np.any(offsets) else None,
         }
 
 
@@ -197,6 +198,7 @@ def window_calls(
     y: Value,
     thresholds: NDArray[np.float32],
     geometry: dict[str, Field],
+    vectors: Vectors,
 ) -> list[CCall]:
     """Encode floats, compute a convolution, and turn its results into floats; without its
     activation.
@@ -205,6 +207,6 @@ def window_calls(
     results = Value(f"{y.name}_fixed", TensorType.INT32, y.dims)
     return [
         levels_of_floats(x, levels, thresholds),
-        found.windows_call(levels, results, geometry),
+        found.windows_call(levels, results, geometry, vectors),
         floats_of_fixed(results, y, found.fixed_point),
     ]

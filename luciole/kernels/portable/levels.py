@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType, UnsupportedError, Value, learned_levels
 from luciole.ir.value import element_count
 from luciole.kernels.layers.levels.layer import LevelsLayer, or_zero
-from luciole.kernels.portable.calls import CCall, Field, FixedPoint
+from luciole.kernels.portable.calls import SCALAR, CCall, Field, FixedPoint, Vectors
 
 LARGEST = 2**31 - 1
 MOST_INPUTS, MOST_BITS = 65534, 4
@@ -29,8 +30,7 @@ LANES, UNIT, MOST_ROWS, WEIGHING = 32, 8, 248, 32
 weighing one costs.
 """
 
-SEGMENT_BYTES, LINE_BYTES = 12 + 32, 24
-"""Bytes of a segment and its planes, and of a line, where addresses have 64 bits."""
+T = TypeVar("T", bound=np.generic)
 
 Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -134,53 +134,87 @@ class FixedLayer:
         return (1 << kx) + (n + (WEIGHING << kx)) // MOST_ROWS + 1
 
     @property
-    def scratch(self) -> int:
-        """Bytes of segments, of their planes, and of the list of rows: by level each segment is
-        filled up; by sign there are as many rows more as weighing fewer segments saves.
+    def most_rows(self) -> int:
+        """Rows that lists may have: by level each segment is filled up, and vectors write some
+        more; by sign there are as many more as weighing fewer segments saves.
         """
         kx, n = len(self.basis), self.layer.inputs
         fewer = WEIGHING * max(0, (1 << kx) - 1 - kx) + UNIT * kx
-        rows = n + max(UNIT << kx, fewer) + 1
-        size = self.most_segments * SEGMENT_BYTES + 2 * rows
-        return size + -size % 8
+        return whole(n + max(UNIT << kx, fewer) + 1)
 
-    def call(self, x: Value, y: Value, records: int) -> CCall:
+    def call(self, x: Value, y: Value, records: int, vectors: Vectors = SCALAR) -> CCall:
         """Call the kernel: numbers of levels to results in fixed point."""
-        layer = self.layer
-        counts: dict[str, Field] = {
-            "records": records,
+        fields, words = {"records": records, **self._fields(vectors.words)}, vectors.words
+        results = 4 * (self.layer.outputs + -self.layer.outputs % words) if words > 1 else 0
+        if vectors.counts_bits and self._is_counted(words):
+            scratch = whole(results + 18 * -(-self.layer.inputs // LANES))
+            fields["bits"] = counted_words(self.bits, words)
+            return self._named(COUNTED, fields, x, y, scratch, words)
+        rows = self.most_rows + (LANES if words > 1 else 0)
+        scratch = results + whole(self.most_segments * (12 + LANES * words) + 2 * rows)
+        fields |= {"bits": self._above_each_other(words), "most_segments": self.most_segments}
+        fields["most_rows"] = rows
+        return self._named(ADDED, fields, x, y, whole(scratch), words)
+
+    def _named(
+        self, function: str, fields: dict[str, Field], x: Value, y: Value, scratch: int, words: int
+    ) -> CCall:
+        """Make a call of a layer's function, and say what its results are."""
+        point = self.fixed_point
+        return CCall(function, fields, (x,), (y,), scratch, self.note, fixed=point, words=words)
+
+    def _is_counted(self, words: int) -> bool:
+        """Whether counting the ones of all pairs of planes takes fewer steps than adding rows, half
+        of the inputs on the most frequent level: fitted to what both take on AMD's Zen 4.
+        """
+        layer, kx, n = self.layer, len(self.basis), self.layer.inputs
+        groups = -(-layer.outputs // words) * layer.weight_planes
+        added = 22 * n / 2 / UNIT + 200 * ((1 << kx) - 1)
+        return groups * kx * n / LANES * 3 < -(-groups // LANES) * added
+
+    @cached_property
+    def bits(self) -> NDArray[np.bool_]:
+        """The signs of weights [outputs, planes, inputs]."""
+        return learned_levels.unpack(self.layer.words.view(np.int32), self.layer.inputs)
+
+    def _above_each_other(self, words: int) -> NDArray[np.uint32]:
+        """Put the lanes of ``words`` outputs side by side, plane by plane: in elements of a
+        vector.
+        """
+        groups = side_by_side(self.bits, words)
+        each = groups.transpose(2, 0, 1, 3).reshape(words, -1, self.layer.inputs)
+        return np.stack([lane_words(lanes) for lanes in each], -1)
+
+    def _fields(self, words: int) -> dict[str, Field]:
+        layer, code = self.layer, self.sorted_levels[1]
+        scales, offsets, biases = self._weights
+        basis = fixed(self.basis, self.input_places)
+        offset = fixed(np.array(layer.input_offset), self.input_places)
+        signs = learned_levels.sign_codes(len(basis)).astype(np.int64)
+        shared = fixed(offsets, self.weight_places)[:, None]
+        return {
             "inputs": layer.inputs,
             "outputs": layer.outputs,
             "input_bits": len(self.basis),
             "weight_bits": layer.weight_planes,
             "next_bits": 0,
-            "most_segments": self.most_segments,
             "thresholds": None,
-        }
-        fields = counts | self._tables()
-        return CCall(
-            *("luc_lq_fully_connected", fields, (x,), (y,), self.scratch, self.note),
-            fixed=self.fixed_point,
-        )
-
-    def _tables(self) -> dict[str, Field]:
-        scales, offsets, biases = self._weights
-        bits = learned_levels.unpack(self.layer.words.view(np.int32), self.layer.inputs)
-        lanes = bits.reshape(-1, self.layer.inputs)
-        code = self.sorted_levels[1]
-        basis = fixed(self.basis, self.input_places)
-        offset = fixed(np.array(self.layer.input_offset), self.input_places)
-        signs = learned_levels.sign_codes(len(basis)).astype(np.int64)
-        return {
             "level": (signs @ basis + offset)[code],
             "code": code,
             "basis": basis,
-            "bits": lane_words(lanes),
-            "totals": _filled(lanes.sum(1, dtype=np.int64)),
-            "scales": _filled(fixed(scales, self.weight_places).ravel()),
-            "starts": fixed(biases, self.places),
-            "offsets": fixed(offsets, self.weight_places) if np.any(offsets) else None,
+            "totals": in_lanes(self.bits.sum(2, dtype=np.int64), words),
+            "scales": in_lanes(fixed(scales, self.weight_places), words),
+            "starts": side_by_side(fixed(biases, self.places)[:, None], words),
+            "offsets": side_by_side(shared, words) if np.any(offsets) else None,
         }
+
+
+ADDED, COUNTED = "luc_lq_fully_connected", "luc_lq_counted"
+
+
+def whole(size: int) -> int:
+    """Fill bytes up to a multiple of 8."""
+    return size + -size % 8
 
 
 def _places(largest: float, most: int) -> int:
@@ -194,9 +228,29 @@ def fixed(numbers: Array, places: int) -> Longs:
     return np.asarray(np.floor(scaled + 0.5), np.int64)
 
 
-def _filled(lanes: Longs) -> Longs:
-    """Fill lanes up to whole groups of four."""
-    return np.pad(lanes, (0, -len(lanes) % 4))
+def side_by_side(array: NDArray[T], words: int) -> NDArray[T]:
+    """Put ``words`` outputs side by side: [outputs, planes, ...] to [groups, planes, words, ...],
+    filled up by 0.
+    """
+    more = -len(array) % words
+    padded = np.pad(array, ((0, more), *((0, 0),) * (array.ndim - 1)))
+    return padded.reshape(-1, words, *array.shape[1:]).swapaxes(1, 2)
+
+
+def in_lanes(lanes: Longs, words: int) -> Longs:
+    """Put numbers of lanes [outputs, planes] in the order of ``side_by_side``, filled up to whole
+    groups of four.
+    """
+    flat = side_by_side(lanes, words).reshape(-1, words)
+    return np.pad(flat, ((0, -len(flat) % 4), (0, 0)))
+
+
+def counted_words(bits: NDArray[np.bool_], words: int) -> NDArray[np.uint32]:
+    """Put weights [outputs, planes, inputs] as words of 32 inputs each: [groups, planes, inputs /
+    32, words].
+    """
+    packed = learned_levels.pack(side_by_side(bits, words)).view(np.uint32)
+    return packed.swapaxes(2, 3)
 
 
 def lane_words(lanes: NDArray[np.bool_]) -> NDArray[np.uint32]:
@@ -244,7 +298,11 @@ def floats_of_fixed(x: Value, y: Value, given: FixedPoint) -> CCall:
 
 
 def layer_calls(
-    layer: LevelsLayer, x: Value, y: Value, thresholds: NDArray[np.float32]
+    layer: LevelsLayer,
+    x: Value,
+    y: Value,
+    thresholds: NDArray[np.float32],
+    vectors: Vectors = SCALAR,
 ) -> list[CCall]:
     """Encode floats, compute a layer, and turn its results into floats; without its activation."""
     found = FixedLayer(layer)
@@ -253,6 +311,6 @@ def layer_calls(
     records = element_count(x.dims) // layer.inputs
     return [
         levels_of_floats(x, levels, thresholds),
-        found.call(levels, results, records),
+        found.call(levels, results, records, vectors),
         floats_of_fixed(results, y, found.fixed_point),
     ]
