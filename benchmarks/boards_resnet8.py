@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = [str(learned), str(DATA / "models" / "resnet8_int8.tflite")]
         words += ["--boards", given.boards, "--records", str(given.records)]
         words += ["--data", f"{DATA / 'cifar10_subset.npz'}:x_test", "--preprocess", "x"]
-        return boards.main([*words, "--optimize", given.optimize])
+        return boards.main([*words, f"--optimize={given.optimize}"])
 
 
 def learned_network(path: Path) -> Path:

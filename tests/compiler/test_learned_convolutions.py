@@ -61,6 +61,7 @@ WINDOWS = [
     ((2, 2), Padding.VALID, (3, 2), (1, 2)),
     ((3, 2), Padding.SAME, (1, 1), (2, 1)),
     ((2, 3), Padding.SAME, (5, 1), (1, 2)),
+    ((2, 2), Padding.SAME, (1, 3), (3, 1)),
 ]
 """Kernel, padding, strides, dilations."""
 

@@ -197,17 +197,16 @@ static void luc_lq_window(const struct luc_lq_conv_2d *op, const struct luc_wind
     }
 }
 
-/* Finds the lists that the windows of one row of results meet; rows before `done` are listed, those
- * behind it are where they are met. Returns the next one that is not.
+/* Finds the lists that the windows of one row of results meet. Rows before `done` are listed, the
+ * next ones are by now, but for those above the window: no later one meets them. Returns the new end.
  */
 static int32_t luc_find_lines(const struct luc_lq_conv_2d *op, const uint8_t *x,
                               const struct luc_window *window, struct luc_taps rows, int32_t done)
 {
     int32_t width = op->input_width * op->channels, begins = op->levels * (op->input_width + 1);
-    int32_t first = rows.begin + rows.first * op->dilation_height;
     int32_t last = rows.begin + (rows.last - 1) * op->dilation_height;
     if (rows.first >= rows.last) return done;
-    for (done = done < first ? first : done; done <= last; done++) {
+    for (done = done < rows.begin ? rows.begin : done; done <= last; done++) {
         int32_t kept = done % op->kept_rows;
         luc_list_row(op, x + done * width, window->begin + kept * begins,
                      window->places + kept * width);
