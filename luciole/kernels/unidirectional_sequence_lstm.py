@@ -14,6 +14,9 @@ from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
+from luciole.kernels.portable.calls import portable
+from luciole.kernels.portable.lstm import STATES, float_lstm
+from luciole.kernels.portable.lstm import integer_lstm as integer_lstm_in_c
 from luciole.kernels.recurrent import lstm_steps
 from luciole.kernels.recurrent.integer_lstm_cell import IntegerCell
 from luciole.kernels.recurrent.integer_lstm_layer import IntegerLSTM
@@ -121,7 +124,10 @@ PLAIN = tuple(
     [f"{kind}_to_{gate}_weights" for kind in ("input", "recurrent") for gate in GATES]
     + [f"{gate}_gate_bias" for gate in GATES]
 )
-STATES = ("output_state", "cell_state")
+
+for _cls in (LSTM, UnidirectionalSequenceLSTM):
+    portable(_cls, FLOAT32)(float_lstm)
+    portable(_cls, *_integer_signatures())(integer_lstm_in_c)
 
 
 @native(UnidirectionalSequenceLSTM, TensorType.FLOAT32)

@@ -14,6 +14,24 @@ Field: TypeAlias = int | float | Array | None
 
 
 @dataclass(frozen=True)
+class FixedPoint:
+    """Numbers as an int32 in units of 2^-places, each within ``error`` of exact arithmetic on what
+    layers of learned levels were given.
+    """
+
+    places: int
+    error: float
+
+    @property
+    def unit(self) -> float:
+        """What 1 stands for."""
+        return float(2.0**-self.places)
+
+    def __str__(self) -> str:
+        return f"times 2^{self.places}, within {self.error:.1e} of exact arithmetic"
+
+
+@dataclass(frozen=True)
 class Vectors:
     """What a machine's registers hold: words of 32 bits, and whether it counts the ones in each at
     once.
@@ -32,8 +50,9 @@ class CCall:
 
     ``fields`` are those of ``struct function``, by name; arrays become tables of the type that the
     struct declares. ``scratch`` are bytes of memory, a multiple of 8, that the call needs for
-    itself. ``note`` says in a few words what people should know of the numbers. ``words`` are those
-    of a vector that its tables are laid out for, 0 where these are the same for all.
+    itself. ``note`` says in a few words what people should know of the numbers; ``fixed`` is what
+    numbers it writes or reads in fixed point are. ``words`` are those of a vector that its tables
+    are laid out for, 0 where these are the same for all.
     """
 
     function: str
@@ -43,6 +62,7 @@ class CCall:
     scratch: int = 0
     note: str = ""
     source: Op | None = field(default=None)
+    fixed: FixedPoint | None = None
     words: int = 0
 
 
