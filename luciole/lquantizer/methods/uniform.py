@@ -32,6 +32,9 @@ _BIAS_STEP = 2.0**-16
 """The scale of weights that are all 0, as a share of the largest bias: inputs' scales of 2^-15 and
 more leave it within 32 bits, and those of 1 and less change it by 2^-17 at the most."""
 
+_MOST_BIAS = 2.0**30
+"""The largest bias in steps, as TFLite's converter has it: sums have 32 bits."""
+
 Scales = NDArray[np.float32]
 
 
@@ -87,6 +90,17 @@ def _evened(
     rank = np.argsort(np.argsort(-gain, axis=-1, kind="stable"), axis=-1)
     moved = codes - way * ((rank < count) & np.isfinite(gain))
     return moved, moved - steps
+
+
+def with_room_for_bias(found: Integers, step: float) -> Integers:
+    """Raise the scales of outputs whose weights are next to nothing beside their bias, so that the
+    bias fits into 32 bits; its steps are those of the weights times the input's ``step``.
+    """
+    bias = np.abs(found.bias.astype(np.float64))
+    least = (bias if len(found.scales) > 1 else bias.max(initial=0.0)) / (step * _MOST_BIAS)
+    scales = np.maximum(found.scales, np.asarray(least, np.float32))
+    codes = np.rint(found.codes * (found.scales / scales).astype(np.float64)[:, None])
+    return Integers(codes.astype(np.int8), scales, found.bias)
 
 
 def _idle(bias: Array) -> float:

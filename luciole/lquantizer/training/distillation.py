@@ -58,6 +58,8 @@ def head_of(output: Value) -> Head:
 
 
 CHANCES = True
+
+
 def _maker(value: Value) -> Op | None:
     return None if value.producer is None else value.producer.op
 

@@ -15,8 +15,9 @@ from luciole.lquantizer.training.settings import RATES, FinetuneSettings
 from luciole.lquantizer.training.tf_graph import TensorGraph
 from luciole.lquantizer.training.trainer import Trainer
 
-
 FF = 1.0
+
+
 class LevelsTrainer(Trainer):
     """Trains the layers of a student that have learned levels."""
 

@@ -22,8 +22,9 @@ from luciole.interpreter.records import (
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights
+from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.passes.split_activation import split_activation
-from luciole.ir.quantization import Affine
+from luciole.ir.quantization import Affine, is_affine
 from luciole.ir.text.common import one_line
 from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.moments import Part
@@ -37,7 +38,12 @@ from luciole.lquantizer.calibration.products import (
 )
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
-from luciole.lquantizer.methods.uniform import Integers, nearest, output_aware
+from luciole.lquantizer.methods.uniform import (
+    Integers,
+    nearest,
+    output_aware,
+    with_room_for_bias,
+)
 from luciole.lquantizer.network.grids import choose_grids, touched, unsaid
 from luciole.lquantizer.network.rounding import tensor_reports
 from luciole.lquantizer.report import LayerReport, TensorReport, snr_db
@@ -267,7 +273,9 @@ class _Way:
         report = LayerReport(name, types.activation_bits, types.weight_bits)
         report.bytes_before = constant_bytes(op)
         parts = [] if aim is None else list(self._parts(op, aim))
-        found = self._integers(op, parts)
+        found, step = self._integers(op, parts), _step_of_input(op)
+        if types.bias == TensorType.INT32 and step is not None:
+            found = with_room_for_bias(found, step)
         self.known.integers[name, types.weight_bits] = found
         if parts:
             _judge(report, parts, found)
@@ -331,6 +339,15 @@ def _judge(report: LayerReport, parts: list[Part], found: Integers) -> None:
     errors = [p.error(p.z @ w.T + b) for p, (w, b) in zip(parts, split, strict=True)]
     report.mse = float(np.mean(errors))
     report.snr_db = snr_db(float(np.mean([p.signal for p in parts])), report.mse)
+
+
+def _step_of_input(op: Op) -> float | None:
+    """Return the scale of a layer's input; None where it is no integers."""
+    value = op.operands[0]
+    made = None if value is None or value.producer is None else value.producer.op
+    if not isinstance(made, Dequantize) or not is_affine(made.input):
+        return None
+    return float(Affine.of(made.input, "the input").scale[0])
 
 
 def _bias(op: Op) -> Array:
