@@ -174,10 +174,10 @@ class Writer:
 
     def _layer(self, call: CCall) -> Iterator[str]:
         """Write a call's tables and the struct that names them."""
-        fields = struct_fields(call.function)
+        fields = struct_fields(call.struct)
         if {f.name for f in fields} != set(call.fields):
             odd = sorted({f.name for f in fields} ^ set(call.fields))
-            raise LucioleError(f"struct {call.function} and its call differ in {', '.join(odd)}")
+            raise LucioleError(f"struct {call.struct} and its call differ in {', '.join(odd)}")
         before, texts = self.table_bytes, []
         for value in call.reads:
             if value in self._constants:
@@ -187,7 +187,7 @@ class Writer:
         note = f"; {call.note}" if call.note else ""
         yield f"/* {comment(_title_of(call) + note)}; {size} bytes of tables */"
         yield from texts
-        yield f"static const struct {call.function} {self._layers[call]} = {{"
+        yield f"static const struct {call.struct} {self._layers[call]} = {{"
         yield from (f"    .{cell}," for cell in cells)
         yield "};"
 

@@ -9,6 +9,7 @@
 #ifndef LUC_LQ_CONV_2D_H
 #define LUC_LQ_CONV_2D_H
 
+#include "fixed.h"
 #include "learned_levels.h"
 #include "windows.h"
 
@@ -37,6 +38,10 @@ struct luc_lq_conv_2d {
     uint16_t column_cases;
     uint8_t weight_bits;
     uint8_t next_bits;           /* of the levels that results are turned into, 0: they are kept */
+    uint8_t down;                /* places that a sum with another tensor does not have */
+    uint8_t added_down;          /* the same of the other tensor */
+    int32_t least;               /* of sums */
+    int32_t most;
     const uint8_t *members;      /* levels of each part, one part behind the other */
     const uint8_t *ends;         /* [parts]: where members of a part end */
     const int32_t *differs;      /* [parts]: from the level that is in no segment */
@@ -47,6 +52,7 @@ struct luc_lq_conv_2d {
     const int32_t *starts;       /* [row cases][column_cases][outputs, in whole words] */
     const int32_t *offsets;      /* [outputs]: added to all of an output's weights, or none */
     const int32_t *thresholds;   /* [(1 << next_bits) - 1], between the levels of the next layer */
+    const int32_t *table;        /* [256]: what bytes that are added stand for; none: those are int32 */
 };
 
 /* The lists of one row of an image, and how places become rows of weights. */
@@ -220,38 +226,54 @@ static int32_t luc_find_lines(const struct luc_lq_conv_2d *op, const uint8_t *x,
     return done;
 }
 
-/* One row of results, from column to column. */
-static uint8_t *luc_lq_windows(const struct luc_lq_conv_2d *op, struct luc_window *window,
-                               struct luc_taps rows, const int32_t *starts, uint8_t *y)
+/* Adds another tensor to the results of a window. */
+static void luc_lq_sums(const struct luc_lq_conv_2d *op, const int32_t *results, const void *added, void *y)
 {
-    uint32_t outputs = (uint32_t)op->outputs;
-    struct luc_results to = {outputs, op->next_bits, NULL, op->offsets, op->thresholds};
-    for (int32_t j = 0; j < op->output_width; j++, y += outputs * (op->next_bits ? 1u : 4u)) {
-        struct luc_taps columns = luc_taps(j, op->stride_width, op->padding_left, op->kernel_width,
-                                           op->dilation_width, op->input_width);
-        to.starts = starts + op->column_case[j] * LUC_WHOLE(op->outputs);
-        luc_sort_window(op, window, rows, columns);
-#if LUC_WORDS > 1
-        luc_lq_window(op, window, &to, window->results);
-        luc_leave(&to, window->results, y);
-#else
-        luc_lq_window(op, window, &to, y);
-#endif
+    const uint8_t *bytes = (const uint8_t *)added;
+    const int32_t *numbers = (const int32_t *)added, *table = op->table, *thresholds = op->thresholds;
+    const int32_t least = op->least, most = op->most;
+    const uint32_t count = (uint32_t)op->outputs;
+    const unsigned down = op->down, added_down = op->added_down, bits = op->next_bits;
+    for (uint32_t k = 0; k < count; k++) {
+        int32_t sum = luc_fewer_places(results[k], down);
+        sum += table ? table[bytes[k]] : luc_fewer_places(numbers[k], added_down);
+        luc_store(luc_between(sum, least, most), thresholds, bits, y, k);
     }
-    return y;
 }
 
-/* y: int32_t [batches][output_height][output_width][outputs], or uint8_t of the same shape where
- * there are next levels.
- */
-static void luc_lq_conv_2d(const struct luc_lq_conv_2d *op, const uint8_t *x, void *y, void *scratch)
+/* One row of results, from column to column; `added` may be none. */
+static void luc_lq_windows(const struct luc_lq_conv_2d *op, struct luc_window *window,
+                           struct luc_taps rows, const int32_t *starts, const uint8_t *added, uint8_t *y)
+{
+    uint32_t outputs = (uint32_t)op->outputs, size = outputs * (op->next_bits ? 1u : 4u);
+    struct luc_results to = {outputs, op->next_bits, NULL, op->offsets, op->thresholds};
+    if (added) to.next_bits = 0;
+    for (int32_t j = 0; j < op->output_width; j++, y += size) {
+        struct luc_taps columns = luc_taps(j, op->stride_width, op->padding_left, op->kernel_width,
+                                           op->dilation_width, op->input_width);
+        int is_apart = LUC_WORDS > 1 || added;
+        to.starts = starts + op->column_case[j] * LUC_WHOLE(op->outputs);
+        luc_sort_window(op, window, rows, columns);
+        luc_lq_window(op, window, &to, is_apart ? (void *)window->results : (void *)y);
+        if (added) {
+            luc_lq_sums(op, window->results, added, y);
+            added += outputs * (op->table ? 1u : 4u);
+        } else if (is_apart) {
+            luc_leave(&to, window->results, y);
+        }
+    }
+}
+
+/* All windows, one row after the other. */
+static void luc_lq_images(const struct luc_lq_conv_2d *op, const uint8_t *x, const uint8_t *added,
+                          uint8_t *y, void *scratch)
 {
     struct luc_window window;
     int32_t size = LUC_WHOLE(op->outputs), width = op->input_width * op->channels;
-    uint8_t *to = (uint8_t *)y;
+    uint32_t row = (uint32_t)(op->output_width * op->outputs);
     window.lines = (struct luc_line *)scratch;
     window.results = (int32_t *)(void *)(window.lines + op->kernel_height);
-    window.planes = (luc_bits(*)[LUC_PLANES])(void *)(window.results + (LUC_WORDS > 1 ? size : 0));
+    window.planes = (luc_bits(*)[LUC_PLANES])(void *)(window.results + size);
     window.sorted.segment = (struct luc_segment *)(void *)(window.planes + op->most_segments);
     window.begin = (uint16_t *)(void *)(window.sorted.segment + op->most_segments);
     window.places = window.begin + op->kept_rows * op->levels * (op->input_width + 1);
@@ -262,8 +284,25 @@ static void luc_lq_conv_2d(const struct luc_lq_conv_2d *op, const uint8_t *x, vo
                                             op->dilation_height, op->input_height);
             const int32_t *starts = op->starts + op->row_case[i] * op->column_cases * size;
             done = luc_find_lines(op, x, &window, rows, done);
-            to = luc_lq_windows(op, &window, rows, starts, to);
+            luc_lq_windows(op, &window, rows, starts, added, y);
+            y += row * (op->next_bits ? 1u : 4u);
+            if (added) added += row * (op->table ? 1u : 4u);
         }
+}
+
+/* y: int32_t [batches][output_height][output_width][outputs], or uint8_t of the same shape where
+ * there are next levels.
+ */
+static void luc_lq_conv_2d(const struct luc_lq_conv_2d *op, const uint8_t *x, void *y, void *scratch)
+{
+    luc_lq_images(op, x, NULL, (uint8_t *)y, scratch);
+}
+
+/* The same, and another tensor of the results' shape added to them: int32_t, or bytes by a table. */
+static void luc_lq_conv_2d_add(const struct luc_lq_conv_2d *op, const uint8_t *x, const void *added,
+                               void *y, void *scratch)
+{
+    luc_lq_images(op, x, (const uint8_t *)added, (uint8_t *)y, scratch);
 }
 
 #endif

@@ -48,11 +48,11 @@ SCALAR = Vectors()
 class CCall:
     """A call ``function(&fields, reads..., writes..., scratch)``.
 
-    ``fields`` are those of ``struct function``, by name; arrays become tables of the type that the
-    struct declares. ``scratch`` are bytes of memory, a multiple of 8, that the call needs for
-    itself. ``note`` says in a few words what people should know of the numbers; ``fixed`` is what
-    numbers it writes or reads in fixed point are. ``words`` are those of a vector that its tables
-    are laid out for, 0 where these are the same for all.
+    ``fields`` are those of ``struct function`` (``layout`` where that is another one), by name;
+    arrays become tables of the type that the struct declares. ``scratch`` are bytes of memory, a
+    multiple of 8, that the call needs for itself. ``note`` says in a few words what people should
+    know of the numbers; ``fixed`` is what numbers it writes or reads in fixed point are. ``words``
+    are those of a vector that its tables are laid out for, 0 where these are the same for all.
     """
 
     function: str
@@ -64,6 +64,12 @@ class CCall:
     source: Op | None = field(default=None)
     fixed: FixedPoint | None = None
     words: int = 0
+    layout: str = ""
+
+    @property
+    def struct(self) -> str:
+        """The name of the struct that holds the fields."""
+        return self.layout or self.function
 
 
 @dataclass(frozen=True)
