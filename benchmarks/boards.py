@@ -1,4 +1,4 @@
-"""What networks take on microcontrollers: instructions, flash, memory and stack, run by QEMU.
+"""What networks take on boards that QEMU has: instructions, flash, memory and stack.
 
   python -m benchmarks.boards --boards m0plus,m4 --data mnist.npz:x_test \\
       --preprocess "(x/255 - 0.1307)/0.3081"
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CalledProcessError
 
@@ -24,6 +25,7 @@ import luciole
 from luciole.compiler import Compiled, CompileOptions, Program, compile_model
 from luciole.compiler.check import batches
 from luciole.compiler.host import build_library
+from luciole.compiler.options import FIXED, MODEL, OptionError
 from luciole.compiler.self_test import random_records
 from luciole.ir import Array, Model, TensorType
 from luciole.tools.data.load import load_data
@@ -46,12 +48,14 @@ def networks(paths: Sequence[str]) -> Iterator[tuple[str, Model]]:
     yield "784-690-10 int8, plain C", in_int8(dense(SIZES))
 
 
-def program_of(model: Model, preprocess: str) -> Program:
+def program_of(model: Model, preprocess: str, target: str) -> Program:
     """Compile for bytes, with scores in fixed point where there is some."""
     transforms = transforms_of(preprocess, model.graph)
-    return compile_model(
-        model, CompileOptions("net", "bytes", preprocess=transforms, target="cortex-m0plus")
-    )
+    options = CompileOptions("net", "bytes", FIXED, preprocess=transforms, target=target)
+    try:
+        return compile_model(model, options)
+    except OptionError:  # no learned layer's result
+        return compile_model(model, replace(options, output=MODEL))
 
 
 def records_of(
@@ -77,44 +81,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--preprocess", default="(x - 127.5) / 74")
     parser.add_argument("--records", type=int, default=4)
     given = parser.parse_args(argv)
-    if firmware.missing():
-        print(firmware.missing())
-        return 1
     print(f"{'network':28s} board     instructions    flash      RAM  stack  bits")
-    same = [_row(*row, given) for row in networks(given.models)]
+    boards = given.boards.split(",")
+    same = [_row(*row, board, given) for row in networks(given.models) for board in boards]
     return 0 if all(same) else 1
 
 
-def _row(name: str, model: Model, given: argparse.Namespace) -> bool:
-    program = program_of(model, given.preprocess)
+def _row(name: str, model: Model, board_name: str, given: argparse.Namespace) -> bool:
+    board = BOARDS[board_name]
+    if board.tools.missing:
+        print(f"{name:28s} {board_name:8s}  {board.tools.missing}")
+        return True
+    program = program_of(model, given.preprocess, board.target)
     records = records_of(program, model, given.data, given.records)
     with tempfile.TemporaryDirectory() as made:
         build_library(program, Path(made) / "net.so")
         compiled = Compiled(Path(made) / "net.so")
         wanted = [array.tobytes() for record in records for array in compiled.run(record)]
-        return all(
-            _on_board(name, board, program, records, wanted, Path(made), given.optimize)
-            for board in given.boards.split(",")
-        )
-
-
-def _on_board(
-    name: str,
-    board: str,
-    program: Program,
-    records: Sequence[dict[str, Array]],
-    wanted: Sequence[bytes],
-    folder: Path,
-    optimize: str,
-) -> bool:
-    try:
-        ran = firmware.run(program, records, BOARDS[board], folder, optimize)
-    except CalledProcessError:
-        print(f"{name:28s} {board:8s}  does not fit")
-        return True
+        try:
+            ran = firmware.run(program, records, board, Path(made), given.optimize)
+        except CalledProcessError:
+            print(f"{name:28s} {board_name:8s}  does not fit")
+            return True
     same = ran.results == wanted
     numbers = f"{ran.instructions:12d} {ran.flash:8d} {ran.ram:8d} {ran.stack:6d}"
-    print(f"{name:28s} {board:8s}  {numbers}  {'equal' if same else 'DIFFER'}", flush=True)
+    print(f"{name:28s} {board_name:8s}  {numbers}  {'equal' if same else 'DIFFER'}", flush=True)
     return same
 
 

@@ -127,9 +127,10 @@ def compile(  # what the program is called
     """Write a network as C99: ``NAME.h`` and ``NAME.c`` in a folder, which is made; with
     ``library`` also ``NAME.so`` with this machine's compiler, for ``luciole.Compiled``.
 
-    ``target`` is any machine, with ``library`` this one, unless it is named. ``input``: "bytes" (before ``preprocess``), "float" or "quantized"; ``output``: "float",
-    "quantized", "fixed" or "class". Raises UnsupportedError that lists operators without a C form,
-    and LucioleError for choices that do not suit the model.
+    ``target`` is any machine, with ``library`` this one, unless it is named. ``input``: "bytes"
+    (before ``preprocess``), "float" or "quantized"; ``output``: "float", "quantized", "fixed" or
+    "class". Raises UnsupportedError that lists operators without a C form, and LucioleError for
+    choices that do not suit the model.
     """
     found = model if isinstance(model, Model) else load(model)
     transforms = [preprocess] * len(found.graph.inputs)

@@ -17,21 +17,67 @@ from luciole.compiler.text import ctype_of, table
 from luciole.ir import Array
 
 HERE = Path(__file__).parent
-GCC, SIZE, QEMU = "arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm"
-PACKAGES = "Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm"
 
 SECONDS = 120
 """How long a run may take."""
 
 
 @dataclass(frozen=True)
+class Toolchain:
+    """What makes and runs programs of one kind: the beginning of the compiler's name, QEMU, the
+    source that starts programs, flags, and Debian's packages of all that.
+    """
+
+    prefix: str
+    qemu: str
+    start: str
+    flags: str
+    packages: str
+
+    @property
+    def missing(self) -> str:
+        """Say which of the programs is not installed, nothing where all are."""
+        needed = (f"{self.prefix}gcc", f"{self.prefix}size", self.qemu)
+        lacking = [name for name in needed if shutil.which(name) is None]
+        return f"{', '.join(lacking)} missing: Debian's {self.packages}" if lacking else ""
+
+
+_ALONE = "-nostdlib -fno-tree-loop-distribute-patterns -Wl,--gc-sections"
+CORTEX_M = Toolchain(
+    "arm-none-eabi-",
+    "qemu-system-arm",
+    "cortex_m.c",
+    f"-mthumb {_ALONE}",
+    "gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm",
+)
+RISCV = Toolchain(
+    "riscv64-unknown-elf-",
+    "qemu-system-riscv32",
+    "riscv.c",
+    f"-ffreestanding -fbuiltin -I{HERE / 'freestanding'} -mabi=ilp32 -mno-relax {_ALONE}",
+    "gcc-riscv64-unknown-elf and qemu-system-misc",
+)
+AARCH64 = Toolchain(
+    "aarch64-linux-gnu-",
+    "qemu-aarch64",
+    "linux.c",
+    "-static",
+    "gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user",
+)
+
+
+@dataclass(frozen=True)
 class Board:
-    """A machine of QEMU's: flags for the compiler, its memory, and what a tick of its clock is."""
+    """A machine of QEMU's, none for programs of Linux: flags for the compiler, its memory, and what
+    a tick of its clock is. ``target``: what suits it best.
+    """
 
     machine: str
     flags: str
     memory: str
-    picoseconds: int
+    picoseconds: int = 0
+    tools: Toolchain = CORTEX_M
+    target: str = "cortex-m0plus"
 
 
 BOARDS = {
@@ -41,6 +87,8 @@ BOARDS = {
     "m4": Board("mps2-an386", "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16", "mps2", 40000),
     "m7": Board("mps2-an500", "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16", "mps2", 40000),
     "m55": Board("mps3-an547", "-mcpu=cortex-m55 -mfloat-abi=hard", "an547", 31250),
+    "riscv32": Board("virt", "-march=rv32imc", "riscv", 0, RISCV),
+    "aarch64": Board("", "", "", 0, AARCH64, "aarch64"),
 }
 """Boards by name; ``m0plus`` is a Cortex-M3's board that runs code for the smaller one."""
 
@@ -58,12 +106,6 @@ class Ran:
     stack: int
 
 
-def missing() -> str:
-    """Say which of the programs is not installed, nothing where all are."""
-    lacking = [name for name in (GCC, SIZE, QEMU) if shutil.which(name) is None]
-    return f"{', '.join(lacking)} missing: {PACKAGES}" if lacking else ""
-
-
 def run(
     program: Program,
     records: Sequence[Mapping[str, Array]],
@@ -75,40 +117,82 @@ def run(
 
     Raises CalledProcessError where the compiler, or QEMU, fails.
     """
-    name = program.options.name
-    sources = {**program.files, "main.c": main_text(program, records)}
-    for file, text in sources.items():
-        (folder / file).write_text(text)
-    elf = folder / "firmware.elf"
-    flags = ["-std=gnu99", optimize, "-mthumb", *board.flags.split(), "-ffunction-sections"]
-    flags += ["-fdata-sections", "-fno-tree-loop-distribute-patterns", f"-I{HERE}"]
-    flags += [f"-DTICK_PICOSECONDS={board.picoseconds}", "-nostdlib", f"-L{HERE}"]
-    files = [HERE / "cortex_m.c", folder / "main.c", folder / f"{name}.c"]
-    link = [f"-T{HERE / board.memory}.ld", "-Wl,--gc-sections", "-lgcc", "-o", str(elf)]
-    subprocess.run([GCC, *flags, *map(str, files), *link], check=True, capture_output=True)
-    code, data, bss = _sizes(elf)
+    elf = _built(program, records, board, folder, optimize)
+    code, data, bss = _sizes(elf, board)
     given = sum(array.nbytes for record in records for array in record.values())
-    said = list(_said(elf, board))
+    run_here = _run_linux if board.tools is AARCH64 else _run_machine
+    said = list(_said(run_here(elf, board)))
     results = [bytes.fromhex(value) for key, value in said if key == "result"]
     numbers = {k: int.from_bytes(bytes.fromhex(v), "little") for k, v in said if k != "result"}
-    counted = numbers["instructions"] // len(records)
-    return Ran(results, counted, code + data - given, data + bss, numbers["stack"])
+    total = _counted(elf) if board.tools is AARCH64 else numbers["instructions"]
+    return Ran(results, total // len(records), code + data - given, data + bss, numbers["stack"])
 
 
-def _sizes(elf: Path) -> tuple[int, int, int]:
-    done = subprocess.run([SIZE, str(elf)], capture_output=True, text=True, check=True)
+def _built(
+    program: Program,
+    records: Sequence[Mapping[str, Array]],
+    board: Board,
+    folder: Path,
+    optimize: str,
+) -> Path:
+    name, tools = program.options.name, board.tools
+    for file, text in {**program.files, "main.c": main_text(program, records)}.items():
+        (folder / file).write_text(text)
+    elf = folder / "firmware.elf"
+    flags = [
+        "-std=gnu99",
+        "-ffp-contract=off",
+        optimize,
+        *board.flags.split(),
+        *tools.flags.split(),
+        f"-I{HERE}",
+    ]
+    flags += ["-ffunction-sections", "-fdata-sections", f"-DTICK_PICOSECONDS={board.picoseconds}"]
+    files = [HERE / "board.c", HERE / tools.start, folder / "main.c", folder / f"{name}.c"]
+    link = [f"-L{HERE}", f"-T{HERE / board.memory}.ld"] if board.memory else []
+    words = [f"{tools.prefix}gcc", *flags, *map(str, files), *link, "-lgcc", "-o", str(elf)]
+    subprocess.run(words, check=True, capture_output=True)
+    return elf
+
+
+def _sizes(elf: Path, board: Board) -> tuple[int, int, int]:
+    words = [f"{board.tools.prefix}size", str(elf)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
     text, data, bss = done.stdout.splitlines()[1].split()[:3]
     return int(text), int(data), int(bss)
 
 
-def _said(elf: Path, board: Board) -> Iterator[tuple[str, str]]:
-    """Run firmware; yield names and hexadecimal bytes that it prints."""
-    words = [QEMU, "-M", board.machine, "-nographic", "-icount", "shift=0", "-kernel", str(elf)]
+def _run_machine(elf: Path, board: Board) -> str:
+    """Run firmware on a board; what it prints."""
+    words = [board.tools.qemu, "-M", board.machine, "-nographic", "-icount", "shift=0"]
     words += ["-semihosting-config", "enable=on,target=native", "-monitor", "none"]
-    done = subprocess.run(
-        [*words, "-serial", "none"], capture_output=True, text=True, check=True, timeout=SECONDS
-    )
-    for line in (done.stdout + done.stderr).splitlines():
+    words += ["-serial", "none", "-bios", "none", "-kernel", str(elf)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS)
+    return done.stdout + done.stderr
+
+
+def _run_linux(elf: Path, board: Board) -> str:
+    """Run a program of Linux under a plugin that counts; what it prints."""
+    plugin, nm = elf.parent / "counts.so", f"{board.tools.prefix}nm"
+    words = ["cc", "-O2", "-shared", "-fPIC", str(HERE / "counts.c"), "-o", str(plugin)]
+    subprocess.run(words, check=True, capture_output=True)
+    symbols = subprocess.run([nm, str(elf)], capture_output=True, text=True, check=True).stdout
+    at = next(line.split()[0] for line in symbols.splitlines() if line.endswith(" board_ticks"))
+    arguments = f"{plugin},at={at},out={elf.with_suffix('.counts')}"
+    words = [board.tools.qemu, "-plugin", arguments, str(elf)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS)
+    return done.stdout
+
+
+def _counted(elf: Path) -> int:
+    """Add up the instructions between pairs of looks at the clock."""
+    counts = [int(line) for line in elf.with_suffix(".counts").read_text().split()]
+    return sum(after - before for before, after in zip(counts[::2], counts[1::2], strict=True))
+
+
+def _said(printed: str) -> Iterator[tuple[str, str]]:
+    """Yield names and hexadecimal bytes that a program prints."""
+    for line in printed.splitlines():
         key, _, value = line.partition(" ")
         if key in ("result", "instructions", "stack"):
             yield key, value

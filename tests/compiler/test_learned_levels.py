@@ -172,7 +172,7 @@ def test_this_machines_vectors_give_the_same_bits(bits: int, tmp_path: Path) -> 
     for target in ("portable", "native"):
         build_library(program_of(model, target=target), tmp_path / f"{target}.so")
         found += Compiled(tmp_path / f"{target}.so").run({name: x})
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_whether_bits_are_counted_or_added_depends_on_the_layer() -> None:
