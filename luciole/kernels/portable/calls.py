@@ -9,8 +9,8 @@ from typing import TypeAlias, TypeVar
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
 from luciole.kernels.core.registry import Signature, data_types, load_kernels
 
-Field: TypeAlias = int | float | Array | None
-"""What a field of a C struct holds: a number, a table, or no table."""
+Field: TypeAlias = "int | float | Array | Mapping[str, Field] | None"
+"""What a field of a C struct holds: a number, a table, a struct's fields, or no table."""
 
 
 @dataclass(frozen=True)
