@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from luciole.compiler.lower import Network
 from luciole.ir import TensorType, Value, learned_levels
-from luciole.kernels.portable.calls import CCall, Field, made
+from luciole.kernels.portable.calls import CCall, Field, made, number_of
 from luciole.kernels.portable.level_windows import CONVOLUTION
 from luciole.kernels.portable.levels import (
     ADDED,
@@ -50,9 +50,9 @@ def _behind_clamp(t: Doubles, fields: Mapping[str, Field]) -> Doubles:
     """
     found = t
     if fields["has_least"]:
-        found = np.where(t < np.float64(fields["least"]), -np.inf, found)
+        found = np.where(t < number_of(fields, "least"), -np.inf, found)
     if fields["has_most"]:
-        found = np.where(t >= np.float64(fields["most"]), np.inf, found)
+        found = np.where(t >= number_of(fields, "most"), np.inf, found)
     return found
 
 

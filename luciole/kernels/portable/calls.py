@@ -9,8 +9,8 @@ from typing import TypeAlias, TypeVar
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
 from luciole.kernels.core.registry import Signature, data_types, load_kernels
 
-Field: TypeAlias = int | float | Array | None
-"""What a field of a C struct holds: a number, a table, or no table."""
+Field: TypeAlias = "int | float | Array | Mapping[str, Field] | None"
+"""What a field of a C struct holds: a number, a table, a struct's fields, or no table."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,14 @@ def portable_kinds() -> list[tuple[type[Op], Signature]]:
     """List what has a C form: operator classes and signatures."""
     load_kernels()
     return list(_PORTABLE)
+
+
+def number_of(fields: Mapping[str, Field], name: str) -> float:
+    """Return a field that is a number. Raises LucioleError for another one."""
+    found = fields[name]
+    if not isinstance(found, int | float):
+        raise LucioleError(f"{name} is no number")
+    return float(found)
 
 
 def made(like: Value, what: str, dtype: TensorType) -> Value:
