@@ -14,7 +14,7 @@ from luciole.ir import Array, Model, UnsupportedError
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import LSTM_AUXILIARY
 from luciole.schema.enums import ActivationFunctionType as Act
-from tests.compiler_support import built, needs_compiler, program_of, run_sound
+from tests.compiler_support import COMPILERS, built, needs_compiler, program_of, run_sound
 from tests.lstm_support import PARTS, integer_lstm, lstm_shapes
 from tests.recurrent_support import layer, outputs_in_litert, sequences
 from tests.support import data_path
@@ -81,12 +81,15 @@ def test_states_last_until_they_are_reset(arena: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(compiled.run({name: x})[0], first)
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("arena", ["static", "caller"])
 @pytest.mark.parametrize("make", [integer_lstm, lambda cls, part: float_lstm(part)])
-def test_a_program_is_clean_and_passes_its_own_test(make: Any, arena: str, tmp_path: Path) -> None:
+def test_a_program_is_clean_and_passes_its_own_test(
+    make: Any, arena: str, compiler: str, tmp_path: Path
+) -> None:
     program = program_of(make(UnidirectionalSequenceLSTM, "everything"), arena=arena)
     test = self_test(program, built(program, tmp_path), random_records(program))
-    assert run_sound(program, tmp_path, test) == 0
+    assert run_sound(program, tmp_path, test, compiler) == 0
 
 
 def test_a_trained_network_gives_the_interpreters_answers(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ static inline int32_t luc_quotient(int64_t x, int32_t count)
 }
 
 /* Writes a number, or its level where there are some. */
-static inline void luc_store(int32_t number, const int32_t *thresholds, unsigned bits, void *y, uint32_t k)
+static inline void luc_store(int32_t number, const int32_t *thresholds, unsigned bits, void *y,
+                             uint32_t k)
 {
     if (bits)
         ((uint8_t *)y)[k] = luc_level(number, thresholds, bits);
@@ -129,7 +130,8 @@ struct luc_pool_2d_fixed {
 };
 
 /* One result of a pool, of a channel's taps inside. */
-static int32_t luc_pooled(const struct luc_pool_2d_fixed *op, const struct luc_window *at, const int32_t *x)
+static int32_t luc_pooled(const struct luc_pool_2d_fixed *op, const struct luc_window *at,
+                          const int32_t *x)
 {
     int64_t sum = 0;
     int32_t largest = INT32_MIN, channels = op->windows.channels;

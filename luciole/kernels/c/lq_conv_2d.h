@@ -218,7 +218,8 @@ static int32_t luc_find_lines(const struct luc_lq_conv_2d *op, const uint8_t *x,
 }
 
 /* Adds another tensor to the results of a lists. */
-static void luc_lq_sums(const struct luc_lq_conv_2d *op, const int32_t *results, const void *added, void *y)
+static void luc_lq_sums(const struct luc_lq_conv_2d *op, const int32_t *results, const void *added,
+                        void *y)
 {
     const uint8_t *bytes = (const uint8_t *)added;
     const int32_t *numbers = (const int32_t *)added, *table = op->table, *thresholds = op->thresholds;
