@@ -56,6 +56,7 @@ class Writer:
         self._layers = {call: names.of(f"{_what(call)}_layer") for call in calls}
         self._names = names
         self._layer_texts = ["\n".join(self._layer(call)) for call in calls]
+        self._reset_texts = ["\n".join(self._reset())] if self.states else []
 
     # -- the header
 
@@ -118,10 +119,10 @@ class Writer:
     def _reset_declared(self) -> Iterator[str]:
         if not self.states:
             return
-        first = " Call it before the first run." if self.options.arena == CALLER else ""
+        given = self.options.arena == CALLER
         yield ""
         yield "/* Runs go on where the last one ended; this lets the next one begin from the start."
-        yield f" *{first or ' The first one does.'}"
+        yield f" * {'Call it before the first run.' if given else 'The first run does by itself.'}"
         yield " */"
         yield f"{self._reset_signature()};"
 
@@ -144,7 +145,7 @@ class Writer:
             *self._layer_texts,
             _title("The network"),
             *self._memory(),
-            *(["\n".join(self._reset())] if self.states else []),
+            *self._reset_texts,
             "\n".join(self._run()),
         ]
         return "\n\n".join(parts) + "\n"

@@ -92,6 +92,15 @@ def test_a_program_is_clean_and_passes_its_own_test(
     assert run_sound(program, tmp_path, test, compiler) == 0
 
 
+def test_bytes_of_tables_count_what_states_begin_as() -> None:
+    program = program_of(integer_lstm(LSTM, "plain"))
+    begun = f"TABLE_BYTES = {program.table_bytes},"
+    assert begun in program.header
+    assert program.source
+    assert program.table_bytes == int(begun.split()[2].rstrip(","))
+    assert "void net_reset(void);" in program.header
+
+
 def test_a_trained_network_gives_the_interpreters_answers(tmp_path: Path) -> None:
     model = luciole.load(data_path("models/mnist_lstm_fp32.tflite"))
     interpreter, name = luciole.Interpreter(model), model.graph.inputs[0].name
