@@ -10,9 +10,11 @@ import pytest
 
 import luciole
 from luciole.compiler.self_test import random_records, self_test
-from luciole.ir import Array, Model, UnsupportedError
+from luciole.ir import Array, LucioleError, Model, UnsupportedError
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import LSTM_AUXILIARY
+from luciole.kernels.portable.calls import PortableContext
+from luciole.kernels.portable.lstm import float_lstm as float_lstm_in_c
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.compiler_support import COMPILERS, built, needs_compiler, program_of, run_sound
 from tests.lstm_support import PARTS, integer_lstm, lstm_shapes
@@ -117,6 +119,19 @@ def test_a_state_that_others_use_is_refused() -> None:
     model.graph.outputs.append(op.cell_state)  # type: ignore[attr-defined]
     with pytest.raises(UnsupportedError, match="is a variable that others use"):
         program_of(model)
+
+
+@pytest.mark.parametrize("name", ["forget_gate_bias", "cell_to_output_weights"])
+def test_tables_of_other_shapes_are_refused(name: str) -> None:
+    model = float_lstm("everything")
+    (op,) = model.graph.ops
+    value = op.given_operands()[name]
+    value.set_data(np.zeros(3, np.float32))
+    with pytest.raises(LucioleError):
+        program_of(model)
+    context = PortableContext({v: v.data for v in model.graph.values if v.data is not None})
+    with pytest.raises(UnsupportedError, match=r"has a shape that C does not take|same shape"):
+        float_lstm_in_c(op, context)  # type: ignore[arg-type]  # it is one
 
 
 def test_weights_of_bytes_under_floats_are_refused() -> None:
