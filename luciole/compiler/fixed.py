@@ -15,9 +15,10 @@ from typing import TypeAlias
 import numpy as np
 
 from luciole.compiler.lower import Network
-from luciole.compiler.thresholds import INVERSES, LEVELS_OF_FLOATS
+from luciole.compiler.thresholds import INVERSES, LEVELS_OF_FLOATS, SUMS
 from luciole.ir import Array, TensorType, Value
-from luciole.kernels.portable.calls import CCall, Field, FixedPoint, made
+from luciole.kernels.portable.calls import CCall, Field, FixedPoint, made, number_of
+from luciole.kernels.portable.level_windows import AND_SUM, CONVOLUTION
 from luciole.kernels.portable.levels import LARGEST, fixed, floats_of_fixed
 
 FLOATS_OF_FIXED, FLOATS_OF_BYTES = "luc_floats_of_fixed", "luc_floats_of_bytes"
@@ -96,7 +97,7 @@ def _limits(fields: Mapping[str, Field], places: int) -> Limits:
     ends = {"least": -LARGEST - 1, "most": LARGEST}
     for name in ends:
         if fields.get(f"has_{name}"):
-            number = np.float64(fields[name]) * 2.0**places
+            number = number_of(fields, name) * 2.0**places
             ends[name] = int(np.clip(np.rint(number), -LARGEST - 1, LARGEST))
     return dict(ends)
 
@@ -148,7 +149,7 @@ def _quantize(call: CCall, operands: Sequence[Operand], y: Value) -> Result:
     """Multiply by 2^-places / scale: 31 bits of it, and a shift."""
     del y
     (x,) = operands
-    scale = float(np.float64(call.fields["scale"]))
+    scale = number_of(call.fields, "scale")
     fraction, exponent = math.frexp(x.point.unit / scale)
     shift = 31 - exponent
     if not 1 <= shift <= 62:
@@ -157,6 +158,54 @@ def _quantize(call: CCall, operands: Sequence[Operand], y: Value) -> Result:
     fields = {"count": call.fields["count"], "zero": call.fields["zero"]}
     fields |= {"multiplier": multiplier, "shift": shift}
     return CCall("luc_quantize_fixed", fields, (x.value,), call.writes), None
+
+
+def join_sums(network: Network) -> None:
+    """Let convolutions add what is added to their results, so that these are never whole tensors of
+    int32.
+    """
+    for call in [c for c in network.calls if c.function in SUMS]:
+        found = _convolution(network, call)
+        if found is not None:
+            network.replace(call, _joined(call, found))
+            network.calls.remove(found)
+
+
+def _convolution(network: Network, call: CCall) -> CCall | None:
+    """Find the last convolution whose results are read by a sum alone."""
+    makers = [network.maker(x) for x in call.reads]
+    fitting = [
+        maker
+        for maker in makers
+        if maker is not None
+        and maker.function == CONVOLUTION
+        and network.readers(maker.writes[0]) == [call]
+        and maker.writes[0] not in network.outputs
+        and call.reads.count(maker.writes[0]) == 1
+    ]
+    return max(fitting, key=network.calls.index, default=None)
+
+
+def _joined(call: CCall, convolution: CCall) -> CCall:
+    place = call.reads.index(convolution.writes[0])
+    downs = [call.fields.get("x_down", 0), call.fields["y_down"]]
+    fields = {
+        **convolution.fields,
+        **{name: call.fields[name] for name in ("next_bits", "thresholds", "least", "most")},
+        "table": call.fields.get("table"),
+        "down": downs[place],
+        "added_down": downs[1 - place],
+    }
+    return replace(
+        convolution,
+        function=AND_SUM,
+        layout=CONVOLUTION,
+        fields=fields,
+        reads=(*convolution.reads, call.reads[1 - place]),
+        writes=call.writes,
+        fixed=call.fixed,
+        note=f"{convolution.note}; the second operand is added",
+    )
 
 
 RULES: dict[str, Rule] = {

@@ -11,7 +11,9 @@ from importlib.resources import files
 from luciole.ir import LucioleError
 
 _NAME = re.compile(r"\b(?:struct )?(?:luc|LUC)_\w+")
-_FIELD = re.compile(r"^\s*(?:const )?(?P<type>\w+) (?P<pointer>\*?)(?P<name>\w+);", re.M)
+_FIELD = re.compile(
+    r"^\s*(?:const )?(?P<type>(?:struct )?\w+) (?P<pointer>\*?)(?P<name>\w+);", re.M
+)
 _DEFINED = (
     re.compile(r"^#define (LUC_\w+)", re.M),
     re.compile(r"^(struct luc_\w+) \{", re.M),
@@ -45,6 +47,11 @@ class StructField:
     name: str
     ctype: str
     is_table: bool
+
+    @property
+    def struct(self) -> str | None:
+        """The name of the struct that it is, if it is one."""
+        return self.ctype.removeprefix("struct ") if self.ctype.startswith("struct ") else None
 
 
 def pieces(words: int = 1) -> Mapping[str, Piece]:

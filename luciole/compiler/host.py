@@ -13,9 +13,9 @@ from luciole.compiler.ends import End
 from luciole.compiler.options import CALLER
 from luciole.compiler.program import Program
 from luciole.compiler.targets import find_compiler
-from luciole.compiler.text import ctype_of
 from luciole.files import write_file
 from luciole.ir import LucioleError
+from luciole.ir.dtypes import NUMPY
 
 FLAGS = ("-std=c99", "-fPIC", "-shared")
 _LONGEST = 300
@@ -105,7 +105,6 @@ def description(program: Program) -> dict[str, object]:
 
 
 def _described(end: End) -> dict[str, object]:
-    ctype = ctype_of(end.value.dtype).removesuffix("_t")
-    dtype = "float32" if ctype == "float" else ctype
+    dtype = NUMPY[end.value.dtype].name
     shape = list(end.value.dims)
     return {"name": end.original.name, "dtype": dtype, "shape": shape, "places": end.places}

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from luciole.compiler.ends import End, enter, leave
-from luciole.compiler.fixed import keep_fixed
+from luciole.compiler.fixed import join_sums, keep_fixed
 from luciole.compiler.lower import Network, lower
 from luciole.compiler.options import CompileOptions
 from luciole.compiler.text import ctype_of
@@ -81,6 +81,7 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
     keep_fixed(network)
     outputs = leave(network, options)
     pull_thresholds(network)
+    join_sums(network)
     _refuse_odd(network)
     calls, rooms = _with_scratch(network)
     layout = _layout(network, calls, rooms)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from luciole.compiler.lower import Network
 from luciole.ir import TensorType, Value, learned_levels
-from luciole.kernels.portable.calls import CCall, Field, made
+from luciole.kernels.portable.calls import CCall, Field, made, number_of
+from luciole.kernels.portable.level_windows import CONVOLUTION
 from luciole.kernels.portable.levels import (
     ADDED,
     COUNTED,
@@ -25,6 +26,7 @@ Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
 Inverse = Callable[[Doubles, Mapping[str, Field]], Doubles]
 
+SUMS = ("luc_add_fixed", "luc_add_fixed_to_bytes")
 LEVELS_OF_FLOATS, LEVELS_OF_FIXED = "luc_levels_of_floats", "luc_levels_of_fixed"
 MOST_JOINT_BITS = 8
 """Of numbers between all thresholds of several layers."""
@@ -48,9 +50,9 @@ def _behind_clamp(t: Doubles, fields: Mapping[str, Field]) -> Doubles:
     """
     found = t
     if fields["has_least"]:
-        found = np.where(t < np.float64(fields["least"]), -np.inf, found)
+        found = np.where(t < number_of(fields, "least"), -np.inf, found)
     if fields["has_most"]:
-        found = np.where(t >= np.float64(fields["most"]), np.inf, found)
+        found = np.where(t >= number_of(fields, "most"), np.inf, found)
     return found
 
 
@@ -140,5 +142,5 @@ def _into_layer(network: Network, call: CCall) -> None:
     network.calls.remove(call)
 
 
-LAYERS = (ADDED, COUNTED, "luc_lq_conv_2d", "luc_add_fixed", "luc_add_fixed_to_bytes")
+LAYERS = (ADDED, COUNTED, CONVOLUTION, *SUMS)
 """Functions that write fixed point, or numbers of levels where they have thresholds."""

@@ -14,7 +14,7 @@ from luciole.compiler.text import Names, comment, ctype_of, number, table
 from luciole.ir import Array, LucioleError, Value
 from luciole.ir.analysis.layout import Layout
 from luciole.ir.value import element_count, shape_text
-from luciole.kernels.portable.calls import CCall
+from luciole.kernels.portable.calls import CCall, Field
 
 _AT, _BEGUN = "AT", "has_begun"
 _FIXED_POINT = (
@@ -56,6 +56,7 @@ class Writer:
         self._layers = {call: names.of(f"{_what(call)}_layer") for call in calls}
         self._names = names
         self._layer_texts = ["\n".join(self._layer(call)) for call in calls]
+        self._reset_texts = ["\n".join(self._reset())] if self.states else []
 
     # -- the header
 
@@ -118,10 +119,10 @@ class Writer:
     def _reset_declared(self) -> Iterator[str]:
         if not self.states:
             return
-        first = " Call it before the first run." if self.options.arena == CALLER else ""
+        given = self.options.arena == CALLER
         yield ""
         yield "/* Runs go on where the last one ended; this lets the next one begin from the start."
-        yield f" *{first or ' The first one does.'}"
+        yield f" * {'Call it before the first run.' if given else 'The first run does by itself.'}"
         yield " */"
         yield f"{self._reset_signature()};"
 
@@ -144,7 +145,7 @@ class Writer:
             *self._layer_texts,
             _title("The network"),
             *self._memory(),
-            *(["\n".join(self._reset())] if self.states else []),
+            *self._reset_texts,
             "\n".join(self._run()),
         ]
         return "\n\n".join(parts) + "\n"
@@ -174,22 +175,29 @@ class Writer:
 
     def _layer(self, call: CCall) -> Iterator[str]:
         """Write a call's tables and the struct that names them."""
-        fields = struct_fields(call.function)
-        if {f.name for f in fields} != set(call.fields):
-            odd = sorted({f.name for f in fields} ^ set(call.fields))
-            raise LucioleError(f"struct {call.function} and its call differ in {', '.join(odd)}")
         before, texts = self.table_bytes, []
         for value in call.reads:
             if value in self._constants:
                 texts += self._constant(value)
-        cells = [self._field(call, field, texts) for field in fields]
+        name = self._layers[call].removesuffix("_layer")
+        cells = self._fields(name, call.struct, call.fields, texts)
         size = self.table_bytes - before
         note = f"; {call.note}" if call.note else ""
         yield f"/* {comment(_title_of(call) + note)}; {size} bytes of tables */"
         yield from texts
-        yield f"static const struct {call.function} {self._layers[call]} = {{"
+        yield f"static const struct {call.struct} {self._layers[call]} = {{"
         yield from (f"    .{cell}," for cell in cells)
         yield "};"
+
+    def _fields(
+        self, name: str, struct: str, held: Mapping[str, Field], texts: list[str]
+    ) -> list[str]:
+        """Write the fields of a struct. Raises LucioleError for those that it does not have."""
+        fields = struct_fields(struct)
+        if {f.name for f in fields} != set(held):
+            odd = sorted({f.name for f in fields} ^ set(held))
+            raise LucioleError(f"struct {struct} and its call differ in {', '.join(odd)}")
+        return [self._field(name, field, held[field.name], texts) for field in fields]
 
     def _constant(self, value: Value) -> list[str]:
         """Write an operand that is constant; those with the same bytes are written once."""
@@ -200,14 +208,15 @@ class Writer:
         )
         return texts
 
-    def _field(self, call: CCall, field: StructField, texts: list[str]) -> str:
-        held = call.fields[field.name]
+    def _field(self, name: str, field: StructField, held: Field, texts: list[str]) -> str:
+        if isinstance(held, Mapping):
+            inside = self._fields(name, field.struct or field.name, held, texts)
+            return f"{field.name} = {{{', '.join(f'.{cell}' for cell in inside)}}}"
         if held is None or isinstance(held, np.ndarray) != field.is_table:
             return f"{field.name} = {'NULL' if field.is_table else '0'}"
         if not isinstance(held, np.ndarray):
             return f"{field.name} = {number(held, field.ctype)}"
-        name = f"{self._layers[call].removesuffix('_layer')}_{field.name}"
-        return f"{field.name} = {self._shared(name, field.ctype, held, texts)}"
+        return f"{field.name} = {self._shared(f'{name}_{field.name}', field.ctype, held, texts)}"
 
     def _shared(self, name: str, ctype: str, array: Array, texts: list[str]) -> str:
         """Write a table, or find the one with the same contents."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_2d import Conv2D, check_groups
+from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, arrays_of
@@ -18,7 +19,7 @@ from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
-from luciole.kernels.portable.images import cut_off, geometry
+from luciole.kernels.portable.images import cut_off, windows_of
 from luciole.kernels.portable.integers import INT8S, rescaled
 
 
@@ -167,8 +168,8 @@ def _fields(op: Conv2D) -> dict[str, Field]:
     o, kh, kw, depth = op.filter.dims
     check_groups(op.input.dims[3], depth, o)
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
-    found = geometry(op.input, op.results[0], (kh, kw), stride, op.padding, dilation)
-    return found | {"depth": depth}
+    found = windows_of(op.input, op.results[0], (kh, kw), stride, op.padding, dilation)
+    return {**found, "depth": depth}
 
 
 @portable(Conv2D, *INT8S)
@@ -176,7 +177,8 @@ def integer_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
     """Call the convolution of bytes."""
     weights, bias = context.constant(op.filter), context.optional(op.bias)
     fields = _fields(op) | rescaled(_rescaling(op), weights, bias, (1, 2, 3))
-    return [CCall("luc_conv_2d_int8", fields, (op.input,), op.results)]
+    scratch = 16 * -(-element_count(op.filter.dims[1:]) // 4)
+    return [CCall("luc_conv_2d_int8", fields, (op.input,), op.results, scratch)]
 
 
 @portable(Conv2D, TensorType.FLOAT32)

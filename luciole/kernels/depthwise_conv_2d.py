@@ -18,7 +18,7 @@ from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortDepthwise, ShortLayer, way_of_convolution
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
-from luciole.kernels.portable.images import cut_off, geometry
+from luciole.kernels.portable.images import cut_off, windows_of
 from luciole.kernels.portable.integers import INT8S, rescaled
 
 
@@ -151,8 +151,8 @@ def _fields(op: DepthwiseConv2D) -> dict[str, Field]:
     _, kh, kw, outputs = op.filter.dims
     check_multiple(op.input.dims[3], outputs)
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
-    found = geometry(op.input, op.results[0], (kh, kw), stride, op.padding, dilation)
-    return found | {"times": outputs // op.input.dims[3]}
+    found = windows_of(op.input, op.results[0], (kh, kw), stride, op.padding, dilation)
+    return {**found, "times": outputs // op.input.dims[3]}
 
 
 @portable(DepthwiseConv2D, *INT8S)

@@ -204,7 +204,8 @@ def integer_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     least, most = to.limits
     fields = _fields(op, context) | {"starts": starts, "factors": factors}
     fields |= {"result_zero": to.result_zero, "least": least, "most": most}
-    return [CCall("luc_fully_connected_int8", fields, (op.input,), op.results)]
+    scratch = 8 * -(-op.weights.dims[1] // 4)
+    return [CCall("luc_fully_connected_int8", fields, (op.input,), op.results, scratch)]
 
 
 @portable(FullyConnected, TensorType.FLOAT32)

@@ -29,7 +29,7 @@ from luciole.kernels.layers.levels.layer import LevelsLayer, ending, or_zero, wi
 from luciole.kernels.layers.levels.tiling import Tiling
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.floats import activated
-from luciole.kernels.portable.images import geometry
+from luciole.kernels.portable.images import windows_of
 from luciole.kernels.portable.level_windows import FixedWindows, whole_windows, window_calls
 
 MAX_BORDER_CASES = 4096
@@ -340,6 +340,6 @@ def in_c(op: LQConv2D, context: PortableContext) -> list[CCall]:
     found = FixedWindows(layer, *_axes(op, x.dims, kernel), op.input_channels)
     between = learned_levels.thresholds(found.sorted_levels[0])
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
-    extents = geometry(x, y, (kernel[0], kernel[1]), stride, op.padding, dilation)
+    extents = windows_of(x, y, (kernel[0], kernel[1]), stride, op.padding, dilation)
     *before, last = window_calls(found, x, y, between, extents, context.vectors)
     return [*before, *activated(op.activation, y, lambda to: replace(last, writes=(to,)))]

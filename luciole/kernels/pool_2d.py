@@ -21,7 +21,7 @@ from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
 from luciole.kernels.layers.geometry.spans import Axis, Inside
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
-from luciole.kernels.portable.images import cut_off, geometry
+from luciole.kernels.portable.images import cut_off, windows_of
 
 
 @reference(AveragePool2D, TensorType.FLOAT32)
@@ -189,7 +189,7 @@ def _window(
 def pool_fields(op: Pool2D) -> dict[str, Field]:
     """Write a pool's extents for C."""
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
-    return geometry(op.value, op.results[0], kernel, stride, op.padding)
+    return windows_of(op.value, op.results[0], kernel, stride, op.padding)
 
 
 @portable(AveragePool2D, TensorType.FLOAT32)

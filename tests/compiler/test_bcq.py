@@ -10,7 +10,7 @@ import pytest
 
 from luciole.compiler.self_test import random_records, self_test
 from luciole.schema.enums import ActivationFunctionType as Act
-from tests.compiler_support import built, needs_compiler, program_of, run_sound
+from tests.compiler_support import COMPILERS, built, needs_compiler, program_of, run_sound
 from tests.ops.test_bcq_fully_connected import (
     Layer,
     magnitude,
@@ -45,7 +45,8 @@ def test_activations_come_after_the_bias(activation: Act, tmp_path: Path) -> Non
     check(replace(layer, activation=activation), 2, tmp_path)
 
 
-def test_a_program_is_clean_and_passes_its_own_test(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_program_is_clean_and_passes_its_own_test(compiler: str, tmp_path: Path) -> None:
     program = program_of(random_layer(64, [(2, 3), (3, 4)]).model(random_input(64, 2)))
     test = self_test(program, built(program, tmp_path), random_records(program))
-    assert run_sound(program, tmp_path, test) == 0
+    assert run_sound(program, tmp_path, test, compiler) == 0

@@ -121,8 +121,10 @@ def appended(model: Model, op: Op, affine: Affine | None = None) -> Value:
 
 
 def like(op: Op, x: Value) -> Op:
-    """The same layer, of another tensor."""
-    return op.clone([x, *op.operands[1:]])
+    """The same layer, of another tensor, without its activation."""
+    found = op.clone([x, *op.operands[1:]])
+    found.activation = Act.NONE  # type: ignore[attr-defined]  # it is a convolution
+    return found
 
 
 def pool(cls: type[AveragePool2D | MaxPool2D], x: Value) -> Op:
@@ -149,7 +151,8 @@ def test_sums_and_pools_between_layers_are_fixed_point(kind: str, tmp_path: Path
     program = program_of(model)
     names = [call.function for call in program.calls]
     assert names.count("luc_floats_of_fixed") == 1  # of the float output
-    assert {"luc_add_fixed_to_bytes", "luc_add_fixed", "luc_quantize_fixed"} <= set(names)
+    assert names.count("luc_lq_conv_2d_add") == 2
+    assert "luc_quantize_fixed" in names
     x = random_input((1, 8, 8, 6))
     found, codes = built(program, tmp_path).run({"x": x})
     wanted, bytes_ = interpreted(model, {"x": x})
@@ -158,6 +161,22 @@ def test_sums_and_pools_between_layers_are_fixed_point(kind: str, tmp_path: Path
     errors = [call.fixed.error for call in program.calls if call.fixed is not None]
     assert np.abs(found - wanted).max() <= errors[-1]
     assert "within" in program.source.split("*/", 1)[0]
+
+
+def test_sums_that_no_convolution_can_take_are_fixed_point(tmp_path: Path) -> None:
+    model = lq_convolution(8, 6, 2)
+    graph = model.graph
+    codes = appended(model, Quantize(graph.inputs[0]), Affine(0.05, 3, dtype=BYTES))
+    (one, real) = graph.outputs[0], appended(model, Dequantize(codes))
+    last = Add(appended(model, Add(real, one)), appended(model, Add(one, one)))
+    last.activation = Act.RELU6
+    graph.outputs = [appended(model, last)]
+    program, x = program_of(model), random_input((1, 8, 8, 6))
+    names = [call.function for call in program.calls]
+    assert names.count("luc_add_fixed_to_bytes") == 1
+    assert names.count("luc_add_fixed") == 2
+    (found,), (wanted,) = built(program, tmp_path).run({"x": x}), interpreted(model, {"x": x})
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
 
 
 def test_inputs_of_several_layers_are_encoded_once(tmp_path: Path) -> None:

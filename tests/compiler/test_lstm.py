@@ -10,11 +10,13 @@ import pytest
 
 import luciole
 from luciole.compiler.self_test import random_records, self_test
-from luciole.ir import Array, Model, UnsupportedError
+from luciole.ir import Array, LucioleError, Model, UnsupportedError
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import LSTM_AUXILIARY
+from luciole.kernels.portable.calls import PortableContext
+from luciole.kernels.portable.lstm import float_lstm as float_lstm_in_c
 from luciole.schema.enums import ActivationFunctionType as Act
-from tests.compiler_support import built, needs_compiler, program_of, run_sound
+from tests.compiler_support import COMPILERS, built, needs_compiler, program_of, run_sound
 from tests.lstm_support import PARTS, integer_lstm, lstm_shapes
 from tests.recurrent_support import layer, outputs_in_litert, sequences
 from tests.support import data_path
@@ -81,12 +83,24 @@ def test_states_last_until_they_are_reset(arena: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(compiled.run({name: x})[0], first)
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("arena", ["static", "caller"])
 @pytest.mark.parametrize("make", [integer_lstm, lambda cls, part: float_lstm(part)])
-def test_a_program_is_clean_and_passes_its_own_test(make: Any, arena: str, tmp_path: Path) -> None:
+def test_a_program_is_clean_and_passes_its_own_test(
+    make: Any, arena: str, compiler: str, tmp_path: Path
+) -> None:
     program = program_of(make(UnidirectionalSequenceLSTM, "everything"), arena=arena)
     test = self_test(program, built(program, tmp_path), random_records(program))
-    assert run_sound(program, tmp_path, test) == 0
+    assert run_sound(program, tmp_path, test, compiler) == 0
+
+
+def test_bytes_of_tables_count_what_states_begin_as() -> None:
+    program = program_of(integer_lstm(LSTM, "plain"))
+    begun = f"TABLE_BYTES = {program.table_bytes},"
+    assert begun in program.header
+    assert program.source
+    assert program.table_bytes == int(begun.split()[2].rstrip(","))
+    assert "void net_reset(void);" in program.header
 
 
 def test_a_trained_network_gives_the_interpreters_answers(tmp_path: Path) -> None:
@@ -105,6 +119,19 @@ def test_a_state_that_others_use_is_refused() -> None:
     model.graph.outputs.append(op.cell_state)  # type: ignore[attr-defined]
     with pytest.raises(UnsupportedError, match="is a variable that others use"):
         program_of(model)
+
+
+@pytest.mark.parametrize("name", ["forget_gate_bias", "cell_to_output_weights"])
+def test_tables_of_other_shapes_are_refused(name: str) -> None:
+    model = float_lstm("everything")
+    (op,) = model.graph.ops
+    value = op.given_operands()[name]
+    value.set_data(np.zeros(3, np.float32))
+    with pytest.raises(LucioleError):
+        program_of(model)
+    context = PortableContext({v: v.data for v in model.graph.values if v.data is not None})
+    with pytest.raises(UnsupportedError, match=r"has a shape that C does not take|same shape"):
+        float_lstm_in_c(op, context)  # type: ignore[arg-type]  # it is one
 
 
 def test_weights_of_bytes_under_floats_are_refused() -> None:

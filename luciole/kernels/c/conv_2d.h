@@ -2,25 +2,12 @@
 #ifndef LUC_CONV_2D_H
 #define LUC_CONV_2D_H
 
+#include "dots.h"
 #include "fixed_point.h"
 #include "windows.h"
 
 struct luc_conv_2d_int8 {
-    int32_t batches;
-    int32_t input_height;
-    int32_t input_width;
-    int32_t channels;
-    int32_t output_height;
-    int32_t output_width;
-    int32_t outputs;
-    int32_t kernel_height;
-    int32_t kernel_width;
-    int32_t stride_height;
-    int32_t stride_width;
-    int32_t dilation_height;
-    int32_t dilation_width;
-    int32_t padding_top;
-    int32_t padding_left;
+    struct luc_windows windows;
     int32_t depth; /* channels of a filter: less than those of the image where there are groups */
     int32_t input_zero;
     int32_t result_zero;
@@ -32,61 +19,64 @@ struct luc_conv_2d_int8 {
     const int8_t *shifts;       /* [outputs] */
 };
 
-/* The sum of products of one window and one filter. */
-static int32_t luc_conv_sum(const struct luc_conv_2d_int8 *op, const int8_t *x, const int8_t *w,
-                            struct luc_taps rows, struct luc_taps columns)
+/* Lists what the taps of a window meet, less the zero point: outside of the image nothing. */
+static void luc_gather(const struct luc_conv_2d_int8 *op, const int8_t *x, int32_t number, int16_t *to)
 {
-    int32_t sum = 0, zero = op->input_zero, count = op->depth;
-    for (int32_t k = rows.first; k < rows.last; k++) {
-        int32_t line = (rows.begin + k * op->dilation_height) * op->input_width;
-        for (int32_t l = columns.first; l < columns.last; l++) {
-            const int8_t *a = x + (line + columns.begin + l * op->dilation_width) * op->channels;
-            const int8_t *b = w + (k * op->kernel_width + l) * count;
-            for (int32_t c = 0; c < count; c++) sum += (a[c] - zero) * b[c];
+    const struct luc_windows *w = &op->windows;
+    struct luc_window at = luc_window_at(w, number);
+    int32_t zero = op->input_zero, size = w->kernel_height * w->kernel_width * op->depth;
+    memset(to, 0, 2 * (size_t)size);
+    for (int32_t k = at.rows.first; k < at.rows.last; k++)
+        for (int32_t l = at.columns.first; l < at.columns.last; l++) {
+            const int8_t *from = x + luc_pixel(w, &at, k, l) * w->channels;
+            int16_t *tap = to + (k * w->kernel_width + l) * op->depth;
+            for (int32_t c = 0; c < op->depth; c++) tap[c] = (int16_t)(from[c] - zero);
         }
-    }
-    return sum;
+    luc_prepare(to, size);
 }
 
-static void luc_conv_2d_int8(const struct luc_conv_2d_int8 *op, const int8_t *x, int8_t *y)
+static int8_t luc_conv_byte(const struct luc_conv_2d_int8 *op, int32_t output, int32_t sum)
 {
-    int32_t size = op->kernel_height * op->kernel_width * op->depth;
-    int32_t of_group = op->outputs / (op->channels / op->depth);
-    for (int32_t n = 0; n < op->batches; n++, x += op->input_height * op->input_width * op->channels)
-        for (int32_t i = 0; i < op->output_height; i++) {
-            struct luc_taps rows = luc_taps(i, op->stride_height, op->padding_top, op->kernel_height,
-                                            op->dilation_height, op->input_height);
-            for (int32_t j = 0; j < op->output_width; j++) {
-                struct luc_taps columns =
-                    luc_taps(j, op->stride_width, op->padding_left, op->kernel_width,
-                             op->dilation_width, op->input_width);
-                for (int32_t o = 0; o < op->outputs; o++) {
-                    const int8_t *from = x + o / of_group * op->depth;
-                    int32_t sum = luc_conv_sum(op, from, op->weights + o * size, rows, columns);
-                    if (op->bias) sum += op->bias[o];
-                    sum = luc_scaled(sum, op->multipliers[o], op->shifts[o]);
-                    *y++ = luc_byte(sum, op->result_zero, op->least, op->most);
-                }
-            }
+    if (op->bias) sum += op->bias[output];
+    sum = luc_scaled(sum, op->multipliers[output], op->shifts[output]);
+    return luc_byte(sum, op->result_zero, op->least, op->most);
+}
+
+/* The results of a group of filters for two windows, at `y` and `z`. */
+static void luc_conv_pair(const struct luc_conv_2d_int8 *op, const int16_t *a, const int16_t *b,
+                          int32_t size, int32_t first, int32_t end, int8_t *y, int8_t *z)
+{
+    const int8_t *weights = op->weights + first * size;
+    for (int32_t o = first; o < end; o += 2, weights += 2 * size) {
+        int32_t sums[4], other = o + 1 < end;
+        luc_dots_2x2(weights, weights + (other ? size : 0), a, b, size, sums);
+        y[o] = luc_conv_byte(op, o, sums[0]);
+        z[o] = luc_conv_byte(op, o, sums[2]);
+        if (!other) break;
+        y[o + 1] = luc_conv_byte(op, o + 1, sums[1]);
+        z[o + 1] = luc_conv_byte(op, o + 1, sums[3]);
+    }
+}
+
+/* Windows are computed in pairs, of an odd number the last one with itself. */
+static void luc_conv_2d_int8(const struct luc_conv_2d_int8 *op, const int8_t *x, int8_t *y, void *scratch)
+{
+    const struct luc_windows *w = &op->windows;
+    int32_t size = w->kernel_height * w->kernel_width * op->depth, count = luc_window_count(w);
+    int32_t of_group = w->outputs / (w->channels / op->depth);
+    int16_t *a = (int16_t *)scratch, *b = a + (size + 3) / 4 * 4;
+    for (int32_t first = 0; first < w->outputs; first += of_group, x += op->depth)
+        for (int32_t k = 0; k < count; k += 2) {
+            int32_t other = k + 1 < count;
+            luc_gather(op, x, k, a);
+            if (other) luc_gather(op, x, k + 1, b);
+            luc_conv_pair(op, a, other ? b : a, size, first, first + of_group, y + k * w->outputs,
+                          y + (k + other) * w->outputs);
         }
 }
 
 struct luc_conv_2d_float {
-    int32_t batches;
-    int32_t input_height;
-    int32_t input_width;
-    int32_t channels;
-    int32_t output_height;
-    int32_t output_width;
-    int32_t outputs;
-    int32_t kernel_height;
-    int32_t kernel_width;
-    int32_t stride_height;
-    int32_t stride_width;
-    int32_t dilation_height;
-    int32_t dilation_width;
-    int32_t padding_top;
-    int32_t padding_left;
+    struct luc_windows windows;
     int32_t depth; /* channels of a filter */
     uint8_t has_least;
     uint8_t has_most;
@@ -97,43 +87,36 @@ struct luc_conv_2d_float {
 };
 
 /* The sum of products of one window and one filter. */
-static float luc_conv_float_sum(const struct luc_conv_2d_float *op, const float *x, const float *w,
-                                struct luc_taps rows, struct luc_taps columns)
+static float luc_conv_float_sum(const struct luc_conv_2d_float *op, const float *x, const float *filter,
+                                const struct luc_window *at)
 {
+    const struct luc_windows *w = &op->windows;
     float sum = 0.0f;
-    for (int32_t k = rows.first; k < rows.last; k++) {
-        int32_t line = (rows.begin + k * op->dilation_height) * op->input_width;
-        for (int32_t l = columns.first; l < columns.last; l++) {
-            const float *a = x + (line + columns.begin + l * op->dilation_width) * op->channels;
-            const float *b = w + (k * op->kernel_width + l) * op->depth;
+    for (int32_t k = at->rows.first; k < at->rows.last; k++)
+        for (int32_t l = at->columns.first; l < at->columns.last; l++) {
+            const float *a = x + luc_pixel(w, at, k, l) * w->channels;
+            const float *b = filter + (k * w->kernel_width + l) * op->depth;
             for (int32_t c = 0; c < op->depth; c++) sum += a[c] * b[c];
         }
-    }
     return sum;
 }
 
 static void luc_conv_2d_float(const struct luc_conv_2d_float *op, const float *x, float *y)
 {
-    int32_t size = op->kernel_height * op->kernel_width * op->depth;
-    int32_t of_group = op->outputs / (op->channels / op->depth);
-    for (int32_t n = 0; n < op->batches; n++, x += op->input_height * op->input_width * op->channels)
-        for (int32_t i = 0; i < op->output_height; i++) {
-            struct luc_taps rows = luc_taps(i, op->stride_height, op->padding_top, op->kernel_height,
-                                            op->dilation_height, op->input_height);
-            for (int32_t j = 0; j < op->output_width; j++) {
-                struct luc_taps columns =
-                    luc_taps(j, op->stride_width, op->padding_left, op->kernel_width,
-                             op->dilation_width, op->input_width);
-                for (int32_t o = 0; o < op->outputs; o++) {
-                    const float *from = x + o / of_group * op->depth;
-                    float sum = luc_conv_float_sum(op, from, op->weights + o * size, rows, columns);
-                    if (op->bias) sum += op->bias[o];
-                    if (op->has_least && sum < op->least) sum = op->least;
-                    if (op->has_most && sum > op->most) sum = op->most;
-                    *y++ = sum;
-                }
-            }
+    const struct luc_windows *w = &op->windows;
+    int32_t size = w->kernel_height * w->kernel_width * op->depth, count = luc_window_count(w);
+    int32_t of_group = w->outputs / (w->channels / op->depth);
+    for (int32_t number = 0; number < count; number++) {
+        struct luc_window at = luc_window_at(w, number);
+        for (int32_t o = 0; o < w->outputs; o++) {
+            const float *from = x + o / of_group * op->depth;
+            float sum = luc_conv_float_sum(op, from, op->weights + o * size, &at);
+            if (op->bias) sum += op->bias[o];
+            if (op->has_least && sum < op->least) sum = op->least;
+            if (op->has_most && sum > op->most) sum = op->most;
+            *y++ = sum;
         }
+    }
 }
 
 #endif

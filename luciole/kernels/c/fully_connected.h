@@ -2,6 +2,7 @@
 #ifndef LUC_FULLY_CONNECTED_H
 #define LUC_FULLY_CONNECTED_H
 
+#include "dots.h"
 #include "fixed_point.h"
 
 struct luc_fully_connected_int8 {
@@ -17,25 +18,36 @@ struct luc_fully_connected_int8 {
 };
 
 /* Sums are scaled in double precision, halves away from zero, as TFLite does. */
-static void luc_fully_connected_int8(const struct luc_fully_connected_int8 *op, const int8_t *x,
-                                     int8_t *y)
+static int8_t luc_fully_connected_byte(const struct luc_fully_connected_int8 *op, int32_t output,
+                                       int32_t sum)
 {
-    for (int32_t row = 0; row < op->rows; row++, x += op->inputs)
-        for (int32_t o = 0; o < op->outputs; o++) {
-            const int8_t *w = op->weights + o * op->inputs;
-            int32_t sum = op->starts[o], steps;
-            double scaled;
-            for (int32_t k = 0; k < op->inputs; k++) sum += x[k] * w[k];
-            scaled = sum * op->factors[o];
-            if (scaled > 2147483000.0) scaled = 2147483000.0; /* beyond all limits of bytes */
-            if (scaled < -2147483000.0) scaled = -2147483000.0;
-            steps = (int32_t)scaled;
-            if (scaled - steps >= 0.5)
-                steps++;
-            else if (scaled - steps <= -0.5)
-                steps--;
-            *y++ = luc_byte(steps, op->result_zero, op->least, op->most);
+    double scaled = (op->starts[output] + sum) * op->factors[output];
+    int32_t steps;
+    if (scaled > 2147483000.0) scaled = 2147483000.0; /* beyond all limits of bytes */
+    if (scaled < -2147483000.0) scaled = -2147483000.0;
+    steps = (int32_t)scaled;
+    if (scaled - steps >= 0.5)
+        steps++;
+    else if (scaled - steps <= -0.5)
+        steps--;
+    return luc_byte(steps, op->result_zero, op->least, op->most);
+}
+
+static void luc_fully_connected_int8(const struct luc_fully_connected_int8 *op, const int8_t *x,
+                                     int8_t *y, void *scratch)
+{
+    int16_t *row = (int16_t *)scratch;
+    for (int32_t k = 0; k < op->rows; k++, x += op->inputs) {
+        const int8_t *weights = op->weights;
+        for (int32_t i = 0; i < op->inputs; i++) row[i] = x[i];
+        luc_prepare(row, op->inputs);
+        for (int32_t o = 0; o < op->outputs; o += 2, weights += 2 * op->inputs) {
+            int32_t sums[2], other = o + 1 < op->outputs;
+            luc_dots_2(weights, weights + (other ? op->inputs : 0), row, op->inputs, sums);
+            *y++ = luc_fully_connected_byte(op, o, sums[0]);
+            if (other) *y++ = luc_fully_connected_byte(op, o + 1, sums[1]);
         }
+    }
 }
 
 struct luc_fully_connected_float {

@@ -9,27 +9,14 @@
 #ifndef LUC_LQ_CONV_2D_H
 #define LUC_LQ_CONV_2D_H
 
+#include "fixed.h"
 #include "learned_levels.h"
 #include "windows.h"
 
 #include <stddef.h>
 
 struct luc_lq_conv_2d {
-    int32_t batches;
-    int32_t input_height;
-    int32_t input_width;
-    int32_t channels;
-    int32_t output_height;
-    int32_t output_width;
-    int32_t outputs;
-    int32_t kernel_height;
-    int32_t kernel_width;
-    int32_t stride_height;
-    int32_t stride_width;
-    int32_t dilation_height;
-    int32_t dilation_width;
-    int32_t padding_top;
-    int32_t padding_left;
+    struct luc_windows windows;
     int32_t kept_rows;           /* of the image, whose lists are kept */
     uint16_t levels;
     uint16_t parts;              /* kinds of segments */
@@ -37,6 +24,10 @@ struct luc_lq_conv_2d {
     uint16_t column_cases;
     uint8_t weight_bits;
     uint8_t next_bits;           /* of the levels that results are turned into, 0: they are kept */
+    uint8_t down;                /* places that a sum with another tensor does not have */
+    uint8_t added_down;          /* the same of the other tensor */
+    int32_t least;               /* of sums */
+    int32_t most;
     const uint8_t *members;      /* levels of each part, one part behind the other */
     const uint8_t *ends;         /* [parts]: where members of a part end */
     const int32_t *differs;      /* [parts]: from the level that is in no segment */
@@ -47,6 +38,7 @@ struct luc_lq_conv_2d {
     const int32_t *starts;       /* [row cases][column_cases][outputs, in whole words] */
     const int32_t *offsets;      /* [outputs]: added to all of an output's weights, or none */
     const int32_t *thresholds;   /* [(1 << next_bits) - 1], between the levels of the next layer */
+    const int32_t *table;        /* [256]: what bytes that are added stand for; none: those are int32 */
 };
 
 /* The lists of one row of an image, and how places become rows of weights. */
@@ -57,7 +49,7 @@ struct luc_line {
 };
 
 /* What a window needs besides the layer. */
-struct luc_window {
+struct luc_lists {
     struct luc_line *lines; /* [kernel_height] */
     uint16_t *begin;        /* [kept_rows][levels][input_width + 1] */
     uint16_t *places;       /* [kept_rows][input_width * channels] */
@@ -73,7 +65,8 @@ struct luc_window {
 static void luc_list_row(const struct luc_lq_conv_2d *op, const uint8_t *x, uint16_t *begin,
                          uint16_t *places)
 {
-    uint32_t width = (uint32_t)op->input_width, channels = (uint32_t)op->channels, place = 0;
+    const struct luc_windows *w = &op->windows;
+    uint32_t width = (uint32_t)w->input_width, channels = (uint32_t)w->channels, place = 0;
     uint32_t end[LUC_MOST_LEVELS], count = width * channels, levels = op->levels;
     for (uint32_t l = 0; l < levels; l++) end[l] = 0;
     for (uint32_t k = 0; k < count; k++) end[x[k]]++;
@@ -105,16 +98,17 @@ static inline uint16_t *luc_append(uint16_t *to, const uint16_t *from, const uin
 }
 
 /* Appends what a window meets of one level; returns the end. */
-static uint16_t *luc_meet(const struct luc_lq_conv_2d *op, const struct luc_window *window,
+static uint16_t *luc_meet(const struct luc_lq_conv_2d *op, const struct luc_lists *lists,
                           uint32_t level, struct luc_taps rows, struct luc_taps columns, uint16_t *to)
 {
-    uint32_t width = (uint32_t)op->input_width + 1, channels = (uint32_t)op->channels;
-    int32_t run = op->dilation_width == 1 ? columns.last - columns.first : 1;
+    const struct luc_windows *w = &op->windows;
+    uint32_t width = (uint32_t)w->input_width + 1, channels = (uint32_t)w->channels;
+    int32_t run = w->dilation_width == 1 ? columns.last - columns.first : 1;
     for (int32_t k = rows.first; k < rows.last; k++) {
-        const struct luc_line *line = &window->lines[k];
+        const struct luc_line *line = &lists->lines[k];
         const uint16_t *begin = line->begin + level * width;
         for (int32_t l = columns.first; l < columns.last; l += run) {
-            int32_t column = columns.begin + l * op->dilation_width;
+            int32_t column = columns.begin + l * w->dilation_width;
             uint32_t moved = line->moved + (uint32_t)(l - column) * channels;
             to = luc_append(to, line->places + begin[column], line->places + begin[column + run],
                             moved);
@@ -123,12 +117,13 @@ static uint16_t *luc_meet(const struct luc_lq_conv_2d *op, const struct luc_wind
     return to;
 }
 
-/* Makes the segments of a window. */
-static void luc_sort_window(const struct luc_lq_conv_2d *op, struct luc_window *window,
+/* Makes the segments of a lists. */
+static void luc_sort_window(const struct luc_lq_conv_2d *op, struct luc_lists *lists,
                             struct luc_taps rows, struct luc_taps columns)
 {
-    struct luc_sorted *to = &window->sorted;
-    uint16_t zeros = (uint16_t)(op->kernel_height * op->kernel_width * op->channels);
+    const struct luc_windows *w = &op->windows;
+    struct luc_sorted *to = &lists->sorted;
+    uint16_t zeros = (uint16_t)(w->kernel_height * w->kernel_width * w->channels);
     uint32_t first = 0, member = 0;
     to->segments = 0;
     to->constant = 0;
@@ -137,7 +132,7 @@ static void luc_sort_window(const struct luc_lq_conv_2d *op, struct luc_window *
         uint16_t *end = to->rows + first;
         uint32_t count;
         for (; member < op->ends[part]; member++)
-            end = luc_meet(op, window, op->members[member], rows, columns, end);
+            end = luc_meet(op, lists, op->members[member], rows, columns, end);
         count = (uint32_t)(end - to->rows) - first;
         to->total += (int64_t)count * op->differs[part];
         first = luc_close(to, first, first + count, zeros, (uint32_t)op->differs[part]);
@@ -166,24 +161,25 @@ static inline void luc_weigh_window(const struct luc_sorted *x, const luc_bits *
 }
 
 /* One window: to fixed point int32 or numbers of levels [outputs]. */
-static void luc_lq_window(const struct luc_lq_conv_2d *op, const struct luc_window *window,
+static void luc_lq_window(const struct luc_lq_conv_2d *op, const struct luc_lists *lists,
                           const struct luc_results *to, void *y)
 {
-    const struct luc_sorted *x = &window->sorted;
+    const struct luc_windows *w = &op->windows;
+    const struct luc_sorted *x = &lists->sorted;
     const luc_bits *bits = (const luc_bits *)(const void *)op->bits;
     const struct luc_products none = {0};
     struct luc_products sum = none;
-    uint32_t row = (uint32_t)(op->kernel_height * op->kernel_width * op->channels) + 1, output = 0;
+    uint32_t row = (uint32_t)(w->kernel_height * w->kernel_width * w->channels) + 1, output = 0;
     const int32_t *scales = op->scales;
     unsigned left = op->weight_bits;
     for (;; bits += row) {
         for (unsigned s = 0; s < x->segments; s++) {
-            luc_count(bits, x->rows + x->segment[s].first, &x->segment[s], window->planes[s]);
-            luc_transpose(window->planes[s], x->segment[s].width);
+            luc_count(bits, x->rows + x->segment[s].first, &x->segment[s], lists->planes[s]);
+            luc_transpose(lists->planes[s], x->segment[s].width);
         }
         for (unsigned i = 0; i < LUC_PLANES; i++) {
             luc_sums sums[4];
-            luc_weigh_window(x, window->planes[0] + i, sums);
+            luc_weigh_window(x, lists->planes[0] + i, sums);
             for (unsigned k = 0; k < 4; k++, scales += LUC_WORDS) {
                 luc_add_products(&sum, &sums[k], scales);
                 if (--left) continue;
@@ -201,44 +197,91 @@ static void luc_lq_window(const struct luc_lq_conv_2d *op, const struct luc_wind
  * next ones are by now, but for those above the window: no later one meets them. Returns the new end.
  */
 static int32_t luc_find_lines(const struct luc_lq_conv_2d *op, const uint8_t *x,
-                              const struct luc_window *window, struct luc_taps rows, int32_t done)
+                              const struct luc_lists *lists, struct luc_taps rows, int32_t done)
 {
-    int32_t width = op->input_width * op->channels, begins = op->levels * (op->input_width + 1);
-    int32_t last = rows.begin + (rows.last - 1) * op->dilation_height;
+    const struct luc_windows *w = &op->windows;
+    int32_t width = w->input_width * w->channels, begins = op->levels * (w->input_width + 1);
+    int32_t last = rows.begin + (rows.last - 1) * w->dilation_height;
     if (rows.first >= rows.last) return done;
     for (done = done < rows.begin ? rows.begin : done; done <= last; done++) {
         int32_t kept = done % op->kept_rows;
-        luc_list_row(op, x + done * width, window->begin + kept * begins,
-                     window->places + kept * width);
+        luc_list_row(op, x + done * width, lists->begin + kept * begins,
+                     lists->places + kept * width);
     }
     for (int32_t k = rows.first; k < rows.last; k++) {
-        int32_t kept = (rows.begin + k * op->dilation_height) % op->kept_rows;
-        window->lines[k].begin = window->begin + kept * begins;
-        window->lines[k].places = window->places + kept * width;
-        window->lines[k].moved = (uint32_t)(k * op->kernel_width * op->channels);
+        int32_t kept = (rows.begin + k * w->dilation_height) % op->kept_rows;
+        lists->lines[k].begin = lists->begin + kept * begins;
+        lists->lines[k].places = lists->places + kept * width;
+        lists->lines[k].moved = (uint32_t)(k * w->kernel_width * w->channels);
     }
     return done;
 }
 
-/* One row of results, from column to column. */
-static uint8_t *luc_lq_windows(const struct luc_lq_conv_2d *op, struct luc_window *window,
-                               struct luc_taps rows, const int32_t *starts, uint8_t *y)
+/* Adds another tensor to the results of a lists. */
+static void luc_lq_sums(const struct luc_lq_conv_2d *op, const int32_t *results, const void *added,
+                        void *y)
 {
-    uint32_t outputs = (uint32_t)op->outputs;
-    struct luc_results to = {outputs, op->next_bits, NULL, op->offsets, op->thresholds};
-    for (int32_t j = 0; j < op->output_width; j++, y += outputs * (op->next_bits ? 1u : 4u)) {
-        struct luc_taps columns = luc_taps(j, op->stride_width, op->padding_left, op->kernel_width,
-                                           op->dilation_width, op->input_width);
-        to.starts = starts + op->column_case[j] * LUC_WHOLE(op->outputs);
-        luc_sort_window(op, window, rows, columns);
-#if LUC_WORDS > 1
-        luc_lq_window(op, window, &to, window->results);
-        luc_leave(&to, window->results, y);
-#else
-        luc_lq_window(op, window, &to, y);
-#endif
+    const uint8_t *bytes = (const uint8_t *)added;
+    const int32_t *numbers = (const int32_t *)added, *table = op->table, *thresholds = op->thresholds;
+    const int32_t least = op->least, most = op->most;
+    const uint32_t count = (uint32_t)op->windows.outputs;
+    const unsigned down = op->down, added_down = op->added_down, bits = op->next_bits;
+    for (uint32_t k = 0; k < count; k++) {
+        int32_t sum = luc_fewer_places(results[k], down);
+        sum += table ? table[bytes[k]] : luc_fewer_places(numbers[k], added_down);
+        luc_store(luc_between(sum, least, most), thresholds, bits, y, k);
     }
-    return y;
+}
+
+/* One row of results, from column to column; `added` may be none. */
+static void luc_lq_windows(const struct luc_lq_conv_2d *op, struct luc_lists *lists,
+                           struct luc_taps rows, const int32_t *starts, const uint8_t *added, uint8_t *y)
+{
+    const struct luc_windows *w = &op->windows;
+    uint32_t outputs = (uint32_t)w->outputs, size = outputs * (op->next_bits ? 1u : 4u);
+    struct luc_results to = {outputs, op->next_bits, NULL, op->offsets, op->thresholds};
+    if (added) to.next_bits = 0;
+    for (int32_t j = 0; j < w->output_width; j++, y += size) {
+        struct luc_taps columns = luc_taps(j, w->stride_width, w->padding_left, w->kernel_width,
+                                           w->dilation_width, w->input_width);
+        int is_apart = LUC_WORDS > 1 || added;
+        to.starts = starts + op->column_case[j] * LUC_WHOLE(w->outputs);
+        luc_sort_window(op, lists, rows, columns);
+        luc_lq_window(op, lists, &to, is_apart ? (void *)lists->results : (void *)y);
+        if (added) {
+            luc_lq_sums(op, lists->results, added, y);
+            added += outputs * (op->table ? 1u : 4u);
+        } else if (is_apart) {
+            luc_leave(&to, lists->results, y);
+        }
+    }
+}
+
+/* All windows, one row after the other. */
+static void luc_lq_images(const struct luc_lq_conv_2d *op, const uint8_t *x, const uint8_t *added,
+                          uint8_t *y, void *scratch)
+{
+    const struct luc_windows *w = &op->windows;
+    struct luc_lists lists;
+    int32_t size = LUC_WHOLE(w->outputs), width = w->input_width * w->channels;
+    uint32_t row = (uint32_t)(w->output_width * w->outputs);
+    lists.lines = (struct luc_line *)scratch;
+    lists.results = (int32_t *)(void *)(lists.lines + w->kernel_height);
+    lists.planes = (luc_bits(*)[LUC_PLANES])(void *)(lists.results + size);
+    lists.sorted.segment = (struct luc_segment *)(void *)(lists.planes + op->most_segments);
+    lists.begin = (uint16_t *)(void *)(lists.sorted.segment + op->most_segments);
+    lists.places = lists.begin + op->kept_rows * op->levels * (w->input_width + 1);
+    lists.sorted.rows = lists.places + op->kept_rows * width;
+    for (int32_t n = 0; n < w->batches; n++, x += w->input_height * width)
+        for (int32_t i = 0, done = 0; i < w->output_height; i++) {
+            struct luc_taps rows = luc_taps(i, w->stride_height, w->padding_top, w->kernel_height,
+                                            w->dilation_height, w->input_height);
+            const int32_t *starts = op->starts + op->row_case[i] * op->column_cases * size;
+            done = luc_find_lines(op, x, &lists, rows, done);
+            luc_lq_windows(op, &lists, rows, starts, added, y);
+            y += row * (op->next_bits ? 1u : 4u);
+            if (added) added += row * (op->table ? 1u : 4u);
+        }
 }
 
 /* y: int32_t [batches][output_height][output_width][outputs], or uint8_t of the same shape where
@@ -246,24 +289,14 @@ static uint8_t *luc_lq_windows(const struct luc_lq_conv_2d *op, struct luc_windo
  */
 static void luc_lq_conv_2d(const struct luc_lq_conv_2d *op, const uint8_t *x, void *y, void *scratch)
 {
-    struct luc_window window;
-    int32_t size = LUC_WHOLE(op->outputs), width = op->input_width * op->channels;
-    uint8_t *to = (uint8_t *)y;
-    window.lines = (struct luc_line *)scratch;
-    window.results = (int32_t *)(void *)(window.lines + op->kernel_height);
-    window.planes = (luc_bits(*)[LUC_PLANES])(void *)(window.results + (LUC_WORDS > 1 ? size : 0));
-    window.sorted.segment = (struct luc_segment *)(void *)(window.planes + op->most_segments);
-    window.begin = (uint16_t *)(void *)(window.sorted.segment + op->most_segments);
-    window.places = window.begin + op->kept_rows * op->levels * (op->input_width + 1);
-    window.sorted.rows = window.places + op->kept_rows * width;
-    for (int32_t n = 0; n < op->batches; n++, x += op->input_height * width)
-        for (int32_t i = 0, done = 0; i < op->output_height; i++) {
-            struct luc_taps rows = luc_taps(i, op->stride_height, op->padding_top, op->kernel_height,
-                                            op->dilation_height, op->input_height);
-            const int32_t *starts = op->starts + op->row_case[i] * op->column_cases * size;
-            done = luc_find_lines(op, x, &window, rows, done);
-            to = luc_lq_windows(op, &window, rows, starts, to);
-        }
+    luc_lq_images(op, x, NULL, (uint8_t *)y, scratch);
+}
+
+/* The same, and another tensor of the results' shape added to them: int32_t, or bytes by a table. */
+static void luc_lq_conv_2d_add(const struct luc_lq_conv_2d *op, const uint8_t *x, const void *added,
+                               void *y, void *scratch)
+{
+    luc_lq_images(op, x, (const uint8_t *)added, (uint8_t *)y, scratch);
 }
 
 #endif

@@ -9,8 +9,8 @@ from typing import TypeAlias, TypeVar
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
 from luciole.kernels.core.registry import Signature, data_types, load_kernels, load_kernels_of
 
-Field: TypeAlias = int | float | Array | None
-"""What a field of a C struct holds: a number, a table, or no table."""
+Field: TypeAlias = "int | float | Array | Mapping[str, Field] | None"
+"""What a field of a C struct holds: a number, a table, a struct's fields, or no table."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ SCALAR = Vectors()
 class CCall:
     """A call ``function(&fields, reads..., writes..., scratch)``.
 
-    ``fields`` are those of ``struct function``, by name; arrays become tables of the type that the
-    struct declares. ``scratch`` are bytes of memory, a multiple of 8, that the call needs for
-    itself. ``note`` says in a few words what people should know of the numbers; ``fixed`` is what
-    numbers it writes or reads in fixed point are. ``words`` are those of a vector that its tables
-    are laid out for, 0 where these are the same for all.
+    ``fields`` are those of ``struct function`` (``layout`` where that is another one), by name;
+    arrays become tables of the type that the struct declares. ``scratch`` are bytes of memory, a
+    multiple of 8, that the call needs for itself. ``note`` says in a few words what people should
+    know of the numbers; ``fixed`` is what numbers it writes or reads in fixed point are. ``words``
+    are those of a vector that its tables are laid out for, 0 where these are the same for all.
     """
 
     function: str
@@ -64,6 +64,12 @@ class CCall:
     source: Op | None = field(default=None)
     fixed: FixedPoint | None = None
     words: int = 0
+    layout: str = ""
+
+    @property
+    def struct(self) -> str:
+        """The name of the struct that holds the fields."""
+        return self.layout or self.function
 
 
 @dataclass(frozen=True)
@@ -135,6 +141,14 @@ def portable_kinds() -> list[tuple[type[Op], Signature]]:
 def portable_now() -> list[tuple[type[Op], Signature]]:
     """List the C forms of the files that were imported so far."""
     return list(_PORTABLE)
+
+
+def number_of(fields: Mapping[str, Field], name: str) -> float:
+    """Return a field that is a number. Raises LucioleError for another one."""
+    found = fields[name]
+    if not isinstance(found, int | float):
+        raise LucioleError(f"{name} is no number")
+    return float(found)
 
 
 def made(like: Value, what: str, dtype: TensorType) -> Value:

@@ -37,6 +37,13 @@ def geometry(
     }
 
 
+def windows_of(
+    x: Value, y: Value, kernel: Pair, stride: Pair, padding: Padding, dilation: Pair = (1, 1)
+) -> dict[str, Field]:
+    """Write them as the struct that the functions for images hold."""
+    return {"windows": geometry(x, y, kernel, stride, padding, dilation)}
+
+
 def _both(what: str, pair: Pair) -> dict[str, Field]:
     return {f"{what}_height": pair[0], f"{what}_width": pair[1]}
 

@@ -30,6 +30,8 @@ from luciole.kernels.portable.levels import (
     whole,
 )
 
+CONVOLUTION, AND_SUM = "luc_lq_conv_2d", "luc_lq_conv_2d_add"
+"""C functions."""
 MOST_CASES = 255
 """Sets of taps inside along an axis."""
 LINE_BYTES = 24
@@ -122,7 +124,7 @@ class FixedWindows(FixedLayer):
         most = n * max(np.bincount([k for p in self.parts for k in p.levels]), default=0)
         lists = self._kept_rows * (width * self.channels + len(self.sorted_levels[0]) * (width + 1))
         size = LINE_BYTES * self.rows.kernel + (12 + LANES * words) * self.most_segments
-        size += 4 * (self.layer.outputs + words) if words > 1 else 0
+        size += 4 * (self.layer.outputs + -self.layer.outputs % words)
         return whole(size + 2 * (lists + int(most) + UNIT * len(self.parts)))
 
     @property
@@ -153,12 +155,12 @@ class FixedWindows(FixedLayer):
             "most_segments": self.most_segments,
             "column_cases": len(self.columns.runs),
             "weight_bits": self.layer.weight_planes,
-            "next_bits": 0,
-            "thresholds": None,
+            **dict.fromkeys(("next_bits", "down", "added_down", "least", "most"), 0),
+            **dict.fromkeys(("thresholds", "table")),
         }
         words = vectors.words
         fields = geometry | counts | self._window_tables(words)
-        return self._named("luc_lq_conv_2d", fields, x, y, self._scratch(words), words)
+        return self._named(CONVOLUTION, fields, x, y, self._scratch(words), words)
 
     def _window_tables(self, words: int) -> dict[str, Field]:
         scales, offsets, _ = self._weights

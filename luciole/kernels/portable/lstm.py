@@ -53,8 +53,28 @@ def _extents(op: LSTMLayer, gates: int) -> dict[str, Field]:
 
 
 def _call(function: str, op: LSTMLayer, fields: dict[str, Field], scratch: int) -> list[CCall]:
+    _check_extents(op, fields)
     reads = op.input, op.output_state, op.cell_state
     return [CCall(function, fields, reads, tuple(op.results), scratch + -scratch % 8)]
+
+
+def _check_extents(op: LSTMLayer, fields: Mapping[str, Field]) -> None:
+    """Raise UnsupportedError for tables and states of other shapes than a kernel walks."""
+    cells, gates, outputs = op.cell_state.dims[1], fields["gates"], op.results[0].dims[-1]
+    rows = gates, cells
+    shapes: dict[str, tuple[object, ...]] = {
+        "weights": (*rows, op.input.dims[-1]),
+        "recurrent": (*rows, outputs),
+        **dict.fromkeys(("biases", "peepholes", "norms", "norm_biases"), rows),
+        "projection": (outputs, cells),
+        "projection_bias": (outputs,),
+    }
+    tables = {n: held for n in shapes if isinstance(held := fields.get(n), np.ndarray)}
+    states = op.output_state.dims[1] == outputs and (cells == outputs or "projection" in tables)
+    batches = {op.output_state.dims[0], op.cell_state.dims[0]} == {fields["batches"]}
+    odd = [name for name, table in tables.items() if table.shape != shapes[name]]
+    if odd or not states or not batches:
+        raise UnsupportedError(f"{odd[0] if odd else 'a state'} has a shape that C does not take")
 
 
 def float_lstm(op: LSTMLayer, context: PortableContext) -> list[CCall]:
@@ -96,6 +116,8 @@ def _rows(given: Mapping[str, Array], gates: Sequence[str], pattern: str) -> Arr
     if "recurrent" in pattern:
         found = {g: np.diag(array) if array.ndim == 1 else array for g, array in found.items()}
     like = next(iter(found.values()))
+    if {array.shape for array in found.values()} != {like.shape}:
+        raise UnsupportedError(f"{pattern.format('...')} are not of the same shape")
     return np.stack([found.get(gate, np.zeros_like(like)) for gate in gates])
 
 

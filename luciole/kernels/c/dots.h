@@ -1,0 +1,116 @@
+/* Sums of products of bytes and halfwords, two rows of weights at a time: on Arm processors with DSP
+ * instructions two products in one.
+ */
+#ifndef LUC_DOTS_H
+#define LUC_DOTS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+#define LUC_DSP 1
+#else
+#define LUC_DSP 0
+#endif
+
+/* Makes halfwords ready for sums: those in the middle of each four change places, for what two
+ * bytes of four are spread to.
+ */
+static void luc_prepare(int16_t *x, int32_t count)
+{
+#if LUC_DSP
+    for (; count >= 4; count -= 4, x += 4) {
+        int16_t second = x[1];
+        x[1] = x[2];
+        x[2] = second;
+    }
+#else
+    (void)x;
+    (void)count;
+#endif
+}
+
+#if LUC_DSP
+/* Bytes 0 and 2, or 1 and 3, as signed halfwords. */
+static inline uint32_t luc_even_bytes(uint32_t four)
+{
+    uint32_t found;
+    __asm__("sxtb16 %0, %1" : "=r"(found) : "r"(four));
+    return found;
+}
+static inline uint32_t luc_odd_bytes(uint32_t four)
+{
+    uint32_t found;
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(found) : "r"(four));
+    return found;
+}
+/* Adds the products of both halfwords. */
+static inline int32_t luc_add_both(uint32_t x, uint32_t y, int32_t sum)
+{
+    int32_t found;
+    __asm__("smlad %0, %1, %2, %3" : "=r"(found) : "r"(x), "r"(y), "r"(sum));
+    return found;
+}
+static inline uint32_t luc_load(const void *from)
+{
+    uint32_t found;
+    memcpy(&found, from, sizeof found);
+    return found;
+}
+#endif
+
+/* Products of two rows of weights and one of prepared halfwords. */
+static void luc_dots_2(const int8_t *w, const int8_t *v, const int16_t *x, int32_t count,
+                       int32_t sums[2])
+{
+    int32_t a = 0, b = 0;
+#if LUC_DSP
+    for (; count >= 4; count -= 4, w += 4, v += 4, x += 4) {
+        uint32_t even = luc_load(x), odd = luc_load(x + 2), four = luc_load(w), more = luc_load(v);
+        a = luc_add_both(luc_even_bytes(four), even, a);
+        a = luc_add_both(luc_odd_bytes(four), odd, a);
+        b = luc_add_both(luc_even_bytes(more), even, b);
+        b = luc_add_both(luc_odd_bytes(more), odd, b);
+    }
+#endif
+    for (int32_t k = 0; k < count; k++) {
+        a += w[k] * x[k];
+        b += v[k] * x[k];
+    }
+    sums[0] = a;
+    sums[1] = b;
+}
+
+/* Products of two rows of weights and two of prepared halfwords. */
+static void luc_dots_2x2(const int8_t *w, const int8_t *v, const int16_t *x, const int16_t *y,
+                         int32_t count, int32_t sums[4])
+{
+    int32_t a = 0, b = 0, c = 0, d = 0;
+#if LUC_DSP
+    for (; count >= 4; count -= 4, w += 4, v += 4, x += 4, y += 4) {
+        uint32_t four = luc_load(w), even = luc_even_bytes(four), odd = luc_odd_bytes(four);
+        uint32_t x0 = luc_load(x), x1 = luc_load(x + 2), y0 = luc_load(y), y1 = luc_load(y + 2);
+        a = luc_add_both(even, x0, a);
+        c = luc_add_both(even, y0, c);
+        a = luc_add_both(odd, x1, a);
+        c = luc_add_both(odd, y1, c);
+        four = luc_load(v), even = luc_even_bytes(four), odd = luc_odd_bytes(four);
+        b = luc_add_both(even, x0, b);
+        d = luc_add_both(even, y0, d);
+        b = luc_add_both(odd, x1, b);
+        d = luc_add_both(odd, y1, d);
+    }
+#endif
+    for (int32_t k = 0; k < count; k++) {
+        a += w[k] * x[k];
+        b += v[k] * x[k];
+        c += w[k] * y[k];
+        d += v[k] * y[k];
+    }
+    sums[0] = a;
+    sums[1] = b;
+    sums[2] = c;
+    sums[3] = d;
+}
+
+#endif
