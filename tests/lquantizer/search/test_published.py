@@ -182,6 +182,11 @@ def test_it_finds_a_front_of_files(found: tuple[Path, SearchResult]) -> None:
     folder, result = found
     assert result.layers == ["conv", "depthwise", "dense"]
     assert len(result.uniform) == 7
+    assert all(one.before in result.evaluated for one in result.uniform.values())
+    for one in result.uniform.values():
+        assert not any(
+            one.bytes <= file.found.bytes and one.loss < file.found.loss for file in result.front
+        ), "no uniform candidate is better than a file"
     assert len(result.evaluated) == 7 + 4
     values = np.array([(f.found.bytes, f.found.loss) for f in result.front])
     assert len(fronts(values)) == 1
