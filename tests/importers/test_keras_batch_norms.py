@@ -63,5 +63,6 @@ def test_each_is_found_again_and_folds_to_the_layer(path: Path) -> None:
             _, shift = one.norm.fold(one.weights)
             bias = op.operands[2]
             assert bias is not None
+            assert bias.data is not None
             np.testing.assert_allclose(shift, bias.data, rtol=1e-3, atol=1e-4)
     assert not Network.of(model, {name: X}).norms, "the converter folds them"
