@@ -26,18 +26,20 @@ from luciole.compiler.check import batches
 from luciole.compiler.self_test import random_records
 from luciole.ir import Graph, LucioleError, Model, Op
 from luciole.ir.analysis.figures import macs
-from luciole.ir.ops.activations import Relu, Tanh
+from luciole.ir.ops.activations import Logistic, Relu, Tanh
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
-from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
+from luciole.ir.ops.reduce import Mean
 from luciole.ir.ops.softmax import Softmax
 from luciole.lquantizer.schemes import UniformOptions
 from luciole.lquantizer.search.space import LEARNED_OPTIONS, recipe
 from tests.boards import firmware
 from tests.boards.firmware import BOARDS
 
+_SIDES = ("input", "output")
 NAMES = {"m0plus": "cortex-m0plus", "m4": "cortex-m4"}
 WIDTHS = (*LEARNED_OPTIONS, "dynamic", "int8", "int8x4", "float")
 Make = Callable[[Graph, np.random.Generator, Sequence[int]], Op]
@@ -77,8 +79,10 @@ def elements(kind: type[Op]) -> Make:
         side, channels = shape
         flat = kind is Softmax
         x = graph.add_input("x", (1, channels) if flat else (1, side, side, channels))
-        operands = [x, x] if kind is Add else [x]
-        op = kind.from_operands(operands, {})
+        more = [x] if kind in (Add, Mul) else []
+        if kind is Mean:
+            more = [graph.add_constant("axes", np.array([1, 2], np.int32))]
+        op = kind.from_operands([x, *more], {})
         if isinstance(op, MaxPool2D | AveragePool2D):
             op.stride_h = op.stride_w = op.filter_height = op.filter_width = 2
         if isinstance(op, Softmax):
@@ -103,6 +107,9 @@ REST = {
     kind: (elements(cls), ((4, 4), (8, 8), (12, 16)))
     for kind, cls in (
         ("ADD", Add),
+        ("MUL", Mul),
+        ("MEAN", Mean),
+        ("LOGISTIC", Logistic),
         ("RELU", Relu),
         ("TANH", Tanh),
         ("MAX_POOL_2D", MaxPool2D),
@@ -110,6 +117,8 @@ REST = {
         ("SOFTMAX", Softmax),
     )
 }
+_RULING = {kind: int(kind != "MEAN") for kind in REST}
+"""Whether what is read or what is given rules the cost of an operator without weights."""
 
 
 def model_of(make: Make, shape: Sequence[int]) -> Model:
@@ -191,11 +200,11 @@ def _entry(
         if found is None:
             return None
         sizes = [float(np.prod(value.dims)) for value in (*model.graph.inputs, op.results[0])]
-        rows.append((*sizes, float(macs(op) or 0)) if kind in LAYERS else (sizes[-1],))
+        rows.append((*sizes, float(macs(op) or 0)) if kind in LAYERS else (sizes[_RULING[kind]],))
         counts.append(found)
     costs, error = fitted(rows, counts)
     print(f"{kind:18s} {width:8s} {counts}  error {100 * error:.0f} %", file=sys.stderr, flush=True)
-    names = ("input", "output", "mac") if kind in LAYERS else ("output",)
+    names = ("input", "output", "mac") if kind in LAYERS else (_SIDES[_RULING[kind]],)
     each = {name: round(cost, 3) for name, cost in zip(names, costs, strict=True) if cost}
     return {"kind": kind, "width": width, **each}
 

@@ -46,6 +46,7 @@ from luciole.lquantizer.options import (
     PublishedOptions,
     QuantizeOptions,
 )
+from luciole.lquantizer.rewrite.batch_norm import BatchNorm, Normalized
 from luciole.lquantizer.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.search.auto_bits import for_drop, for_size
 from luciole.lquantizer.search.begin import search_network
@@ -200,18 +201,39 @@ def search(
     told in a line how it goes. Raises QuantizeError when nothing qualifies, the data cannot be
     used, and for a folder with another search, InputError as ``quantize`` does.
     """
-    model = model if isinstance(model, Model) else load(model)
+    source, model = model, model if isinstance(model, Model) else load(model)
     records = _records(model, data)
     files = (from_bytes, to_bytes, say, track)
     if isinstance(options, SeedOptions):
         if finish is not None:
             raise lquantizer.QuantizeError("finish does not go with the published search")
-        return search_published(model, records, labels, Path(output), options, *files)
+        how = (Path(output), options, *files, _folded(source))
+        return search_published(model, records, labels, *how)
     if labels is not None:
         raise lquantizer.QuantizeError("only the published search minds labels")
     chosen = options or SearchOptions()
     chosen = chosen if finish is None else replace(chosen, finish=finish)
     return search_network(model, records, Path(output), chosen, *files)
+
+
+def _folded(source: Path_ | Model) -> list[Normalized]:
+    """Read the batch normalizations of a Keras file, which the converter folds."""
+    if isinstance(source, Model) or Path(source).suffix not in (".keras", ".h5"):
+        return []
+    from luciole.importers.keras.batch_norms import keras_batch_norms
+
+    return [
+        Normalized(
+            np.asarray(n.weights, np.float32),
+            BatchNorm(*_floats(n.gamma, n.beta, n.mean - n.bias, n.variance), n.epsilon),
+        )
+        for n in keras_batch_norms(Path(source))
+    ]
+
+
+def _floats(*arrays: Array) -> tuple[Array, Array, Array, Array]:
+    one, two, three, four = (np.asarray(array, np.float32) for array in arrays)
+    return one, two, three, four
 
 
 def _quantized(

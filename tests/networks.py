@@ -63,6 +63,14 @@ def two_inputs() -> Model:
     return model
 
 
+def two_outputs() -> Model:
+    """fc1(x) of 20 numbers, and fc2 of what TANH makes of that: both are outputs."""
+    model = network((20, 16, 4))
+    model.signatures.clear()
+    model.graph.outputs = [model.graph.outputs[0], value_named(model, "fc1")]
+    return model
+
+
 def value_named(model: Model, name: str) -> Value:
     """The tensor of the main graph with a name."""
     (found,) = [v for v in model.graph.values if v.name == name]

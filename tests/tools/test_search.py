@@ -73,6 +73,24 @@ def test_tables_and_page_hold_the_front(folder: Path) -> None:
     assert shape.tags.count("circle") >= marks + len(rows) + len(grown)
 
 
+def test_layers_share_a_choice_and_others_have_none(tmp_path: Path, capsys: Capture) -> None:
+    luciole.save(network((40, 32, 16, 4)), tmp_path / "model.circle")
+    np.save(tmp_path / "data.npy", random(1, 30, 40))
+    words = [*arguments(tmp_path), "--tie", "fc[12]", "--fixed", "fc3=dynamic", "--json"]
+    assert main(words) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["weights"] == [40 * 32 + 32 * 16, 16 * 4]
+    assert all(one["candidate"][1] == "dynamic" for one in report["evaluated"])
+    for file in (tmp_path / "front").glob("front-*.json"):
+        first, second, third = json.loads(file.read_text())["layers"]
+        assert {**first, "name": ""} == {**second, "name": ""}
+        assert third["scheme"] == "dynamic"
+    assert main([*words, "--fixed", "fc[12]=float"]) == 1
+    assert "no layer has more than one option" in capsys.readouterr().err
+    assert main([*words, "--tie", "conv*"]) == 1
+    assert "'conv*' matches no layer" in capsys.readouterr().err
+
+
 def test_it_refuses_what_there_is_not(folder: Path, capsys: Capture) -> None:
     for words, message in (
         (["--objectives", "size"], "objectives are accuracy and at least one of"),

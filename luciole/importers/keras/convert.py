@@ -41,8 +41,7 @@ def load(path: Path, batch: int | None = None) -> Imported:
         raise FormatError(f"{path.name}: this folder is no SavedModel (it has no saved_model.pb)")
     framework = tensorflow(path.name)
     if not path.is_dir():
-        _check_version(path.name, framework.keras.__version__)
-        refuse_programs(path, partial(_is_registered, framework))
+        _check(framework, path)
     try:
         with _silent():
             if path.is_dir():
@@ -54,6 +53,23 @@ def load(path: Path, batch: int | None = None) -> Imported:
         Exception
     ) as error:  # Keras raises whatever its layers do; all of it means: not convertible
         raise FormatError(f"{path.name}: TensorFlow cannot convert it: {_reason(error)}") from None
+
+
+def keras_model(path: Path) -> Any:
+    """Load a .keras or .h5 file as Keras has it. Raises what ``load`` does."""
+    framework = tensorflow(path.name)
+    _check(framework, path)
+    try:
+        with _silent():
+            return _read(framework, path)
+    except Exception as error:  # as above
+        raise FormatError(f"{path.name}: Keras cannot read it: {_reason(error)}") from None
+
+
+def _check(framework: ModuleType, path: Path) -> None:
+    """Refuse a Keras that is too old for files, and files that hold programs."""
+    _check_version(path.name, framework.keras.__version__)
+    refuse_programs(path, partial(_is_registered, framework))
 
 
 def from_keras(keras_model: Any, batch: int | None = None) -> Model:

@@ -114,15 +114,21 @@ class Devices:
         return cls(devices, {op.name: op for op in graph.ops})
 
     def more(self, layer: str, option: str) -> dict[str, float]:
-        """Say by device what a layer costs more under an option than as floats.
+        """Say by device what a layer, and all that share its weights, cost more under an option
+        than as floats.
 
         Raises QuantizeError for what nothing is said of.
         """
-        op = self.ops[layer]
+        ops = self._sharing(layer) if self.devices else []
         return {
-            device.name: device.needed(op, option) - device.needed(op, FLOAT)
+            device.name: sum(device.needed(op, option) - device.needed(op, FLOAT) for op in ops)
             for device in self.devices
         }
+
+    def _sharing(self, layer: str) -> list[Op]:
+        """List the layers that have a layer's weights: they are quantized with it."""
+        weights = weight_constant(self.ops[layer])
+        return [op for op in self.ops.values() if weight_constant(op) is weights]
 
     def allowed(self, space: Space, say: Callable[[str], None]) -> Space:
         """Leave out the options that some device has no cost for, and say so.

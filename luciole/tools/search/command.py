@@ -129,7 +129,7 @@ def _run(arguments: argparse.Namespace) -> int:
     labels = data.labels if arguments.labels else None
     with console.tracked(arguments.json) as track:
         folder = Path(arguments.output)
-        given = (model, data.records, folder, options)
+        given = (arguments.model if arguments.preset else model, data.records, folder, options)
         found = api.search(*given, labels=labels, say=console.say, track=track)
     _write_reports(folder, found, arguments.model)
     _tell(found, arguments)

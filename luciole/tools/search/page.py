@@ -49,7 +49,7 @@ def _wide(content: str) -> str:
 
 # ---------------------------------------------------------------------------------- plots
 def _front(found: SearchResult) -> str:
-    """Plot the short fits by where they are from; files are full fits."""
+    """Plot networks by where they are from; files and uniform ones are full fits."""
     groups: dict[str, list[Point]] = {
         "searched": [_point(one) for one in found.evaluated],
         "uniform": [_point(one) for one in found.uniform.values()],
@@ -144,10 +144,11 @@ def _changes(layers: Sequence[str], a: Found, b: Found) -> str:
 
 
 def _against(found: SearchResult) -> str:
-    """List the uniform networks beside the best that is no larger, both by short fits."""
+    """List the uniform networks beside the best file that is no larger, both fitted in full."""
     rows = []
     for name, one in sorted(found.uniform.items(), key=lambda item: item[1].bytes):
-        best = min((o for o in found.evaluated if o.bytes <= one.bytes), key=lambda o: o.loss)
-        both = (f"{one.bytes:,}", f"{one.loss:.3g}", f"{best.bytes:,}", f"{best.loss:.3g}")
-        rows.append([escape(name), *both])
+        files = [file.found for file in found.front if file.found.bytes <= one.bytes]
+        best = sorted(files, key=lambda file: file.loss)[:1]
+        cells = [(f"{both.bytes:,}", f"{both.loss:.3g}") for both in (one, *best)]
+        rows.append([escape(name), *(cell for pair in cells for cell in pair)])
     return _rows(("everywhere", "bytes", "loss", "best no larger", "its loss"), rows)

@@ -94,6 +94,15 @@ def test_options_without_a_cost_are_left_out() -> None:
         devices.allowed(Space.of(graph, ("w2a4", "dynamic")), lines.append)
 
 
+def test_layers_that_share_their_weights_cost_as_often_as_they_run() -> None:
+    model = network((8, 8, 8))
+    first, _, second = model.graph.ops
+    second.set_operand(1, first.operands[1])
+    costs = [{"kind": "*", "width": name, "mac": mac} for name, mac in (("float", 5), ("int8", 2))]
+    devices = Devices.of([parse_device(device(costs=costs), "")], model.graph)
+    assert devices.more("fc1", "int8") == {"mcu": 2 * (2 - 5) * 8 * 8}
+
+
 def test_ready_files_are_as_the_schema_has_it() -> None:
     import jsonschema
 

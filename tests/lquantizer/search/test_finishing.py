@@ -10,10 +10,11 @@ import pytest
 
 import luciole
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.search.finishing import Finish, is_finish
+from luciole.lquantizer.search.evaluate import Bench
+from luciole.lquantizer.search.finishing import Finish, finished, is_finish
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import SearchResult
-from tests.networks import network, random
+from tests.networks import network, random, two_outputs
 
 X = random(1, 240, 40)
 SIZES = (40, 32, 16, 4)
@@ -72,6 +73,18 @@ def test_what_cannot_be_trained_stays_as_it_was(tmp_path: Path) -> None:
     result = luciole.search(network(SIZES), X, tmp_path, only, say=lines.append)
     assert all(file.found.loss == file.found.before.loss for file in result.front)  # type: ignore[union-attr]  # every one was tried
     assert any("stays as it was fitted" in line for line in lines)
+
+
+def test_several_outputs_are_trained_together() -> None:
+    """Neither of the two is a class's answer: their squared errors are summed."""
+    records = {"x": random(3, 400, 20)}
+    model = two_outputs()
+    bench = Bench(model, records, {"x": random(4, 50, 20)}, size=lambda made: 0)
+    chosen = {"fc1": "w1a2", "fc2": "dynamic"}
+    tuned = finished(bench, chosen, records, Finish(4))
+    assert bench.figures(tuned).loss < bench.figures(bench.fit(chosen).model).loss
+    kinds = {op.name: op.kind for op in tuned.graph.ops}
+    assert sorted(kinds.values()) == ["FULLY_CONNECTED", "LQ_FULLY_CONNECTED", "TANH"]
 
 
 def test_it_reads_how_to_finish() -> None:

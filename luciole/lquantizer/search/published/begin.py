@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from luciole.ir import Array, Model
 from luciole.ir.names import short_names
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.search.begin import digest_of, order_of, remove_front, runner_for, taken
 from luciole.lquantizer.search.published.evaluate import FINAL, SeedMaterials
 from luciole.lquantizer.search.published.genes import space_of, widths_of
@@ -42,14 +43,16 @@ def search_published(
     write: Callable[[Model], bytes],
     say: Callable[[str], None] = print,
     track: Track | None = None,
+    folded: Sequence[Normalized] = (),
 ) -> SearchResult:
     """Search a float network as published, and write its front into a folder, where ``search.db``
     keeps all that was found: the same search goes on from there.
 
-    ``labels`` [records] are trained to, and judge, where given. Raises QuantizeError for data that
+    ``labels`` [records] are trained to, and judge, where given; ``folded`` are batch normalizations
+    that were folded into the model's layers. Raises QuantizeError for data that
     cannot be used, a folder with another search, and when nothing can be evaluated.
     """
-    given, network = materials(model, records, labels, options, read, write)
+    given, network = materials(model, records, labels, options, read, write, folded)
     folder.mkdir(parents=True, exist_ok=True)
     storage = Storage(folder / "search.db", _identity(given))
     runner = runner_for(options.workers, options.cluster, given, say)
@@ -69,6 +72,7 @@ def materials(
     options: SeedOptions,
     read: Callable[[bytes], Model],
     write: Callable[[Model], bytes],
+    folded: Sequence[Normalized] = (),
 ) -> tuple[SeedMaterials, Network]:
     """Divide records into what is trained on and what judges, and find the network's groups.
 
@@ -83,12 +87,12 @@ def materials(
     judging, others = order_of(count, options.judges)
     parts = [None if labels is None else labels[numbers] for numbers in (others, judging)]
     training, judges = taken(records, others), taken(records, judging)
-    network = Network.of(model, taken(training, np.arange(min(options.calibration, len(others)))))
+    some = taken(training, np.arange(min(options.calibration, len(others))))
+    network = Network.of(model, some, folded)
     space = space_of(network.groups, options.tied, options.fixed, options.inputs)
     content = write(model)
-    given = SeedMaterials(
-        content, read, write, training, parts[0], judges, parts[1], space, options
-    )
+    data = (training, parts[0], judges, parts[1])
+    given = SeedMaterials(content, read, write, *data, space, options, folded)
     return given, network
 
 

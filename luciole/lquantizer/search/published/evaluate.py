@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from luciole.interpreter.records import Records, first_output
 from luciole.ir import Array, Model
+from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.search.evaluate import Figures
 from luciole.lquantizer.search.judging import Judge
 from luciole.lquantizer.search.published.genes import widths_of
@@ -42,6 +43,8 @@ class SeedMaterials:
     judges_labels: Array | None
     space: Space
     options: SeedOptions
+    folded: Sequence[Normalized] = ()
+    """Batch normalizations that were folded into the model's layers."""
 
     def __call__(self) -> SeedEvaluator:
         """Begin: read the model and find ranges."""
@@ -55,7 +58,7 @@ class SeedEvaluator:
         self._given, options = given, given.options
         self.model = given.read(given.model)
         some = {name: array[: options.calibration] for name, array in given.training.items()}
-        self.network = Network.of(self.model, some)
+        self.network = Network.of(self.model, some, given.folded)
         self.start = Start.of(self.network, some, options.granularity, options.seed)
 
     @cached_property

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from luciole.interpreter.records import Records
-from luciole.ir import Array, Model, Op, TensorType
+from luciole.ir import Array, Graph, Model, Op, TensorType
 from luciole.ir.quantization import Affine, affine_of
 from luciole.lquantizer.calibration.products import weight_rows
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.uniform import Integers, nearest
 from luciole.lquantizer.network.batch_norms import batch_norms
 from luciole.lquantizer.rewrite.batch_norm import Normalized
+from luciole.lquantizer.rewrite.integers import runs, slot_of
 from luciole.lquantizer.rewrite.narrowed import Narrowed
 from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.schemes import Granularity, UniformOptions
@@ -25,6 +26,8 @@ from luciole.lquantizer.uniform.preparation import float_network, make_float
 from luciole.lquantizer.uniform.quantize import quantize_uniform
 
 _FOUR_BITS = 4
+_ROUNDING = 1e-4
+"""How far folded weights may be from what a converter made of them, as a share."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,11 @@ class Network:
     norms: dict[str, Normalized]
 
     @classmethod
-    def of(cls, model: Model, records: Records) -> Network:
+    def of(cls, model: Model, records: Records, folded: Sequence[Normalized] = ()) -> Network:
         """Group a float network's layers, and measure on records what its batch normalizations
-        see. Raises QuantizeError where it computes with integers, and where it has no layers.
+        see; those that were ``folded`` into its layers before are found again by their weights.
+
+        Raises QuantizeError where it computes with integers, and where it has no layers.
         """
         float_network(model)  # refuses what is quantized
         work = model.clone()
@@ -54,12 +59,37 @@ class Network:
         groups = [[op.name for op in group if op in kept] for group in layers if group]
         if not any(groups):
             raise QuantizeError("nothing to search: no layer has constant float weights")
-        named = {op.name: norm for op, norm in norms.items() if op in kept}
+        known = {op: again for op in kept if (again := _again(op, folded)) is not None}
+        for op in known:
+            _with_bias(work.graph, op)
+        named = {op.name: norm for op, norm in (known | norms).items() if op in kept}
         return cls(work, groups, mask, named)
 
     def layers(self) -> dict[str, Layer]:
         """Count the weights, biases and outputs of each layer."""
         return {op.name: _counted(op) for op in self.model.graph.ops if is_layer(op)}
+
+
+def _again(op: Op, folded: Sequence[Normalized]) -> Normalized | None:
+    """Find the batch normalization that was folded into a layer's weights."""
+    rows = weight_rows(op)
+    room = _ROUNDING * float(np.abs(rows).max(initial=0))
+    for one in folded:
+        if one.weights.shape == rows.shape:
+            weights, _ = one.norm.fold(one.weights)
+            if np.allclose(weights, rows, rtol=_ROUNDING, atol=room):
+                return one
+    return None
+
+
+def _with_bias(graph: Graph, op: Op) -> None:
+    """Give a layer a bias where the converter left it out for being 0: training changes it."""
+    assert op.quant is not None, "a layer has weights"
+    assert op.quant.bias is not None, "a layer may have a bias"
+    slot, value = slot_of(op, op.quant.bias)
+    if value is None:
+        zeros = np.zeros(len(weight_rows(op)), np.float32)
+        op.set_operand(slot, graph.add_constant(graph.unique_name(f"{op.name}/bias"), zeros))
 
 
 def _counted(op: Op) -> Layer:
@@ -120,8 +150,6 @@ def store(weights: IntegerWeights, found: Integers) -> None:
 
 def packed(model: Model, widths: Mapping[str, int]) -> None:
     """Store weights of at most 4 bits in 4 where the operator has a kernel for them."""
-    from luciole.lquantizer.rewrite.integers import runs
-
     for op in model.graph.ops:
         if op.quant is None or widths.get(op.name, 8) > _FOUR_BITS:
             continue

@@ -28,12 +28,12 @@ class SeedOptions:
 
     Weights have a symmetric scale for each ``channel`` (section 7.3) or ``tensor``; tensors between
     layers asymmetric ones, of 8 bits unless ``inputs`` are searched too. Candidates are trained for
-    ``partial`` epochs, the front for ``final``. ``folding`` is of batch normalizations in the final
-    training; the partial one takes "approximate" (section 6.3.3). Evolution goes on for so many
-    ``generations``. ``tied`` are shell patterns of layers that share a choice, ``fixed`` makes one:
-    {"conv1": "w8"}. ``judges`` records are for the report alone, ``calibration`` others for the
-    first ranges, and all others are trained on. ``workers`` are processes of this machine,
-    ``cluster`` is the address of a Dask scheduler instead.
+    ``partial`` epochs, the front and the uniform candidates for ``final``. ``folding`` is of batch
+    normalizations in the final training; the partial one takes "approximate" (section 6.3.3).
+    Evolution goes on for so many ``generations``. ``tied`` are shell patterns of layers that share
+    a choice, ``fixed`` makes one: {"conv1": "w8"}. ``judges`` records are for the report alone,
+    ``calibration`` others for the first ranges, and all others are trained on. ``workers`` are
+    processes of this machine, ``cluster`` is the address of a Dask scheduler instead.
     """
 
     generations: int = GENERATIONS

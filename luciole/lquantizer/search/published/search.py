@@ -51,9 +51,10 @@ class SeedSearch:
             raise QuantizeError(next(iter(self.storage.errors()), "nothing was evaluated"))
         known = {one.candidate: one for one in evaluated}
         named = {f"{bits} bits": uniform(self.space, bits) for bits in WIDTHS}
-        same = {name: known[one] for name, one in named.items() if one in known}
+        final = self._final(known, list(named.values()))
+        same = {name: final[one] for name, one in named.items() if one in final}
         failed = len(self.storage.in_state(PARTIAL, "failed"))
-        return Searched(evaluated, same, [], self._final(known), failed)
+        return Searched(evaluated, same, [], self._thinned(list(final.values())), failed)
 
     def _evaluate(self, candidates: Sequence[Candidate]) -> dict[Candidate, Objectives]:
         """Train candidates a little, all of a generation at once."""
@@ -89,14 +90,21 @@ class SeedSearch:
     def _found(self, stage: str) -> list[Found]:
         return [Found(one, us=0.0, **figures) for one, figures in self.storage.found(stage)]
 
-    def _final(self, known: dict[Candidate, Found]) -> list[Found]:
-        """Train the front in full, and leave out what others beat then."""
-        front = _front(list(known.values()))
-        kept = spread(np.array([_values(one) for one in front]), self.options.files)
-        chosen = [front[place].candidate for place in kept]
+    def _final(
+        self, known: dict[Candidate, Found], same: Sequence[Candidate]
+    ) -> dict[Candidate, Found]:
+        """Train the front in full, and the uniform candidates that it is compared with."""
+        chosen = [one.candidate for one in self._thinned(list(known.values()))]
+        chosen += [one for one in dict.fromkeys(same) if one in known and one not in chosen]
         self._do(FINAL, chosen)
         done = [one for one in self._found(FINAL) if one.candidate in chosen]
-        return _front([replace(one, before=known[one.candidate]) for one in done])
+        return {one.candidate: replace(one, before=known[one.candidate]) for one in done}
+
+    def _thinned(self, found: Sequence[Found]) -> list[Found]:
+        """Leave out what others beat, and of the rest what is most crowded."""
+        front = _front(found)
+        kept = spread(np.array([_values(one) for one in front]).reshape(-1, 2), self.options.files)
+        return [front[place] for place in kept]
 
 
 def _values(one: Found) -> tuple[float, float]:
