@@ -56,7 +56,8 @@ static int32_t luc_depthwise_1(const struct luc_depthwise_conv_2d_int8 *op, cons
     return sum;
 }
 
-static int8_t luc_depthwise_byte(const struct luc_depthwise_conv_2d_int8 *op, int32_t output, int32_t sum)
+static inline int8_t luc_depthwise_byte(const struct luc_depthwise_conv_2d_int8 *op, int32_t output,
+                                        int32_t sum)
 {
     if (op->bias) sum += op->bias[output];
     sum = luc_scaled(sum, op->multipliers[output], op->shifts[output]);
