@@ -88,6 +88,7 @@ PARTS = (
     Part("elementwise", quick=("--rounds", "30")),
     Part("kinds", quick=("--rounds", "3")),
     Part("foreign", quick=("--rounds", "3")),
+    Part("onnx_speed", quick=("--rounds", "3")),
     Part("cold_start", quick=("--quick",), writes=True),
     Part("large_file", quick=("--gigabytes", "0.1")),
     Part("uniform", quick=("--quick",), needs=UNIFORM, writes=True),

@@ -42,6 +42,8 @@ class Kind:
     records: Callable[[Path], Records]
     epochs: int
     rate: float
+    warm_up: float = 0.0
+    """Share of the steps in which the rate rises from 0."""
     images: bool = False
     """Whether images are moved and mirrored while it is trained."""
 
@@ -129,7 +131,7 @@ def _autoencoder(keras: Any) -> Any:
 KINDS = {
     "batchnorm": Kind(_batchnorm, cifar, epochs=18, rate=3e-3, images=True),
     "lstm": Kind(_lstm, mnist, epochs=4, rate=2e-3),
-    "transformer": Kind(_transformer, mnist, epochs=8, rate=2e-3),
+    "transformer": Kind(_transformer, mnist, epochs=15, rate=2e-3, warm_up=0.1),
     "autoencoder": Kind(_autoencoder, noisy, epochs=6, rate=2e-3),
 }
 """Every network, by name."""
@@ -142,7 +144,7 @@ def _trained(kind: Kind, records: Records) -> Any:
     model = kind.build(keras)
     batch = 64 if kind.images else 128
     steps = kind.epochs * -(-len(records.train) // batch)
-    rate = keras.optimizers.schedules.CosineDecay(kind.rate, steps)
+    rate = _schedule(keras, kind, steps)
     classes = records.wanted.ndim == 1
     model.compile(
         keras.optimizers.Adam(rate), "sparse_categorical_crossentropy" if classes else "mse"
@@ -152,6 +154,14 @@ def _trained(kind: Kind, records: Records) -> Any:
     else:
         model.fit(records.train, records.wanted, batch_size=batch, epochs=kind.epochs, verbose=0)
     return model
+
+
+def _schedule(keras: Any, kind: Kind, steps: int) -> Any:
+    """Make a rate that falls along half a cosine, after it rose where it shall."""
+    cosine, rising = keras.optimizers.schedules.CosineDecay, round(kind.warm_up * steps)
+    if not rising:
+        return cosine(kind.rate, steps)
+    return cosine(0.0, steps - rising, warmup_target=kind.rate, warmup_steps=rising)
 
 
 def _train_on_moved(model: Any, records: Records, epochs: int, batch: int) -> None:

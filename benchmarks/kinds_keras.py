@@ -33,6 +33,21 @@ def _over_time(keras: Any, layer: Any) -> Any:
     return keras.Model(given, layer(given))
 
 
+def _attention(keras: Any) -> Any:
+    given = keras.Input((64, 128), batch_size=1)
+    return keras.Model(given, keras.layers.MultiHeadAttention(4, 32)(given, given))
+
+
+def _two_ways(keras: Any) -> Any:
+    """Make a functional network of an image and a vector, with a class and a number as results."""
+    layers = keras.layers
+    image, facts = keras.Input((16, 16, 3), batch_size=1), keras.Input((8,), batch_size=1)
+    seen = layers.Flatten()(layers.Conv2D(8, 3, 2, activation="relu")(image))
+    both = layers.Dense(32, "relu")(layers.Concatenate()([seen, facts]))
+    results = [layers.Dense(10, "softmax")(both), layers.Dense(1, "sigmoid")(both)]
+    return keras.Model([image, facts], results)
+
+
 def _encoder(keras: Any) -> Any:
     """Make two blocks of attention and dense layers, each added and normalized."""
     layers = keras.layers
@@ -84,6 +99,11 @@ def _efficient_lite(keras: Any) -> Any:
 NETWORKS: dict[str, Callable[[Any], Any]] = {
     "LSTM, WHILE": lambda keras: _over_time(keras, keras.layers.LSTM(64)),
     "GRU, WHILE": lambda keras: _over_time(keras, keras.layers.GRU(32)),
+    "Bidirectional LSTM": lambda keras: _over_time(
+        keras, keras.layers.Bidirectional(keras.layers.LSTM(32))
+    ),
+    "two inputs and outputs": _two_ways,
+    "MultiHeadAttention": _attention,
     "transformer encoder": _encoder,
     "MobileNetV2": _application("MobileNetV2", alpha=0.35),
     "MobileNetV3Small": _application("MobileNetV3Small"),

@@ -17,7 +17,6 @@ from luciole.importers.computing import Computing, compute_with
 
 if TYPE_CHECKING:
     from luciole.api import (
-        Interpreter,
         Result,
         compile,  # noqa: A004  # what the program is called
         finetune,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from luciole.compiler import Compiled
     from luciole.ir import Graph, LucioleError, Model
     from luciole.kernels.core.custom import custom_operator
+    from luciole.running import Interpreter
 
 __version__ = "0.1.0"
 
@@ -60,7 +60,7 @@ _HOME = {
     "LucioleError": "luciole.ir",
     "Model": "luciole.ir",
     "Compiled": "luciole.compiler",
-    "Interpreter": "luciole.api",
+    "Interpreter": "luciole.running",
     "compile": "luciole.api",
     "Result": "luciole.api",
     "custom_operator": "luciole.kernels.core.custom",

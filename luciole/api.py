@@ -1,15 +1,16 @@
-"""The calls that people make from Python: load, save, run and quantize models."""
+"""The calls that people make from Python: quantize, search, fine-tune and compile models."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from luciole import interpreter, lquantizer
+from luciole import lquantizer
 from luciole.compiler import CompileOptions, Program, compile_model
 from luciole.compiler.host import build_library
 from luciole.compiler.options import MODEL, STATIC, Transform
@@ -18,10 +19,8 @@ from luciole.exporters import save, to_bytes
 from luciole.files import write_file
 from luciole.importers import from_bytes, load
 from luciole.interpreter.affine import as_input
-from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT
-from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT
 from luciole.interpreter.records import Track
-from luciole.ir import Array, Graph, Model
+from luciole.ir import Array, Model
 from luciole.ir.names import by_own_names
 from luciole.ir.passes.unroll_lstm import unroll_lstm, whole_lstms
 from luciole.lquantizer import (
@@ -52,6 +51,8 @@ from luciole.lquantizer.search.auto_bits import for_drop, for_size
 from luciole.lquantizer.search.begin import search_network
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
 from luciole.lquantizer.search.options import SearchOptions
+from luciole.lquantizer.search.published.begin import search_published
+from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.sensitivity import Sensitivity
 from luciole.lquantizer.search.sensitivity import sensitivity as measure_layers
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from luciole.lquantizer.training import FinetuneResult, FinetuneSettings, UniformSettings
 
 __all__ = [
-    "Interpreter",
     "Result",
     "compile",
     "finetune",
@@ -74,42 +74,6 @@ __all__ = [
 ]
 
 Path_ = str | os.PathLike[str]
-
-
-class Interpreter(interpreter.Interpreter):
-    """Runs a model, given as a path, as bytes (``model_content``) or as a Model.
-
-    The calls are LiteRT's; every intermediate tensor can be read. ``graph`` is another one of a
-    Model's than the main one. See ``luciole.interpreter.Interpreter``.
-    """
-
-    def __init__(
-        self,
-        model_path: Path_ | Model | None = None,
-        model_content: bytes | None = None,
-        *,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        keep_tensors: bool = False,
-        num_threads: int = 1,
-        loop_limit: int = DEFAULT_LOOP_LIMIT,
-        graph: Graph | None = None,
-    ) -> None:
-        if (model_path is None) == (model_content is None):
-            raise TypeError("give either a model or its bytes as model_content")
-        if model_content is not None:
-            model = from_bytes(model_content)
-        elif isinstance(model_path, Model):
-            model = model_path
-        else:
-            model = load(model_path)  # type: ignore[arg-type]  # None was refused above
-        super().__init__(
-            model,
-            memory_limit=memory_limit,
-            keep_tensors=keep_tensors,
-            num_threads=num_threads,
-            loop_limit=loop_limit,
-            graph=graph,
-        )
 
 
 def compile(  # what the program is called
@@ -157,7 +121,9 @@ def quantize(
     """Quantize a model's dense layers and convolutions to learned levels, or with a ``scheme``
     ("int8", "uint8", "w4a8", "int16x8", "w4a16", "dynamic", "dynamic4", "weights", "weights4",
     "float16", "from_fake_quant") the whole network to uniform integers; those from "dynamic" on
-    need no data, nor do the others with ``ranges_from`` and ``rounding="nearest"``. ``config`` may
+    need no data, nor do the others with ``ranges_from`` and ``rounding="nearest"``. "w4a4" and the
+    like ("w1a1" to "w4a7") are evenly spaced levels, as ``uniform=True`` makes of learned ones, and
+    int8 beside them. ``config`` may
     be a recipe of AI Edge Quantizer or a configuration of Samsung ONE. The scheme "minifloat"
     rounds all numbers to floats of ``exponent`` and ``mantissa`` bits.
 
@@ -217,8 +183,10 @@ def search(
     model: Path_ | Model,
     data: Mapping[str, Any] | Any,
     output: Path_,
-    options: SearchOptions | None = None,
+    options: SearchOptions | SeedOptions | None = None,
     *,
+    labels: Array | None = None,
+    finish: str | None = None,
     say: Callable[[str], None] = print,
     track: Track | None = None,
 ) -> SearchResult:
@@ -227,13 +195,23 @@ def search(
     ``search.db``, which keeps all that was evaluated: the same call goes on from there.
 
     ``data`` are unlabelled samples as ``quantize`` takes them: some are learned from, others judge.
-    ``say`` is told in a line how it goes. Raises QuantizeError when nothing qualifies, the data
-    cannot be used, and for a folder with another search, InputError as ``quantize`` does.
+    ``finish`` is how the front is finished, in place of the options' own ("finetune:4").
+    SeedOptions ask for the published search, which alone minds ``labels`` [records]. ``say`` is
+    told in a line how it goes. Raises QuantizeError when nothing qualifies, the data cannot be
+    used, and for a folder with another search, InputError as ``quantize`` does.
     """
     model = model if isinstance(model, Model) else load(model)
     records = _records(model, data)
-    how = (Path(output), options or SearchOptions(), from_bytes, to_bytes, say, track)
-    return search_network(model, records, *how)
+    files = (from_bytes, to_bytes, say, track)
+    if isinstance(options, SeedOptions):
+        if finish is not None:
+            raise lquantizer.QuantizeError("finish does not go with the published search")
+        return search_published(model, records, labels, Path(output), options, *files)
+    if labels is not None:
+        raise lquantizer.QuantizeError("only the published search minds labels")
+    chosen = options or SearchOptions()
+    chosen = chosen if finish is None else replace(chosen, finish=finish)
+    return search_network(model, records, Path(output), chosen, *files)
 
 
 def _quantized(

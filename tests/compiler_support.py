@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 
 from luciole.compiler import Compiled, CompileOptions, Program, compile_model
 from luciole.compiler.host import build_library
-from luciole.ir import Array, Model
+from luciole.ir import Array, Model, Value
 from luciole.kernels.core import registry
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
@@ -42,9 +44,14 @@ def results(model: Model, folder: Path, given: dict[str, Array]) -> list[Array]:
     return built(program_of(model), folder).run(given)
 
 
-def interpreted(model: Model, given: dict[str, Array]) -> list[Array]:
-    """What reference kernels compute, operator by operator: nothing has to be compiled for it."""
+def interpreted(
+    model: Model, given: dict[str, Array], states: Mapping[Value, Array] = MappingProxyType({})
+) -> list[Array]:
+    """What reference kernels compute, operator by operator: nothing has to be compiled for it.
+    ``states`` are written over.
+    """
     arrays = {v: v.data for v in model.graph.values if v.is_constant}
+    arrays |= states
     arrays |= {v: given[v.name] for v in model.graph.inputs}
     for op in model.graph.ops:
         found = registry.computed(op, [None if v is None else arrays[v] for v in op.operands])

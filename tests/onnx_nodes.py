@@ -267,8 +267,7 @@ def networks(wanted: str) -> int:
 
     worst, options = 0.0, onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
-    folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-    for path in sorted(p for p in folder.glob("*.onnx") if wanted in p.name):
+    for path in (p for p in light_networks() if wanted in p.name):
         model = with_weights(onnx.load(path))
         oracle = onnxruntime.InferenceSession(model.SerializeToString(), options)
         feeds = {v.name: RANDOM.random(v.shape, np.float32) for v in oracle.get_inputs()}
@@ -284,6 +283,14 @@ def networks(wanted: str) -> int:
 
 
 RANDOM = np.random.default_rng(0)
+
+
+def light_networks() -> list[Path]:
+    """List the files of the package's networks."""
+    import onnx
+
+    folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+    return sorted(folder.glob("*.onnx"))
 
 
 def with_weights(model: Any) -> Any:

@@ -84,6 +84,11 @@ class Compiled:
 
         return call, gotten
 
+    def reset(self) -> None:
+        """Let the next run begin from the start, where a network has states."""
+        if hasattr(self._library, "luciole_reset"):
+            self._library.luciole_reset()
+
     @property
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each input."""

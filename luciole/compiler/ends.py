@@ -133,9 +133,9 @@ def _fixed_point(network: Network, value: Value) -> End | None:
     if maker is not None and maker.function == "luc_softmax":
         value = maker.reads[0]
         maker = network.maker(value)
-    if maker is None or maker.function != "luc_floats_of_fixed":
+    if maker is None or maker.fixed is None or maker.function != "luc_floats_of_fixed":
         return None
-    places = -int(np.log2(np.float64(maker.fields["unit"])))
+    places = maker.fixed.places
     note = f"number times 2^{places}"
     return End(maker.reads[0], _original(network, value), FIXED, places, note)
 

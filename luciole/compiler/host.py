@@ -72,16 +72,25 @@ def entry_text(program: Program) -> str:
     name = program.options.name
     inputs = [f"inputs[{k}]" for k in range(len(program.inputs))]
     outputs = [f"outputs[{k}]" for k in range(len(program.outputs))]
-    arena, begin = "", ""
+    arena, memory, begin, reset = "", "", "", ""
     if program.options.arena == CALLER:
-        begin = f"    static int64_t arena[{program.layout.size // 8 + 1}];\n"
+        memory = f"static int64_t arena[{program.layout.size // 8 + 1}];\n"
         arena = "arena, "
+    if not program.inputs:
+        begin = "    (void)inputs;\n"
+    if program.is_stateful:
+        memory += "static int has_begun;\n\nvoid luciole_reset(void);\n"
+        begin += "    if (!has_begun) luciole_reset();\n"
+        reset = (
+            f"void luciole_reset(void)\n{{\n    {name}_reset({arena.removesuffix(', ')});\n"
+            "    has_begun = 1;\n}\n\n"
+        )
     described = json.dumps(json.dumps(description(program))).replace("?", r"\?")  # no trigraphs
     return (
-        f'#include "{name}.h"\n\nconst char *luciole_describe(void);\n'
+        f'#include "{name}.h"\n\n{memory}const char *luciole_describe(void);\n'
         "int luciole_run(const void *const *inputs, void *const *outputs);\n\n"
         f"const char *luciole_describe(void)\n{{\n    return {described};\n}}\n\n"
-        "int luciole_run(const void *const *inputs, void *const *outputs)\n{\n"
+        f"{reset}int luciole_run(const void *const *inputs, void *const *outputs)\n{{\n"
         f"{begin}    return {name}_run({arena}{', '.join([*inputs, *outputs])});\n}}\n"
     )
 

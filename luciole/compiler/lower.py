@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from luciole.interpreter.microscaling import InBlocks
 from luciole.interpreter.settle import settle
 from luciole.ir import Array, Graph, GraphError, Op, UnsupportedError, Value
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
+from luciole.ir.quantization import zero_code
+from luciole.ir.value import element_count
 from luciole.kernels.portable.calls import SCALAR, CCall, PortableContext, Vectors, portable_calls
 
 MEMORY_LIMIT = 4 << 30
@@ -16,13 +22,16 @@ MEMORY_LIMIT = 4 << 30
 
 @dataclass(eq=False)
 class Network:
-    """Calls between inputs and outputs; ``outputs`` stand for those of the graph, ``originals``."""
+    """Calls between inputs and outputs; ``outputs`` stand for those of the graph, ``originals``.
+    ``states`` last from run to run, and begin as they are here.
+    """
 
     inputs: list[Value]
     outputs: list[Value]
     calls: list[CCall]
     constants: dict[Value, Array]
     originals: Mapping[Value, Value]
+    states: Mapping[Value, Array] = field(default_factory=dict)
 
     def maker(self, value: Value) -> CCall | None:
         """Find the call that computes a tensor."""
@@ -66,7 +75,20 @@ def lower(graph: Graph, vectors: Vectors = SCALAR) -> Network:
         [replace(call, reads=tuple(hosts.get(v, v) for v in call.reads)) for call in calls],
         dict(settled.constants),
         {copy: value for value, copy in settled.values.items()},
+        {v: _beginning(v) for v in settled.graph.values if v.is_variable and v.users},
     )
+
+
+def _beginning(value: Value) -> Array:
+    """Return what a state begins as: what the file says, else zeros (its zero point where it is
+    quantized). Raises UnsupportedError for another number of bytes.
+    """
+    dtype, raw = NUMPY[value.dtype], value.buffer.data if value.buffer is not None else None
+    if raw is None or not raw.size:
+        return np.full(value.dims, zero_code(value), dtype)
+    if raw.nbytes != element_count(value.dims) * np.dtype(dtype).itemsize:
+        raise UnsupportedError(f"variable {value.name!r} begins with {raw.nbytes} bytes")
+    return np.frombuffer(raw.tobytes(), dtype).reshape(value.dims)
 
 
 def _refuse_open(ops: Sequence[Op]) -> None:
@@ -75,9 +97,17 @@ def _refuse_open(ops: Sequence[Op]) -> None:
         if isinstance(op, InBlocks):
             raise UnsupportedError(f"{op.x.name!r} is in blocks that share scales: no C form")
         for value in (*op.operands, *op.results):
-            if value is not None and (value.is_variable or None in value.shape):
-                why = "is a variable" if value.is_variable else "has extents that only a run tells"
+            if value is not None and None in value.shape:
+                why = "has extents that only a run tells"
                 raise UnsupportedError(f"{op}: {value.name!r} {why}, which C forms do not take")
+            if value is not None and value.is_variable and not _is_alone(op, value):
+                raise UnsupportedError(f"{op}: {value.name!r} is a variable that others use")
+
+
+def _is_alone(op: Op, value: Value) -> bool:
+    """Whether a variable is the state of one layer and nothing else."""
+    users = len(value.users) == 1 and not value.is_input and not value.is_output
+    return users and isinstance(op, LSTMLayer)
 
 
 def _hosts(ops: Sequence[Op]) -> dict[Value, Value]:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from luciole.compiler.ends import End, enter, leave
+from luciole.compiler.fixed import keep_fixed
 from luciole.compiler.lower import Network, lower
 from luciole.compiler.options import CompileOptions
 from luciole.compiler.text import ctype_of
@@ -54,6 +55,11 @@ class Program:
         return {f"{name}.h": self.header, f"{name}.c": self.source}
 
     @property
+    def is_stateful(self) -> bool:
+        """Whether a run depends on those before it."""
+        return bool(self.writer.states)
+
+    @property
     def arena_bytes(self) -> int:
         """Bytes of tensors between inputs and outputs, and of scratch memory."""
         return self.layout.size
@@ -72,12 +78,14 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
     """
     network = _lowered(model.graph, options.machine.vectors)
     inputs = enter(network, options)
+    keep_fixed(network)
     outputs = leave(network, options)
     pull_thresholds(network)
     _refuse_odd(network)
     calls, rooms = _with_scratch(network)
     layout = _layout(network, calls, rooms)
-    writer = Writer(options, inputs, outputs, calls, network.constants, layout, rooms, origin)
+    constants, states = network.constants, network.states
+    writer = Writer(options, inputs, outputs, calls, constants, layout, rooms, states, origin)
     return Program(options, inputs, outputs, calls, layout, writer)
 
 
@@ -118,5 +126,6 @@ def _layout(network: Network, calls: Sequence[CCall], rooms: Mapping[CCall, Valu
                 lives[value] = Lifetime(lives.get(value, Lifetime(number, 0)).first, number)
         if call in rooms:
             lives[rooms[call]] = Lifetime(number, number)
+    lives |= dict.fromkeys(set(network.states) & set(lives), Lifetime(0, len(calls)))
     sizes = {v: element_count(v.dims) * np.dtype(NUMPY[v.dtype]).itemsize for v in lives}
     return lay_out(lives, sizes, {}, ALIGNMENT)

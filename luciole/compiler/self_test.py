@@ -41,6 +41,7 @@ def self_test(program: Program, compiled: Compiled, records: Mapping[str, Array]
     at most 100.
     """
     runs = list(islice(batches(program, records), RECORDS))
+    compiled.reset()
     results = [compiled.run(run) for run in runs]
     name = program.options.name
     texts = []
@@ -76,6 +77,8 @@ def _main(program: Program, runs: int) -> Iterator[str]:
     for k, end in _numbered(program.outputs):
         yield f"    static {ctype_of(end.value.dtype)} found_{k}[{_size(end)}];"
     yield "    int wrong = 0;"
+    if program.is_stateful:
+        yield f"    {program.options.name}_reset({''.join(arena)});"
     yield f"    for (int record = 0; record < {runs}; record++) {{"
     yield f"        wrong += {program.options.name}_run({', '.join([*arena, *inputs, *outputs])});"
     for k, end in _numbered(program.outputs):

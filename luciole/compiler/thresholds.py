@@ -11,12 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.compiler.lower import Network
-from luciole.ir import learned_levels
-from luciole.kernels.portable.calls import CCall, Field
-from luciole.kernels.portable.levels import ADDED, COUNTED, levels_of_fixed, thresholds_of
+from luciole.ir import TensorType, Value, learned_levels
+from luciole.kernels.portable.calls import CCall, Field, made
+from luciole.kernels.portable.levels import (
+    ADDED,
+    COUNTED,
+    LARGEST,
+    levels_of_fixed,
+    thresholds_of,
+)
 
 Doubles = NDArray[np.float64]
+Longs = NDArray[np.int64]
 Inverse = Callable[[Doubles, Mapping[str, Field]], Doubles]
+
+LEVELS_OF_FLOATS, LEVELS_OF_FIXED = "luc_levels_of_floats", "luc_levels_of_fixed"
+MOST_JOINT_BITS = 8
+"""Of numbers between all thresholds of several layers."""
 
 
 def _behind_tanh(t: Doubles, fields: Mapping[str, Field]) -> Doubles:
@@ -53,12 +64,14 @@ INVERSES: dict[str, Inverse] = {
 
 def pull_thresholds(network: Network) -> None:
     """Encode inputs of learned layers from where they are computed, without floats between."""
-    for call in [c for c in network.calls if c.function == "luc_levels_of_floats"]:
+    for call in [c for c in network.calls if c.function == LEVELS_OF_FLOATS]:
         shorter = _shorter(network, call)
         if shorter is not call:
             network.replace(call, shorter)
     network.remove_unread()
-    for call in [c for c in network.calls if c.function == "luc_levels_of_fixed"]:
+    for value in [c.reads[0] for c in network.calls if c.function == LEVELS_OF_FIXED]:
+        _once(network, value)
+    for call in [c for c in network.calls if c.function == LEVELS_OF_FIXED]:
         _into_layer(network, call)
 
 
@@ -74,8 +87,8 @@ def _shorter(network: Network, call: CCall) -> CCall:
             maker = network.maker(x)
     if maker is None:
         return call
-    if maker.function == "luc_floats_of_fixed":
-        places = -int(np.log2(np.float64(maker.fields["unit"])))
+    if maker.function == "luc_floats_of_fixed" and maker.fixed is not None:
+        places = maker.fixed.places
         short = levels_of_fixed(maker.reads[0], call.writes[0], thresholds, places)
     elif maker.function == "luc_floats_of_bytes" and x is call.reads[0]:
         table = learned_levels.encode(np.asarray(maker.fields["table"]), thresholds_of(call))
@@ -84,6 +97,34 @@ def _shorter(network: Network, call: CCall) -> CCall:
     else:
         return call
     return replace(short, source=call.source)
+
+
+def _once(network: Network, value: Value) -> None:
+    """Encode what several layers read once, by the thresholds of all, and let tables say what that
+    is for each.
+    """
+    readers = network.readers(value)
+    if len(readers) < 2 or {r.function for r in readers} != {LEVELS_OF_FIXED}:
+        return
+    each = [np.asarray(reader.fields["thresholds"], np.int64) for reader in readers]
+    joint = np.unique(np.concatenate(each))
+    levels = made(value, "levels", TensorType.UINT8)
+    bits = len(joint).bit_length()
+    if value in network.outputs or bits > MOST_JOINT_BITS:
+        return
+    fields = {**readers[0].fields, "bits": bits, "thresholds": _filled(joint, bits)}
+    network.replace(readers[0], replace(readers[0], fields=fields, writes=(levels,)), readers[0])
+    for reader, thresholds in zip(readers, each, strict=True):
+        above = np.append(joint, joint[-1:] + 1)[:, None] > thresholds
+        table = np.resize(above.sum(1), 256)
+        tabled: dict[str, Field] = {"count": reader.fields["count"], "table": table}
+        made_of = replace(reader, function="luc_bytes_of_bytes", fields=tabled, reads=(levels,))
+        network.replace(reader, made_of)
+
+
+def _filled(thresholds: Longs, bits: int) -> Longs:
+    """Fill thresholds up to 2^bits - 1: nothing is above the last ones."""
+    return np.pad(thresholds, (0, (1 << bits) - 1 - len(thresholds)), constant_values=LARGEST)
 
 
 def _into_layer(network: Network, call: CCall) -> None:
@@ -99,5 +140,5 @@ def _into_layer(network: Network, call: CCall) -> None:
     network.calls.remove(call)
 
 
-LAYERS = (ADDED, COUNTED, "luc_lq_conv_2d")
+LAYERS = (ADDED, COUNTED, "luc_lq_conv_2d", "luc_add_fixed", "luc_add_fixed_to_bytes")
 """Functions that write fixed point, or numbers of levels where they have thresholds."""

@@ -16,7 +16,13 @@ from luciole.ir.analysis.layout import Layout
 from luciole.ir.value import element_count, shape_text
 from luciole.kernels.portable.calls import CCall, Field
 
-_AT = "AT"
+_AT, _BEGUN = "AT", "has_begun"
+_FIXED_POINT = (
+    " *",
+    " * Numbers in fixed point are int32, times a power of two. Bounds hold for any input, where",
+    " * each number that is encoded gets the level that it gets in exact arithmetic; one that lies",
+    " * as near to a threshold as its bound may get the next one.",
+)
 
 
 class Writer:
@@ -31,15 +37,17 @@ class Writer:
         constants: Mapping[Value, Array],
         layout: Layout,
         rooms: Mapping[CCall, Value],
+        states: Mapping[Value, Array],
         origin: str,
     ) -> None:
         self.options, self.inputs, self.outputs, self.calls = options, inputs, outputs, calls
         self._constants, self._layout, self._rooms = constants, layout, rooms
+        self.states = {value: array for value, array in states.items() if value in layout.places}
         self._origin = comment(origin)
         self._words = max((call.words for call in calls), default=0) or 1
         self.table_bytes = 0
         self._tables: dict[tuple[str, bytes], str] = {}
-        names = Names("arena", options.name, _AT)
+        names = Names("arena", options.name, _AT, _BEGUN)
         self._values = {e.value: names.of(e.value.name) for e in (*inputs, *outputs)}
         for call in calls:
             for value in (*call.reads, *call.writes):
@@ -73,6 +81,7 @@ class Writer:
             "",
             "/* Runs the network once; 0 means that all went well. Arguments must not overlap. */",
             f"{self._signature()};",
+            *self._reset_declared(),
             "",
             "#ifdef __cplusplus",
             "}",
@@ -106,6 +115,20 @@ class Writer:
         gotten = [self._array(end.value) for end in self.outputs]
         return f"int {self.options.name}_run({', '.join([*arena, *given, *gotten])})"
 
+    def _reset_declared(self) -> Iterator[str]:
+        if not self.states:
+            return
+        first = " Call it before the first run." if self.options.arena == CALLER else ""
+        yield ""
+        yield "/* Runs go on where the last one ended; this lets the next one begin from the start."
+        yield f" *{first or ' The first one does.'}"
+        yield " */"
+        yield f"{self._reset_signature()};"
+
+    def _reset_signature(self) -> str:
+        arena = "void *arena" if self.options.arena == CALLER else "void"
+        return f"void {self.options.name}_reset({arena})"
+
     def _array(self, value: Value) -> str:
         return f"{ctype_of(value.dtype)} {self._values[value]}[{element_count(value.dims)}]"
 
@@ -121,6 +144,7 @@ class Writer:
             *self._layer_texts,
             _title("The network"),
             *self._memory(),
+            *(["\n".join(self._reset())] if self.states else []),
             "\n".join(self._run()),
         ]
         return "\n\n".join(parts) + "\n"
@@ -133,6 +157,10 @@ class Writer:
         yield " *"
         for call in self.calls:
             yield f" *   {self._layers[call]}: {comment(_title_of(call))}"
+            if call.fixed is not None:
+                yield f" *     {comment(str(call.fixed))}"
+        if any(call.fixed is not None for call in self.calls):
+            yield from _FIXED_POINT
         yield " */"
 
     def _kernels(self) -> Iterator[str]:
@@ -212,6 +240,23 @@ class Writer:
             )
         yield f"#define {_AT}(place) ((void *)({inside} + (place)))"
 
+    def _reset(self) -> Iterator[str]:
+        """Write what lets states begin."""
+        texts: list[str] = []
+        lines = []
+        for value, array in self.states.items():
+            table_name = self._shared("begin", ctype_of(value.dtype), array, texts)
+            place = self._layout.places[value].begin
+            lines.append(f"    memcpy({_AT}({place}), {table_name}, sizeof {table_name});")
+        yield from texts
+        if self.options.arena != CALLER:
+            yield f"static int {_BEGUN};\n"
+            lines.append(f"    {_BEGUN} = 1;")
+        yield self._reset_signature()
+        yield "{"
+        yield from lines
+        yield "}"
+
     def _run(self) -> Iterator[str]:
         yield f"{self._signature()}"
         yield "{"
@@ -220,6 +265,8 @@ class Writer:
             place = self._layout.places[value].begin
             kind = f"{ctype_of(value.dtype)} *{self._values[value]}"
             yield f"    {kind} = {_AT}({place}); /* {shape_text(value.dims)} */"
+        if self.states and self.options.arena != CALLER:
+            yield f"    if (!{_BEGUN}) {self.options.name}_reset();"
         for call in self.calls:
             yield f"    {call.function}({', '.join(self._arguments(call))});"
         yield from (f"    (void){name}; /* nothing depends on it */" for name in self._unread())

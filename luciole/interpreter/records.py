@@ -97,11 +97,11 @@ def outputs_of(
     return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
 
-def first_output(model: Model, records: Records) -> Array:
+def first_output(model: Model, records: Records, progress: Progress | None = None) -> Array:
     """Compute what the first output holds for each record: [records, elements]; of a classifier the
     largest element says what it answers.
     """
-    found = outputs_of(Interpreter(model), records)[model.graph.outputs[0].name]
+    found = outputs_of(Interpreter(model), records, progress)[model.graph.outputs[0].name]
     return found.reshape(len(found), -1)
 
 

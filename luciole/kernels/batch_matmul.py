@@ -136,7 +136,10 @@ class Batches(Record):
     turned: int
 
 
-_packing_at, _part_at, _batch_at = reader(Packing), reader(Part), reader(Batch)
+_packing_at, _part_at = reader(Packing), reader(Part)
+batch_at = reader(Batch)
+"""Reads where the matrices of a batch are, see ``matrices``."""
+
 _record_at = reader(FloatRecord)
 
 
@@ -184,7 +187,7 @@ def _multiply(r: Batches) -> None:
     """Pack the right matrix of every batch, transpose the left one if needed, and run the parts."""
     packed = 0
     for number in range(r.count):
-        batch = _batch_at(r.batches, number)
+        batch = batch_at(r.batches, number)
         x = batch.x
         if batch.right != packed:
             _pack(batch.right, _packing_at(r.packing, 0))

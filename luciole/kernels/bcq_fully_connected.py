@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from luciole.ir import Array, TensorType
+from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.learned_levels import WORD
 from luciole.ir.ops.activations import APPLIED, LIMITS
 from luciole.ir.ops.bcq_fully_connected import (
@@ -26,6 +26,9 @@ from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.jit import Pointer, Single, floats, words
 from luciole.kernels.jit.record import Record
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.floats import activated, as_limits
+from luciole.kernels.portable.images import cut_off
 from luciole.schema.enums import ActivationFunctionType
 
 _TANH = int(ActivationFunctionType.TANH)
@@ -116,6 +119,34 @@ def build(op: BCQFullyConnected, context: Context) -> NativeStep | None:
         activation=int(op.activation),
     )
     return memory.step(_look_up.address, record)
+
+
+@portable(BCQFullyConnected, TensorType.FLOAT32)
+def in_c(op: BCQFullyConnected, context: PortableContext) -> list[CCall]:
+    """Call the layer of float inputs, and an activation that does not only cut off."""
+    binary = context.constant(op.weights_binary)
+    groups = clusters_of(context.constant(op.weights_clusters), len(binary))
+    (planes, count), (outputs, batch) = binary.shape, op.output.dims
+    if sum(c.size for c in groups) != outputs:
+        raise UnsupportedError(f"its clusters do not have {outputs} rows")
+    fields: dict[str, Field] = {
+        "outputs": outputs,
+        "batch": batch,
+        "words": count,
+        "planes": planes,
+        "bits": np.array(binary.T, np.int32).view(np.uint32),
+        "scales": context.constant(op.weights_scales),
+        "rows": matrix_rows(groups),
+        "bias": context.optional(op.bias),
+    }
+    within, after = as_limits(op.activation)
+    fields |= cut_off(within)
+    scratch = 4 * (8 * 16 + planes + planes % 2)
+
+    def layer(y: Value) -> CCall:
+        return CCall("luc_bcq_fully_connected", fields, (op.input,), (y,), scratch)
+
+    return activated(after, op.output, layer)
 
 
 @jit.inline

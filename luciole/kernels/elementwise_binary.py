@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
+from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
@@ -14,8 +14,9 @@ from luciole.kernels.core.registry import Context, NativeStep, native, reference
 from luciole.kernels.elements import binary, plain_integers
 from luciole.kernels.elements.plain_integers import Integers
 from luciole.kernels.jit.vector.elementwise import Binary
-from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.images import cut_off
+from luciole.kernels.portable.moves import spread_both
 from luciole.schema.enums import ActivationFunctionType
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
@@ -173,23 +174,28 @@ plain_integers.register(ops.Minimum, Integers.SMALLER)
 binary.define(ops.SquaredDifference, lambda x, y: (x - y) * (x - y))
 
 
-def _in_c(function: str, op: ops.Add | ops.Mul) -> list[CCall]:
-    """Call what adds or multiplies floats of one shape."""
-    if op.x.dims != op.y.dims:
-        raise UnsupportedError(f"{op.x.dims} meets {op.y.dims}: in C, shapes must be the same")
-    fields = {"count": element_count(op.x.dims), **cut_off(op.activation)}
-    return [CCall(function, fields, (op.x, op.y), op.results)]
+_IN_C: dict[type[Op], str] = {
+    ops.Add: "luc_add_float",
+    ops.Sub: "luc_sub_float",
+    ops.Mul: "luc_mul_float",
+    ops.Maximum: "luc_maximum_float",
+    ops.Minimum: "luc_minimum_float",
+}
+"""C functions of operators on floats."""
 
 
-@portable(ops.Add, TensorType.FLOAT32)
-def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
-    """Call the sum of floats."""
+def in_c(op: Op, context: PortableContext) -> list[CCall]:
+    """Call what combines floats; an operand with fewer elements is repeated before."""
     del context
-    return _in_c("luc_add_float", op)
+    x, y = op.operands
+    assert x is not None  # both are required
+    assert y is not None
+    operands, before = spread_both(x, y, op.results[0])
+    fields: dict[str, Field] = {"count": element_count(op.results[0].dims)}
+    if isinstance(op, ops.Arithmetic):
+        fields |= cut_off(op.activation)
+    return [*before, CCall(_IN_C[type(op)], fields, operands, tuple(op.results))]
 
 
-@portable(ops.Mul, TensorType.FLOAT32)
-def mul_in_c(op: ops.Mul, context: PortableContext) -> list[CCall]:
-    """Call the product of floats."""
-    del context
-    return _in_c("luc_mul_float", op)
+for _cls in _IN_C:
+    portable(_cls, TensorType.FLOAT32)(in_c)

@@ -8,7 +8,6 @@ import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.blockwise import Blockwise, blocks_of
-from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
@@ -25,11 +24,10 @@ from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Resca
 from luciole.kernels.layers.int16.layer import ShortLayer
 from luciole.kernels.layers.int16.pair_tiles import Scaling
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
-from luciole.kernels.portable.floats import activated
+from luciole.kernels.portable.floats import activated, as_limits
 from luciole.kernels.portable.images import cut_off
 from luciole.kernels.portable.integers import INT8S, check_sums
 from luciole.schema.enums import (
-    ActivationFunctionType,
     FullyConnectedOptionsWeightsFormat,
     Padding,
 )
@@ -216,9 +214,7 @@ def integer_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
 @portable(FullyConnected, TensorType.FLOAT32)
 def float_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     """Call the layer of floats, and an activation that does not only cut off."""
-    is_limit = op.activation in LIMITS
-    within = op.activation if is_limit else ActivationFunctionType.NONE
-    after = ActivationFunctionType.NONE if is_limit else op.activation
+    within, after = as_limits(op.activation)
     fields = _fields(op, context) | {"bias": context.optional(op.bias)} | cut_off(within)
 
     def layer(y: Value) -> CCall:

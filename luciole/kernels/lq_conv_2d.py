@@ -25,8 +25,12 @@ from luciole.kernels.layers.geometry.spans import Axis, Span, Spans, spans
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.levels import counting, tiles
 from luciole.kernels.layers.levels.encoding import Encoding
-from luciole.kernels.layers.levels.layer import ending, or_zero, without_padding
+from luciole.kernels.layers.levels.layer import LevelsLayer, ending, or_zero, without_padding
 from luciole.kernels.layers.levels.tiling import Tiling
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.floats import activated
+from luciole.kernels.portable.images import geometry
+from luciole.kernels.portable.level_windows import FixedWindows, whole_windows, window_calls
 
 MAX_BORDER_CASES = 4096
 """Sets of taps inside for which starts are prepared; a kernel of 63 x 63 has 3969 at most."""
@@ -61,6 +65,12 @@ def _dequantized(
     return learned_levels.decode(planes_last, scales[:, None, None], op.input_channels, shift)
 
 
+def _axes(op: LQConv2D, shape: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[Axis, Axis]:
+    """Settle rows and columns of windows over images NHWC."""
+    rows = Axis.of(shape[1], kernel[0], op.stride_h, op.dilation_h_factor, op.padding)
+    return rows, Axis.of(shape[2], kernel[1], op.stride_w, op.dilation_w_factor, op.padding)
+
+
 @dataclass(frozen=True)
 class _Geometry:
     """Where windows lie, and the number of the first result in an image. An image whose windows are
@@ -78,9 +88,7 @@ class _Geometry:
         images, h, w, channels = shape
         if (*kernel, op.stride_h, op.stride_w) == (1, 1, 1, 1):
             images, h, w = 1, 1, images * h * w
-        rows = Axis.of(h, kernel[0], op.stride_h, op.dilation_h_factor, op.padding)
-        columns = Axis.of(w, kernel[1], op.stride_w, op.dilation_w_factor, op.padding)
-        return cls(images, channels, rows, columns)
+        return cls(images, channels, *_axes(op, (images, h, w, channels), kernel))
 
     @property
     def pixels(self) -> int:
@@ -311,3 +319,27 @@ class _Layer:
                 rest = inside[0].size * g.channels % 2
                 starts[i, j, : len(shares)] = or_zero(self.bias) + inside.sum((1, 2)) + rest * odd
         return starts
+
+
+@portable(LQConv2D, TensorType.FLOAT32)
+def in_c(op: LQConv2D, context: PortableContext) -> list[CCall]:
+    """Call the layer in integers, between floats: what is behind knows where these are needed."""
+    binary = context.constant(op.weights_binary)
+    kernel = binary.shape[2:4]
+    layer = LevelsLayer(
+        int(np.prod(kernel)) * op.input_channels,
+        op.input_offset,
+        op.activation,
+        context.constant(op.input_scales),
+        context.constant(op.weights_scales),
+        whole_windows(binary, op.input_channels),
+        context.optional(op.bias),
+        context.optional(op.weights_offsets),
+    )
+    x, y = op.input, op.results[0]
+    found = FixedWindows(layer, *_axes(op, x.dims, kernel), op.input_channels)
+    between = learned_levels.thresholds(found.sorted_levels[0])
+    stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
+    extents = geometry(x, y, (kernel[0], kernel[1]), stride, op.padding, dilation)
+    *before, last = window_calls(found, x, y, between, extents, context.vectors)
+    return [*before, *activated(op.activation, y, lambda to: replace(last, writes=(to,)))]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from luciole.ir import Array
+from luciole.ir import Array, Value
 from luciole.ir.ops.pack import Pack, packed
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import place
 
 
 @reference(Pack, *ANY)
@@ -23,3 +28,16 @@ def build(op: Pack, context: Context) -> NativeStep:
     given = [x for x in context.operands if x is not None]
     places = np.moveaxis(context.results[0], op.axis, 0)
     return copy.step((places[i, ...], x) for i, x in enumerate(given))
+
+
+@portable(Pack, *MOVED)
+def in_c(op: Pack, context: PortableContext) -> list[CCall]:
+    """Copy each operand to its place."""
+    del context
+    y = op.results[0]
+    axis, calls = op.axis % len(y.dims), []
+    for number, x in enumerate(op.inputs):
+        slab = Value(x.name, x.dtype, (*x.dims[:axis], 1, *x.dims[axis:]))
+        first = [number if a == axis else 0 for a in range(len(y.dims))]
+        calls.append(replace(place(slab, y, first), reads=(x,)))
+    return calls

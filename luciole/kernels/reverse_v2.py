@@ -9,6 +9,9 @@ from luciole.ir.ops.reverse_v2 import ReverseV2, turned
 from luciole.ir.rules import integers
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import take
 
 
 @reference(ReverseV2, *ANY)
@@ -29,3 +32,10 @@ def build(op: ReverseV2, context: Context) -> NativeStep | None:
     if x is None or axis is None or not op.axis.is_constant:
         return None
     return copy.step([(context.results[0], _turned(x, axis))])
+
+
+@portable(ReverseV2, *MOVED)
+def in_c(op: ReverseV2, context: PortableContext) -> list[CCall]:
+    """Copy with steps backwards."""
+    axis = context.constant(op.axis)
+    return [take(op.tensor, op.results[0], lambda x: _turned(x, axis))]

@@ -9,6 +9,9 @@ from luciole.ir.ops.slice import Slice, box
 from luciole.ir.rules import integers, settled
 from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import take
 
 
 @reference(Slice, *ANYTHING)
@@ -34,3 +37,10 @@ def build(op: Slice, context: Context) -> NativeStep | None:
     if x is None or begin is None or size is None or not fixed:
         return None
     return copy.step([(context.results[0], _box(x, begin, size))])
+
+
+@portable(Slice, *MOVED)
+def in_c(op: Slice, context: PortableContext) -> list[CCall]:
+    """Copy the box."""
+    begin, size = context.constant(op.begin), context.constant(op.size)
+    return [take(op.input, op.results[0], lambda x: _box(x, begin, size))]

@@ -9,6 +9,9 @@ from luciole.ir.ops.split import Split, part_of
 from luciole.ir.rules import integers
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import take
 
 
 @reference(Split, *ANY)
@@ -31,3 +34,14 @@ def build(op: Split, context: Context) -> NativeStep | None:
     if x is None or split_dim is None or not op.split_dim.is_constant:
         return None
     return copy.step(zip(context.results, _parts(op, split_dim, x), strict=True))
+
+
+@portable(Split, *MOVED)
+def in_c(op: Split, context: PortableContext) -> list[CCall]:
+    """Copy each part."""
+    place = context.constant(op.split_dim)
+
+    def part(number: int) -> CCall:
+        return take(op.input, op.results[number], lambda x: _parts(op, place, x)[number])
+
+    return [part(number) for number in range(len(op.results))]

@@ -9,6 +9,9 @@ from luciole.ir.ops.split_v import SplitV, parts_of
 from luciole.ir.rules import axis, integers, settled
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import take
 
 
 @reference(SplitV, *ANY)
@@ -34,3 +37,14 @@ def build(op: SplitV, context: Context) -> NativeStep | None:
     if x is None or size_splits is None or split_dim is None or not fixed:
         return None
     return copy.step(zip(context.results, _parts(op, x, size_splits, split_dim), strict=True))
+
+
+@portable(SplitV, *MOVED)
+def in_c(op: SplitV, context: PortableContext) -> list[CCall]:
+    """Copy each part."""
+    sizes, place = context.constant(op.size_splits), context.constant(op.split_dim)
+
+    def part(number: int) -> CCall:
+        return take(op.input, op.results[number], lambda x: _parts(op, x, sizes, place)[number])
+
+    return [part(number) for number in range(len(op.results))]

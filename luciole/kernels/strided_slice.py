@@ -9,6 +9,9 @@ from luciole.ir.ops.strided_slice import StridedSlice, element, entries, has_bit
 from luciole.ir.rules import integers
 from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import take
 
 
 @reference(StridedSlice, *ANYTHING)
@@ -59,3 +62,10 @@ def build(op: StridedSlice, context: Context) -> NativeStep | None:
     if x is None or begin is None or end is None or strides is None or not fixed:
         return None
     return copy.step([(context.results[0], _taken(op, x, begin, end, strides))])
+
+
+@portable(StridedSlice, *MOVED)
+def in_c(op: StridedSlice, context: PortableContext) -> list[CCall]:
+    """Copy what is taken."""
+    keys = [context.constant(value) for value in (op.begin, op.end, op.strides)]
+    return [take(op.input, op.results[0], lambda x: _taken(op, x, *keys))]

@@ -7,6 +7,9 @@ from luciole.ir.ops.transpose import Transpose, permutation
 from luciole.ir.rules import integers
 from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import take
 
 
 @reference(Transpose, *ANY)
@@ -23,3 +26,10 @@ def build(op: Transpose, context: Context) -> NativeStep | None:
         return None
     turned = a.transpose(permutation(integers(perm, "perm", a.ndim), a.ndim))
     return copy.step([(context.results[0], turned)])
+
+
+@portable(Transpose, *MOVED)
+def in_c(op: Transpose, context: PortableContext) -> list[CCall]:
+    """Copy with the axes in their new order."""
+    perm = integers(context.constant(op.perm), "perm", len(op.a.dims))
+    return [take(op.a, op.results[0], lambda a: a.transpose(permutation(perm, a.ndim)))]

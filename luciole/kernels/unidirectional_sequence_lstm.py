@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,11 @@ from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
-from luciole.kernels.recurrent import lstm_steps
+from luciole.kernels.layers.int8.hybrid_layer import may_overflow
+from luciole.kernels.portable.calls import portable
+from luciole.kernels.portable.lstm import STATES, float_lstm
+from luciole.kernels.portable.lstm import integer_lstm as integer_lstm_in_c
+from luciole.kernels.recurrent import hybrid_lstm_steps, lstm_steps
 from luciole.kernels.recurrent.integer_lstm_cell import IntegerCell
 from luciole.kernels.recurrent.integer_lstm_layer import IntegerLSTM
 from luciole.kernels.recurrent.lstm_cell import Cell, Settings, Step, run
@@ -121,41 +126,76 @@ PLAIN = tuple(
     [f"{kind}_to_{gate}_weights" for kind in ("input", "recurrent") for gate in GATES]
     + [f"{gate}_gate_bias" for gate in GATES]
 )
-STATES = ("output_state", "cell_state")
+
+for _cls in (LSTM, UnidirectionalSequenceLSTM):
+    portable(_cls, FLOAT32)(float_lstm)
+    portable(_cls, *_integer_signatures())(integer_lstm_in_c)
 
 
 @native(UnidirectionalSequenceLSTM, TensorType.FLOAT32)
 def build(op: UnidirectionalSequenceLSTM, context: Context) -> NativeStep | None:
-    """Build layers with an input gate and TANH, constant weights, and no optional operand."""
+    """Build layers with an input gate and TANH, constant weights, floats or bytes, and no optional
+    operand.
+    """
     given = named(op, context.operands)
     constant = all(value.is_constant for n, value in op.given_operands().items() if n in PLAIN)
     plain = given.keys() == {"input", *STATES, *PLAIN}
     matrices = plain and all(given[n].ndim == 2 for n in PLAIN[:8])
-    matrices = matrices and all(given[n].dtype == np.float32 for n in PLAIN[:8])
     if not (constant and matrices) or op.activation != ActivationFunctionType.TANH:
         return None
-    return _step(op, given, context.results[0])
+    kinds = {given[n].dtype for n in PLAIN[:8]}
+    if kinds == {np.dtype(np.int8)}:
+        return _hybrid(op, given, context.results[0])
+    return _step(op, given, context.results[0]) if kinds == {np.dtype(np.float32)} else None
 
 
 def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep:
     """Join input and recurrent weights: both are multiplied in one loop."""
     both = [np.hstack([given[i], given[r]]) for i, r in zip(PLAIN[:4], PLAIN[4:8], strict=True)]
-    weights = lstm_steps.packed(both)
+    weights, memory = lstm_steps.packed(both), Memory()
+    fields = _fields(op, given, y, memory)
+    record = lstm_steps.LSTMRecord(**fields, weights=memory.keep(weights, *weights.shape))
+    return strided.step(lstm_steps.kernel(), record, weights.size * fields["times"], memory)
+
+
+def _hybrid(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep | None:
+    """Keep input and recurrent weights apart: what they are multiplied by is on two grids."""
+    asymmetric, memory = op.asymmetric_quantize_inputs, Memory()
+    weights = accepted(named_weights, op, given, asymmetric)
+    longest = max(given[n].shape[1] for n in PLAIN[:8])
+    if weights is None or may_overflow(longest, asymmetric=asymmetric):
+        return None
+    sides = []
+    for names in (PLAIN[:4], PLAIN[4:8]):
+        scales = [scale for n in names if (scale := weights[n].scale) is not None]
+        sides.append(hybrid_lstm_steps.side([given[n] for n in names], scales, memory))
+    record = hybrid_lstm_steps.HybridRecord(
+        **_fields(op, given, y, memory),
+        sides=memory.table(sides, hybrid_lstm_steps.SideRecord),
+        gates=memory.scratch(lstm_steps.GATES, LANES),
+        zeros=memory.scratch(lstm_steps.GATES, LANES),
+    )
+    return memory.step(hybrid_lstm_steps.kernel(int(asymmetric)).address, record)
+
+
+def _fields(
+    op: UnidirectionalSequenceLSTM, given: Arrays, y: Array, memory: Memory
+) -> dict[str, Any]:
+    """Say where a layer's operands, result and biases are."""
     biases = lstm_steps.packed([given[n][:, None] for n in PLAIN[8:]])
-    x, states, memory = given["input"], [given[n] for n in STATES], Memory()
+    x, states = given["input"], [given[n] for n in STATES]
     time, batch = (0, 1) if op.time_major else (1, 0)
     times, batches, inputs, cells = x.shape[time], x.shape[batch], x.shape[2], states[0].shape[1]
     blocks = -(-cells // LANES)
     given_steps, steps = ([array.strides[axis] for axis in (time, batch)] for array in (x, y))
     output_state, cell_state = (reach(state, 4 * cells * batches) for state in states)
-    record = lstm_steps.LSTMRecord(
+    fields = lstm_steps.LSTMFields(
         begin=0,
         end=batches,
         y=reach(y, 4 * cells, turns(times, steps[0]), turns(batches, steps[1])),
         x=reach(x, 4 * inputs, turns(times, given_steps[0]), turns(batches, given_steps[1])),
         output_state=output_state,
         cell_state=cell_state,
-        weights=memory.keep(weights, blocks, inputs + cells, lstm_steps.GATES, LANES),
         biases=memory.keep(biases, blocks, 1, lstm_steps.GATES, LANES),
         times=times,
         inputs=inputs,
@@ -166,4 +206,4 @@ def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep
         y_batch=steps[1],
         limit=op.cell_clip if op.cell_clip > 0 else float("inf"),
     )
-    return strided.step(lstm_steps.kernel(), record, weights.size * times, memory)
+    return fields.fields()

@@ -17,7 +17,7 @@ from luciole.lquantizer.schemes import FLOAT, PER_LAYER, Source
 
 _PAIR = re.compile(r"w(\d)a(\d)")
 _WHICH = {"name", "names", "pattern", "regex", "operator"}
-_WHAT = {"input_bits", "weight_bits", "encode_bits", "skip", "weights_only", "scheme"}
+_WHAT = {"input_bits", "weight_bits", "encode_bits", "skip", "weights_only", "scheme", "uniform"}
 _FOR_ALL = _WHAT - {"skip"} | {"layers", "all_layers"}
 _TYPES: dict[str, type] = {
     "input_bits": int,
@@ -25,6 +25,7 @@ _TYPES: dict[str, type] = {
     "skip": bool,
     "weights_only": bool,
     "scheme": str,
+    "uniform": bool,
 }
 
 
@@ -39,6 +40,8 @@ class Choice:
     """Keep the layer's inputs float."""
     scheme: str | None = None
     """Of ``schemes.PER_LAYER``; None: that of the whole network."""
+    uniform: bool = False
+    """Whether learned levels are evenly spaced."""
 
     @property
     def format(self) -> str | None:

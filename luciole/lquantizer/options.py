@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol, TypedDict
@@ -65,6 +66,7 @@ class Choices(TypedDict, total=False):
     seed: int
     all_layers: bool
     weights_only: bool
+    uniform: bool
     unroll_lstms: bool
     spared: str | None
     target_size: int | None
@@ -119,7 +121,8 @@ class PublishedOptions(QuantizeOptions):
 class FitOptions(QuantizeOptions):
     """The fit that keeps each layer's output close.
 
-    ``weights_only`` keeps layers' inputs float and writes ONE's BCQ_FULLY_CONNECTED;
+    ``weights_only`` keeps layers' inputs float and writes ONE's BCQ_FULLY_CONNECTED; ``uniform``
+    levels are evenly spaced;
     ``unroll_lstms`` turns LSTMs into dense layers first, whose state starts at zero in each run.
     ``spared`` is what becomes of layers without learned levels: "float", or a uniform scheme such
     as "int8", which then also holds for what only moves elements beside them.
@@ -130,6 +133,7 @@ class FitOptions(QuantizeOptions):
 
     method: ClassVar[str] = "fit"
     weights_only: bool = False
+    uniform: bool = False
     unroll_lstms: bool = False
     spared: str = FLOAT
     target_size: int | None = None
@@ -157,7 +161,8 @@ class FitOptions(QuantizeOptions):
     def default(self) -> Choice:
         """The choice for every layer that nothing else speaks of."""
         widths = super().default
-        return Choice(widths.input_bits, widths.weight_bits, weights_only=self.weights_only)
+        bits = (widths.input_bits, widths.weight_bits)
+        return Choice(*bits, weights_only=self.weights_only, uniform=self.uniform)
 
 
 _METHODS: dict[str, type[QuantizeOptions]] = {c.method: c for c in (FitOptions, PublishedOptions)}
@@ -174,6 +179,10 @@ def options_of(choices: Choices) -> QuantizeOptions | UniformOptions | Minifloat
     given = {n: choice for n, choice in choices.items() if not any(choice is o for o in off)}
     _rename(given, "recipe", "config")
     scheme = given.pop("scheme", LEARNED)
+    if is_few_bits(scheme):
+        _refuse_others(given, FitOptions, f"scheme {scheme!r}")
+        defaults = {"encode_bits": scheme, "uniform": True, "spared": "int8"}
+        return FitOptions(**{**defaults, **given})  # type: ignore[arg-type]  # fields
     if scheme == MINIFLOAT:
         _refuse_others(given, MinifloatOptions, f"scheme {scheme!r}")
         return MinifloatOptions(**given)  # type: ignore[arg-type]  # the names are fields
@@ -187,6 +196,17 @@ def options_of(choices: Choices) -> QuantizeOptions | UniformOptions | Minifloat
     found = _METHODS[str(method)]
     _refuse_others(given, found, f"method {method!r}")
     return found(**given)  # type: ignore[arg-type]  # the names are fields, their types Choices'
+
+
+def is_few_bits(scheme: object) -> bool:
+    """Tell whether a scheme such as "w4a4" is of evenly spaced levels: there are no integers of so
+    few bits between operators, but layers read their inputs in them.
+    """
+    found = _FEW_BITS.fullmatch(scheme) if isinstance(scheme, str) else None
+    return found is not None and scheme not in PER_LAYER
+
+
+_FEW_BITS = re.compile(r"w[1-4]a[1-8]")
 
 
 def _refuse_others(given: Mapping[str, object], options: type, what: str) -> None:

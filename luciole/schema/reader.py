@@ -6,7 +6,7 @@ import mmap
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from luciole.schema.dialect import DIALECTS, Dialect
 from luciole.schema.errors import FormatError
 from luciole.schema.table import SCALARS, TABLES, UNIONS, Field, Table
 from luciole.schema.tables import Buffer, Model
+
+T = TypeVar("T", bound=Table)
 
 Bytes = bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8]
 
@@ -161,10 +163,10 @@ class Reader:
         self.need(position, 4, "an offset")
         return position + int(_U32.unpack_from(self.view, position)[0])
 
-    def table(self, cls: type[Table], position: int) -> Any:
+    def table(self, cls: type[T], position: int) -> T:
         """Decode the table at a position."""
         slots = self._slots(cls, position)
-        given: dict[str, Any] = {}
+        given: dict[str, object] = {}
         for field in cls.fields:
             at = self._at(cls, field, slots)
             if not at:
@@ -248,7 +250,7 @@ class Reader:
 
     def _field(
         self, cls: type[Table], field: Field, position: int, slots: tuple[int, ...], base: int
-    ) -> Any:
+    ) -> object:
         if field.kind == "scalar":
             return self._scalar(field, position)
         if field.kind == "union":
@@ -266,7 +268,7 @@ class Reader:
             return numbers
         return self._list(field, target)
 
-    def _scalar(self, field: Field, position: int) -> Any:
+    def _scalar(self, field: Field, position: int) -> object:
         kind = _SCALAR[field.of]
         self.need(position, kind.size, f"field {field.name}")
         number = kind.unpack_from(self.view, position)[0]
@@ -315,10 +317,10 @@ class Reader:
         )
         return numbers != 0 if field.of == "bool" else numbers
 
-    def _list(self, field: Field, position: int) -> list[Any]:
+    def _list(self, field: Field, position: int) -> list[object]:
         length = self._length(position, 4, f"list {field.name}")
         self._spend(field.name, length)
-        items: list[Any] = []
+        items: list[object] = []
         for i in range(length):
             before = len(self.faults)
             items.append(self._item(field, position + 4 + 4 * i))
@@ -328,7 +330,7 @@ class Reader:
                 break
         return items
 
-    def _item(self, field: Field, position: int) -> Any:
+    def _item(self, field: Field, position: int) -> object:
         """Read a text or a table of a list, an empty one where it does not hold."""
         cls = None if field.kind == "strings" else TABLES[field.of]
         try:

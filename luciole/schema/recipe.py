@@ -102,7 +102,7 @@ FIELDS = {
 }
 """Fields of options messages that the schema calls otherwise."""
 
-_DEFAULTS: dict[tuple[str, str], Any] = {
+_DEFAULTS: dict[tuple[str, str], object] = {
     **{
         (table, field): value
         for table in ("Conv2DOptions", "DepthwiseConv2DOptions", "TransposeConvOptions")
@@ -213,7 +213,7 @@ def table_of(code: BuiltinOperator) -> type[Table] | None:
     return None if name is None else TABLES[name]
 
 
-def default_of(table: type[Table], field: str) -> Any:
+def default_of(table: type[Table], field: str) -> object:
     """Find what an options field means that a recipe leaves out."""
     given = {f.name: f.default for f in table.fields}[field]
     value = _DEFAULTS.get((table.__name__, field), given)
@@ -297,6 +297,6 @@ def _pool_options(entries: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _is_window(size: Any) -> bool:
+def _is_window(size: object) -> bool:
     """Tell whether an attribute is an extent for each of four axes."""
     return isinstance(size, list) and len(size) == 4 and all(type(n) is int for n in size)

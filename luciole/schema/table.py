@@ -33,7 +33,7 @@ class Field:
     kind: Kind
     of: str
     """Scalar type, or name of the table or union."""
-    default: Any = None
+    default: object = None
     enum: type[IntEnum] | None = None
     align: int = 0
     name: str = ""
@@ -43,7 +43,7 @@ class Field:
 
 
 # Field specifiers: they return Any so that the annotation beside them rules.
-def scalar(id: int, of: str, *, default: Any, enum: type[IntEnum] | None = None) -> Any:
+def scalar(id: int, of: str, *, default: object, enum: type[IntEnum] | None = None) -> Any:
     """Declare a number, a bool or an enum member."""
     return Field(id, "scalar", of, default, enum)
 
@@ -100,7 +100,7 @@ class Table:
             setattr(cls, member.name, member.default)
         TABLES[cls.__name__] = cls
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **given: object) -> None:
         unknown = given.keys() - {field.name for field in self.fields}
         if unknown:
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
@@ -119,7 +119,7 @@ class Table:
         return f"{type(self).__name__}({given})"
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return _bytes(a) == _bytes(b)
     if isinstance(a, list) or isinstance(b, list):
@@ -129,5 +129,5 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _bytes(vector: Any) -> bytes:
+def _bytes(vector: object) -> bytes:
     return b"" if vector is None else np.asarray(vector).tobytes()

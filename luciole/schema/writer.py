@@ -53,7 +53,11 @@ _MOST_SHARED, _MOST_SHARED_OCTETS = 64, 128
 the reader refuses files whose lists come to several times their bytes.
 """
 
-_Contents = tuple[Any, ...]
+_Contents = tuple[object, ...]
+
+Number = bool | int | float
+Content = Number
+"""A scalar's number, or the offset of what was written of anything else."""
 
 
 class Writer:
@@ -84,7 +88,7 @@ class Writer:
             self._written[contents] = write()
         return self._written[contents]
 
-    def _object(self, table: Table, placed: list[tuple[Field, int, Any]]) -> int:
+    def _object(self, table: Table, placed: list[tuple[Field, int, Content]]) -> int:
         self.builder.StartObject(1 + max((slot for _, slot, _ in placed), default=-1))
         for field, slot, content in placed:
             if field.kind == "scalar":
@@ -104,14 +108,14 @@ class Writer:
             raise FormatError(f"{self.dialect.name} cannot hold {name}.{field.name}")
         return slot
 
-    def _content(self, field: Field, value: Any) -> Any:
+    def _content(self, field: Field, value: Any) -> Content:
         """Write a value: a scalar as its number, anything else as the offset of what was
         written.
         """
         if field.kind == "scalar":
             return self._number(field, value)
         if field.kind == "string":
-            return self.builder.CreateString(value, "utf-8", "surrogateescape")
+            return int(self.builder.CreateString(value, "utf-8", "surrogateescape"))
         if field.kind in ("table", "union"):
             return self.table(value, shared=True)
         if field.kind == "vector":
@@ -119,10 +123,10 @@ class Writer:
         write = self.builder.CreateString if field.kind == "strings" else self.table
         return self._offsets([write(item) for item in value])
 
-    def _number(self, field: Field, value: Any) -> Any:
+    def _number(self, field: Field, value: Number) -> Number:
         if field.enum is None or value not in set(field.enum):
             return value  # a number that had no meaning when it was read goes back as it came
-        member = field.enum(value)
+        member = field.enum(int(value))
         number = self.dialect.number(member)
         if number is None:
             raise FormatError(f"{self.dialect.name} has no {field.enum.__name__} {member.name}")
@@ -135,7 +139,7 @@ class Writer:
             raise FormatError(f"{self.dialect.name} has no {member.name}")
         return number
 
-    def _scalar(self, field: Field, slot: int, number: Any) -> None:
+    def _scalar(self, field: Field, slot: int, number: Content) -> None:
         self.builder.PrependSlot(_FLAGS[field.of], slot, number, None)
 
     def _numbers(self, field: Field, numbers: NDArray[Any]) -> int:
@@ -176,7 +180,7 @@ def _same(stored: NDArray[Any], numbers: NDArray[Any]) -> bool:
     return stored.dtype == numbers.dtype or bool((stored == numbers).all())
 
 
-def _is_default(field: Field, value: Any) -> bool:
+def _is_default(field: Field, value: object) -> bool:
     if field.kind != "scalar":
         return value is None
     if isinstance(value, float) and math.copysign(1, value) < 0 and value == 0:

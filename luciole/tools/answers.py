@@ -47,10 +47,10 @@ def _width(output: Value) -> int | None:
 
 def answers_of(model: Model, data: Data, progress: Progress | None = None) -> Array:
     """Find the answers of the first output, record by record: [records]."""
-    from luciole.interpreter import Interpreter
+    from luciole.interpreter.records import first_output
 
-    outputs = model.graph.outputs[:1]
-    return all_answers(Interpreter(model), data, outputs, progress=progress)[0]
+    found: Array = first_output(model, data.records, progress).argmax(1)
+    return found
 
 
 def all_answers(

@@ -102,6 +102,9 @@ def _add_width_arguments(parser: argparse.ArgumentParser, spared: str) -> None:
     widths.add_argument(
         "--weights-only", action="store_true", help="float inputs, written as ONE's BCQ layers"
     )
+    widths.add_argument(
+        "--uniform", action="store_true", help="evenly spaced levels: one step for each output"
+    )
     _add_layer_arguments(widths, spared)
 
 
@@ -220,6 +223,7 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
         method=arguments.method,
         all_layers=arguments.all_layers,
         weights_only=arguments.weights_only,
+        uniform=arguments.uniform,
         unroll_lstms=arguments.unroll_lstm,
         target_size=arguments.target_size,
         target_drop=_target_drop(arguments),
@@ -347,6 +351,8 @@ def _check(arguments: argparse.Namespace) -> None:
     _check_finetuning(arguments)
     if arguments.method == "published" and (arguments.weights_only or arguments.unroll_lstm):
         raise UsageError("--weights_only and --unroll_lstm go with --method fit")
+    if arguments.method == "published" and arguments.uniform:
+        raise UsageError("--uniform goes with --method fit")
     if arguments.method == "fit" and (arguments.update or arguments.initialisation):
         raise UsageError("--update and --initialisation go with --method published")
     _check_output(arguments.output_model)

@@ -54,7 +54,14 @@ _EXAMPLE = """examples:
   luciole quantize q.tflite -o u.tflite --requantize uint8
 """
 
-_SAME = {"-o": "--output-model", "--output": "--output-model", "--data": "--input-data"}
+_SAME = {
+    "-o": "--output-model",
+    "--output": "--output-model",
+    "--data": "--input-data",
+    "--tune": "--finetune",
+    "--qat": "--finetune",
+    "--tune-data": "--finetune-data",
+}
 """What ``lquantizer`` calls options of this program."""
 _CONFIG = ("--config", "--recipe")
 _CONFIG_IS = tuple(f"{name}=" for name in _CONFIG)
@@ -67,6 +74,11 @@ _OF_INTEGERS = ("--simulate", "--requantize")
 def main(argv: Sequence[str] | None = None, program: str = "luciole quantize") -> int:
     """Run the program."""
     words = sys.argv[1:] if argv is None else argv
+    if _is_few_bits(_scheme(words)):
+        from luciole.tools import lquantizer
+
+        few = ["--encode-bits", str(_scheme(words)), "--uniform"]
+        return lquantizer.main([*_for_lquantizer(words), *few], program, "int8")
     if _scheme(words) == LEARNED and not _is_for_other_tools(with_dashes(words)):
         from luciole.tools import lquantizer
 
@@ -117,6 +129,12 @@ def _scheme(words: Sequence[str]) -> str | None:
     return None if asks_for_help else LEARNED
 
 
+def _is_few_bits(scheme: str | None) -> bool:
+    from luciole.lquantizer.options import is_few_bits
+
+    return is_few_bits(scheme)
+
+
 def _given(words: Sequence[str], option: str) -> str | None:
     """Find what follows an option, None where nothing does."""
     for number, word in enumerate(words):
@@ -146,7 +164,8 @@ def _for_lquantizer(words: Sequence[str]) -> list[str]:
         if word == "--scheme":
             rest.pop(0)
         elif not word.startswith("--scheme="):
-            found.append(_SAME.get(word, word))
+            (name,) = with_dashes([word])
+            found.append(_SAME.get(name, word))
     return found
 
 
@@ -157,7 +176,8 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         "--scheme",
         metavar="SCHEME",
         help="learned (as lquantizer, the default), int8, uint8, w4a8, int16x8, w4a16 (all learn "
-        "from --data), mixed (4 or 8 bits, or more, layer by layer), dynamic, dynamic4, weights, "
+        "from --data), w4a4 and the like (layers of evenly spaced levels, as lquantizer "
+        "--uniform), mixed (4 or 8 bits, or more, layer by layer), dynamic, dynamic4, weights, "
         "weights4, float16, from_fake_quant (with --data or without), minifloat (has options of "
         "its own: --scheme minifloat --help)",
     )

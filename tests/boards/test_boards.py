@@ -12,10 +12,12 @@ from luciole.compiler import Program
 from luciole.compiler.check import batches
 from luciole.compiler.self_test import random_records
 from luciole.ir import Model
-from luciole.tools.random_models import convolutions, in_int8, lq_dense
+from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
+from luciole.tools.random_models import convolutions, in_int8, lq_convolution, lq_dense
 from tests.boards import firmware
 from tests.boards.firmware import BOARDS, Ran
 from tests.compiler_support import built, program_of
+from tests.lstm_support import integer_lstm
 from tests.support import data_path
 
 
@@ -62,6 +64,16 @@ def model_of(name: str) -> Model:
 @pytest.mark.parametrize("name", SIX)
 def test_six_models_give_the_same_bits_on_aarch64(name: str, tmp_path: Path) -> None:
     ran(program_of(model_of(name), target="aarch64"), "aarch64", tmp_path, "-O3")
+
+
+@pytest.mark.parametrize("board", ["m0plus", "m4"])
+def test_learned_convolutions_give_the_same_bits(board: str, tmp_path: Path) -> None:
+    ran(program_of(lq_convolution(8, 12, 2), output="fixed"), board, tmp_path)
+
+
+def test_an_lstm_of_bytes_gives_the_same_bits(tmp_path: Path) -> None:
+    model = integer_lstm(UnidirectionalSequenceLSTM, "everything but the input gate")
+    ran(program_of(model), "m3", tmp_path)
 
 
 def test_another_input_gives_another_answer(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.exporters import to_bytes
 from luciole.importers.onnx import OnnxReader
 from luciole.importers.onnx.model import from_bytes, from_proto
 from luciole.importers.onnx.recurrent import LONG
@@ -19,6 +20,7 @@ from luciole.importers.reader import reader_of_bytes
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.errors import FormatError
 from luciole.tools.import_model import main as import_main
+from tests.support import litert
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -117,6 +119,18 @@ def test_shapes_are_computed_while_importing() -> None:
     assert model.graph.outputs[0].shape == (2, 12)
 
 
+@pytest.mark.parametrize("attributes", [{}, {"ceil_mode": 1}, {"count_include_pad": 1}])
+def test_means_over_windows_that_padding_cuts_are_those_of_a_pool(attributes: Any) -> None:
+    sizes = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    node = helper.make_node("AveragePool", ["x"], ["y"], **sizes, **attributes)
+    data = network([node], {"x": (1, 4, 8, 9)})
+    model = from_bytes(data).model
+    assert "AVERAGE_POOL_2D" in [op.kind for op in model.graph.ops]
+    x = numbers(1, 4, 8, 9)
+    (got,) = luciole.Interpreter(model).run({"x": x}).values()
+    np.testing.assert_allclose(got, session(data).run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
+
+
 def test_the_reader_knows_onnx_by_its_fields() -> None:
     data = (GOLDEN / "gru.onnx").read_bytes()
     assert reader_of_bytes(data).name == "ONNX"
@@ -201,6 +215,30 @@ def test_onnxruntimes_integers_become_integer_operators(
     apart = np.abs(np.rint((got - want) / scale))
     assert apart.max() <= 1
     assert (apart == 0).mean() >= 0.99
+
+
+@pytest.mark.parametrize("zero", [-128, 4])
+def test_means_of_codes_halfway_are_rounded_to_even(zero: int) -> None:
+    """LiteRT computes them so with its default kernels, its reference kernels round up."""
+    to_codes = helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["codes"])
+    nodes = [
+        to_codes,
+        helper.make_node("DequantizeLinear", ["codes", "scale", "zero"], ["real"]),
+        helper.make_node("AveragePool", ["real"], ["mean"], kernel_shape=[4, 2], strides=[4, 2]),
+        helper.make_node("QuantizeLinear", ["mean", "scale", "zero"], ["result"]),
+        helper.make_node("DequantizeLinear", ["result", "scale", "zero"], ["y"]),
+    ]
+    scale = np.array(0.25, np.float32)
+    data = network(nodes, {"x": (1, 3, 16, 16)}, scale=scale, zero=np.array(zero, np.int8))
+    codes = np.random.default_rng(0).integers(-128, 128, (1, 3, 16, 16))
+    x = (codes - zero).astype(np.float32) * scale
+    model = from_bytes(data).model
+    assert "DEPTHWISE_CONV_2D" in [op.kind for op in model.graph.ops]
+    (want,) = session(data).run(None, {"x": x})
+    halfway = codes.reshape(1, 3, 4, 4, 8, 2).sum((3, 5)) % 8 == 4
+    assert halfway.sum() > 5
+    (got,) = litert(to_bytes(model, "tflite"), [x], "AUTO")
+    np.testing.assert_array_equal(got, want)
 
 
 def test_a_lone_quantize_rounds_halves_to_even() -> None:
@@ -316,6 +354,24 @@ def test_damaged_files_are_refused_with_a_sentence() -> None:
             said.append(str(error))
     assert 20 < len(said) < 150
     assert not any("\n" in sentence for sentence in said)
+
+
+def test_names_in_functions_that_are_no_text_are_refused() -> None:
+    body = helper.make_node("LeakyRelu", ["a"], ["b"], alpha=0.5)
+    body.attribute[0].ClearField("f")
+    body.attribute[0].ref_attr_name = "slope"
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    function = helper.make_function("own", "F", ["a"], ["b"], [body], opsets, ["slope"])
+    call = helper.make_node("F", ["x"], ["y"], domain="own", slope=0.25)
+    model = onnx.ModelProto.FromString(network([call], {"x": (2,)}))
+    model.functions.append(function)
+    model.opset_import.append(opsets[1])
+    whole = model.SerializeToString()
+    x = np.array([-4, 4], np.float32)
+    (got,) = luciole.Interpreter(from_bytes(whole).model).run({"x": x}).values()
+    np.testing.assert_array_equal(got, [-1, 4])
+    with pytest.raises(FormatError, match="the file is damaged: UnicodeDecodeError"):
+        from_bytes(whole.replace(b"alpha", b"al\xc7ha"))
 
 
 def test_old_operator_sets_are_refused() -> None:

@@ -26,6 +26,7 @@ from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.softmax import Softmax
 from luciole.ir.quantization import Affine, is_affine
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.uniform.branches import Branches
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from tests.networks import network, random
@@ -365,3 +366,50 @@ def test_a_file_is_smaller_as_its_weights_are() -> None:
         "w4a8": (0.125, 0.18),
     }
     assert all(low < sizes[name] < high for name, (low, high) in bounds.items()), sizes
+
+
+def _branching(shortcut_first: bool) -> Model:
+    """Two convolutions of one input whose results are added, the 1x1 one in front or behind."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 6, 6, 8))
+
+    def layer(size: int) -> Value:
+        made = Conv2D(x, b.weights(12, size, size, 8), b.weights(12), stride_h=1, stride_w=1)
+        made.padding = Padding.SAME
+        return b.add(made)
+
+    y, z = (layer(1), layer(3)) if shortcut_first else (layer(3), layer(1))
+    b.graph.outputs = [b.add(Add(y, z, activation=Act.RELU))]
+    return b.model
+
+
+@pytest.mark.parametrize("shortcut_first", [True, False])
+def test_of_two_layers_that_are_added_the_larger_makes_up_for_the_smaller(
+    shortcut_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = _branching(shortcut_first)
+    data = {"x": random(3, 60, 6, 6, 8)}
+    how: dict[str, Any] = {"scheme": "w4a8", "rescale": "none", "config": {"layers": []}}
+
+    def error() -> float:
+        made = luciole.quantize(model, data, **how).model
+        return float(np.square(answers(made, data) - answers(model, data)).mean())
+
+    together = error()
+    monkeypatch.setattr(Branches, "in_rounded", lambda *_: None)
+    assert together < 0.97 * error()
+
+
+def test_small_layers_at_the_ends_keep_eight_bits() -> None:
+    b = Builder()
+    x = b.graph.add_input("x", (1, 16))
+    y = b.add(FullyConnected(x, b.weights(8, 16), b.weights(8), activation=Act.RELU))
+    y = b.add(FullyConnected(y, b.weights(1200, 8), b.weights(1200), activation=Act.RELU))
+    y = b.add(FullyConnected(y, b.weights(40, 1200), b.weights(40), activation=Act.RELU))
+    y = b.add(FullyConnected(y, b.weights(12, 40), b.weights(12), activation=Act.RELU))
+    b.graph.outputs = [b.add(FullyConnected(y, b.weights(10, 12), b.weights(10)))]
+    data = {"x": random(5, 40, 16)}
+    plain = luciole.quantize(b.model, data, scheme="w4a8")
+    assert [layer.weight_bits for layer in plain.report.layers] == [8, 4, 4, 4, 8]
+    asked = luciole.quantize(b.model, data, scheme="w4a8", config={"layers": []})
+    assert [layer.weight_bits for layer in asked.report.layers] == [4] * 5

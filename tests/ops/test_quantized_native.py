@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,15 @@ def test_every_pair_of_bytes_is_that_of_the_reference(
     cls: type[Op], dtype: TensorType, grid: Any
 ) -> None:
     check_compiled(cls, every_pair(dtype), **affine(dtype, *grid))
+
+
+def test_sums_with_halves_and_of_any_scales_are_those_of_the_reference() -> None:
+    """Equal scales, of which half the sums lie between two steps, and those of a residual block."""
+    rng = np.random.default_rng(6)
+    any_ones = [(x, 9, y, -40, 0.9 * (x + y), 5) for x, y in rng.uniform(0.01, 0.1, (3, 2))]
+    for grid in ((0.1, 3, 0.1, -7, 0.2, 11), *any_ones):
+        for cls, dtype in product(PAIRS[:2], (INT8, UINT8)):
+            check_compiled(cls, every_pair(dtype), **affine(dtype, *grid))
 
 
 @pytest.mark.parametrize(("x", "y"), SHAPES)

@@ -9,6 +9,7 @@ import pytest
 
 from luciole.ir import Graph, ShapeError
 from luciole.ir.ops.transpose import Transpose
+from tests.native_support import run_compiled
 from tests.support import one_op, run_litert, run_reference
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -47,6 +48,14 @@ def test_transpose_keeps_unknown_dimensions() -> None:
     perm = graph.add_constant("swap", np.array([1, 0], np.int32))
     assert Transpose(x, perm).infer_shape() == (3, None)
     assert Transpose(x, computed).infer_shape() == (None, None)
+
+
+@pytest.mark.parametrize("lines", [15, 16, 17, 32, 45])
+@pytest.mark.parametrize("rows", [2, 3, 4, 5, 8])
+def test_few_rows_are_woven(rows: int, lines: int) -> None:
+    x = np.random.default_rng(rows).normal(size=(3, rows, lines)).astype(np.float32)
+    (woven,) = run_compiled(Transpose, [x, np.array([0, 2, 1], np.int32)], (1,))
+    np.testing.assert_array_equal(woven, x.transpose(0, 2, 1), strict=True)
 
 
 @pytest.mark.parametrize(

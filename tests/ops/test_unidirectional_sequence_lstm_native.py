@@ -11,6 +11,7 @@ from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Model
 from luciole.kernels.core.registry import find_native
+from luciole.tools.common.declined import declined
 from tests.native_support import built, run_steps
 from tests.ops.test_unidirectional_sequence_lstm import (
     PLAIN,
@@ -21,6 +22,7 @@ from tests.ops.test_unidirectional_sequence_lstm import (
     outputs_in_litert,
     states,
 )
+from tests.support import Affine
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -62,6 +64,35 @@ def test_runs_are_those_of_litert() -> None:
     for a, b in zip(ours, outputs_in_litert(to_bytes(model, "tflite"), runs), strict=True):
         assert a.shape == (2, TIME, 20)
         np.testing.assert_allclose(a, b, atol=3e-6)
+
+
+@pytest.mark.parametrize("variant", COMPILED)
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize(("batch", "inputs", "cells"), SIZES)
+def test_integer_weights_are_those_of_the_reference(
+    variant: str, asymmetric: bool, batch: int, inputs: int, cells: int
+) -> None:
+    """But where the last bit of an output decides which byte it becomes: where as many outputs are
+    clipped above as below, a grid with a zero point has them halfway between two.
+    """
+    left_out, attributes = VARIANTS[variant]
+    sizes = {"batch": batch, "inputs": inputs, "cells": cells, "outputs": cells}
+    model = lstm(left_out, sizes, asymmetric_quantize_inputs=asymmetric, **attributes)
+    for n, value in model.graph.ops[0].given_operands().items():
+        if n.endswith("weights") and value.data is not None:
+            value.set_data(np.clip(np.rint(value.data * 40), -127, 127).astype(np.int8))
+            Affine(1 / 40).give(value)
+    runs = sequences(model)
+    runs[1].flat[: runs[1].size // 2] = 0
+    interpreter = Interpreter(model)
+    interpreter.allocate_tensors()
+    assert not declined(interpreter.plan)
+    for given, wanted in zip(runs, outputs_here(model, runs), strict=True):
+        found = interpreter.run({"x": given})["y"]
+        np.testing.assert_allclose(found, wanted, atol=1 / 255)
+        assert np.isclose(found, wanted, atol=2e-6).mean() > 0.9
+    runs[2].flat[-1] = np.inf
+    assert np.isnan(interpreter.run({"x": runs[2]})["y"]).any()
 
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v not in COMPILED])

@@ -189,6 +189,16 @@ def logits(folder: Path) -> None:
     np.savez(folder / "data.npz", x_train=random(3, 30, 20), y_train=labels)
 
 
+def test_a_scheme_of_few_bits_is_trained_on_the_way(folder: Path) -> None:
+    pytest.importorskip("tensorflow")
+    logits(folder)
+    words = "net.tflite -o q.circle --data data.npz:x_train --scheme w2a4 --tune 1 --report r.json"
+    assert run(words) == 0
+    model = luciole.load(folder / "q.circle")
+    assert [op.kind for op in model.graph.ops].count("LQ_FULLY_CONNECTED") == 2
+    assert len(json.loads((folder / "r.json").read_text())["finetuning"]) == 2
+
+
 @pytest.mark.parametrize(
     ("words", "kinds"),
     [

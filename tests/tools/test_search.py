@@ -64,7 +64,9 @@ def test_tables_and_page_hold_the_front(folder: Path) -> None:
     assert 0 < grown[-1] < 1
     shape = Shape()
     shape.feed((front / "report.html").read_text())
-    assert set(shape.links) == {row["file"] for row in rows}, "nothing is fetched from elsewhere"
+    pages = {Path(row["file"]).with_suffix(".html").name for row in rows}
+    assert set(shape.links) == {row["file"] for row in rows} | pages, "nothing else is linked to"
+    assert pages == {path.name for path in front.glob("front-*.html")}
     cells = len(rows) * len(report["layers"])
     assert shape.tags.count("rect") == cells
     marks = len(report["evaluated"]) + len(report["uniform"]) + len(report["greedy"])
@@ -78,6 +80,11 @@ def test_it_refuses_what_there_is_not(folder: Path, capsys: Capture) -> None:
         (["--options", "w9a9"], "option 'w9a9'"),
         (["--evaluations", "0"], "evaluations is 0"),
         (["--fixed", "fc1"], "--fixed fc1: PATTERN=OPTION is needed"),
+        (["--finish", "train"], "finish 'train': fit, finetune:EPOCHS"),
+        (["--device", "none.json"], "device none.json: No such file or directory; ready ones"),
+        (["--partial", "3"], "--partial goes with --preset seed"),
+        (["--labels", "y"], "--labels goes with --preset seed"),
+        (["--preset", "seed"], "--options does not go with --preset seed"),
     ):
         assert main([*arguments(folder), *words]) == 2
         assert message in capsys.readouterr().err

@@ -5,21 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.importers.computing import computing
-from luciole.ir import Graph, Model, Op, TensorType, Value
+from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.ops.cast import Cast
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add, Div, Maximum, Minimum
 from luciole.ir.ops.elementwise_unary import Round
 from luciole.ir.ops.pad import Pad
+from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
 from luciole.ir.passes.fuse_activation import fuse_activation
 from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
-from luciole.ir.passes.fuse_quantization import fuse_quantization, integers_behind
+from luciole.ir.passes.fuse_quantization import (
+    fuse_quantization,
+    integers_behind,
+    raise_version,
+)
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.passes.sink_transposes import sink_transposes
 from luciole.ir.quant import Fixed, Like
 from luciole.ir.quantization import ACTIVATIONS, Affine
+from luciole.schema.enums import Padding
 
 _FROM_UINT8 = 128
 """What lies between the codes of UINT8 and of INT8."""
@@ -52,6 +59,54 @@ def _quantize(graph: Graph) -> None:
     for op in list(graph.ops):
         if isinstance(op, Quantize):
             _round_exactly(graph, op)
+        elif isinstance(op, AveragePool2D):
+            _filter_means(graph, op)
+
+
+def _filter_means(graph: Graph, op: AveragePool2D) -> None:
+    """Let a filter of ones compute means of an even number of codes, of which many lie halfway
+    between two: ONNX rounds these to even, as LiteRT's convolutions do unless its reference kernels
+    are asked for, and AVERAGE_POOL_2D away from 0.
+    """
+    affine, channels = Affine.given(op.value), op.value.shape[-1]
+    count = op.filter_height * op.filter_width
+    odd = count % 2 == 1 or op.padding != Padding.VALID
+    if affine is None or affine.dtype != TensorType.INT8 or odd or channels is None:
+        return
+    share = Affine.single(np.float32(1 / count), 0, TensorType.INT8)
+    steps = Affine.single(share.scale[0] * affine.scale[0], 0, TensorType.INT32)
+    ones = np.ones((1, op.filter_height, op.filter_width, channels), np.int8)
+    filter = _constant(graph, f"{op.output.name}/ones", ones, share)
+    bias = _constant(graph, f"{op.output.name}/bias", np.zeros(channels, np.int32), steps)
+    layer = DepthwiseConv2D(
+        op.value,
+        filter,
+        bias,
+        padding=op.padding,
+        stride_h=op.stride_h,
+        stride_w=op.stride_w,
+        depth_multiplier=1,
+        activation=op.activation,
+    )
+    raise_version(layer)
+    _put(graph, op, layer)
+
+
+def _constant(graph: Graph, name: str, codes: Array, affine: Affine) -> Value:
+    value = graph.add_constant(graph.unique_name(name), codes, affine.dtype)
+    value.quantization = affine.table()
+    return value
+
+
+def _put(graph: Graph, op: Op, layer: Op) -> None:
+    """Put an operator in another's place, whose result it computes."""
+    result, name = op.output, op.output.name
+    made = graph.add_value(Value(graph.unique_name(name), result.dtype, result.shape))
+    made.quantization = result.quantization
+    graph.insert_before(op, layer, results=[made])
+    result.replace_with(made)
+    graph.remove(op)
+    made.name = name
 
 
 def _hoist(graph: Graph, op: Transpose | Pad) -> None:

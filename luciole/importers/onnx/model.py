@@ -95,7 +95,12 @@ def _imported(
     k = nodes.building(graph)
     try:
         _fill(k, nodes, proto.graph, constants or {})
-    except (TypeError, AttributeError, RecursionError) as error:  # texts that are none, and such
+    except (
+        TypeError,
+        AttributeError,
+        RecursionError,
+        UnicodeError,
+    ) as error:  # texts that are none
         said = shorten(" ".join(str(error).split()), _LONGEST)
         raise FormatError(f"the file is damaged: {type(error).__name__}: {said}") from error
     except RefusedError as error:

@@ -15,7 +15,7 @@ from luciole.importers.onnx.windows import Windows, windows_of
 from luciole.ir import TensorType, Value
 from luciole.ir.dtypes import integer_range
 from luciole.ir.ops import reduce
-from luciole.ir.ops.elementwise_binary import Div, Pow
+from luciole.ir.ops.elementwise_binary import Div, Mul, Pow
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.reduce_window import ReduceWindow
@@ -114,8 +114,12 @@ def _means(
     ones = np.pad(counted, windows.table(), constant_values=float(padding_counts))
     extra = Windows([], [], [], beyond).table()
     ones = np.pad(ones, extra)
-    sums = _sums(k, padded(k, image, inner.table(), k.like(image, 0)), windows)
-    return k.add(Div(sums, _sums(k, k.constant(ones), windows)))
+    whole, counts = padded(k, image, inner.table(), k.like(image, 0)), k.constant(ones)
+    if plain:
+        means = k.make(AveragePool2D, (whole,), padding=Padding.VALID, **_sizes(windows))
+        share = np.prod(windows.kernel) / k.known(_sums(k, counts, windows))
+        return k.add(Mul(means, k.like(means, share)))
+    return k.add(Div(_sums(k, whole, windows), _sums(k, counts, windows)))
 
 
 def _sums(k: Building, image: Value, windows: Windows) -> Value:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from luciole.ir.graph import Graph
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
-from luciole.ir.passes.patterns import made_by
-from luciole.ir.passes.sink_transposes import order_of, sink_transposes
+from luciole.ir.passes.patterns import inverse, made_by, order_of
+from luciole.ir.passes.sink_transposes import sink_transposes
 from luciole.ir.value import Value
 
 
@@ -47,10 +45,9 @@ def _input(graph: Graph, value: Value) -> bool:
 def _output(graph: Graph, value: Value) -> bool:
     op = made_by(value, Transpose)
     rank = len(value.shape)
-    back = tuple(int(axis) for axis in np.argsort(last(rank)))
     if op is None or rank < 3 or value.users or op.a.is_input or op.a.is_constant:
         return False
-    if order_of(op) != back or op.a.is_output:
+    if order_of(op) != inverse(last(rank)) or op.a.is_output:
         return False
     name, before = value.name, op.a
     graph.rename_in_signatures(value, before)

@@ -41,7 +41,7 @@ def _fuse(graph: Graph, op: Op) -> bool:
         BuiltinOperator.ADD,
     ):
         return False
-    found = _layer_and_factor(op)
+    found = layer_and_factor(op)
     if found is None:
         return False
     layer, factor = found
@@ -57,13 +57,13 @@ def _fuse(graph: Graph, op: Op) -> bool:
     return True
 
 
-def _layer_and_factor(op: Op) -> tuple[Op, Array] | None:
+def layer_and_factor(op: Op) -> tuple[Op, Array] | None:
     """Find the layer that makes one operand, and the constant per channel that is the other."""
     for value, other in (op.operands[:2], op.operands[1::-1]):
         layer = value.producer.op if value is not None and value.producer is not None else None
         if layer is None or getattr(layer, "code", None) not in _LAYERS or not _is_plain(layer):
             continue
-        factor = _per_channel(other, layer)
+        factor = per_channel(other, layer)
         if factor is not None and op.output.shape == layer.output.shape:
             return layer, factor
     return None
@@ -84,7 +84,10 @@ def _is_plain(layer: Op) -> bool:
     return constant and alone and bool(attributes["activation"] == _NONE)
 
 
-def _per_channel(value: Value | None, layer: Op) -> Array | None:
+def per_channel(value: Value | None, layer: Op) -> Array | None:
+    """Read a constant with one number for each channel of a layer's result, or for all; None where
+    it is none.
+    """
     data = value.data if value is not None else None
     if data is None or data.dtype != np.float32:
         return None

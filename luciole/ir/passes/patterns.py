@@ -1,4 +1,6 @@
-"""What passes look for around a value: who computes it, and constants of one number."""
+"""What passes look for around a value: who computes it, orders of axes, and constants of one
+number.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,10 @@ from luciole.ir.op import Op
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.transpose import Transpose
 from luciole.ir.value import Value
+
+Order = tuple[int, ...]
 
 O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
@@ -17,6 +22,20 @@ def made_by(value: Value, kind: type[O]) -> O | None:
     """Return the operator that computes a value where it is of a class, else None."""
     producer = value.producer
     return producer.op if producer is not None and isinstance(producer.op, kind) else None
+
+
+def order_of(op: Transpose) -> Order | None:
+    """Read the order of axes of a TRANSPOSE: result axis i is axis order[i]; None where it is not
+    constant, or none.
+    """
+    data = op.perm.data
+    order = None if data is None else tuple(int(n) for n in data.reshape(-1))
+    return order if order is not None and sorted(order) == list(range(len(order))) else None
+
+
+def inverse(order: Order) -> Order:
+    """Find the order that turns another one back."""
+    return tuple(order.index(axis) for axis in range(len(order)))
 
 
 def is_filled(value: Value, number: float) -> bool:

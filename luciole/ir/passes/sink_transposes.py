@@ -22,13 +22,13 @@ from luciole.ir.ops.elementwise_unary import Unary
 from luciole.ir.ops.pad import Pad, PadV2
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.reduce import Reduction
+from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.transpose import Transpose
-from luciole.ir.passes.patterns import made_by
+from luciole.ir.passes.patterns import Order, inverse, made_by, order_of
 from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.turn_reshapes import turn_reshape
 from luciole.ir.value import Value
-
-Order = tuple[int, ...]
 
 _ELEMENTS = (Unary, Rectifier, Binary, SelectV2, Cast, Quantize, Dequantize)
 """Operators that work element by element, and stretch what has fewer."""
@@ -42,17 +42,14 @@ def sink_transposes(graph: Graph) -> bool:
     for op in list(graph.ops):
         if op.graph is None:
             continue
-        changed |= _cancel(graph, op) if isinstance(op, Transpose) else _sink(graph, op)
+        changed |= _moved(graph, op)
     return (remove_dead(graph) or changed) if changed else False
 
 
-def order_of(op: Transpose) -> Order | None:
-    """Read the order of axes of a TRANSPOSE: result axis i is axis order[i]; None where it is not
-    constant, or none.
-    """
-    data = op.perm.data
-    order = None if data is None else tuple(int(n) for n in data.reshape(-1))
-    return order if order is not None and sorted(order) == list(range(len(order))) else None
+def _moved(graph: Graph, op: Op) -> bool:
+    if isinstance(op, Transpose):
+        return _cancel(graph, op)
+    return turn_reshape(graph, op) if isinstance(op, Reshape) else _sink(graph, op)
 
 
 def _cancel(graph: Graph, op: Transpose) -> bool:
@@ -183,7 +180,7 @@ def _under(graph: Graph, op: Op, value: Value, order: Order) -> Value | None:
     if data is None or value.quantization is not None or data.ndim > len(order):
         return None
     wide = data.reshape((1,) * (len(order) - data.ndim) + data.shape)
-    moved = np.ascontiguousarray(wide.transpose([order.index(i) for i in range(len(order))]))
+    moved = np.ascontiguousarray(wide.transpose(inverse(order)))
     return graph.add_constant(graph.unique_name(value.name), moved, value.dtype)
 
 

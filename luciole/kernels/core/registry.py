@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -41,6 +40,9 @@ kernel, but given what outlives a run (``State`` of ``luciole.kernels.core.state
 """
 
 Signature = tuple[TensorType, ...]
+OPERATORS = "luciole.ir.ops"
+_KERNELS = Path(__file__).parents[1]
+
 ANY: tuple[TensorType, ...] = tuple(NUMPY)
 """For kernels that only move elements."""
 
@@ -184,7 +186,7 @@ def data_types(op: Op) -> Signature:
 
 def find_reference(op: Op) -> Reference:
     """Find the NumPy kernel of an operator. Raises UnsupportedError that says what there is."""
-    load_kernels()
+    load_kernels_of(type(op))
     if isinstance(op, UnknownOp):
         found = custom.kernel(op)
     else:
@@ -196,13 +198,13 @@ def find_reference(op: Op) -> Reference:
 
 def find_stateful(op: Op) -> Stateful | None:
     """Find the kernel of an operator that calls graphs or has state, None for all others."""
-    load_kernels()
+    load_kernels_of(type(op))
     return _STATEFUL.get(type(op))
 
 
 def find_native(op: Op) -> Build | None:
     """Find the builder of an operator's compiled kernel, None when there is none."""
-    load_kernels()
+    load_kernels_of(type(op))
     return _NATIVE.get((type(op), data_types(op)))
 
 
@@ -227,7 +229,7 @@ def has_kernel(op: Op) -> bool:
 
 def compiles_later(op: Op) -> bool:
     """Return whether there is something to compile an operator with state to once it ran."""
-    load_kernels()
+    load_kernels_of(type(op))
     return type(op) in _STATEFUL_NATIVE
 
 
@@ -272,6 +274,11 @@ def registered() -> Iterator[tuple[str, type[Op], Signature]]:
     (empty for stateful ones: they take all types).
     """
     load_kernels()
+    yield from registered_now()
+
+
+def registered_now() -> Iterator[tuple[str, type[Op], Signature]]:
+    """Yield the kernels of the files that were imported so far."""
     for cls in _STATEFUL:
         yield "stateful", cls, ()
     for cls, signature in _REFERENCE:
@@ -280,11 +287,35 @@ def registered() -> Iterator[tuple[str, type[Op], Signature]]:
         yield "native", cls, signature
 
 
+def load_kernels_of(cls: type[Op]) -> None:
+    """Import the files of kernels, in whatever folder, whose names begin with that of an operator's
+    file, so that they register themselves; an operator from elsewhere registers its own.
+    """
+    package, _, file = cls.__module__.rpartition(".")
+    if package == OPERATORS:
+        _load_named(file)
+
+
+@cache
+def _load_named(file: str) -> None:
+    for module in _modules():
+        if f"{module.rpartition('.')[2]}_".startswith(f"{file}_"):
+            importlib.import_module(module)
+
+
 @cache
 def load_kernels() -> None:
-    """Import every kernel module once, so that they register themselves."""
-    for module in pkgutil.walk_packages([str(Path(__file__).parents[1])], "luciole.kernels."):
-        importlib.import_module(module.name)
+    """Import every file of kernels once."""
+    for module in _modules():
+        importlib.import_module(module)
+
+
+@cache
+def _modules() -> list[str]:
+    """List this room's modules by where their files lie, without importing any."""
+    files = sorted(_KERNELS.rglob("*.py"))
+    names = (file.relative_to(_KERNELS).with_suffix("").parts for file in files)
+    return [".".join(("luciole.kernels", *parts)) for parts in names if parts[-1] != "__init__"]
 
 
 def call(kernel: Reference, op: Op, arrays: list[Array | None]) -> tuple[Array, ...]:

@@ -44,12 +44,13 @@ def kernel(function: int, left: int, right: int, then: int) -> jit.Kernel:
     @jit.kernel
     def binary(r: BinaryRecord) -> None:
         both, after = elementwise.function(function), elementwise.function(then)
+        a, b = r.a, r.b  # a result might lie where the record does, for all that LLVM knows
         for group in range(r.begin, r.end):
             z = r.z + strided.offset(r.around, r.axes, 4, 0, group)
             x = r.x + strided.offset(r.around, r.axes, 4, 1, group)
             y = r.y + strided.offset(r.around, r.axes, 4, 2, group)
             for _ in range(r.lines):
-                _line(both, after, z, x, y, r.count, left, right, r.a, r.b)
+                _line(both, after, z, x, y, r.count, left, right, a, b)
                 z += r.z_step
                 x += r.x_step
                 y += r.y_step

@@ -13,11 +13,16 @@ from luciole.kernels.core.registry import ExecutionError, NativeStep
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, Shared, reader
-from luciole.kernels.jit.vector.moves import copy, scatter, turn
+from luciole.kernels.jit.vector.moves import copy, scatter, turn, weave
 
 ITEM_SIZES = (1, 2, 4, 8, 16)
-RUNS, SCATTERED, TURNED = 0, 1, 2
-"""How a job's innermost two loops are done: as runs of bytes, element by element, or transposed."""
+RUNS, SCATTERED, TURNED, WOVEN = 0, 1, 2, 3
+"""How a job's innermost two loops are done: as runs of bytes, element by element, transposed, or as
+few rows of 4-byte elements that are woven into one.
+"""
+
+WEAVES = (2, 3, 4, 8)
+"""Rows that are woven: a body for each number."""
 
 
 class Job(Record):
@@ -78,6 +83,8 @@ def _job(to: Array, source: Array, memory: Memory) -> Job:
         kind, count = RUNS, count * item
     elif item == 4 and to_item == item == source_step and min(count, lines) >= LANES:
         kind = TURNED
+    elif (to_item, source_step, to_step) == (4, 4, 4 * count) and count in WEAVES:
+        kind = WOVEN if lines >= LANES else SCATTERED
     return Job(
         to=reach(to, item, *strided.moves(nest, 0)),
         source=reach(source, item, *strided.moves(nest, 1)),
@@ -110,6 +117,8 @@ def _kernel() -> jit.Kernel:
                     _runs(to, source, job)
                 elif job.kind == TURNED:
                     _turned(to, source, job)
+                elif job.kind == WOVEN:
+                    _woven(to, source, job)
                 else:
                     _scattered(to, source, job)
 
@@ -142,3 +151,19 @@ def _turned(to: int, source: int, job: Job) -> None:
         for element in range(0, count, LANES):
             at = min(element, count - LANES)
             turn(y + at * job.to_item, job.to_step, x + at * job.source_item, job.source_item)
+
+
+@jit.merged
+def _woven(to: int, source: int, job: Job) -> None:
+    """Weave blocks of 16 lines, whose rows lie apart; the last one may overlap the one before."""
+    for line in range(0, job.lines, LANES):
+        first = min(line, job.lines - LANES)
+        y, x = to + first * job.to_step, source + first * job.source_step
+        if job.count == 2:
+            weave(y, x, job.source_item, 2)
+        elif job.count == 3:
+            weave(y, x, job.source_item, 3)
+        elif job.count == 4:
+            weave(y, x, job.source_item, 4)
+        else:
+            weave(y, x, job.source_item, 8)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -83,6 +84,11 @@ class MixRecord(Shared):
 
 
 _real_at, _whole_at = reader(RealPlace), reader(WholePlace)
+
+Corners: TypeAlias = tuple[int, int, int, int]
+"""Where bytes are written, the upper and the lower left neighbour, and how far to their right the
+others are.
+"""
 
 
 @cache
@@ -172,33 +178,55 @@ def _mixed_row(r: MixRecord, number: int, lanes: int, read: int, z: int, x: int,
 
 
 @jit.merged
-def _row_of_unsigned(r: MixRecord, lanes: int, read: int, z: int, x: int, row: int) -> None:
-    down, columns, width, channels = _real_at(r.rows, row), r.columns, r.width, r.channels
-    above, below, near, far = x + down.lower, x + down.upper, down.near, down.far
-    for column in range(width):
-        across = _real_at(columns, column)
-        left, right = across.lower, across.upper - across.lower
-        this, next_ = across.near, across.far
-        for first in range(0, channels, lanes):
-            at = min(first, channels - lanes)
-            upper, lower = above + left + at, below + left + at
-            mix_unsigned(z + at, upper, lower, right, near, far, this, next_, lanes, read)
-        z += channels
+def _signed(
+    to: Corners, rows: tuple[int, int], columns: tuple[int, int], lanes: int, read: int
+) -> None:
+    (z, upper, lower, right), both = to, rows[1] << 16 | rows[0]
+    mix_signed(z, upper, lower, right, both, columns[0], columns[1], BITS, lanes, read)
 
 
 @jit.merged
-def _row_of_signed(r: MixRecord, lanes: int, read: int, z: int, x: int, row: int) -> None:
-    down, columns, width, channels = _whole_at(r.rows, row), r.columns, r.width, r.channels
-    above, below, both = x + down.lower, x + down.upper, down.far << 16 | down.near
-    for column in range(width):
-        across = _whole_at(columns, column)
-        left, right = across.lower, across.upper - across.lower
-        this, next_ = across.near, across.far
-        for first in range(0, channels, lanes):
-            at = min(first, channels - lanes)
-            upper, lower = above + left + at, below + left + at
-            mix_signed(z + at, upper, lower, right, both, this, next_, BITS, lanes, read)
-        z += channels
+def _unsigned(
+    to: Corners, rows: tuple[float, float], columns: tuple[float, float], lanes: int, read: int
+) -> None:
+    z, upper, lower, right = to
+    mix_unsigned(z, upper, lower, right, rows[0], rows[1], columns[0], columns[1], lanes, read)
+
+
+@jit.merged
+def _whole_place(places: int, number: int) -> WholePlace:
+    return _whole_at(places, number)
+
+
+@jit.merged
+def _real_place(places: int, number: int) -> RealPlace:
+    return _real_at(places, number)
+
+
+def _row_of(
+    place_at: Callable[[int, int], RealPlace | WholePlace], mix: Callable[..., None]
+) -> Callable[[MixRecord, int, int, int, int, int], None]:
+    """Make the loop over a row of bytes, places read by ``place_at``, mixed by ``mix``."""
+
+    @jit.merged
+    def row_of_bytes(r: MixRecord, lanes: int, read: int, z: int, x: int, row: int) -> None:
+        down, columns, width, channels = place_at(r.rows, row), r.columns, r.width, r.channels
+        above, below, rows = x + down.lower, x + down.upper, (down.near, down.far)
+        for column in range(width):
+            across = place_at(columns, column)
+            left, right = across.lower, across.upper - across.lower
+            shares = (across.near, across.far)
+            for first in range(0, channels, lanes):
+                at = min(first, channels - lanes)
+                upper, lower = above + left + at, below + left + at
+                mix((z + at, upper, lower, right), rows, shares, lanes, read)
+            z += channels
+
+    return row_of_bytes
+
+
+_row_of_signed = _row_of(_whole_place, _signed)
+_row_of_unsigned = _row_of(_real_place, _unsigned)
 
 
 @jit.merged

@@ -13,7 +13,7 @@ from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.quantization import per_tensor
 from luciole.ir.value import shape_text
 from luciole.kernels import jit
-from luciole.kernels.batch_matmul import batch_matmul, matrices
+from luciole.kernels.batch_matmul import batch_at, batch_matmul, matrices
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
@@ -65,14 +65,6 @@ def _rescaling(op: BatchMatMul) -> Rescaling:
     return Rescaling.of(op.x, op.y, op.output, 0, NONE, single=True, any_zero=True)
 
 
-class IntegerBatch(Record):
-    """Where the matrices of a batch are."""
-
-    x: int
-    right: int
-    y: int
-
-
 class Matrix(Record):
     """A matrix of integers: how far rows and columns are apart, in elements, and its zero point."""
 
@@ -104,7 +96,7 @@ class IntegerBatches(Record):
     high: int
 
 
-_matrix_at, _batch_at = reader(Matrix), reader(IntegerBatch)
+_matrix_at = reader(Matrix)
 
 
 class _Sides(NamedTuple):
@@ -300,7 +292,7 @@ def _kernel(left: int, right: int, result: int) -> jit.Kernel:
         a, b = _matrix_at(r.left, 0), _matrix_at(r.right, 0)
         rows, depth, columns, kept = a.rows, a.columns, b.columns, 0
         for number in range(r.count):
-            batch = _batch_at(r.batches, number)
+            batch = batch_at(r.batches, number)
             if batch.right != kept and not r.known:
                 _unpack(r.rights, batch.right, b, LANES, right)
             kept = batch.right

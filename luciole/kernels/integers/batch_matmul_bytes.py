@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from luciole.kernels import jit
+from luciole.kernels.batch_matmul import batch_at
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.fixed_point.scalars import between, multiply
 from luciole.kernels.jit import LANES
-from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.row_products import (
     SPAN,
@@ -33,14 +34,6 @@ ROWS = 4
 """Rows of results whose sums are kept in registers at a time."""
 
 BYTE, SHORT, WORD = int(Kind.INT8), int(Kind.INT16), int(Kind.INT32)
-
-
-class ByteBatch(Record):
-    """Where the matrices of a batch are."""
-
-    x: int
-    right: int
-    y: int
 
 
 class ByteBatches(Record):
@@ -67,9 +60,6 @@ class ByteBatches(Record):
     zero: int
     low: int
     high: int
-
-
-_batch_at = reader(ByteBatch)
 
 
 @dataclass(frozen=True)
@@ -206,7 +196,7 @@ def _kernel(turned: int) -> jit.Kernel:
     @jit.kernel
     def byte_batches(r: ByteBatches) -> None:
         for number in range(r.count):
-            batch = _batch_at(r.batches, number)
+            batch = batch_at(r.batches, number)
             _keep_rows(r, batch.x)
             if turned:
                 _turned(r, batch.right, batch.y)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from luciole.ir import Array, Op, TensorType, UnsupportedError
+from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
@@ -42,6 +42,7 @@ from luciole.kernels.fixed_point.compiled import ONE, Factor
 from luciole.kernels.fixed_point.functions import leading_zeros, reciprocal
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.integers import check_grid
+from luciole.kernels.portable.moves import spread_both
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8)
@@ -350,12 +351,11 @@ _compares(comparisons.NotEqual, np.not_equal, Function.NOT_EQUAL)
 
 @portable(ops.Add, TensorType.INT8)
 def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
-    """Call the sum of bytes of one shape."""
+    """Call the sum of bytes."""
     del context
-    if op.x.dims != op.y.dims:
-        raise UnsupportedError(f"{op.x.dims} meets {op.y.dims}: in C, shapes must be the same")
-    found = common(op)
-    fields: dict[str, Field] = {"count": element_count(op.x.dims), "finer": found.left}
+    operands, before = spread_both(op.x, op.y, op.results[0])
+    found, count = common(op), element_count(op.results[0].dims)
+    fields: dict[str, Field] = {"count": count, "finer": found.left}
     for slot, name in enumerate(("x_", "y_", "")):
         multiplier, shift = found.factors[slot]
         fields |= {f"{name}multiplier": int(multiplier), f"{name}shift": int(shift)}
@@ -363,20 +363,19 @@ def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
     check_grid((*found.zeros, found.grid.zero), found.grid.limits)
     fields |= {"x_zero": found.zeros[0], "y_zero": found.zeros[1]}
     fields |= {"result_zero": found.grid.zero, "least": least, "most": most}
-    return [CCall("luc_add_int8", fields, (op.x, op.y), op.results)]
+    return [*before, CCall("luc_add_int8", fields, operands, op.results)]
 
 
 @portable(ops.Mul, TensorType.INT8)
 def mul_in_c(op: ops.Mul, context: PortableContext) -> list[CCall]:
-    """Call the product of bytes of one shape."""
+    """Call the product of bytes."""
     del context
-    if op.x.dims != op.y.dims:
-        raise UnsupportedError(f"{op.x.dims} meets {op.y.dims}: in C, shapes must be the same")
+    operands, before = spread_both(op.x, op.y, op.results[0])
     found, grid = product(op), Grid.of(op)
     check_grid((*found.zeros, grid.zero), grid.limits)
     multiplier, shift = found.factors[2]
-    fields: dict[str, Field] = {"count": element_count(op.x.dims)}
+    fields: dict[str, Field] = {"count": element_count(op.results[0].dims)}
     fields |= {"x_zero": found.zeros[0], "y_zero": found.zeros[1], "result_zero": grid.zero}
     fields |= dict(zip(("least", "most"), grid.limits, strict=True))
     fields |= {"multiplier": int(multiplier), "shift": int(shift)}
-    return [CCall("luc_mul_int8", fields, (op.x, op.y), op.results)]
+    return [*before, CCall("luc_mul_int8", fields, operands, op.results)]

@@ -23,10 +23,9 @@ from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.elements.integer_pairs import Pairs
 from luciole.kernels.fixed_point.compiled import Factor, FactorRecord
 from luciole.kernels.integers.elementwise_binary import LEFT, SMALL, Sum, product
-from luciole.kernels.integers.linear_sums import linear_sum
+from luciole.kernels.integers.linear_sums import Halves, linear_sum
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.byte_functions import (
-    LOOKS_UP_MANY,
     SumConstants,
     WideProduct,
     WideSum,
@@ -66,19 +65,32 @@ HALF = (1 << 30, 0, 0, 0)
 """The factor 1/2 as ``rounding`` has it."""
 
 
+class Wide(IntEnum):
+    """How 64 results are computed at a time."""
+
+    NONE = 0
+    """Not at all."""
+    ROUNDED = 1
+    """By a ``WideSum`` or ``WideProduct``, rounded as TFLite does."""
+    LINEAR = 2
+    """By a ``LinearSum``, halves up."""
+    TIED = 3
+    """By one, halves away from zero."""
+
+
+LINEAR, TIED = int(Wide.LINEAR), int(Wide.TIED)
+
+
 class PairRecord(strided.Walk):
-    """The limits of results, and the address of a ``WideSum`` or ``WideProduct`` where there is
-    one; for sums those of a ``SumConstants``, and of a ``LinearSum`` where there is one
-    (see ``linear_sum``); for products zero points of x, y and the result and
-    the factor. Fields that a function does not need are 0.
+    """The limits of results, and the address of what ``Wide`` says; for sums that of a
+    ``SumConstants``; for products zero points of x, y and the result and the factor. Fields that a
+    function does not need are 0.
     """
 
     low: int
     high: int
     constants: int
     wide: int
-    linear: int
-    tied: int
     x_zero: int
     y_zero: int
     zero: int
@@ -97,12 +109,13 @@ NOTHING = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Parameters:
-    """Fields of a record besides the walk, the memory behind it, and whether operands change
-    places.
+    """Fields of a record besides the walk, the memory behind it, how 64 results are computed at a
+    time, and whether operands change places.
     """
 
     fields: dict[str, int] = field(default_factory=dict)
     memory: Memory = field(default_factory=Memory)
+    wide: Wide = Wide.NONE
     swapped: bool = False
 
 
@@ -124,8 +137,8 @@ def scaled(x: Whole, multiplier: Whole, half: Whole, negative: Whole, bits: int)
 
 
 @cache
-def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
-    """Make the kernel of a function of bytes of a kind.
+def kernel(function: int, kind: int, left: int, right: int, wide: int) -> jit.Kernel:
+    """Make the kernel of a function of bytes of a kind, 64 at a time as a ``Wide`` says.
 
     ``left`` and ``right`` are 0 where a single number meets all of a line, else 1.
     """
@@ -138,9 +151,9 @@ def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
             y = r.y + strided.offset(r.around, r.axes, 4, 2, group)
             for _ in range(r.lines):
                 if function == SUM:
-                    _sums(r, z, x, y, kind, left, right)
+                    _sums(r, z, x, y, kind, left, right, wide)
                 else:
-                    _products(r, z, x, y, kind, left, right)
+                    _products(r, z, x, y, kind, left, right, wide)
                 z += r.z_step
                 x += r.x_step
                 y += r.y_step
@@ -149,18 +162,20 @@ def kernel(function: int, kind: int, left: int, right: int) -> jit.Kernel:
 
 
 @jit.merged
-def _sums(r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
+def _sums(
+    r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int, wide: int
+) -> None:
     """Compute a line of sums: 64 at a time where there are constants for it, then 16."""
-    many, count = 0, r.count
-    if left and right and (r.linear or r.tied or r.wide):
+    many, count, constants = 0, r.count, r.wide
+    if wide:
         many, count = count - count % WIDE, count % WIDE
     for first in range(0, many, WIDE):
-        if r.linear:
-            linear_sum_64(z + first, x + first, y + first, r.linear, kind, 0)
-        elif r.tied:
-            linear_sum_64(z + first, x + first, y + first, r.tied, kind, 1)
+        if wide == LINEAR:
+            linear_sum_64(z + first, x + first, y + first, constants, kind, 0)
+        elif wide == TIED:
+            linear_sum_64(z + first, x + first, y + first, constants, kind, 1)
         else:
-            sum_64(z + first, x + first, y + first, r.wide, kind)
+            sum_64(z + first, x + first, y + first, constants, kind)
     if count:
         _sums_by_16(r, z + many, x + many, y + many, count, kind, left, right)
 
@@ -188,10 +203,12 @@ def _sums_by_16(
 
 
 @jit.merged
-def _products(r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int) -> None:
+def _products(
+    r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int, wide: int
+) -> None:
     """Compute a line of products: 64 at a time where there are constants for it, then one."""
     count = r.count
-    if left and right and r.wide:
+    if wide:
         for _ in range(count // WIDE):
             product_64(z, x, y, r.wide, kind)
             x += WIDE
@@ -225,7 +242,9 @@ def step(function: Function, context: Context, kind: int, parameters: Parameters
     assert y is not None
     z = context.results[0]
     walk, cut = strided.walk(z, x, y, parameters.memory)
-    found = kernel(int(function), kind, *cut.inner[2:])
+    left, right = cut.inner[2:]
+    wide = parameters.wide if left and right else Wide.NONE
+    found = kernel(int(function), kind, left, right, int(wide))
     record = PairRecord(**walk.fields(), **NOTHING | parameters.fields)
     return strided.step(found, record, z.size, parameters.memory)
 
@@ -253,10 +272,14 @@ def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
     memory, (low, high) = Memory(), grid.limits
     constants = memory.record(_constants(found, coarse, signs))
     ordered = found.turned() if coarse else found
-    places = {} if LOOKS_UP_MANY else linear_sum(ordered, signs, memory)
-    places = places or {"wide": _wide_sum(found, coarse, signs, constants, memory)}
-    places["constants"] = constants
-    return Parameters({"low": low, "high": high, **places}, memory, not is_first)
+    linear = linear_sum(ordered, signs, memory)
+    if linear is not None:
+        wide, place = Wide.TIED if linear[0] == Halves.AWAY else Wide.LINEAR, linear[1]
+    else:
+        place = _wide_sum(found, coarse, signs, constants, memory)
+        wide = Wide.ROUNDED if place else Wide.NONE
+    fields = {"low": low, "high": high, "constants": constants, "wide": place}
+    return Parameters(fields, memory, wide, not is_first)
 
 
 def _constants(found: Sum, coarse: int, signs: tuple[int, int]) -> SumConstants:
@@ -331,8 +354,9 @@ def product_parameters(op: ops.Mul) -> Parameters | None:
     fields = {"x_zero": x_zero, "y_zero": y_zero, "zero": found.zero, "low": low, "high": high}
     fields |= FactorRecord.of(factor).fields()
     assert op.operands[0] is not None
-    wide = _wide_product(found, op.operands[0].dtype, memory)
-    return Parameters({**fields, "wide": wide}, memory)
+    place = _wide_product(found, op.operands[0].dtype, memory)
+    wide = Wide.ROUNDED if place else Wide.NONE
+    return Parameters({**fields, "wide": place}, memory, wide)
 
 
 def _wide_product(found: Pairs, dtype: TensorType, memory: Memory) -> int:

@@ -20,6 +20,7 @@ from luciole.kernels.fixed_point.arithmetic import activation_range
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.byte_functions import quotients
 from luciole.kernels.jit.vector.bytes import (
+    Vector,
     in_lanes,
     larger,
     larger_of_64,
@@ -102,8 +103,7 @@ def _step(op: Pool2D, context: Context, is_mean: int) -> NativeStep | None:
     memory = Memory()
     low, high = edges
     record = PoolRecord(**walk(op, x, y, memory).fields(), low=low, high=high)
-    kind = int(KINDS[op.value.dtype])
-    found = _short_kernel(is_mean) if kind == SHORT else _kernel(kind, is_mean)
+    found = _kernel(int(KINDS[op.value.dtype]), is_mean)
     return strided.step(found, record, y.size * taps, memory)
 
 
@@ -116,7 +116,8 @@ class PoolRecord(Windows):
 
 @cache
 def _kernel(kind: int, is_mean: int) -> jit.Kernel:
-    """Make the kernel of means or of largest bytes of a kind."""
+    """Make the kernel of means or of largest integers of a kind."""
+    size = 2 if kind == SHORT else 1
 
     @jit.kernel
     def quantized_pool_2d(r: PoolRecord) -> None:
@@ -126,62 +127,17 @@ def _kernel(kind: int, is_mean: int) -> jit.Kernel:
             for column in range(columns):
                 across = inside_at(r.column_taps, column)
                 x = r.x + line // r.rows * r.image + down.first * r.row + across.first * r.pixel
-                y = r.y + channels * (line * columns + column)
+                y = r.y + size * channels * (line * columns + column)
                 rows, taps, done = down.count, across.count, 0
-                if not is_mean:
+                if not is_mean and size == 1:
                     done = channels // WIDE * WIDE
                     for first in range(0, done, WIDE):
                         _largest(r, y + first, x + first, rows, taps, kind)
                 for first in range(done, channels, LANES):
                     lanes = min(channels - first, LANES)
-                    _window(r, y + first, x + first, lanes, rows, taps, kind, is_mean)
+                    _window(r, y + size * first, x + size * first, lanes, rows, taps, kind, is_mean)
 
     return quantized_pool_2d
-
-
-@cache
-def _short_kernel(is_mean: int) -> jit.Kernel:
-    """Make the kernel of means or of largest int16."""
-
-    @jit.kernel
-    def short_pool_2d(r: PoolRecord) -> None:
-        channels, columns = r.channels, r.columns
-        for line in range(r.begin, r.end):
-            down = inside_at(r.row_taps, line % r.rows)
-            for column in range(columns):
-                across = inside_at(r.column_taps, column)
-                x = r.x + line // r.rows * r.image + down.first * r.row + across.first * r.pixel
-                y = r.y + 2 * channels * (line * columns + column)
-                for first in range(0, channels, LANES):
-                    lanes = min(channels - first, LANES)
-                    at = (y + 2 * first, x + 2 * first)
-                    _short_window(r, at, lanes, down.count, across.count, is_mean)
-
-    return short_pool_2d
-
-
-@jit.merged
-def _short_window(
-    r: PoolRecord, at: tuple[int, int], lanes: int, rows: int, columns: int, is_mean: int
-) -> None:
-    """Compute one result of up to 16 channels, at (result, operand), over rows and columns of
-    taps.
-    """
-    y, x = at
-    found = in_lanes(0 if is_mean else -32768)
-    for _ in range(rows):
-        tap = x
-        for _ in range(columns):
-            given = load_all_shorts(tap) if lanes == LANES else load_shorts(tap, lanes)
-            found = plus(found, given) if is_mean else larger(found, given)
-            tap += r.pixel
-        x += r.row
-    if is_mean:
-        found = shares(found, rows * columns)
-    if lanes == LANES:
-        store_all_shorts(found, r.low, r.high, y)
-    else:
-        store_shorts(found, r.low, r.high, y, lanes)
 
 
 @jit.merged
@@ -202,18 +158,37 @@ def _window(
     r: PoolRecord, y: int, x: int, lanes: int, rows: int, columns: int, kind: int, is_mean: int
 ) -> None:
     """Compute one result of up to 16 channels over rows and columns of taps."""
-    found = in_lanes(0 if is_mean else -128)
+    found = in_lanes(0 if is_mean else -32768 if kind == SHORT else -128)
     for _ in range(rows):
         tap = x
         for _ in range(columns):
-            whole = lanes == LANES
-            given = load_all_bytes(tap, kind) if whole else load_bytes(tap, lanes, 0, kind)
+            given = _read(tap, lanes, kind)
             found = plus(found, given) if is_mean else larger(found, given)
             tap += r.pixel
         x += r.row
     if is_mean:
-        found = quotients(found, rows * columns)
-    if lanes == LANES:
+        count = rows * columns
+        found = shares(found, count) if kind == SHORT else quotients(found, count)
+    _write(r, found, y, lanes, kind)
+
+
+@jit.merged
+def _read(x: int, lanes: int, kind: int) -> Vector:
+    """Load up to 16 integers of a kind."""
+    if kind == SHORT:
+        return load_all_shorts(x) if lanes == LANES else load_shorts(x, lanes)
+    return load_all_bytes(x, kind) if lanes == LANES else load_bytes(x, lanes, 0, kind)
+
+
+@jit.merged
+def _write(r: PoolRecord, found: Vector, y: int, lanes: int, kind: int) -> None:
+    """Write up to 16 results of a kind."""
+    if kind == SHORT:
+        if lanes == LANES:
+            store_all_shorts(found, r.low, r.high, y)
+        else:
+            store_shorts(found, r.low, r.high, y, lanes)
+    elif lanes == LANES:
         store_all_bytes(found, r.low, r.high, y)
     else:
         store_bytes(found, r.low, r.high, y, lanes)

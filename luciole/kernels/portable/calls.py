@@ -7,10 +7,28 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
-from luciole.kernels.core.registry import Signature, data_types, load_kernels
+from luciole.kernels.core.registry import Signature, data_types, load_kernels, load_kernels_of
 
 Field: TypeAlias = "int | float | Array | Mapping[str, Field] | None"
 """What a field of a C struct holds: a number, a table, a struct's fields, or no table."""
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """Numbers as an int32 in units of 2^-places, each within ``error`` of exact arithmetic on what
+    layers of learned levels were given.
+    """
+
+    places: int
+    error: float
+
+    @property
+    def unit(self) -> float:
+        """What 1 stands for."""
+        return float(2.0**-self.places)
+
+    def __str__(self) -> str:
+        return f"times 2^{self.places}, within {self.error:.1e} of exact arithmetic"
 
 
 @dataclass(frozen=True)
@@ -32,8 +50,9 @@ class CCall:
 
     ``fields`` are those of ``struct function``, by name; arrays become tables of the type that the
     struct declares. ``scratch`` are bytes of memory, a multiple of 8, that the call needs for
-    itself. ``note`` says in a few words what people should know of the numbers. ``words`` are those
-    of a vector that its tables are laid out for, 0 where these are the same for all.
+    itself. ``note`` says in a few words what people should know of the numbers; ``fixed`` is what
+    numbers it writes or reads in fixed point are. ``words`` are those of a vector that its tables
+    are laid out for, 0 where these are the same for all.
     """
 
     function: str
@@ -43,6 +62,7 @@ class CCall:
     scratch: int = 0
     note: str = ""
     source: Op | None = field(default=None)
+    fixed: FixedPoint | None = None
     words: int = 0
 
 
@@ -93,7 +113,7 @@ def portable(
 
 def portable_calls(op: Op, context: PortableContext) -> list[CCall]:
     """Make the calls of an operator. Raises UnsupportedError, naming it, where it has no C form."""
-    load_kernels()
+    load_kernels_of(type(op))
     build = _PORTABLE.get((type(op), data_types(op)))
     if build is None:
         types = " x ".join(t.name for t in data_types(op))
@@ -109,6 +129,11 @@ def portable_calls(op: Op, context: PortableContext) -> list[CCall]:
 def portable_kinds() -> list[tuple[type[Op], Signature]]:
     """List what has a C form: operator classes and signatures."""
     load_kernels()
+    return portable_now()
+
+
+def portable_now() -> list[tuple[type[Op], Signature]]:
+    """List the C forms of the files that were imported so far."""
     return list(_PORTABLE)
 
 

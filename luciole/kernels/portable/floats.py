@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from luciole.ir import Op, UnsupportedError, Value
-from luciole.ir.ops.activations import FUSED, Clamp, Logistic, Relu0To1, Tanh
+from luciole.ir.ops.activations import FUSED, LIMITS, Clamp, Logistic, Relu0To1, Tanh
 from luciole.ir.value import element_count
 from luciole.kernels.portable.calls import CCall, PortableContext, made
 from luciole.schema.enums import ActivationFunctionType as Activation
@@ -33,6 +33,11 @@ def limits(low: float, high: float) -> dict[str, int | float]:
         "least": low if math.isfinite(low) else 0.0,
         "most": high if math.isfinite(high) else 0.0,
     }
+
+
+def as_limits(activation: Activation) -> tuple[Activation, Activation]:
+    """Split an activation into one that cuts off and one that is computed behind it."""
+    return (activation, Activation.NONE) if activation in LIMITS else (Activation.NONE, activation)
 
 
 def activated(activation: Activation, y: Value, compute: Callable[[Value], CCall]) -> list[CCall]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType, UnsupportedError, Value, learned_levels
 from luciole.ir.value import element_count
 from luciole.kernels.layers.levels.layer import LevelsLayer, or_zero
-from luciole.kernels.portable.calls import SCALAR, CCall, Field, Vectors
+from luciole.kernels.portable.calls import SCALAR, CCall, Field, FixedPoint, Vectors
 
 LARGEST = 2**31 - 1
 MOST_INPUTS, MOST_BITS = 65534, 4
@@ -72,13 +72,19 @@ class FixedLayer:
         offsets = zeros + or_zero(layer.offsets)
         return layer.aw.astype(np.float64), offsets, zeros + or_zero(layer.bias)
 
+    @property
+    def input_sizes(self) -> tuple[float, float]:
+        """How much an input counts in a sum, and in a result."""
+        size = float(np.abs(self.sorted_levels[0]).max())
+        return size, size
+
     @cached_property
     def _largest(self) -> tuple[float, float, float]:
         """The largest sum of inputs, of an output's scales, and result."""
         scales, offsets, biases = self._weights
-        inputs = self.layer.inputs * np.abs(self.sorted_levels[0]).max()
+        in_sums, in_results = (self.layer.inputs * size for size in self.input_sizes)
         weights = np.abs(scales).sum(1) + np.abs(offsets)
-        return inputs, weights.max(), (inputs * weights + np.abs(biases)).max()
+        return in_sums, weights.max(), (in_results * weights + np.abs(biases)).max()
 
     @cached_property
     def input_places(self) -> int:
@@ -99,14 +105,27 @@ class FixedLayer:
 
     @property
     def error(self) -> float:
-        """A bound of how far results are from exact arithmetic on the same levels: each number is
-        off by half a unit, each result by two.
+        """A bound of how far results are from exact arithmetic on the same levels: each number of
+        the basis is off by half a unit, twice where levels are subtracted, each result by two.
         """
         inputs, weights, _ = self._largest
-        of_levels = self.layer.inputs * (len(self.basis) + 1) / 2 * 2.0**-self.input_places
+        of_levels = self.layer.inputs * (len(self.basis) + 1) * 2.0**-self.input_places
         of_scales = (self.layer.weight_planes + 1) / 2 * 2.0**-self.weight_places
         product = of_levels * weights + of_scales * (inputs + of_levels)
         return float(product + 2 * 2.0**-self.places)
+
+    @property
+    def fixed_point(self) -> FixedPoint:
+        """What results are."""
+        return FixedPoint(self.places, self.error)
+
+    @property
+    def note(self) -> str:
+        """Say what people should know of the numbers."""
+        return (
+            f"{len(self.basis)} bit inputs, {self.layer.weight_planes} bit weights; "
+            f"results {self.fixed_point}"
+        )
 
     @property
     def most_segments(self) -> int:
@@ -121,25 +140,28 @@ class FixedLayer:
         """
         kx, n = len(self.basis), self.layer.inputs
         fewer = WEIGHING * max(0, (1 << kx) - 1 - kx) + UNIT * kx
-        return _whole(n + max(UNIT << kx, fewer) + 1)
+        return whole(n + max(UNIT << kx, fewer) + 1)
 
     def call(self, x: Value, y: Value, records: int, vectors: Vectors = SCALAR) -> CCall:
         """Call the kernel: numbers of levels to results in fixed point."""
-        note = (
-            f"{len(self.basis)} bit inputs, {self.layer.weight_planes} bit weights; results times "
-            f"2^{self.places}, within {self.error:.1e} of exact arithmetic"
-        )
         fields, words = {"records": records, **self._fields(vectors.words)}, vectors.words
         results = 4 * (self.layer.outputs + -self.layer.outputs % words) if words > 1 else 0
         if vectors.counts_bits and self._is_counted(words):
-            scratch = _whole(results + 18 * -(-self.layer.inputs // LANES))
-            fields["bits"] = counted_words(self._bits, words)
-            return CCall(COUNTED, fields, (x,), (y,), scratch, note, words=words)
+            scratch = whole(results + 18 * -(-self.layer.inputs // LANES))
+            fields["bits"] = counted_words(self.bits, words)
+            return self._named(COUNTED, fields, x, y, scratch, words)
         rows = self.most_rows + (LANES if words > 1 else 0)
-        scratch = results + _whole(self.most_segments * (12 + LANES * words) + 2 * rows)
+        scratch = results + whole(self.most_segments * (12 + LANES * words) + 2 * rows)
         fields |= {"bits": self._above_each_other(words), "most_segments": self.most_segments}
         fields["most_rows"] = rows
-        return CCall(ADDED, fields, (x,), (y,), _whole(scratch), note, words=words)
+        return self._named(ADDED, fields, x, y, whole(scratch), words)
+
+    def _named(
+        self, function: str, fields: dict[str, Field], x: Value, y: Value, scratch: int, words: int
+    ) -> CCall:
+        """Make a call of a layer's function, and say what its results are."""
+        point = self.fixed_point
+        return CCall(function, fields, (x,), (y,), scratch, self.note, fixed=point, words=words)
 
     def _is_counted(self, words: int) -> bool:
         """Whether counting the ones of all pairs of planes takes fewer steps than adding rows, half
@@ -151,7 +173,7 @@ class FixedLayer:
         return groups * kx * n / LANES * 3 < -(-groups // LANES) * added
 
     @cached_property
-    def _bits(self) -> NDArray[np.bool_]:
+    def bits(self) -> NDArray[np.bool_]:
         """The signs of weights [outputs, planes, inputs]."""
         return learned_levels.unpack(self.layer.words.view(np.int32), self.layer.inputs)
 
@@ -159,7 +181,7 @@ class FixedLayer:
         """Put the lanes of ``words`` outputs side by side, plane by plane: in elements of a
         vector.
         """
-        groups = side_by_side(self._bits, words)
+        groups = side_by_side(self.bits, words)
         each = groups.transpose(2, 0, 1, 3).reshape(words, -1, self.layer.inputs)
         return np.stack([lane_words(lanes) for lanes in each], -1)
 
@@ -180,8 +202,8 @@ class FixedLayer:
             "level": (signs @ basis + offset)[code],
             "code": code,
             "basis": basis,
-            "totals": _lanes(self._bits.sum(2, dtype=np.int64), words),
-            "scales": _lanes(fixed(scales, self.weight_places), words),
+            "totals": in_lanes(self.bits.sum(2, dtype=np.int64), words),
+            "scales": in_lanes(fixed(scales, self.weight_places), words),
             "starts": side_by_side(fixed(biases, self.places)[:, None], words),
             "offsets": side_by_side(shared, words) if np.any(offsets) else None,
         }
@@ -190,7 +212,7 @@ class FixedLayer:
 ADDED, COUNTED = "luc_lq_fully_connected", "luc_lq_counted"
 
 
-def _whole(size: int) -> int:
+def whole(size: int) -> int:
     """Fill bytes up to a multiple of 8."""
     return size + -size % 8
 
@@ -215,7 +237,7 @@ def side_by_side(array: NDArray[T], words: int) -> NDArray[T]:
     return padded.reshape(-1, words, *array.shape[1:]).swapaxes(1, 2)
 
 
-def _lanes(lanes: Longs, words: int) -> Longs:
+def in_lanes(lanes: Longs, words: int) -> Longs:
     """Put numbers of lanes [outputs, planes] in the order of ``side_by_side``, filled up to whole
     groups of four.
     """
@@ -269,10 +291,10 @@ def _counts(x: Value, thresholds: Array) -> dict[str, Field]:
     return {"count": element_count(x.dims), "bits": int(thresholds.size + 1).bit_length() - 1}
 
 
-def floats_of_fixed(x: Value, y: Value, places: int) -> CCall:
+def floats_of_fixed(x: Value, y: Value, given: FixedPoint) -> CCall:
     """Call what turns fixed point into floats."""
-    fields: dict[str, Field] = {"count": element_count(x.dims), "unit": 2.0**-places}
-    return CCall("luc_floats_of_fixed", fields, (x,), (y,))
+    fields: dict[str, Field] = {"count": element_count(x.dims), "unit": given.unit}
+    return CCall("luc_floats_of_fixed", fields, (x,), (y,), fixed=given)
 
 
 def layer_calls(
@@ -290,5 +312,5 @@ def layer_calls(
     return [
         levels_of_floats(x, levels, thresholds),
         found.call(levels, results, records, vectors),
-        floats_of_fixed(results, y, found.places),
+        floats_of_fixed(results, y, found.fixed_point),
     ]

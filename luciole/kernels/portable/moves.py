@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from luciole.ir import TensorType, Value
+from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import element_count
 from luciole.kernels.portable.calls import CCall, Field
@@ -34,3 +34,47 @@ def fill(y: Value, byte: int) -> CCall:
     """Let all bytes of a tensor be the same."""
     size = element_count(y.dims) * np.dtype(NUMPY[y.dtype]).itemsize
     return CCall("luc_fill", {"bytes": size, "with": byte % 256}, (), (y,))
+
+
+MOST_BYTES = 2**31 - 1
+"""Of a tensor: places have 32 bits."""
+
+
+def take(x: Value, y: Value, view: Callable[[Array], Array]) -> CCall:
+    """Copy what ``view`` makes of a tensor: some of its elements, in any order. Raises
+    UnsupportedError for tensors of more than 2^31 - 1 bytes.
+    """
+    whole = np.zeros(x.dims, NUMPY[x.dtype])
+    if max(whole.nbytes, element_count(y.dims) * whole.itemsize) > MOST_BYTES:
+        raise UnsupportedError(f"{x.name!r} has more bytes than places of 32 bits reach")
+    taken = view(whole)
+    run, axes = whole.itemsize, list(zip(taken.shape, taken.strides, strict=True))
+    while axes and (axes[-1][1] == run or axes[-1][0] == 1):
+        run *= axes.pop()[0]
+    axes = [axis for axis in axes[::-1] if axis[0] != 1]
+    fields: dict[str, Field] = {
+        "run": run,
+        "axes": len(axes),
+        "first": _address(taken) - _address(whole),
+        "extents": np.array([extent for extent, _ in axes], np.int64),
+        "steps": np.array([step for _, step in axes], np.int64),
+    }
+    return CCall("luc_take", fields, (x,), (y,))
+
+
+def _address(array: Array) -> int:
+    return int(array.ctypes.data)
+
+
+def spread(x: Value, y: Value) -> tuple[Value, list[CCall]]:
+    """Repeat an operand until it has the shape of a result, where that is more elements."""
+    if element_count(x.dims) == element_count(y.dims):
+        return x, []
+    full = Value(f"{x.name}_spread", x.dtype, y.dims)
+    return full, [take(x, full, lambda array: np.broadcast_to(array, y.dims))]
+
+
+def spread_both(x: Value, y: Value, result: Value) -> tuple[tuple[Value, Value], list[CCall]]:
+    """Repeat the operands of an operator that works element by element."""
+    (left, before), (right, more) = spread(x, result), spread(y, result)
+    return (left, right), [*before, *more]

@@ -83,13 +83,13 @@ class Matrix:
         ``MatrixRecord``.
         """
         assert self._outputs is not None
-        packed = _packed(self._weights, vectors)
-        blocks, steps, lanes, _ = packed.shape
+        whole = packed(self._weights, vectors)
+        blocks, steps, lanes, _ = whole.shape
         arrays = self._outputs.fixed(lanes, lifted=True)
         starts, constants = arrays["starts"][0], arrays["constants"][0]
         longs = vectors * LIFTED_BYTES // LONG
         record = MatrixRecord(
-            weights=memory.keep(packed, blocks, steps, vectors * LANES, FOUR),
+            weights=memory.keep(whole, blocks, steps, vectors * LANES, FOUR),
             starts=memory.keep(starts, blocks, lanes),
             constants=memory.keep(constants.reshape(blocks, longs), blocks, longs),
             blocks=blocks,
@@ -98,7 +98,7 @@ class Matrix:
         return memory.record(record)
 
 
-def _packed(weights: Array, vectors: int) -> Array:
+def packed(weights: Array, vectors: int) -> Array:
     """Lay weights out as [blocks, steps of four inputs, outputs of a block, 4], filled up with
     zeros.
     """

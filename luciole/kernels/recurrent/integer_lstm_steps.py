@@ -20,7 +20,7 @@ from luciole.kernels.fixed_point.scalars import (
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
-from luciole.kernels.jit.vector.dots import integer_rows, write_integers
+from luciole.kernels.jit.vector.dots import integer_rows, write_vectors
 from luciole.kernels.jit.vector.fixed_point import LIFTED_BYTES, rescaled, saturated_sums
 from luciole.kernels.jit.vector.moves import copy
 from luciole.kernels.jit.vector.pixels import place
@@ -158,7 +158,7 @@ def _multiply_gates(r: LSTMRecord) -> None:
         second = add_products(second, hidden, b.weights + STEP * b.steps * blocks, b.steps, STEP)
         first = rescaled(first, a.constants + constants, 1)
         second = rescaled(second, b.constants + constants, 1)
-        write_integers(saturated_sums(first, second), r.gates + STEP * blocks)
+        write_vectors(saturated_sums(first, second), r.gates + STEP * blocks)
         blocks += 1
 
 
@@ -255,7 +255,7 @@ def _project(r: LSTMRecord, y: int) -> None:
         weights = matrix.weights + STEP * matrix.steps * block
         tile = add_products(tile, at, weights, matrix.steps, STEP)
         found = rescaled(tile, matrix.constants + CONSTANTS * block, 1)
-        write_integers(found, r.projected + STEP * block)
+        write_vectors(found, r.projected + STEP * block)
         block += 1
     sums, result = integers_at(r.projected, INT32), integers_at(y, INT8)
     for output in range(r.outputs):

@@ -7,6 +7,7 @@ inputs and the last outputs.
 from __future__ import annotations
 
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -37,14 +38,13 @@ def packed(matrices: list[Array]) -> Array:
     return np.ascontiguousarray(padded.reshape(gates, blocks, LANES, n).transpose(1, 3, 0, 2))
 
 
-class LSTMRecord(Shared):
-    """Batches of a result and an operand, both states, and the weights of inputs and outputs."""
+class LSTMFields(Shared):
+    """Batches of a result and an operand, both states, and biases."""
 
     y: int
     x: int
     output_state: int
     cell_state: int
-    weights: int
     biases: int
     times: int
     inputs: int
@@ -56,6 +56,12 @@ class LSTMRecord(Shared):
     y_batch: int
     limit: float
     """What a cell's state is clipped to."""
+
+
+class LSTMRecord(LSTMFields):
+    """The weights of inputs and outputs."""
+
+    weights: int
 
 
 @cache
@@ -82,10 +88,20 @@ def kernel() -> jit.Kernel:
 @jit.merged
 def _cells(r: LSTMRecord, x: int, hidden: int, cell: int, y: int, block: int, lanes: int) -> None:
     """Compute one step of up to 16 cells: their state, and their outputs to y."""
+    gates = _products(r.weights, r.biases, x, r.inputs, hidden, r.cells, block)
+    next_cells(gates, r.limit, cell, y, lanes)
+
+
+Gates: TypeAlias = tuple[Vector, Vector, Vector, Vector]
+"""Input, forget, candidate and output gate of 16 cells before their activations."""
+
+
+@jit.merged
+def next_cells(gates: Gates, limit: float, cell: int, y: int, lanes: int) -> None:
+    """Compute the next state of up to 16 cells, and their outputs to y."""
     add, mul = elementwise.function(ADD), elementwise.function(MUL)
     logistic, tanh = elementwise.function(LOGISTIC), elementwise.function(TANH)
-    clamp, limit = elementwise.function(CLAMP), r.limit
-    gates = _products(r.weights, r.biases, x, r.inputs, hidden, r.cells, block)
+    clamp = elementwise.function(CLAMP)
     write = elementwise.mapped(logistic, gates[0], ZERO, ZERO)
     forget = elementwise.mapped(logistic, gates[1], ZERO, ZERO)
     candidate = elementwise.mapped(tanh, gates[2], ZERO, ZERO)
@@ -101,7 +117,7 @@ def _cells(r: LSTMRecord, x: int, hidden: int, cell: int, y: int, block: int, la
 @jit.merged
 def _products(
     weights: int, biases: int, x: int, inputs: int, hidden: int, outputs: int, block: int
-) -> tuple[Vector, Vector, Vector, Vector]:
+) -> Gates:
     """Compute the four gates of 16 cells before their activations."""
     at = biases + 4 * GATES * LANES * block
     a, b = elementwise.load_vector(at), elementwise.load_vector(at + 4 * LANES)

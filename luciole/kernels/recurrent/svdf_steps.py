@@ -12,7 +12,7 @@ from luciole.kernels.jit import LANES, Single, floats
 from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
-from luciole.kernels.jit.vector.dots import integer_rows, write_integers
+from luciole.kernels.jit.vector.dots import integer_rows, write_vectors
 from luciole.kernels.jit.vector.elementwise import Binary
 from luciole.kernels.jit.vector.fixed_point import LIFTED_BYTES, rescaled
 from luciole.kernels.jit.vector.moves import shift
@@ -128,7 +128,7 @@ def integer_memory(vectors: int) -> jit.Kernel:
                 tile = integer_rows(1, vectors, matrix.starts + step * block)
                 tile = add_products(tile, at, weights, matrix.steps, step)
                 found = rescaled(tile, matrix.constants + constants_size * block, 1)
-                write_integers(found, r.newest + step * block)
+                write_vectors(found, r.newest + step * block)
                 weights += step * matrix.steps
             _write_units(r, batch)
 

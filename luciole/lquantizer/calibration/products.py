@@ -114,6 +114,24 @@ def rows_of_input(
     """Run a network up to a layer and take the rows that it meets: [groups, r, n]; what ``later``
     tensors need is kept, as ``Front.run`` does.
     """
+    return rows_beside(front, op, None, sampling, later, changing)[0]
+
+
+def rows_beside(
+    front: Front,
+    op: Product,
+    branch: Value | None,
+    sampling: Sampling,
+    later: Iterable[Value] = (),
+    changing: Collection[Op] = (),
+) -> tuple[Array, Array | None]:
+    """Take the rows that a layer meets, as ``rows_of_input`` does, and those of a ``branch`` that
+    is added to its result, where there is one: [r, o].
+    """
     x = op.operands[0] or op.output
-    batches = front.run([x], later, changing)
-    return np.concatenate([input_rows(op, a, part, sampling) for part, (a,) in batches], 1)
+    rows: list[Array] = []
+    beside: list[Array] = []
+    for part, (a, *b) in front.run([x, *([branch] if branch else [])], later, changing):
+        rows.append(input_rows(op, a, part, sampling))
+        beside += [result_rows(op, y, part, sampling) for y in b]
+    return np.concatenate(rows, 1), np.concatenate(beside) if branch else None

@@ -126,7 +126,7 @@ def fit(
             for pair in zip(previous, (basis, centre), strict=True)
         ):
             break
-    return Fit(basis, centre, _mse(samples, basis, centre))
+    return Fit(basis, centre, levels_error(samples, basis, centre))
 
 
 def best_fit(samples: Samples, bits: int, offset: bool, restarts: int = 3, seed: int = 0) -> Fit:
@@ -256,7 +256,7 @@ def _encode(samples: Samples, levels: Floats) -> NDArray[np.intp]:
     return learned_levels.encode_rows(samples.values, (levels[:, :-1] + levels[:, 1:]) / 2)
 
 
-def _mse(samples: Samples, basis: Floats, centre: Floats) -> Floats:
+def levels_error(samples: Samples, basis: Floats, centre: Floats) -> Floats:
     """Mean squared distance of the targets from their levels, exact also for compressed targets."""
     levels, _ = learned_levels.levels(basis, centre)
     quantized = np.take_along_axis(levels, _encode(samples, levels), axis=1)

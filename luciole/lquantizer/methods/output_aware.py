@@ -21,6 +21,7 @@ from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.positions import Rows
 from luciole.lquantizer.config import Choice
 from luciole.lquantizer.formats.coded import Coded, Matrix
+from luciole.lquantizer.formats.even_levels import even_fit
 from luciole.lquantizer.formats.levels import Fit, Samples, best_fit
 from luciole.lquantizer.methods.weight_codes import ROUNDS, fit_codes, plain_codes
 from luciole.lquantizer.network.even_inputs import input_samples, quantized_rows
@@ -53,7 +54,8 @@ class OutputAware:
         whole = Part(quantized_rows(problem.rows, inputs), problem.targets, problem.floors)
         held = _held_back(problem)
         part, judge = whole.taken(held if held.all() else ~held), _judge(whole, held, problem)
-        plain = plain_codes(_columns(problem), choice.weight_bits, False, None, problem.seed)
+        how = (choice.weight_bits, False, None, problem.seed, choice.uniform)
+        plain = plain_codes(_columns(problem), *how)
         ways = _ways(problem, choice, whole, plain)
         units = _units(problem)
         errors = {
@@ -84,6 +86,8 @@ def _fit_inputs(
     """Fit levels to the inputs; None where they stay float."""
     if samples is None:
         return None
+    if choice.uniform:
+        return even_fit(samples, choice.input_bits, offset)
     return best_fit(samples, choice.input_bits, offset, restarts, problem.seed)
 
 
@@ -102,12 +106,14 @@ def _ways(problem: LayerProblem, choice: Choice, whole: Part, plain: Coded) -> d
     weights = _columns(problem)
     offsets = (False, True) if bits == 1 and not choice.weights_only else (False,)
     spread = np.maximum(whole.moments.h.diagonal, 1e-3 * whole.moments.size)
-    start = {o: plain_codes(weights, bits, o, spread, problem.seed) for o in offsets}
+    even = choice.uniform
+    start = {o: plain_codes(weights, bits, o, spread, problem.seed, even) for o in offsets}
 
     def aware(refit: float | None, rectified: bool, offset: bool) -> Way:
         def way(part: Part, rounds: int) -> Coded:
             target = weights if refit is None else part.refitted(weights, refit, rectified)
-            return fit_codes(part.moments.damped(_DAMPING), target, start[offset], offset, rounds)
+            h = part.moments.damped(_DAMPING)
+            return fit_codes(h, target, start[offset], offset, rounds, even)
 
         return way
 

@@ -32,6 +32,9 @@ _BIAS_STEP = 2.0**-16
 """The scale of weights that are all 0, as a share of the largest bias: inputs' scales of 2^-15 and
 more leave it within 32 bits, and those of 1 and less change it by 2^-17 at the most."""
 
+_MOST_BIAS = 2.0**30
+"""The largest bias in steps, as TFLite's converter has it: sums have 32 bits."""
+
 Scales = NDArray[np.float32]
 
 
@@ -52,6 +55,52 @@ def nearest(weights: Array, bias: Array, most: int, *, channels: bool, searched:
     scales = weight_scales(weights, most, channels=channels, searched=searched, idle=idle)
     codes = np.clip(np.rint(weights / scales[:, None]), -most, most)
     return Integers(codes.astype(np.int8), scales, bias)
+
+
+def balanced(codes: Array, steps: Array, channels: int, most: int) -> Array:
+    """Move codes [o, n] by one so that what rounding adds to the numbers that they stand for, the
+    float weights in ``steps`` [o, n], sums up to less than half a step over each filter's taps of
+    one input channel, and then over each output; n runs over taps, and over ``channels`` inside.
+
+    Inputs behind a RELU have means above 0, and neighbours are alike, so that sums of errors are
+    what reaches the output; no data are needed to say so (Guo et al. 2022, "SQuant: On-the-Fly
+    Data-Free Quantization via Diagonal Hessian Approximation", sections 3.3 and 3.4).
+    """
+    shape = (len(codes), -1, channels)
+    wanted = steps.reshape(shape).swapaxes(1, 2)
+    moved, error = _evened(codes.reshape(shape).swapaxes(1, 2), wanted, most)
+    total = error.sum((1, 2))
+    places = (error * np.sign(total)[:, None, None]).argmax(-1)[..., None]  # one of each filter
+    first, aims, own = (np.take_along_axis(a, places, -1)[..., 0] for a in (moved, wanted, error))
+    found, _ = _evened(first, aims, most, total - own.sum(1))
+    np.put_along_axis(moved, places, found[..., None], -1)
+    return np.asarray(moved.swapaxes(1, 2).reshape(codes.shape), codes.dtype)
+
+
+def _evened(
+    codes: Array, steps: Array, most: int, beside: Array | float = 0.0
+) -> tuple[Array, Array]:
+    """Move those codes [..., k] by one whose errors are the largest, as many as bring the sum of
+    all errors, and of those ``beside`` them [...], below half a step; returns codes and errors.
+    """
+    error = codes - steps
+    total = error.sum(-1) + beside
+    way, count = np.sign(total)[..., None], np.rint(np.abs(total))[..., None]
+    gain = np.where(np.abs(codes - way) <= most, error * way, -np.inf)
+    rank = np.argsort(np.argsort(-gain, axis=-1, kind="stable"), axis=-1)
+    moved = codes - way * ((rank < count) & np.isfinite(gain))
+    return moved, moved - steps
+
+
+def with_room_for_bias(found: Integers, step: float) -> Integers:
+    """Raise the scales of outputs whose weights are next to nothing beside their bias, so that the
+    bias fits into 32 bits; its steps are those of the weights times the input's ``step``.
+    """
+    bias = np.abs(found.bias.astype(np.float64))
+    least = (bias if len(found.scales) > 1 else bias.max(initial=0.0)) / (step * _MOST_BIAS)
+    scales = np.maximum(found.scales, np.asarray(least, np.float32))
+    codes = np.rint(found.codes * (found.scales / scales).astype(np.float64)[:, None])
+    return Integers(codes.astype(np.int8), scales, found.bias)
 
 
 def _idle(bias: Array) -> float:

@@ -19,6 +19,7 @@ from luciole.ir import learned_levels
 from luciole.ir.number_format import LearnedLevels
 from luciole.lquantizer.calibration.gram import BLOCK, Gram
 from luciole.lquantizer.formats.coded import Coded, Matrix, Stepped
+from luciole.lquantizer.formats.even_levels import even_basis, even_fit
 from luciole.lquantizer.formats.levels import Samples, best_fit
 
 ROUNDS, _PASSES = 5, 3
@@ -47,15 +48,25 @@ class _Levels:
         return self.level[outputs, place], self.order[outputs, place]
 
 
-def fit_codes(h: Gram, weights: Matrix, start: Coded, offset: bool, rounds: int = ROUNDS) -> Coded:
+def fit_codes(
+    h: Gram,
+    weights: Matrix,
+    start: Coded,
+    offset: bool,
+    rounds: int = ROUNDS,
+    even: bool = False,
+) -> Coded:
     """Codes and bases with a small output error for float weights [n, o] and second moments h of
     n inputs.
 
-    The bases begin as those of ``start``. ``h`` must be positive definite (add to its diagonal what
-    makes it so).
+    The bases begin as those of ``start``; levels that are evenly spaced stay so where that is asked
+    for. ``h`` must be positive definite (add to its diagonal what makes it so).
     """
     coded = Coded(start.code.copy(), start.basis, start.offset, weights)
-    _alternate(h, weights, coded, rounds, lambda: move_bases(h, weights, coded, offset))
+    if even and coded.basis.shape[1] > 1:
+        _alternate(h, weights, coded, rounds, lambda: move_steps(h, weights, coded))
+    else:
+        _alternate(h, weights, coded, rounds, lambda: move_bases(h, weights, coded, offset))
     return coded
 
 
@@ -91,12 +102,17 @@ def plain_codes(
     offset: bool,
     importance: NDArray[np.floating] | None = None,
     seed: int = 0,
+    even: bool = False,
 ) -> Coded:
     """Codes and bases with a small error of the weights themselves, each input [n] as important as
-    said.
+    said; evenly spaced levels where these are asked for.
     """
     counts = None if importance is None else np.asarray(importance, np.float64)
-    found = best_fit(Samples.of(weights.T, counts), bits, offset, restarts=1, seed=seed)
+    samples = Samples.of(weights.T, counts)
+    if even:
+        found = even_fit(samples, bits, offset)
+    else:
+        found = best_fit(samples, bits, offset, restarts=1, seed=seed)
     code = LearnedLevels(found.basis, found.offset).encode(weights.T).T.copy()
     return Coded(code, found.basis, found.offset, weights)
 
@@ -165,10 +181,22 @@ def move_bases(h: Gram, weights: Matrix, coded: Coded, offset: bool) -> None:
         coded.offset = solved[:, bits]
 
 
+def move_steps(h: Gram, weights: Matrix, coded: Coded) -> None:
+    """Solve for the best step of each output's even levels around 0 for the present codes."""
+    bits = coded.basis.shape[1]
+    codes = coded.code - np.float32((2**bits - 1) / 2)
+    coded.basis = even_basis(_scales(h, weights, codes, coded.basis[:, 0] * 2), bits)
+
+
 def move_scales(h: Gram, weights: Matrix, coded: Stepped) -> None:
-    """Solve for the best scale of each output for the present codes: s = q^T H w / q^T H q."""
-    codes = coded.code.astype(np.float32)
+    """Solve for the best scale of each output for the present codes."""
+    found = _scales(h, weights, coded.code.astype(np.float32), coded.scale)
+    coded.scale = found.astype(np.float32)
+
+
+def _scales(h: Gram, weights: Matrix, codes: Matrix, present: NDArray[np.floating]) -> Matrix:
+    """s = q^T H w / q^T H q for codes [n, o], as at present where that is not above 0: [o]."""
     seen = h.times(codes)
     above, below = (seen * weights).sum(0), (seen * codes).sum(0)
     solved = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-    coded.scale = np.where(solved > 0, solved, coded.scale).astype(np.float32)
+    return np.asarray(np.where(solved > 0, solved, present))

@@ -29,6 +29,7 @@ from luciole.lquantizer.calibration.positions import (
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.config import Choice
 from luciole.lquantizer.formats.coded import Matrix
+from luciole.lquantizer.formats.even_levels import even_fit
 from luciole.lquantizer.formats.levels import Fit, Samples, best_fit
 from luciole.lquantizer.network.layers import Group
 from luciole.lquantizer.network.rescale import (
@@ -104,7 +105,9 @@ def _disturbance(rows: Rows, pair: Pair, scales: Floats, choice: Choice, seed: i
     weights = weight_matrix(_back(pair))
     along = np.tile(scales.astype(np.float32), weights.shape[1] // len(scales))
     given = Rows(rows.values * along, rows.inside)
-    inputs = best_fit(input_samples(given, seed), choice.input_bits, True, 0, seed)
+    samples, bits = input_samples(given, seed), choice.input_bits
+    even = choice.uniform
+    inputs = even_fit(samples, bits, True) if even else best_fit(samples, bits, True, 0, seed)
     error = quantized_rows(given, inputs) - given.values
     if given.inside is not None:
         error = np.where(given.inside, error, 0)

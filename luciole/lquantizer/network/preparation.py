@@ -18,6 +18,7 @@ from luciole.ir.passes.fold_constants import FoldConstants
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.ir.value import Use
 from luciole.kernels.core import registry
 from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
@@ -141,25 +142,33 @@ def _job(group: Group, number: int, count: int, seed: int, most: int | None) -> 
 
 def other_branch(op: Op) -> Value | None:
     """Find what an ADD adds to a result."""
-    users = op.output.users
-    if len(users) != 1 or not isinstance(users[0].op, Add) or op.output.is_output:
+    use = other_use(op)
+    return None if use is None else use.op.operands[use.slot]
+
+
+def other_use(op: Op) -> Use | None:
+    """Find where an ADD reads what it adds to a result."""
+    output = op.results[0]
+    users = output.users
+    if len(users) != 1 or not isinstance(users[0].op, Add) or output.is_output:
         return None
-    other = users[0].op.operands[1 - users[0].slot]
-    if other is None or other.producer is None or other.shape != op.output.shape:
+    use = Use(users[0].op, 1 - users[0].slot)
+    other = use.op.operands[use.slot]
+    if other is None or other.producer is None or other.shape != output.shape:
         return None
-    return other
+    return use
 
 
 def floors(op: Op, outputs: Array, branch: Array | None = None) -> Array | None:
     """Find the values that each of a layer's outputs [r, o] may as well fall below, because a RELU
     follows, be it behind the ADD of a branch [r, o]; None where none does.
     """
-    floor = _floor_behind(op.output)
+    floor = _floor_behind(op.results[0])
     if floor is not None:
         return np.full_like(outputs, floor)
     if branch is None:
         return None
-    total = op.output.users[0].op
+    total = op.results[0].users[0].op
     assert isinstance(total, Add), "a branch is what an ADD adds"
     floor = floor_of(total.activation)
     floor = _floor_behind(total.output) if floor is None else floor
@@ -194,37 +203,44 @@ def behind(value: Value) -> set[Op]:
 
 
 def order_of(jobs: Sequence[Job]) -> list[int]:
-    """Execution order, but where the results of two layers are added the smaller goes first: the
-    larger can make up for more.
+    """Say in which order jobs are learned, as ``learning_order`` has it."""
+    sizes = [weight_matrix(job.group.ops[0]).size for job in jobs]
+    return learning_order([job.group.ops for job in jobs], [job.others for job in jobs], sizes)
+
+
+def learning_order(
+    groups: Sequence[Sequence[Op]], others: Sequence[Sequence[Value | None]], sizes: Sequence[int]
+) -> list[int]:
+    """Say in which order groups of layers are learned, given the branches added to their results
+    and how many weights they have: execution order, but where the results of two layers are added
+    the smaller goes first, for the larger can make up for more.
     """
-    makers: dict[Op, int] = {op: n for n, job in enumerate(jobs) for op in job.group.ops}
+    makers: dict[Op, int] = {op: n for n, ops in enumerate(groups) for op in ops}
     order: list[int] = []
     seen: set[int] = set()
+
+    def partners(number: int) -> Iterator[int]:
+        """Groups of fewer weights whose results are added, and which do not need this one's."""
+        for own, other in zip(groups[number], others[number], strict=True):
+            if other is None or other.producer is None or own in behind(other):
+                continue
+            partner = makers.get(other.producer.op)
+            if partner is not None and sizes[partner] < sizes[number]:
+                yield partner
 
     def visit(number: int) -> None:
         if number in seen:  # layers that share weights may stand in front of each other's steps
             return
         seen.add(number)
-        first = jobs[number].group.ops[0]
-        needed = {makers[op] for op in behind(first.input) & makers.keys()}
-        for before in (*sorted(needed), *_smaller_partners(jobs, number, makers)):
+        given = groups[number][0].operands[0]
+        needed = () if given is None else {makers[op] for op in behind(given) & makers.keys()}
+        for before in (*sorted(needed), *partners(number)):
             visit(before)
         order.append(number)
 
-    for number in range(len(jobs)):
+    for number in range(len(groups)):
         visit(number)
     return order
-
-
-def _smaller_partners(jobs: Sequence[Job], number: int, makers: dict[Op, int]) -> Iterator[int]:
-    """Jobs with fewer weights whose results are added to this job's, and which do not need it."""
-    for own, other in pairs(jobs[number]):
-        if other is None or other.producer is None or own in behind(other):
-            continue
-        partner = makers.get(other.producer.op)
-        if partner is not None:
-            size = weight_matrix(jobs[partner].group.ops[0]).size
-            yield from [partner] if size < weight_matrix(own).size else []
 
 
 def pairs(job: Job) -> Iterator[tuple[Dense, Value | None]]:
@@ -246,6 +262,5 @@ def is_last(op: Op) -> bool:
     """Tell whether a layer's result is the network's answer: an output, or what a SOFTMAX turns
     into one.
     """
-    return op.output.is_output or any(
-        isinstance(use.op, Softmax | LogSoftmax) for use in op.output.users
-    )
+    output = op.results[0]
+    return output.is_output or any(isinstance(u.op, Softmax | LogSoftmax) for u in output.users)

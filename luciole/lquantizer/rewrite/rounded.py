@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from luciole.ir import Model, Op
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
@@ -23,15 +23,10 @@ class Rounded:
     input_type: str = "float32"
     output_type: str = "float32"
 
-    @classmethod
-    def of(cls, model: Model, chosen: Collection[Op], input_type: str, output_type: str) -> Rounded:
-        """Copy a rounded network, in which some operators are chosen."""
-        made, twins = _copied(model, chosen)
-        return cls(made, twins, input_type, output_type)
-
     def copy(self) -> Rounded:
         """Copy it, to be changed."""
-        return Rounded.of(self.model, self.chosen, self.input_type, self.output_type)
+        made, twins = _copied(self.model, self.chosen)
+        return replace(self, model=made, chosen=twins)
 
     def integers(self) -> Model:
         """Copy it with operators that compute with the integers themselves."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from luciole.lquantizer.search.space import Candidate, Gene, Space
 
 ACCURACY, SIZE, LATENCY = "accuracy", "size", "latency"
 OBJECTIVES = (ACCURACY, SIZE, LATENCY)
+ON_DEVICE = f"{LATENCY}:"
+"""In front of the name of a device whose costs are an objective."""
 _STEP = 16
 """Bytes that sizes are told apart by: what buffers of a file are aligned to."""
 _PRICES = np.geomspace(1e-5, 1.0, 25)
@@ -33,6 +35,8 @@ class Sum:
     loss: float
     bytes: int
     us: float
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """What they add on other devices, by their names."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Table:
         """Add up what a candidate's genes are."""
         chosen = [row[option] for row, option in zip(self.rows, candidate, strict=True)]
         loss, us = sum(one.loss for one in chosen), sum(one.us for one in chosen)
-        return Sum(candidate, loss, sum(one.bytes for one in chosen), us)
+        return Sum(candidate, loss, sum(one.bytes for one in chosen), us, _costs(chosen))
 
     def pruned(self, objectives: Sequence[str]) -> list[tuple[str, ...]]:
         """List each gene's options without those that another one is nowhere worse than."""
@@ -63,26 +67,28 @@ class Table:
         """Find the candidates that none dominates, from the smallest to the largest. With latency
         they are those of any price of a microsecond.
         """
-        prices = [0.0, *self._prices()] if LATENCY in objectives else [0.0]
-        found = {c: self.sum(c) for price in prices for c in self._exact(price)}
+        timed = [name for name in objectives if name.startswith(LATENCY)]
+        priced = [(name, price) for name in timed for price in self._prices(name)]
+        pairs = [(LATENCY, 0.0), *priced]
+        found = {c: self.sum(c) for name, price in pairs for c in self._exact(name, price)}
         values = np.array([values_of(one, objectives) for one in found.values()])
         sums = list(found.values())
         return sorted((sums[i] for i in fronts(values)[0]), key=lambda one: one.bytes)
 
-    def _prices(self) -> list[float]:
-        """Make prices of a microsecond in units of loss."""
+    def _prices(self, name: str) -> list[float]:
+        """Make prices of a microsecond, or of what a device counts, in units of loss."""
         most = sum(max(one.loss for one in row.values()) for row in self.rows)
-        time = sum(max(abs(one.us) for one in row.values()) for row in self.rows) or 1.0
+        time = sum(max(abs(time_of(one, name)) for one in row.values()) for row in self.rows) or 1.0
         return [float(price) * most / time for price in _PRICES]
 
-    def _exact(self, price: float) -> list[Candidate]:
+    def _exact(self, name: str, price: float) -> list[Candidate]:
         """Extend the best candidates of each size gene by gene, and drop what is dominated."""
         states: States = {0: (0.0, ())}
         for row in self.rows:
             grown: States = {}
             for size, (loss, candidate) in states.items():
                 for option, one in row.items():
-                    total = loss + one.loss + price * one.us
+                    total = loss + one.loss + price * time_of(one, name)
                     place = size + round(one.bytes / _STEP)
                     if place not in grown or total < grown[place][0]:
                         grown[place] = (total, (*candidate, option))
@@ -92,8 +98,18 @@ class Table:
 
 def values_of(one: Sum, objectives: Sequence[str]) -> tuple[float, ...]:
     """Take the objectives of a sum."""
-    every = {ACCURACY: one.loss, SIZE: float(one.bytes), LATENCY: one.us}
-    return tuple(every[name] for name in objectives)
+    every = {ACCURACY: one.loss, SIZE: float(one.bytes)}
+    return tuple(every[n] if n in every else time_of(one, n) for n in objectives)
+
+
+def time_of(one: Sum | Alone, objective: str) -> float:
+    """Read the microseconds measured here, or what "latency:NAME" asks for of a device."""
+    return one.us if objective == LATENCY else one.costs[objective.removeprefix(ON_DEVICE)]
+
+
+def _costs(chosen: Sequence[Sum | Alone]) -> dict[str, float]:
+    names = dict.fromkeys(name for one in chosen for name in one.costs)
+    return {name: sum(one.costs[name] for one in chosen) for name in names}
 
 
 def thinned(sums: Sequence[Sum], objectives: Sequence[str], count: int) -> list[Sum]:
@@ -109,12 +125,13 @@ def _together(gene: Gene, option: str, known: Mapping[tuple[str, str], Alone]) -
     """Add up the layers of a gene; those that share their weights were measured as one."""
     found = [known[name, option] for name in gene.measured]
     loss, us = sum(one.loss for one in found), sum(one.us for one in found)
-    return Alone(gene.layers[0], option, sum(one.bytes for one in found), loss, us)
+    size = sum(one.bytes for one in found)
+    return Alone(gene.layers[0], option, size, loss, us, costs=_costs(found))
 
 
 def _pruned(row: Mapping[str, Alone], objectives: Sequence[str]) -> tuple[str, ...]:
     values = [
-        values_of(Sum((option,), one.loss, one.bytes, one.us), objectives)
+        values_of(Sum((option,), one.loss, one.bytes, one.us, one.costs), objectives)
         for option, one in row.items()
     ]
     kept = fronts(np.array(values))[0]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from luciole.files import write_file
 from luciole.interpreter.records import Records, Track, check_records, untracked
@@ -19,12 +20,15 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search import latency
 from luciole.lquantizer.search.cluster import Cluster
+from luciole.lquantizer.search.device import Devices
+from luciole.lquantizer.search.evaluate import Stage
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
-from luciole.lquantizer.search.runners import InProcess, Runner
+from luciole.lquantizer.search.runners import Begin, InProcess, Runner
 from luciole.lquantizer.search.search import Found, Materials, Search, Searched
 from luciole.lquantizer.search.space import Space
 from luciole.lquantizer.search.storage import Storage
+from luciole.lquantizer.search.tuned_front import finish_front
 from luciole.lquantizer.search.workers import Workers
 
 _SHARE = 3
@@ -49,22 +53,30 @@ def search_network(
     that cannot be used, a folder with another search, and when nothing can be evaluated.
     """
     space = Space.of(model.graph, options.options, options.tied, options.fixed)
+    devices = Devices.of(options.read_devices, model.graph)
+    costs = devices.floats(model.graph)
+    space = devices.allowed(space, say)
     fitted, judges = split(model, records, options)
     content = write(model)
     timed = options.goal.timed
-    given = Materials(content, read, write, fitted, judges, space, timed, options.seed, options.few)
+    finish = options.finishing
+    training = rest(records, options) if finish.epochs else None
+    seeded = (options.seed, options.few)
+    given = Materials(content, read, write, fitted, judges, space, timed, *seeded, training)
     folder.mkdir(parents=True, exist_ok=True)
     storage = Storage(folder / "search.db", _identity(given, options))
     us = float(storage.kept("float_us", lambda: str(_float_us(model, judges, timed))))
-    how = (options.seed, options.budget, say, track or untracked)
+    how = (options.seed, options.budget, say, track or untracked, devices, costs)
     search = Search(space, options.goal, storage, len(content), us, *how)
-    runner = _runner(options, given, say)
+    runner = runner_for(options.workers, options.cluster, given, say)
     try:
         found = search.run(runner)
+        if finish.epochs:
+            found = finish_front(search, runner, found, finish)
     finally:
         runner.close()
-    files = _write(folder, space, found, storage)
-    whole = Found((FLOAT,) * len(space.genes), len(content), 0.0, us, 1.0)
+    files = _write(folder, space, found, storage, finish.stage if finish.epochs else "fitted")
+    whole = Found((FLOAT,) * len(space.genes), len(content), 0.0, us, 1.0, costs)
     return _result(model, space, options, found, files, whole)
 
 
@@ -77,12 +89,26 @@ def split(model: Model, records: Records, options: SearchOptions) -> tuple[Recor
     check_finite(records)
     if count < 2:
         raise QuantizeError("a search needs at least 2 records: some judge what others taught")
+    judging, others = order_of(count, options.judges)
+    return taken(records, others[: options.calibration]), taken(records, judging)
+
+
+def order_of(count: int, judges: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Number at most so many of ``count`` records that judge, and all others."""
     order = np.random.default_rng(_SHUFFLE).permutation(count)
-    judging = max(1, min(options.judges, count // _SHARE))
-    fitting = min(options.calibration, count - judging)
-    parts = order[judging : judging + fitting], order[:judging]
-    one, two = ({name: array[part] for name, array in records.items()} for part in parts)
-    return one, two
+    judging = max(1, min(judges, count // _SHARE))
+    return order[:judging], order[judging:]
+
+
+def taken(records: Records, numbers: NDArray[np.intp]) -> Records:
+    """Take some of the records."""
+    return {name: array[numbers] for name, array in records.items()}
+
+
+def rest(records: Records, options: SearchOptions) -> Records:
+    """Take all records that do not judge."""
+    count = len(next(iter(records.values())))
+    return taken(records, order_of(count, options.judges)[1])
 
 
 def _float_us(model: Model, judges: Records, timed: bool) -> float:
@@ -92,12 +118,13 @@ def _float_us(model: Model, judges: Records, timed: bool) -> float:
 def _identity(given: Materials, options: SearchOptions) -> dict[str, str]:
     return {
         "model": hashlib.sha256(given.model).hexdigest(),
-        "data": f"{_digest(given.records)} {_digest(given.judges)}",
+        "data": f"{digest_of(given.records)} {digest_of(given.judges)}",
         "settings": json.dumps(options.settings(), sort_keys=True),
     }
 
 
-def _digest(records: Records) -> str:
+def digest_of(records: Records) -> str:
+    """Compute a digest of records, input by input."""
     digest = hashlib.sha256()
     for name in sorted(records):
         digest.update(name.encode())
@@ -105,24 +132,34 @@ def _digest(records: Records) -> str:
     return digest.hexdigest()
 
 
-def _runner(options: SearchOptions, given: Materials, say: Callable[[str], None]) -> Runner:
-    if options.cluster is not None:
-        return Cluster(options.cluster, given)
-    if options.workers > 1:
-        return Workers(options.workers, given, say)
+def runner_for(
+    workers: int, cluster: str | None, given: Begin, say: Callable[[str], None]
+) -> Runner:
+    """Begin a cluster where there is an address, else so many processes, or none but this one."""
+    if cluster is not None:
+        return Cluster(cluster, given)
+    if workers > 1:
+        return Workers(workers, given, say)
     return InProcess(given)
 
 
-def _write(folder: Path, space: Space, found: Searched, storage: Storage) -> list[FrontFile]:
-    """Write models and configs, and remove those of a front before."""
+def _write(
+    folder: Path, space: Space, found: Searched, storage: Storage, stage: Stage
+) -> list[FrontFile]:
+    """Write the models of a stage and configs, and remove those of a front before."""
     files = files_of(folder, space, found.front)
-    for old in folder.glob("front-[0-9][0-9]-*B.*"):
-        old.unlink()
+    remove_front(folder)
     for file in files:
-        write_file(file.path, storage.model("fitted", file.found.candidate))
+        write_file(file.path, storage.model(stage, file.found.candidate))
         write_file(file.config, json.dumps(file.recipe(), indent=2) + "\n")
     storage.close()
     return files
+
+
+def remove_front(folder: Path) -> None:
+    """Remove the files of a front before."""
+    for old in folder.glob("front-[0-9][0-9]-*B.*"):
+        old.unlink()
 
 
 def _result(

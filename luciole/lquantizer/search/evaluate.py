@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
 
 from luciole.interpreter.records import Records
 from luciole.ir import Model, Op
@@ -33,7 +32,8 @@ Size = Callable[[Model], int]
 """The size of a model's file; exporters are not this room's, so the caller brings it."""
 Clock = Callable[[Model, Records], latency.Times]
 """How long each operator of a model takes on the first of some records."""
-Stage = Literal["shortened", "fitted"]
+Stage = str
+"""How a candidate is evaluated: "shortened", "fitted", or as ``Finish.stage`` says."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class Alone:
     loss: float
     us: float = 0.0
     way: str = ""
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """What it costs more on other devices, by their names."""
 
 
 @dataclass(frozen=True)

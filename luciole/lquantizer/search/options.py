@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
+from luciole.ir.errors import missing_extra
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.search.device import Device, read_device
+from luciole.lquantizer.search.finishing import FIT, Finish
 from luciole.lquantizer.search.search import Budget, Goal
 from luciole.lquantizer.search.space import OPTIONS, check_options
 
@@ -24,7 +29,10 @@ class SearchOptions:
     patterns of layers that are the same, ``fixed`` an option for layers by such a pattern. Layers
     are fitted to ``calibration`` records, ``judges`` others tell what is lost, and candidates are
     told apart on ``few`` of the first. ``workers`` are processes of this machine, ``cluster`` is
-    the address of a Dask scheduler instead.
+    the address of a Dask scheduler instead. ``finish`` is "fit", or "finetune:4" for so many epochs
+    of training without labels of what becomes files, on all records that do not judge;
+    "finetune:4,mirror" turns images left to right at random. ``devices`` are files that say what
+    operators cost elsewhere, or names of ready ones; "latency:NAME" is the objective.
     """
 
     objectives: tuple[str, ...] = ("accuracy", "size")
@@ -42,6 +50,8 @@ class SearchOptions:
     seed: int = 0
     workers: int = 1
     cluster: str | None = None
+    finish: str = FIT
+    devices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what there is not."""
@@ -51,11 +61,26 @@ class SearchOptions:
             if found is not None and found < 1:
                 raise QuantizeError(f"{name} is {found}: at least 1 is needed")
         assert self.goal is not None, "objectives are checked when a goal is made"
+        if self.finishing.epochs and find_spec("tensorflow") is None:
+            raise missing_extra(f"finish {self.finish!r}: this needs TensorFlow", "tensorflow")
 
     @property
     def goal(self) -> Goal:
-        """The objectives and bounds. Raises QuantizeError for unknown ones."""
-        return Goal(self.objectives, self.max_size, self.max_us)
+        """The objectives and bounds. Raises QuantizeError for unknown ones, and for devices that
+        cannot be read.
+        """
+        names = tuple(device.name for device in self.read_devices)
+        return Goal(self.objectives, self.max_size, self.max_us, names)
+
+    @cached_property
+    def read_devices(self) -> list[Device]:
+        """The devices, as their files say. Raises QuantizeError for one that cannot be read."""
+        return [read_device(source) for source in self.devices]
+
+    @property
+    def finishing(self) -> Finish:
+        """What follows the full fit. Raises QuantizeError for what there is not."""
+        return Finish.parse(self.finish)
 
     @property
     def budget(self) -> Budget:
@@ -64,6 +89,7 @@ class SearchOptions:
         return Budget(self.evaluations, _MINUTES if unlimited else self.minutes, self.files)
 
     def settings(self) -> dict[str, Any]:
-        """List what another search would be found with: all but budget, bounds and runners."""
+        """List what another search would be found with: no budget, bounds, finish or runners."""
         names = ("objectives", "max_size", "max_us", "options", "tied", "few", "seed")
-        return {**{n: getattr(self, n) for n in names}, "fixed": dict(self.fixed)}
+        found = {**{n: getattr(self, n) for n in names}, "fixed": dict(self.fixed)}
+        return found | ({"devices": list(map(str, self.read_devices))} if self.devices else {})

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from luciole.lquantizer.search.additive import ON_DEVICE
 from luciole.lquantizer.search.nsga2 import hypervolume
 from luciole.lquantizer.search.search import Found
 from luciole.lquantizer.search.space import Space, recipe
@@ -23,6 +24,11 @@ class FrontFile:
     found: Found
     options: dict[str, str]
     """What each layer is, by its name."""
+
+    @property
+    def viewer(self) -> Path:
+        """Where a page that shows it goes."""
+        return self.path.with_suffix(".html")
 
     def recipe(self) -> dict[str, Any]:
         """Write the content of its config."""
@@ -59,22 +65,31 @@ class SearchResult:
     def _corner(self) -> list[float]:
         whole = self.float_network
         every = {"accuracy": 1.0, "size": float(whole.bytes), "latency": 2 * whole.us}
+        every |= {f"{ON_DEVICE}{name}": 2 * cost for name, cost in whole.costs.items()}
         return [every[name] for name in self.objectives]
 
     def _point(self, one: Found) -> list[float]:
         every = {"accuracy": one.loss, "size": float(one.bytes), "latency": one.us}
+        every |= {f"{ON_DEVICE}{name}": cost for name, cost in one.costs.items()}
         return [every[name] for name in self.objectives]
 
     def rows(self) -> list[list[str]]:
         """List the front as a table: headings, then a row for each file."""
-        head = ["file", "bytes", "loss", "agreement", "options"]
+        tuned = ["loss before", "agreement before"] if self.is_tuned else []
+        head = ["file", "bytes", "loss", "agreement", *tuned, *self.float_network.costs, "options"]
         return [head, *(self._row(file) for file in self.front)]
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether the front was fine-tuned."""
+        return any(file.found.before is not None for file in self.front)
 
     def _row(self, file: FrontFile) -> list[str]:
         found = file.found
-        agreement = "" if found.agreement is None else f"{100 * found.agreement:.2f} %"
+        before = [] if found.before is None else _figures(found.before)
         widths = " ".join(found.candidate)
-        return [file.path.name, f"{found.bytes:,}", f"{found.loss:.4f}", agreement, widths]
+        costs = [f"{cost:,.0f}" for cost in found.costs.values()]
+        return [file.path.name, f"{found.bytes:,}", *_figures(found), *before, *costs, widths]
 
     def to_json(self) -> dict[str, Any]:
         """Turn it into plain JSON values."""
@@ -90,6 +105,11 @@ class SearchResult:
             "hypervolume": self.hypervolumes(),
             "failed": self.failed,
         }
+
+
+def _figures(one: Found) -> list[str]:
+    agreement = "" if one.agreement is None else f"{100 * one.agreement:.2f} %"
+    return [f"{one.loss:.3g}", agreement]
 
 
 def files_of(folder: Path, space: Space, front: Sequence[Found]) -> list[FrontFile]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,16 @@ from luciole.lquantizer.search.additive import (
     ACCURACY,
     LATENCY,
     OBJECTIVES,
+    ON_DEVICE,
     SIZE,
     Sum,
     Table,
     thinned,
     values_of,
 )
+from luciole.lquantizer.search.device import NOWHERE, Devices
 from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
+from luciole.lquantizer.search.finishing import Finish, finished, is_finish
 from luciole.lquantizer.search.nsga2 import Nsga2, fronts, spread
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.space import Candidate, Space, is_learned
@@ -38,7 +41,8 @@ from luciole.lquantizer.search.storage import Storage
 
 _POINTS = 24
 """Of the additive front, where the evolution begins."""
-_SEPARATOR = " "
+SEPARATOR = " "
+"""Between the options of a candidate, in its key."""
 _TIED = ("w1a1", "w2a2", "w3a3", "w4a4")
 _LEAST = 1e-3
 """Added to losses before their logarithm is taken, so that crowding minds all decades alike."""
@@ -59,6 +63,8 @@ class Materials:
     timed: bool
     seed: int = 0
     few: int = 100
+    training: Records | None = None
+    """What a front is fine-tuned on: all records that do not judge; None where it is not."""
 
     def __call__(self) -> Evaluator:
         """Begin: read the model and run it."""
@@ -82,10 +88,20 @@ class Evaluator:
         if task["stage"] == "alone":
             found = self._bench.alone(task["layer"], task["options"])
             return {"alone": [asdict(one) for one in found]}
+        if is_finish(task["stage"]):
+            return self._finished(task)
         result = self._bench.fit(self._given.space.by_layer(task["candidate"]), task.get("ways"))
         figures = asdict(self._bench.figures(result.model))
         kept = task["stage"] == "fitted"
         return {"figures": figures, "model": self._given.write(result.model) if kept else None}
+
+    def _finished(self, task: Task) -> dict[str, Any]:
+        """Fit a candidate in full and fine-tune it."""
+        training = self._given.training
+        assert training is not None, "who asks for training gives records for it"
+        chosen = self._given.space.by_layer(task["candidate"])
+        model = finished(self._bench, chosen, training, Finish.parse(task["stage"]))
+        return {"figures": asdict(self._bench.figures(model)), "model": self._given.write(model)}
 
 
 @dataclass(frozen=True)
@@ -95,12 +111,15 @@ class Goal:
     objectives: tuple[str, ...] = (ACCURACY, SIZE)
     max_size: int | None = None
     max_us: float | None = None
+    devices: tuple[str, ...] = ()
+    """Names of devices whose costs may be objectives."""
 
     def __post_init__(self) -> None:
         """Refuse unknown objectives."""
+        known = (*OBJECTIVES, *(f"{ON_DEVICE}{name}" for name in self.devices))
         for name in self.objectives:
-            if name not in OBJECTIVES:
-                raise QuantizeError(f"objective {name!r}: {', '.join(OBJECTIVES)} are possible")
+            if name not in known:
+                raise QuantizeError(f"objective {name!r}: {', '.join(known)} are possible")
         if ACCURACY not in self.objectives or len(self.objectives) < 2:
             raise QuantizeError("objectives are accuracy and at least one of size and latency")
 
@@ -135,11 +154,15 @@ class Found:
     loss: float
     us: float
     agreement: float | None
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """What it costs on other devices, by their names."""
+    before: Found | None = None
+    """What it was before it was fine-tuned."""
 
     def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
         """Take the objectives, of the loss its logarithm."""
         loss = math.log(self.loss + _LEAST)
-        return values_of(Sum(self.candidate, loss, self.bytes, self.us), objectives)
+        return values_of(Sum(self.candidate, loss, self.bytes, self.us, self.costs), objectives)
 
 
 @dataclass
@@ -168,6 +191,8 @@ class Search:
     budget: Budget = field(default_factory=Budget)
     say: Callable[[str], None] = print
     track: Track = untracked
+    devices: Devices = NOWHERE
+    float_costs: Mapping[str, float] = field(default_factory=dict)
 
     def run(self, runner: Runner) -> Searched:
         """Measure, evolve, fit the front. An interrupt ends the evolution as its budget does.
@@ -175,7 +200,10 @@ class Search:
         Raises LostError where the cluster is gone, QuantizeError where nothing can be evaluated.
         """
         self._measure(runner)
-        self._alone = self.storage.alone()
+        more = self.devices.more
+        self._alone = [
+            replace(one, costs=more(one.layer, one.option)) for one in self.storage.alone()
+        ]
         self._table = Table.of(self.space, self._alone)
         try:
             self._evolve(runner)
@@ -193,7 +221,7 @@ class Search:
         self._fit(runner, self._chosen(evaluated))
         fitted = [one for one in self._found("fitted") if self.goal.allows(one.bytes, one.us)]
         failed = len(self.storage.in_state("shortened", "failed"))
-        return Searched(evaluated, uniform, greedy, self._front(fitted), failed)
+        return Searched(evaluated, uniform, greedy, self.front_of(fitted), failed)
 
     # ------------------------------------------------------------------ layers alone
     def _measure(self, runner: Runner) -> None:
@@ -203,12 +231,12 @@ class Search:
 
         def ended(key: str, outcome: Outcome) -> None:
             if outcome.error is not None:
-                raise QuantizeError(f"layer {key.split(_SEPARATOR)[0]}: {outcome.error}")
+                raise QuantizeError(f"layer {key.split(SEPARATOR)[0]}: {outcome.error}")
             for row in outcome.result["alone"]:
                 self.storage.add_alone(Alone(**row))
             step(1)
 
-        named = {f"{task['layer']}{_SEPARATOR}{task['options'][0]}": task for task in tasks}
+        named = {f"{task['layer']}{SEPARATOR}{task['options'][0]}": task for task in tasks}
         drive(runner, iter(named.items()), ended)
 
     # ------------------------------------------------------------------ evolution
@@ -236,7 +264,7 @@ class Search:
             candidate = tuple(map(str, found))
             given += 1
             self.storage.begin("shortened", candidate)
-            yield _SEPARATOR.join(candidate), self._task("shortened", candidate)
+            yield SEPARATOR.join(candidate), self._task("shortened", candidate)
 
     def _is_over(self, given: int, begun: float) -> bool:
         most, minutes = self.budget.evaluations, self.budget.minutes
@@ -287,12 +315,16 @@ class Search:
     # ------------------------------------------------------------------ the front in full
     def _found(self, stage: Stage) -> list[Found]:
         """List what was evaluated; times are sums of single layers'."""
-        return [
-            Found(candidate, us=self.float_us + self._table.sum(candidate).us, **figures)
-            for candidate, figures in self.storage.found(stage)
-        ]
+        return [self.entered(*found) for found in self.storage.found(stage)]
 
-    def _front(self, found: Sequence[Found]) -> list[Found]:
+    def entered(self, candidate: Candidate, figures: Mapping[str, Any]) -> Found:
+        """Add what single layers say of a candidate's times to its figures."""
+        one = self._table.sum(candidate)
+        costs = {name: all_ + one.costs[name] for name, all_ in self.float_costs.items()}
+        return Found(candidate, us=self.float_us + one.us, costs=costs, **figures)
+
+    def front_of(self, found: Sequence[Found]) -> list[Found]:
+        """Leave those out that others are better than; from the smallest to the largest."""
         if not found:
             return []
         values = np.array([one.values(self.goal.objectives) for one in found])
@@ -303,7 +335,7 @@ class Search:
         their order.
         """
         allowed = [one for one in evaluated if self.goal.allows(one.bytes, one.us)] or evaluated
-        front = self._front(allowed)
+        front = self.front_of(allowed)
         values = np.array([one.values(self.goal.objectives) for one in front])
         kept = spread(values, self.budget.files + self.budget.files // 2)
         return [front[i].candidate for i in kept]
@@ -316,7 +348,7 @@ class Search:
         def tasks() -> Iterator[tuple[str, Task]]:
             for candidate in missing:
                 self.storage.begin("fitted", candidate)
-                yield _SEPARATOR.join(candidate), self._task("fitted", candidate)
+                yield SEPARATOR.join(candidate), self._task("fitted", candidate)
 
         def ended(key: str, outcome: Outcome) -> None:
             keep(self.storage, "fitted", key, outcome)
@@ -340,9 +372,8 @@ class _Progress:
         keep(search.storage, "shortened", key, outcome)
         self.ended_now += 1
         if outcome.error is None:
-            figures, candidate = outcome.result["figures"], tuple(key.split(_SEPARATOR))
-            us = search.float_us + search._table.sum(candidate).us
-            found = Found(candidate, us=us, **figures)
+            candidate = tuple(key.split(SEPARATOR))
+            found = search.entered(candidate, outcome.result["figures"])
             self.evolution.tell(candidate, found.values(search.goal.objectives))
         if self.ended_now % 20 == 0:
             rate = 60 * self.ended_now / (time.monotonic() - self.begun)
@@ -385,7 +416,7 @@ def drive(
 
 def keep(storage: Storage, stage: Stage, key: str, outcome: Outcome) -> None:
     """Keep an evaluation's outcome."""
-    candidate = tuple(key.split(_SEPARATOR))
+    candidate = tuple(key.split(SEPARATOR))
     if outcome.error is not None:
         storage.failed(stage, candidate, outcome.error)
         return

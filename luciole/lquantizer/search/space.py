@@ -68,8 +68,8 @@ class Space:
         Raises QuantizeError where nothing can be chosen, and for patterns that match no layer.
         """
         check_options([*options, *(fixed or {}).values()])
-        genes = _tied(_genes(graph, options), tied)
-        genes = _fixed(genes, fixed or {})
+        genes = tied_genes(_genes(graph, options), tied)
+        genes = fixed_genes(genes, fixed or {})
         if all(len(gene.options) < 2 for gene in genes):
             raise QuantizeError("nothing to search: no layer has more than one option")
         return cls(tuple(genes))
@@ -139,11 +139,18 @@ def _genes(graph: Graph, options: Sequence[str]) -> list[Gene]:
     return found
 
 
-def _tied(genes: Sequence[Gene], patterns: Iterable[str]) -> list[Gene]:
+def tied_genes(genes: Sequence[Gene], patterns: Iterable[str]) -> list[Gene]:
+    """Join genes that share a choice: those with a layer whose name matches a shell pattern.
+
+    Raises QuantizeError for a pattern without layers, and for layers without a common option.
+    """
     found = list(genes)
     for pattern in patterns:
         members = _matching(found, pattern)
         together = [option for option in members[0].options if _all_have(members, option)]
+        if not together:
+            which = ", ".join(gene.layers[0] for gene in members)
+            raise QuantizeError(f"tied layers {which} have no option in common")
         names = tuple(name for gene in members for name in gene.layers)
         measured = tuple(name for gene in members for name in gene.measured)
         whole = Gene(names, tuple(together), all(g.is_end for g in members), measured)
@@ -157,7 +164,11 @@ def _all_have(genes: Sequence[Gene], option: str) -> bool:
     return all(option in gene.options for gene in genes)
 
 
-def _fixed(genes: Sequence[Gene], fixed: Mapping[str, str]) -> list[Gene]:
+def fixed_genes(genes: Sequence[Gene], fixed: Mapping[str, str]) -> list[Gene]:
+    """Give genes one option, by a shell pattern for their layers.
+
+    Raises QuantizeError for a pattern without layers, and for an option that a layer cannot have.
+    """
     found = list(genes)
     for pattern, option in fixed.items():
         for gene in _matching(found, pattern):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class Batches:
         """Batches in an epoch; what is left over waits for the next one."""
         self.places = self.count * (1 + settings.mirror)
         """Records, and mirrored ones behind them if wanted."""
+        self.mixes = settings.mix > 0 and labels is None and _are_floats(self.inputs)
         if settings.shift or settings.mirror:
             _check_images(self.inputs)
 
@@ -55,6 +56,8 @@ class Batches:
             inputs = self.at(places)
             if self._settings.shift:
                 inputs = [shifted(x, self._settings.shift, generator) for x in inputs]
+            if self.mixes:
+                inputs = mixed(inputs, self._settings.mix, generator)
             yield places, inputs
 
     def at(self, places: Array) -> list[Array]:
@@ -88,6 +91,25 @@ def shifted(images: Array, most: int, generator: np.random.Generator) -> Array:
     rows, columns = (start[:, None] + np.arange(size) for start, size in ((top, h), (left, w)))
     moved: Array = padded[np.arange(n)[:, None, None], rows[:, :, None], columns[:, None, :]]
     return moved
+
+
+def mixed(inputs: Sequence[Array], share: float, generator: np.random.Generator) -> list[Array]:
+    """Mix a share of the records [n, ...] of all inputs, each with another one of them, by weights
+    drawn between 0 and 1 (Zhang et al. 2018, "mixup", equation 1).
+    """
+    n = len(inputs[0])
+    others, weights = generator.permutation(n), generator.random(n, np.float32)
+    weights[round(share * n) :] = 1
+
+    def of(x: Array) -> Array:
+        by_record = weights.reshape(-1, *[1] * (x.ndim - 1))
+        return by_record * x + (1 - by_record) * x[others]
+
+    return [of(x) for x in inputs]
+
+
+def _are_floats(inputs: Sequence[Array]) -> bool:
+    return all(x.dtype == np.float32 for x in inputs)
 
 
 def _prepared(array: Array, name: str, dtype: np.dtype[np.generic]) -> Array:

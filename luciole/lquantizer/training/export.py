@@ -10,9 +10,9 @@ from luciole.lquantizer.training.parameters import LQOp, TrainableParameters, wr
 
 
 def exported(
-    student: Model, learned: Mapping[LQOp, TrainableParameters], biases: Mapping[Value, Array]
+    student: Model, learned: Mapping[LQOp, TrainableParameters], floats: Mapping[Value, Array]
 ) -> Model:
-    """Clone the student with trained layers and trained biases of float layers.
+    """Clone the student with trained layers and trained constants of float layers.
 
     Codes are encoded again from the shadow weights; everything else of the model stays.
     """
@@ -23,7 +23,7 @@ def exported(
         twin = ops[op]
         assert isinstance(twin, LQOp), "a clone has operators of the same classes"
         write(twin, parameters)
-    for value, array in biases.items():
+    for value, array in floats.items():
         values[value].set_data(array)
     remove_dead_buffers(copy)
     return copy

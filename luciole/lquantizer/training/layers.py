@@ -10,12 +10,15 @@ import numpy as np
 
 from luciole.ir import learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.lquantizer.formats.even_levels import is_even
 from luciole.lquantizer.training.parameters import LQOp, TrainableParameters, row_shape
 from luciole.lquantizer.training.settings import FinetuneSettings
 from luciole.lquantizer.training.straight_through import levels_of, quantized, span
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
 from luciole.lquantizer.training.tf_math import activate, dense
 from luciole.lquantizer.training.tf_windows import convolution
+
+_BASES = ("weight_basis", "input_basis")
 
 
 class Trained(NamedTuple):
@@ -48,7 +51,8 @@ class _Units(NamedTuple):
 class TrainableLayer:
     """An operator with learned levels: its forward pass is what the exported operator computes.
 
-    The input is quantized before a convolution pads it, so that padding is exactly 0.
+    The input is quantized before a convolution pads it, so that padding is exactly 0. Levels that
+    are evenly spaced stay so.
     """
 
     def __init__(
@@ -58,11 +62,25 @@ class TrainableLayer:
         self.op = op
         self._settings = settings
         self._units = _Units.of(start)
-        self.variables = {name: tf.Variable(array) for name, array in start.items()}
+        self._bits = start.weight_basis.shape[1], start.input_basis.shape[0]
+        self._powers = {
+            name: 2.0 ** np.arange(1 - basis.shape[-1], 1, dtype=np.float32)
+            for name, basis in start.items()
+            if name in _BASES and is_even(basis)
+        }
+        found = {n: a[..., -1:] if n in self._powers else a for n, a in start.items()}
+        self.variables = {name: tf.Variable(array) for name, array in found.items()}
+
+    def _own(self) -> dict[str, Tensor]:
+        """Say what each parameter is by now: of evenly spaced levels the largest basis element is
+        a variable, and the others follow.
+        """
+        powers = self._powers
+        return {n: v * powers[n] if n in powers else v for n, v in self.variables.items()}
 
     def __call__(self, x: Tensor) -> Tensor:
         """Quantize, multiply, add, activate."""
-        tf, own = self.tf, self.variables
+        tf, own = self.tf, self._own()
         basis, offset = own["input_basis"][None], own["input_offset"][None]
         encoded = tf.reshape(quantized(tf, tf.reshape(x, (1, -1)), basis, offset), tf.shape(x))
         rows = quantized(tf, own["latents"], own["weight_basis"], own["weight_offset"])
@@ -78,26 +96,26 @@ class TrainableLayer:
 
     def keep_in_reach(self) -> None:
         """Move shadow weights that left the levels' span back to its edge."""
-        own = self.variables
+        own = self._own()
         low, high = span(levels_of(self.tf, own["weight_basis"], own["weight_offset"]))
-        latents = own["latents"]
+        latents = self.variables["latents"]
         latents.assign(self.tf.clip_by_value(latents, low, high))
 
     def trained(self) -> Iterator[Trained]:
         """List the variables that learn."""
-        choice, shapes = self._settings, {k: v.shape for k, v in self.variables.items()}
+        choice = self._settings
         unit = self._units if choice.relative else _Units(1.0, 1.0, 1.0)
-        rate = choice.rate(shapes["weight_basis"][1])
+        rate = choice.rate(self._bits[0])
         slow = rate * choice.basis_factor * unit.weights
         rates = {"latents": rate * unit.weights, "weight_basis": slow, "bias": rate * unit.outputs}
         if choice.new_offsets or self.op.weights_offsets is not None:
             rates["weight_offset"] = slow
         if choice.train_inputs:
-            rate = choice.rate(shapes["input_basis"][0]) * unit.inputs
+            rate = choice.rate(self._bits[1]) * unit.inputs
             rates["input_basis"] = rates["input_offset"] = rate
         for name, rate in rates.items():
             yield Trained(name, self.variables[name], rate, name == "latents")
 
     def learned(self) -> TrainableParameters:
         """Copy the present state as arrays."""
-        return TrainableParameters(**{name: v.numpy() for name, v in self.variables.items()})
+        return TrainableParameters(**{name: v.numpy() for name, v in self._own().items()})

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from luciole.ir import Array, Model, TensorType, Value
+from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training.distillation import Contents
 from luciole.lquantizer.training.export import exported
+from luciole.lquantizer.training.float_layers import float_constants
 from luciole.lquantizer.training.layers import TrainableLayer, Trained
 from luciole.lquantizer.training.parameters import LQOp, read, trained_ops
 from luciole.lquantizer.training.settings import RATES, FinetuneSettings
-from luciole.lquantizer.training.tensorflow import Tensor
 from luciole.lquantizer.training.tf_graph import TensorGraph
 from luciole.lquantizer.training.trainer import Trainer
+
+FF = 1.0
 
 
 class LevelsTrainer(Trainer):
@@ -34,8 +36,10 @@ class LevelsTrainer(Trainer):
 
     def _begin(self, latents: Mapping[str, Array]) -> TensorGraph:
         self._layers = self._trainable(latents)
-        self._biases = self._trainable_biases() if self.settings.float_biases else {}
-        return TensorGraph(self.model.graph, self._layers, self._biases)
+        found = float_constants(self.model.graph, self._layers)
+        self._floats = found if self.settings.float_layers else {}
+        self._variables = {v: self.tf.Variable(c.start) for v, c in self._floats.items()}
+        return TensorGraph(self.model.graph, self._layers, self._variables)
 
     def _trainable(self, latents: Mapping[str, Array]) -> dict[LQOp, TrainableLayer]:
         ops = trained_ops(self.model.graph)
@@ -49,23 +53,14 @@ class LevelsTrainer(Trainer):
         starts = {op: read(op, latents.get(op.name), margin) for op in ops}
         return {op: TrainableLayer(self.tf, op, p, self.settings) for op, p in starts.items()}
 
-    def _trainable_biases(self) -> dict[Value, Tensor]:
-        """Variables for the biases of float layers."""
-        found: dict[Value, Tensor] = {}
-        for op in self.model.graph.ops:
-            if op in self._layers or op.quant is None or op.quant.bias is None:
-                continue
-            value = dict(op.named_operands()).get(op.quant.bias)
-            if value is not None and value.data is not None and value.dtype == TensorType.FLOAT32:
-                found[value] = self.tf.Variable(value.data)
-        return found
-
     def _trained(self) -> Iterator[Trained]:
         for layer in self._layers.values():
             yield from layer.trained()
-        rate = self.settings.rate(len(RATES))
-        for variable in self._biases.values():
-            yield Trained("float_bias", variable, rate)
+        choice = self.settings
+        rate = choice.rate(len(RATES)) * FF
+        for value, constant in self._floats.items():
+            unit = constant.unit if choice.relative else 1.0
+            yield Trained("float", self._variables[value], rate * unit)
 
     def _after_step(self, contents: Contents) -> None:
         for layer in self._layers.values():
@@ -74,4 +69,4 @@ class LevelsTrainer(Trainer):
     def exported(self) -> Model:
         """Clone the student with layers and biases as they are by now."""
         learned = {op: layer.learned() for op, layer in self._layers.items()}
-        return exported(self.model, learned, {v: b.numpy() for v, b in self._biases.items()})
+        return exported(self.model, learned, {v: x.numpy() for v, x in self._variables.items()})

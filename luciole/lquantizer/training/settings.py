@@ -38,6 +38,8 @@ class TrainingSettings:
     mirror: bool = False
     """Whether images are turned left to right at random: right where left and right do not matter,
     wrong for digits."""
+    mix: float = 0.0
+    """Share of the records of a batch that are mixed with another of the batch."""
     hints: tuple[str, ...] = ()
     """Tensors, by shell pattern, that student and teacher both compute and that shall be alike
     (Romero et al. 2015, "FitNets", section 2.2)."""
@@ -57,6 +59,7 @@ class TrainingSettings:
             ("held_back", 0 <= (self.held_back or 0) < 1, "0 or more and below 1"),
             ("held_back_most", self.held_back_most >= 0, "0 or more"),
             ("shift", self.shift >= 0, "0 or more"),
+            ("mix", 0 <= self.mix <= 1, "0 to 1"),
             ("label_weight", 0 <= self.label_weight <= 1, "0 to 1"),
             ("margin", 0 < self.margin < 0.5, "above 0 and below 0.5"),
             ("restarts", self.restarts >= 0, "0 or more"),
@@ -96,8 +99,8 @@ class FinetuneSettings(TrainingSettings):
     """Whether the levels of the layers' inputs are trained."""
     new_offsets: bool = False
     """Whether weights get an offset where the student's layers have none."""
-    float_biases: bool = False
-    """Whether the biases of layers that stayed float are trained too."""
+    float_layers: bool = True
+    """Whether weights and biases of layers that stayed float are trained too."""
 
     def rate(self, bits: int) -> float:
         """Give the learning rate of what has this many bits."""

@@ -23,6 +23,7 @@ def tensorflow() -> TensorFlow:
             import tensorflow as module
     except ImportError:
         raise missing_extra("fine-tuning: this needs TensorFlow", "tensorflow") from None
+    module.get_logger().setLevel("ERROR")  # a search traces many networks, which it warns of
     return module
 
 

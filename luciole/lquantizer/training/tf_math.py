@@ -52,11 +52,16 @@ def fully_connected(
     tf: TensorFlow, op: FullyConnected, x: Tensor, weights: Tensor, bias: Tensor | None
 ) -> Tensor:
     """Compute a dense layer, all rows in one matrix unless the operator keeps the axes."""
+    y = dense_products(tf, op, x, weights)
+    return activate(tf, y if bias is None else y + bias, op.activation)
+
+
+def dense_products(tf: TensorFlow, op: FullyConnected, x: Tensor, weights: Tensor) -> Tensor:
+    """Multiply without bias and activation."""
     if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise UnsupportedError(f"weights format {op.weights_format.name} is not supported")
     rows = x if op.keep_num_dims else tf.reshape(x, (-1, weights.shape[1]))
-    y = dense(tf, rows, weights)
-    return activate(tf, y if bias is None else y + bias, op.activation)
+    return dense(tf, rows, weights)
 
 
 @differentiable(BatchMatMul)

@@ -66,8 +66,17 @@ def _finished(tf: TensorFlow, op: Activated, y: Tensor, bias: Tensor | None) -> 
 @differentiable(Conv2D)
 def conv_2d(tf: TensorFlow, op: Conv2D, x: Tensor, filter: Tensor, bias: Tensor | None) -> Tensor:
     """Convolve with a filter that comes as [o, kh, kw, c]."""
-    y = convolution(tf, op, x, tf.transpose(filter, (1, 2, 3, 0)))
-    return _finished(tf, op, y, bias)
+    return _finished(tf, op, products(tf, op, x, filter), bias)
+
+
+def products(tf: TensorFlow, op: Conv2D | DepthwiseConv2D, x: Tensor, filter: Tensor) -> Tensor:
+    """Convolve with a filter as the operator lays it out, without its bias and activation."""
+    if isinstance(op, Conv2D):
+        return convolution(tf, op, x, tf.transpose(filter, (1, 2, 3, 0)))
+    _, kh, kw, outputs = filter.shape
+    channels = x.shape[-1]
+    taps = _dilated(tf, op, tf.reshape(filter, (kh, kw, channels, outputs // channels)))
+    return _depthwise(tf, op, x, taps)
 
 
 @differentiable(DepthwiseConv2D)
@@ -75,10 +84,7 @@ def depthwise_conv_2d(
     tf: TensorFlow, op: DepthwiseConv2D, x: Tensor, filter: Tensor, bias: Tensor | None
 ) -> Tensor:
     """Convolve each channel with filters that come as [1, kh, kw, channels * multiplier]."""
-    _, kh, kw, outputs = filter.shape
-    channels = x.shape[-1]
-    taps = _dilated(tf, op, tf.reshape(filter, (kh, kw, channels, outputs // channels)))
-    return _finished(tf, op, _depthwise(tf, op, x, taps), bias)
+    return _finished(tf, op, products(tf, op, x, filter), bias)
 
 
 def _depthwise(tf: TensorFlow, op: Sliding, x: Tensor, taps: Tensor) -> Tensor:

@@ -18,11 +18,14 @@ import numpy as np
 from luciole.interpreter.records import Progress, Track, untracked
 from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.rewrite.narrowed import Narrowed
 from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.training import checkpoint as files
 from luciole.lquantizer.training.batches import Batches, in_parts
 from luciole.lquantizer.training.checkpoint import State
 from luciole.lquantizer.training.levels_trainer import LevelsTrainer
+from luciole.lquantizer.training.narrow_settings import NarrowSettings
+from luciole.lquantizer.training.narrow_trainer import NarrowTrainer
 from luciole.lquantizer.training.optimizer import schedule
 from luciole.lquantizer.training.parameters import trained_ops
 from luciole.lquantizer.training.rate import chosen_factor, steps_of
@@ -92,6 +95,8 @@ def _trainer(
     labelled: bool,
 ) -> Trainer:
     """Make the trainer that a student needs. Raises QuantizeError where there is none."""
+    if isinstance(student, Narrowed) and isinstance(settings, NarrowSettings):
+        return NarrowTrainer(student, teacher, settings, latents, labelled)
     if isinstance(student, Rounded) and isinstance(settings, UniformSettings):
         return UniformTrainer(student, teacher, settings, latents, labelled)
     if isinstance(student, Model) and isinstance(settings, FinetuneSettings):
@@ -126,7 +131,8 @@ class _Run:
         self._path: Path | None = None
         self._identity: dict[str, str] = {}
         self._state: State | None = None
-        cached = trainer.options.shift == 0 and self._output_size() <= CACHE_LIMIT
+        moves = trainer.options.shift > 0 or batches.mixes
+        cached = not moves and self._output_size() <= CACHE_LIMIT
         self._wanted = self._teach(np.arange(batches.places)) if cached else None
         self._held_wanted = self._teach(batches.held_back) if len(batches.held_back) else []
 

@@ -36,7 +36,7 @@ class Thresholds:
         self._tf, self.tied = tf, tied
         self._follows = settings.momentum is not None
         self._rate = settings.rate
-        self.codes = Codes(tied.affine.bits)
+        self.codes = Codes(tied.bits)
         self._basis = _basis(tied.affine)
         low, high = (float(side[0]) for side in tied.affine.range)
         start = [max(self._sides(low, high, k)) for k in range(self._basis.shape[1])]
@@ -109,7 +109,7 @@ class RoundedTensor:
         self, tf: TensorFlow, thresholds: Thresholds, settings: UniformSettings, rounds: Tensor
     ) -> None:
         self._tf, self._thresholds, self._rounds = tf, thresholds, rounds
-        self._delayed, self._steps = settings.delay > 0, settings.gradient == "step"
+        self._delayed, self._steps = settings.switches, settings.gradient == "step"
 
     def __call__(self, x: Tensor) -> Tensor:
         """Round, or pass on."""
@@ -149,9 +149,13 @@ class RoundedWeights:
         """Round the shadow weights [n, o]."""
         if self._kept:
             return latents * self._shares
-        tf, steps = self._tf, self._settings.gradient == "step"
         w = latents if self._points is None else latents * self._points
-        high, codes = self._high * self._shares, Codes(self.weights.affine.bits, narrow=True)
+        return self._rounded(w, self._high * self._shares)
+
+    def _rounded(self, w: Tensor, high: Tensor) -> Tensor:
+        """Round columns [n, o] to integers that reach from minus ``high`` to it, [o] or [1]."""
+        tf, steps = self._tf, self._settings.gradient == "step"
+        codes = Codes(self.weights.bits, narrow=True)
         if len(self._high) > 1:
             return rounded_rows(tf, w, high, codes, steps)
         return rounded_tensor(tf, w, -high[0], high[0], codes, steps)
@@ -174,9 +178,11 @@ class RoundedWeights:
 
     def learned(self) -> tuple[Array, Affine]:
         """Compute codes in the operator's layout, and their scales, as they are by now."""
-        given = self.weights.affine
-        scales = (given.scale * self._shares.numpy()).astype(np.float32)
+        given, scales = self.weights.affine, self._scales()
         shape, order = self.weights.layout()
         codes = np.rint(self._columns(self.latents).numpy() / scales).astype(np.int8)
         laid = np.ascontiguousarray(np.transpose(codes.reshape(shape), order))
         return laid, Affine.channels(scales, np.zeros(len(scales)), given.axis, given.dtype)
+
+    def _scales(self) -> Floats:
+        return np.asarray(self.weights.affine.scale * self._shares.numpy(), np.float32)

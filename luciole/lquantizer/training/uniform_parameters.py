@@ -32,6 +32,13 @@ class TiedTensors:
     is_free: bool = True
     """Whether they may have others: not where an operator's range calls for these, nor where a
     constant is stored in them."""
+    width: int | None = None
+    """Bits that they keep to, where these are fewer than their type has."""
+
+    @property
+    def bits(self) -> int:
+        """How many bits they are rounded to."""
+        return self.affine.bits if self.width is None else self.width
 
 
 @dataclass(eq=False)
@@ -44,11 +51,18 @@ class IntegerWeights:
     affine: Affine
     axis: int
     bias: Value | None
+    width: int | None = None
+    """Bits that they keep to, where these are fewer than their type has."""
+
+    @property
+    def bits(self) -> int:
+        """How many bits they are rounded to."""
+        return self.affine.bits if self.width is None else self.width
 
     @property
     def most(self) -> int:
         """The largest code, the smallest being minus that."""
-        return self.affine.limits[1]
+        return self.affine.limits[1] if self.width is None else int(2 ** (self.width - 1) - 1)
 
     def rows(self, array: Array) -> Array:
         """Bring what is laid out as the weights are into rows [o, n]."""

@@ -69,6 +69,11 @@ class UniformSettings(TrainingSettings):
         return min(records, max(16, min(100, records // 300)) if self.batch is None else self.batch)
 
     @property
+    def switches(self) -> bool:
+        """Whether there are steps in which tensors between operators are not rounded."""
+        return self.delay > 0
+
+    @property
     def rate(self) -> float:
         """The learning rate of thresholds."""
         return RATE if self.learning_rate is None else self.learning_rate

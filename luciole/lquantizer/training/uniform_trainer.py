@@ -21,6 +21,7 @@ from luciole.lquantizer.training.uniform_layers import (
 )
 from luciole.lquantizer.training.uniform_parameters import (
     IntegerWeights,
+    TiedTensors,
     integer_weights,
     is_nearest,
     latents_of,
@@ -50,14 +51,22 @@ class UniformTrainer(Trainer):
         """Let QUANTIZE round by thresholds, and weights be rounded shadow weights."""
         graph, tf = self.model.graph, self.tf
         self._rounds, self._follows = tf.Variable(1.0), tf.Variable(0.0)
-        self._thresholds = [Thresholds(tf, t, self.settings) for t in tied_tensors(graph)]
-        found = integer_weights(graph)
+        self._thresholds = [Thresholds(tf, t, self.settings) for t in self._tensors()]
+        found = self._integers()
         if not self._thresholds and not found:
             raise QuantizeError("nothing in the student becomes integers: quantize it first")
         self._weights = [self._of(w, latents.get(w.op.name)) for w in found]
         biases = [w for w in found if w.bias is not None and self.settings.train_biases]
         self._biases = {w.bias: (tf.Variable(w.bias.data), _width(w.op)) for w in biases if w.bias}
         return TensorGraph(graph, self.layers(), self.variables())
+
+    def _tensors(self) -> list[TiedTensors]:
+        """List the tensors that become integers."""
+        return tied_tensors(self.model.graph)
+
+    def _integers(self) -> list[IntegerWeights]:
+        """List the weights that are integers."""
+        return integer_weights(self.model.graph)
 
     def _of(self, weights: IntegerWeights, target: Array | None) -> RoundedWeights:
         """Train a layer's weights from shadow weights; codes that are not the nearest ones, but

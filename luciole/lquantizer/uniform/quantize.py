@@ -94,7 +94,8 @@ def quantize_uniform(
     if integers:
         walked = walk(work, records, integers, options, track or untracked, known, start.given)
         note_factors(work.graph, known.limits.factors)
-        rounded = Rounded.of(work, walked.integers, options.input_type, options.output_type)
+        ends = options.input_type, options.output_type
+        rounded = Rounded(work, frozenset(walked.integers), *ends).copy()
         finish(work, walked.integers, options.input_type, options.output_type)
     inner = schemes_inside(work, options) if choices is None else {}
     reports = walked.reports | _weights_alone(work, schemes | inner, options, walked.integers)

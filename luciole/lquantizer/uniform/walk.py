@@ -6,7 +6,7 @@ them computes. At last operators can compute with the integers themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,8 +22,9 @@ from luciole.interpreter.records import (
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights
+from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.passes.split_activation import split_activation
-from luciole.ir.quantization import Affine
+from luciole.ir.quantization import Affine, is_affine
 from luciole.ir.text.common import one_line
 from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.moments import Part
@@ -31,15 +32,19 @@ from luciole.lquantizer.calibration.products import (
     Product,
     Sampling,
     groups_of,
-    rows_of_input,
+    rows_beside,
     rows_of_results,
     weight_rows,
 )
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
-from luciole.lquantizer.methods.uniform import Integers, nearest, output_aware
+from luciole.lquantizer.methods.uniform import (
+    Integers,
+    nearest,
+    output_aware,
+    with_room_for_bias,
+)
 from luciole.lquantizer.network.grids import choose_grids, touched, unsaid
-from luciole.lquantizer.network.preparation import floor_of
 from luciole.lquantizer.network.rounding import tensor_reports
 from luciole.lquantizer.report import LayerReport, TensorReport, snr_db
 from luciole.lquantizer.rewrite.ends import integer_ends
@@ -52,6 +57,7 @@ from luciole.lquantizer.rewrite.integers import (
     weight_slot,
 )
 from luciole.lquantizer.schemes import Scheme, UniformOptions
+from luciole.lquantizer.uniform.branches import Aim, Branches
 from luciole.lquantizer.uniform.fake_quant import NOTHING, Given, weights_as_given
 from luciole.lquantizer.uniform.fragile import fragile
 from luciole.lquantizer.uniform.limits import Limits
@@ -91,13 +97,12 @@ def walk(
     """
     names = {op: op.name for op in work.graph.ops}
     way = _Way.begin(work, records, schemes, options, track, known, given)
-    layers = way.layers()
     found = Walked({}, {}, set(way.schemes), set(schemes) - set(way.schemes))
-    targets = way.targets(layers, track("float network", way.count))
-    step = track("learning layers", len(layers))
-    for op, target in zip(layers, targets, strict=True):
+    aims = way.aims(track("float network", way.count))
+    step = track("learning layers", len(way.layers))
+    for op in way.layers:
         found.latents[op.name] = weight_rows(op)
-        found.reports[op] = way.learn(op, names[op], target)
+        found.reports[op] = way.learn(op, names[op], aims.get(op))
         step(1)
     return found
 
@@ -111,7 +116,7 @@ def round_plainly(
     """
     known = Known(Limits(options), batch=batch)
     way = _Way.begin(work, records, schemes, options, untracked, known, NOTHING)
-    for op in way.layers():
+    for op in way.layers:
         way.learn(op, op.name, None)
     return set(way.schemes)
 
@@ -191,7 +196,9 @@ class _Way:
 
     work: Model
     reference: Model
-    twins: Mapping[Op, Op]
+    layers: list[Op]
+    """Those that get integer weights, in the order in which they are learned."""
+    branches: Branches
     schemes: Mapping[Op, Scheme]
     records: Records | None
     batch: int
@@ -232,38 +239,43 @@ class _Way:
         some = _some(records)
         sampling = Sampling.of(max(1, _count(some)), options.seed)
         front = None if some is None else Front(work, some, batch)
-        return cls(
-            work, reference, twins, schemes, some, batch, sampling, options, known, given, front
-        )
+        layers = [op for op in graph.ops if op in schemes and has_weights(op)]
+        branches = _branches(reference.graph, twins, layers)
+        order, how = branches.order(layers), (sampling, options, known, given, front)
+        return cls(work, reference, order, branches, schemes, some, batch, *how)
 
     @property
     def count(self) -> int:
         """Records that layers are learned from."""
         return _count(self.records)
 
-    def layers(self) -> list[Op]:
-        """List the layers that get integer weights, in execution order."""
-        return [op for op in self.work.graph.ops if op in self.schemes and has_weights(op)]
-
-    def targets(self, layers: list[Op], progress: Progress) -> list[Array | None]:
-        """Take rows of what the float network computes in front of layers' activations."""
+    def aims(self, progress: Progress) -> dict[Op, Aim]:
+        """Take rows of what the float network computes in front of layers' activations, and of the
+        branches that are added there.
+        """
         if self.records is None:
-            return [None] * len(layers)
-        twins = [self.twins[op] for op in layers]
-        pairs = [(op, op.output) for op in twins if isinstance(op, Product)]
-        for twin, _ in pairs:
-            split_activation(self.reference.graph, twin)
+            return {}
+        products = [op for op in self.layers if isinstance(op, Product)]
+        twins = [self.branches.twins[op] for op in products]
+        own = [(op, op.output) for op in twins if isinstance(op, Product)]
+        given = [self.branches.in_float(op) for op in products]
+        others = [(op, v) for (op, _), v in zip(own, given, strict=True) if v is not None]
         how = (self.records, self.batch, self.sampling, progress)
-        found = iter(rows_of_results(self.reference, pairs, *how))
-        return [next(found) if isinstance(op, Product) else None for op in layers]
+        found = rows_of_results(self.reference, [*own, *others], *how)
+        added = iter(found[len(own) :])
+        beside = [None if value is None else next(added) for value in given]
+        triples = zip(products, found, beside, strict=False)
+        return {op: Aim(rows, other) for op, rows, other in triples}
 
-    def learn(self, op: Op, name: str, target: Array | None) -> LayerReport:
+    def learn(self, op: Op, name: str, aim: Aim | None) -> LayerReport:
         """Learn a layer on the network as it is by now, and give it its integers."""
         types = self.schemes[op]
         report = LayerReport(name, types.activation_bits, types.weight_bits)
         report.bytes_before = constant_bytes(op)
-        parts = [] if target is None else list(self._parts(op, target))
-        found = self._integers(op, parts)
+        parts = [] if aim is None else list(self._parts(op, aim))
+        found, step = self._integers(op, parts), _step_of_input(op)
+        if types.bias == TensorType.INT32 and step is not None:
+            found = with_room_for_bias(found, step)
         self.known.integers[name, types.weight_bits] = found
         if parts:
             _judge(report, parts, found)
@@ -283,16 +295,31 @@ class _Way:
         searched = self.options.ranges == "mse"
         return nearest(weights, _bias(op), most, channels=channels, searched=searched)
 
-    def _parts(self, op: Op, target: Array) -> Iterator[Part]:
+    def _parts(self, op: Op, aim: Aim) -> Iterator[Part]:
         assert isinstance(op, Product), "only these have rows"
-        assert self.front is not None, "targets are of records"
-        layers = self.layers()
-        left = layers[layers.index(op) :]
-        later = [v for layer in left[1:] if (v := layer.operands[0]) is not None]
-        rows = rows_of_input(self.front, op, self.sampling, later, left)
-        floor = floor_of(op.activation)
-        for z, t in zip(rows, np.split(target, groups_of(op), -1), strict=True):
-            yield Part(z, t, None if floor is None else np.full_like(t, floor))
+        assert self.front is not None, "aims are of records"
+        left = self.layers[self.layers.index(op) :]
+        branch = self.branches.in_rounded(op, left)
+        later = [v for layer in left[1:] for v in self._seen_by(layer)]
+        rows, beside = rows_beside(self.front, op, branch, self.sampling, later, left)
+        target, floors = self.branches.problem(op, aim, beside)
+        groups = groups_of(op)
+        below = [None] * groups if floors is None else np.split(floors, groups, -1)
+        for z, t, floor in zip(rows, np.split(target, groups, -1), below, strict=True):
+            yield Part(z, t, floor)
+
+    def _seen_by(self, op: Op) -> Iterator[Value]:
+        """Yield what a layer reads, and the branch that is added to its result."""
+        values = (op.operands[0], self.branches.in_rounded(op, ()))
+        yield from (v for v in values if v is not None)
+
+
+def _branches(reference: Graph, twins: Mapping[Op, Op], layers: Sequence[Op]) -> Branches:
+    """Let the activations of a float network's layers stand alone, and find their branches."""
+    products = [op for op in layers if isinstance(op, Product)]
+    for op in products:
+        split_activation(reference, twins[op])
+    return Branches.of(twins, products)
 
 
 def _count(records: Records | None) -> int:
@@ -312,6 +339,15 @@ def _judge(report: LayerReport, parts: list[Part], found: Integers) -> None:
     errors = [p.error(p.z @ w.T + b) for p, (w, b) in zip(parts, split, strict=True)]
     report.mse = float(np.mean(errors))
     report.snr_db = snr_db(float(np.mean([p.signal for p in parts])), report.mse)
+
+
+def _step_of_input(op: Op) -> float | None:
+    """Return the scale of a layer's input; None where it is no integers."""
+    value = op.operands[0]
+    made = None if value is None or value.producer is None else value.producer.op
+    if not isinstance(made, Dequantize) or not is_affine(made.input):
+        return None
+    return float(Affine.of(made.input, "the input").scale[0])
 
 
 def _bias(op: Op) -> Array:

@@ -9,16 +9,20 @@ import numpy as np
 from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights, weight_constant
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.passes.fuse_quantization import fuse_weights
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use
 from luciole.lquantizer.calibration.products import weight_rows
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.methods.uniform import nearest
+from luciole.lquantizer.methods.uniform import balanced, nearest
 from luciole.lquantizer.report import LayerReport
 from luciole.lquantizer.rewrite.integers import runs, set_constant, set_weights
 from luciole.lquantizer.schemes import Scheme, UniformOptions
 from luciole.lquantizer.uniform.recurrent import store_recurrent_weights
+
+_BYTE = 8
+"""Bits of a weight from which its scale reaches the largest one."""
 
 
 def store_weights(
@@ -66,5 +70,15 @@ def _store(graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOp
         return
     rows, channels = weight_rows(op), options.channels(types)
     bias = np.zeros(len(rows), np.float32)  # which stays as it is
-    found = nearest(rows, bias, types.most, channels=channels, searched=False)
-    set_weights(graph, op, found.codes, found.scales, types.weights)
+    searched = options.ranges == "mse" and types.weight_bits < _BYTE
+    found = nearest(rows, bias, types.most, channels=channels, searched=searched)
+    codes = found.codes
+    if options.rounding != "nearest":
+        steps = rows / found.scales[:, None]
+        codes = balanced(codes, steps, _channels(op, value), types.most)
+    set_weights(graph, op, codes, found.scales, types.weights)
+
+
+def _channels(op: Op, weights: Value) -> int:
+    """Count the input channels that an output's weights run over inside."""
+    return 1 if isinstance(op, DepthwiseConv2D) else weights.dims[-1]

@@ -26,9 +26,11 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
+from luciole.tools.search.preset import add_preset, check_preset, seed_options
 
 if TYPE_CHECKING:
     from luciole.lquantizer.search.options import SearchOptions
+    from luciole.lquantizer.search.published.options import SeedOptions
     from luciole.lquantizer.search.result import SearchResult
 
 
@@ -45,6 +47,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole search") -> 
     _add_goal(parser)
     _add_space(parser)
     _add_work(parser)
+    add_preset(parser)
     add_preprocess(parser)
     add_data_bounds(parser)
     add_custom(parser)
@@ -58,7 +61,16 @@ def _add_goal(parser: argparse.ArgumentParser) -> None:
         "--objectives",
         default="accuracy,size",
         metavar="NAMES",
-        help="accuracy and one or both of size and latency (default accuracy,size)",
+        help="accuracy and some of size, latency and latency:DEVICE (default accuracy,size)",
+    )
+    goal.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        dest="devices",
+        metavar="FILE",
+        help="what operators cost on another machine, for the objective latency:NAME: a JSON file, "
+        "or one of cortex-m0plus and cortex-m4",
     )
     goal.add_argument("--max-size", type=byte_count, metavar="SIZE", help="no larger files")
     goal.add_argument(
@@ -97,6 +109,13 @@ def _add_work(parser: argparse.ArgumentParser) -> None:
     work.add_argument(
         "--judges", type=int, default=1000, metavar="N", help="records that judge (default 1000)"
     )
+    work.add_argument(
+        "--finish",
+        default="fit",
+        metavar="HOW",
+        help="of the front: fit (default), or finetune:EPOCHS without labels on all records that "
+        "do not judge; finetune:EPOCHS,mirror turns images left to right at random",
+    )
     work.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
 
 
@@ -106,34 +125,46 @@ def _run(arguments: argparse.Namespace) -> int:
 
     options = _options(arguments)
     model = api.load(arguments.model)
-    data = asked_data(arguments, model.graph, arguments.data)
+    data = asked_data(arguments, model.graph, arguments.data, labels=arguments.labels)
+    labels = data.labels if arguments.labels else None
     with console.tracked(arguments.json) as track:
         folder = Path(arguments.output)
-        found = api.search(model, data.records, folder, options, say=console.say, track=track)
+        given = (model, data.records, folder, options)
+        found = api.search(*given, labels=labels, say=console.say, track=track)
     _write_reports(folder, found, arguments.model)
     _tell(found, arguments)
     return FINE
 
 
-def _options(arguments: argparse.Namespace) -> SearchOptions:
+def _options(arguments: argparse.Namespace) -> SearchOptions | SeedOptions:
+    """Read what is to be searched, and how. Raises UsageError for what there is not."""
     from luciole.lquantizer.errors import QuantizeError
+
+    check_preset(arguments)
+    try:
+        if arguments.preset:
+            return seed_options(arguments, _fixed(arguments.fixed))
+        return _search_options(arguments)
+    except QuantizeError as error:
+        raise UsageError(str(error)) from None
+
+
+def _search_options(arguments: argparse.Namespace) -> SearchOptions:
     from luciole.lquantizer.search.options import SearchOptions
     from luciole.lquantizer.search.space import OPTIONS
 
     given = {n: getattr(arguments, n) for n in ("max_size", "max_us", "evaluations", "minutes")}
-    rest = ("files", "calibration", "judges", "seed", "workers", "cluster")
+    rest = ("files", "calibration", "judges", "seed", "workers", "cluster", "finish")
     given |= {name: getattr(arguments, name) for name in rest}
     options = OPTIONS if arguments.options is None else tuple(arguments.options.split(","))
-    try:
-        return SearchOptions(
-            objectives=tuple(arguments.objectives.split(",")),
-            options=options,
-            tied=tuple(arguments.tie),
-            fixed=_fixed(arguments.fixed),
-            **given,
-        )
-    except QuantizeError as error:
-        raise UsageError(str(error)) from None
+    return SearchOptions(
+        objectives=tuple(arguments.objectives.split(",")),
+        options=options,
+        tied=tuple(arguments.tie),
+        devices=tuple(arguments.devices),
+        fixed=_fixed(arguments.fixed),
+        **given,
+    )
 
 
 def _fixed(entries: Sequence[str]) -> dict[str, str]:
@@ -148,11 +179,13 @@ def _fixed(entries: Sequence[str]) -> dict[str, str]:
 
 def _write_reports(folder: Path, found: SearchResult, model: str) -> None:
     from luciole.files import write_file
+    from luciole.tools.search.inside import write_pages
     from luciole.tools.search.page import page
     from luciole.tools.search.tables import csv_of
 
     write_file(folder / "report.json", console.to_json(found.to_json()))
     write_file(folder / "front.csv", csv_of(found))
+    write_pages(found)
     write_file(folder / "report.html", page(found, Path(model).name))
 
 

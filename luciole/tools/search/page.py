@@ -2,164 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from luciole.tools.search.heat_map import heat_map
+from luciole.tools.search.plots import Axis, Point, plot
+from luciole.tools.search.style import STYLE
+
 if TYPE_CHECKING:
-    from luciole.lquantizer.search.result import SearchResult
+    from luciole.lquantizer.search.result import FrontFile, SearchResult
     from luciole.lquantizer.search.search import Found
 
-_WIDE, _HIGH, _LEFT, _TOP, _BELOW = 760, 360, 70, 14, 44
-_CELL, _LINE = 64, 22
-_COLOURS = {"searched": "#0a7d5a", "uniform": "#c0392b", "greedy": "#2c6fbb", "files": "#111"}
-_STYLE = "body{font-family:sans-serif;max-width:62em;margin:2em auto}td,th{padding:2px 10px}"
-
-Point = tuple[float, float, str]
-"""Where a mark is, and what is told of it."""
+_KILOBYTE = 1000
+_LEAST = 1e-5
+"""The smallest loss that the plot tells from 0."""
 
 
-def page(found: SearchResult, model: str) -> str:
-    """Write the page of what was found of a model, without anything from elsewhere."""
+def page(found: SearchResult, model: str, viewed: bool = True) -> str:
+    """Write the page of what was found of a model, without anything from elsewhere; ``viewed``
+    files have the viewer's page beside them.
+    """
     title = f"Search of {escape(model)}"
-    parts = [
-        f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{_STYLE}</style>",
-        f"<h1>{title}</h1><p>{len(found.evaluated)} networks evaluated, {found.failed} failed; "
-        f"the float network has {found.float_network.bytes:,} bytes.</p>",
-        "<h2>Loss against file size</h2>",
-        plot(_groups(found), "bytes", "loss"),
-        "<h2>Files</h2>",
-        _table(found),
-        "<h2>At the sizes of uniform networks</h2>",
-        _against(found),
-        "<h2>What each layer is in each file</h2>",
-        heat_map(found),
-        "<h2>Hypervolume by evaluation</h2>",
-        plot({"searched": _growth(found)}, "evaluations", "share of the box"),
-    ]
-    return "\n".join(parts) + "\n"
+    sections = {
+        "Loss against file size": _front(found),
+        "Files": _wide(_table(found, viewed)),
+        "What the next kilobyte buys": _wide(_steps(found)),
+        "At the sizes of uniform networks": _wide(_against(found)),
+        "What each layer is in each file": _wide(heat_map(found)),
+        "Hypervolume by evaluation": _growth(found),
+    }
+    parts = (f"<section><h2>{name}</h2>{part}</section>\n" for name, part in sections.items())
+    body = "".join(parts)
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
+        f"<main><h1>{title}</h1><p>{len(found.evaluated):,} networks evaluated, {found.failed} "
+        f"failed; the float network has {found.float_network.bytes:,} bytes.</p>\n{body}</main>\n"
+    )
 
 
-def _growth(found: SearchResult) -> list[Point]:
-    return [(n, v, f"{n}: {v:.4f}") for n, v in enumerate(found.hypervolumes(), 1)]
+def _wide(content: str) -> str:
+    return f'<div class="wide" tabindex="0">{content}</div>'
 
 
-def _groups(found: SearchResult) -> dict[str, list[Point]]:
-    """Group the short fits by where they are from; files are full fits."""
-    return {
+# ---------------------------------------------------------------------------------- plots
+def _front(found: SearchResult) -> str:
+    """Plot the short fits by where they are from; files are full fits."""
+    groups: dict[str, list[Point]] = {
         "searched": [_point(one) for one in found.evaluated],
         "uniform": [_point(one) for one in found.uniform.values()],
         "greedy": [_point(one) for one in found.greedy],
         "files": [_point(file.found) for file in found.front],
     }
-
-
-def _point(one: Found) -> Point:
-    return one.bytes, one.loss, f"{one.bytes:,} B, loss {one.loss:.4f}: {' '.join(one.candidate)}"
-
-
-def plot(groups: dict[str, list[Point]], across: str, up: str) -> str:
-    """Draw points as SVG, a colour for each group, both axes from their least to their most."""
     points = [point for group in groups.values() for point in group]
     if not points:
         return "<p>nothing</p>"
-    xs, ys = [p[0] for p in points], [p[1] for p in points]
-    marks = [
-        f'<circle cx="{_scaled(x, xs, _LEFT, _WIDE - 10):.1f}" '
-        f'cy="{_scaled(y, ys, _HIGH - _BELOW, _TOP):.1f}" r="4" fill="{_COLOURS[name]}">'
-        f"<title>{escape(text)}</title></circle>"
+    across = Axis.of("bytes", [x for x, _, _ in points])
+    up = Axis.of("loss", [y for _, y, _ in points], is_log=True)
+    return _legend(groups) + plot(groups, across, up, "files")
+
+
+def _legend(groups: Mapping[str, Sequence[Point]]) -> str:
+    marks = (
+        f'<span><i class="{name}"></i>{name} ({len(group)})</span>'
         for name, group in groups.items()
-        for x, y, text in group
-    ]
-    return _svg(_WIDE, _HIGH, [*_axes(xs, ys, across, up), *marks, *_legend(groups)])
+        if group
+    )
+    return f'<div class="legend">{"".join(marks)}</div>'
 
 
-def _scaled(value: float, values: Sequence[float], low: float, high: float) -> float:
-    least, most = min(values), max(values)
-    return low + (high - low) * ((value - least) / ((most - least) or 1.0))
+def _point(one: Found) -> Point:
+    told = f"{one.bytes:,} B, loss {one.loss:.3g}: {' '.join(one.candidate)}"
+    return one.bytes, max(one.loss, _LEAST), told
 
 
-def _axes(xs: Sequence[float], ys: Sequence[float], across: str, up: str) -> list[str]:
-    bottom = _HIGH - _BELOW
-    ends = [(min(xs), _LEFT), (max(xs), _WIDE - 60)]
-    texts = [_text(x, bottom + 18, f"{value:,.0f}") for value, x in ends]
-    texts += [_text(4, y, f"{value:.3g}") for value, y in ((min(ys), bottom), (max(ys), _TOP + 8))]
-    texts += [_text(_WIDE // 2, _HIGH - 8, across), _text(4, _HIGH // 2, up)]
-    lines = [(_LEFT, bottom, _WIDE - 10, bottom), (_LEFT, _TOP, _LEFT, bottom)]
-    drawn = [f'<line x1="{a}" y1="{b}" x2="{c}" y2="{d}" stroke="#999"/>' for a, b, c, d in lines]
-    return drawn + texts
+def _growth(found: SearchResult) -> str:
+    grown = [(float(n), v, f"{n}: {v:.4f}") for n, v in enumerate(found.hypervolumes(), 1)]
+    if not grown:
+        return "<p>nothing</p>"
+    across = Axis.of("evaluations", [x for x, _, _ in grown])
+    up = Axis.of("share of the box", [y for _, y, _ in grown])
+    told = "The box reaches to a loss of 1 and the float network's bytes."
+    return f"<p>{told}</p>" + plot({"files": grown}, across, up, "files")
 
 
-def _legend(groups: Iterable[str]) -> list[str]:
-    named = [(_WIDE - 110, _TOP + 16 * n, name, _COLOURS[name]) for n, name in enumerate(groups, 1)]
-    marks = [
-        f'<circle cx="{x - 10}" cy="{y - 4}" r="4" fill="{colour}"/>' for x, y, _, colour in named
-    ]
-    return marks + [_text(x, y, name) for x, y, name, _ in named]
+# --------------------------------------------------------------------------------- tables
+def _table(found: SearchResult, viewed: bool) -> str:
+    """List the files, each with a link to it and one to the viewer's page of it."""
+    timed = found.float_network.us > 0
+    tuned = ["loss before", "agreement before"] if found.is_tuned else []
+    devices = list(found.float_network.costs)
+    head = ["file", "bytes", "loss", "agreement", *tuned, *(["us"] if timed else []), *devices]
+    rows = [_cells(file, timed, viewed) for file in found.front]
+    return _rows([escape(name) for name in head], rows)
 
 
-def _text(x: float, y: float, text: str) -> str:
-    return f'<text x="{x:.0f}" y="{y:.0f}">{escape(text)}</text>'
+def _cells(file: FrontFile, timed: bool, viewed: bool) -> list[str]:
+    one, name = file.found, escape(file.path.name)
+    link = f'<a href="{name}">{name}</a>'
+    if viewed:
+        link += f' <a href="{escape(file.viewer.name)}">look inside</a>'
+    before = [] if one.before is None else [f"{one.before.loss:.3g}", _percent(one.before)]
+    us = [f"{one.us:.0f}"] if timed else []
+    costs = [f"{cost:,.0f}" for cost in one.costs.values()]
+    return [link, f"{one.bytes:,}", f"{one.loss:.3g}", _percent(one), *before, *us, *costs]
 
 
-def _svg(width: int, height: int, parts: Iterable[str]) -> str:
-    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    return f'<svg {size} font-family="sans-serif" font-size="12">{"".join(parts)}</svg>'
+def _percent(one: Found) -> str:
+    return "" if one.agreement is None else f"{100 * one.agreement:.2f} %"
 
 
-def heat_map(found: SearchResult) -> str:
-    """Draw a row for each file and a column for each layer, the wider its weights the darker."""
-    left = 150
-    names = [_text(left + _CELL * n, 14, name[-9:]) for n, name in enumerate(found.layers)]
-    weights = [_text(left + _CELL * n, 28, f"{w:,}") for n, w in enumerate(found.weights)]
-    rows = [part for row, file in enumerate(found.front) for part in _row(left, row, file.found)]
-    width, height = left + _CELL * len(found.layers), 40 + _LINE * len(found.front)
-    return _svg(width, height, [_text(4, 28, "weights"), *names, *weights, *rows])
+def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["".join(f"<th>{name}" for name in head)]
+    lines += ["".join(f"<td>{cell}" for cell in row) for row in rows]
+    return "<table>" + "".join(f"<tr>{line}" for line in lines) + "</table>"
 
 
-def _row(left: int, row: int, one: Found) -> list[str]:
-    y = 36 + _LINE * row
-    parts = [_text(4, y + 15, f"{one.bytes:,} B  {one.loss:.3f}")]
-    for n, option in enumerate(one.candidate):
-        x, shade = left + _CELL * n, _shade(option)
-        parts.append(
-            f'<rect x="{x}" y="{y}" width="{_CELL - 2}" height="{_LINE - 2}" '
-            f'fill="rgb({shade},{shade},255)"/>'
-        )
-        parts.append(_text(x + 3, y + 15, option))
-    return parts
+def _steps(found: SearchResult) -> str:
+    """Say of each step from a file to the next larger one what a kilobyte of it buys, and what
+    changes.
+    """
+    pairs = [(a.found, b.found) for a, b in pairwise(found.front) if b.found.bytes > a.found.bytes]
+    gains = [_KILOBYTE * (a.loss - b.loss) / (b.bytes - a.bytes) for a, b in pairs]
+    most = max(gains, default=0.0) or 1.0
+    head = ("<tr><th>from<th>to<th>less loss for a kilobyte<th><th class=text>what changes",)
+    rows = (
+        f"<tr><td>{a.bytes:,}<td>{b.bytes:,}<td>{gain:.3g}"
+        f'<td class="text"><span class="bar" style="width:{max(gain, 0) / most * 120:.0f}px">'
+        f'</span><td class="text">{escape(_changes(found.layers, a, b))}'
+        for (a, b), gain in zip(pairs, gains, strict=True)
+    )
+    return f"<table>{''.join((*head, *rows))}</table>" if pairs else "<p>there is one file</p>"
 
 
-def _shade(option: str) -> int:
-    bits = int(option[1]) if option[0] == "w" and option[1].isdigit() else 6
-    return 250 - 20 * bits
-
-
-def _table(found: SearchResult) -> str:
-    """List the files, and what the bytes to the next one buy."""
-    lines = ["<table><tr><th>file<th>bytes<th>loss<th>agreement<th>us<th>next kilobyte buys"]
-    following: list[Found | None] = [*(file.found for file in found.front[1:]), None]
-    for file, then in zip(found.front, following, strict=True):
-        one = file.found
-        agreement = "" if one.agreement is None else f"{100 * one.agreement:.2f} %"
-        cells = (f"{one.bytes:,}", f"{one.loss:.4f}", agreement, f"{one.us:.0f}", _buys(one, then))
-        name = escape(file.path.name)
-        lines.append(f'<tr><td><a href="{name}">{name}</a>' + "".join(f"<td>{c}" for c in cells))
-    return "\n".join(lines) + "</table>"
-
-
-def _buys(one: Found, then: Found | None) -> str:
-    if then is None or then.bytes <= one.bytes:
-        return ""
-    return f"{1000 * (one.loss - then.loss) / (then.bytes - one.bytes):.4f} less loss"
+def _changes(layers: Sequence[str], a: Found, b: Found) -> str:
+    """Name the layers that have another option."""
+    triples = zip(layers, a.candidate, b.candidate, strict=True)
+    return ", ".join(f"{name} {one} → {other}" for name, one, other in triples if one != other)
 
 
 def _against(found: SearchResult) -> str:
     """List the uniform networks beside the best that is no larger, both by short fits."""
-    lines = ["<table><tr><th>everywhere<th>bytes<th>loss<th>best no larger<th>loss"]
+    rows = []
     for name, one in sorted(found.uniform.items(), key=lambda item: item[1].bytes):
         best = min((o for o in found.evaluated if o.bytes <= one.bytes), key=lambda o: o.loss)
-        both = (f"{one.bytes:,}", f"{one.loss:.4f}", f"{best.bytes:,}", f"{best.loss:.4f}")
-        cells = (escape(name), *both)
-        lines.append("<tr>" + "".join(f"<td>{cell}" for cell in cells))
-    return "\n".join(lines) + "</table>"
+        both = (f"{one.bytes:,}", f"{one.loss:.3g}", f"{best.bytes:,}", f"{best.loss:.3g}")
+        rows.append([escape(name), *both])
+    return _rows(("everywhere", "bytes", "loss", "best no larger", "its loss"), rows)

@@ -14,9 +14,12 @@ def csv_of(found: SearchResult) -> str:
     """Write a row for each file: name, figures, and what each layer is."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(["file", "bytes", "loss", "agreement", "us", *found.layers])
+    devices = list(found.float_network.costs)
+    tuned = ["loss_before", "agreement_before"] if found.is_tuned else []
+    table.writerow(["file", "bytes", "loss", "agreement", "us", *devices, *tuned, *found.layers])
     for file in found.front:
         one = file.found
         figures = (one.bytes, one.loss, one.agreement, one.us)
-        table.writerow([file.path.name, *figures, *one.candidate])
+        before = [] if one.before is None else [one.before.loss, one.before.agreement]
+        table.writerow([file.path.name, *figures, *one.costs.values(), *before, *one.candidate])
     return text.getvalue()

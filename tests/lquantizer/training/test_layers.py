@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import luciole
 from luciole.ir import Array, learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.formats.even_levels import is_even
 from luciole.lquantizer.training import FinetuneSettings
 from luciole.lquantizer.training.levels_trainer import LevelsTrainer
 from luciole.lquantizer.training.optimizer import schedule
@@ -161,3 +163,20 @@ def test_a_dense_network_is_exported_as_it_was_trained(changes: dict[str, Any]) 
         assert np.array_equal(old, new) == (not changes.get("train_inputs", True))
         if changes.get("new_offsets"):
             assert after.weights_offsets is not None
+
+
+def test_even_levels_stay_even_and_are_exported_as_they_were_trained() -> None:
+    teacher, _, records, _ = digits()
+    x = next(iter(records.values()))[:100]
+    name = teacher.graph.inputs[0].name
+    student = luciole.quantize(teacher, {name: x}, encode_bits="w2a3", uniform=True).model
+    trainer = LevelsTrainer(student, teacher, FinetuneSettings(learning_rate=1e-2))
+    assert_alike(outputs_of(trainer, x), run(student, {name: x}))
+    take_steps(trainer, x, 20)
+    trained = trainer.exported()
+    assert_alike(run(trained, {name: x}), outputs_of(trainer, x))
+    for before, after in zip(trained_ops(student.graph), trained_ops(trained.graph), strict=True):
+        for which in ("input_scales", "weights_scales"):
+            old, new = data_of(before, which), data_of(after, which)
+            assert not np.array_equal(old, new)
+            assert is_even(new)

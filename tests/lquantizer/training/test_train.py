@@ -11,7 +11,7 @@ import luciole
 from luciole.ir import Model
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.training import Epoch, FinetuneResult, FinetuneSettings, finetune
-from luciole.lquantizer.training.batches import Batches, shifted
+from luciole.lquantizer.training.batches import Batches, mixed, shifted
 from luciole.lquantizer.training.optimizer import schedule
 from luciole.lquantizer.training.parameters import trained_ops
 from tests.lquantizer.training.models import (
@@ -166,18 +166,17 @@ def test_outputs_without_a_softmax_are_compared_by_squared_error() -> None:
     assert errors[1] < 0.9 * errors[0]
 
 
-def test_biases_of_float_layers_are_trained_when_asked_for() -> None:
+def test_layers_that_stayed_float_are_trained_unless_unwanted() -> None:
     teacher, _, records, _ = digits()
     config = {"layers": [{"name": teacher.graph.ops[0].name, "skip": True}]}
     few = {name: array[:100] for name, array in records.items()}
     student = luciole.quantize(teacher, few, encode_bits=1, config=config).model
-    found = []
-    for chosen in (False, True):
-        settings = FinetuneSettings(float_biases=chosen, held_back=0)
+    first = next(op for op in student.graph.ops if isinstance(op, FullyConnected))
+    for settings, stays in ((FinetuneSettings(), False), (FinetuneSettings(float_layers=False), True)):
         tuned = finetune(student, teacher, records, epochs=1, settings=settings).model
         op = next(op for op in tuned.graph.ops if isinstance(op, FullyConnected))
-        found.append(data_of(op, "bias"))
-    assert not np.array_equal(found[0], found[1])
+        for name in ("weights", "bias"):
+            assert np.array_equal(data_of(op, name), data_of(first, name)) == stays
 
 
 def test_outputs_that_are_not_kept_are_computed_batch_by_batch(
@@ -209,6 +208,28 @@ def test_a_shift_reaches_the_batches() -> None:
     assert not np.array_equal(images, x[places])
     settings = FinetuneSettings(shift=1, batch=20)
     assert len(finetune(student, teacher, {"image": x}, epochs=1, settings=settings).history) == 2
+
+
+def test_records_are_mixed_with_others_of_their_batch() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.normal(0, 1, (40, 6)).astype(np.float32)
+    names = np.eye(40, dtype=np.float32)  # says of which records a mixture is made
+    mixture, parts = mixed([x, names], 0.5, generator)
+    np.testing.assert_allclose(mixture, parts @ x, atol=1e-5)
+    np.testing.assert_array_equal(mixture[20:], x[20:])
+    np.testing.assert_allclose(parts.sum(1), 1, rtol=1e-6)
+    assert np.mean((parts[:20] > 0).sum(1) == 2) > 0.9
+    assert parts[:20].diagonal().min() < 0.2
+
+
+def test_labels_and_integers_are_not_mixed() -> None:
+    _, student, records, labels = digits()
+    settings = FinetuneSettings(mix=0.5, batch=50)
+    plain = Batches(student.graph, records, None, FinetuneSettings(batch=50))
+    for own, mixes in ((None, True), (labels, False)):
+        batches = Batches(student.graph, records, own, settings)
+        (places, (x,)) = next(batches.epoch(1))
+        assert np.array_equal(x, plain.at(places)[0]) != mixes
 
 
 def test_mirrored_images_are_places_of_their_own() -> None:

@@ -72,8 +72,8 @@ def add_dots(builder: Builder, tile: Vectors, at: Places, offset: Int64, weights
 
 
 @emits
-def write_integers(builder: Builder, tile: Vectors, to: Address) -> None:
-    """Write all vectors of a tile as int32, one behind the other."""
+def write_vectors(builder: Builder, tile: Vectors, to: Address) -> None:
+    """Write all vectors of a tile, one behind the other."""
     for i in range(tile.kind.count):
         store(builder, builder.extract_value(tile.value, i), to, 4 * LANES * i)
 

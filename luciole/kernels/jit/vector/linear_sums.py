@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from llvmlite import ir
+
 from luciole.kernels.jit.emits import Address, Builder, Literal, Value, emits
 from luciole.kernels.jit.scalars import I64
-from luciole.kernels.jit.vector.bytes import in_all
+from luciole.kernels.jit.vector.bytes import MANY, in_all
 from luciole.kernels.jit.vector.conversions import Kind
-from luciole.kernels.jit.vector.fixed_point import ByteLimits, Limits, in_order, packed
-from luciole.kernels.jit.vector.short_pairs import pair_in_all, pair_products, widened_pairs
+from luciole.kernels.jit.vector.fixed_point import ByteLimits, Limits, packed
+from luciole.kernels.jit.vector.short_pairs import pair_in_all, pair_products
 from luciole.kernels.jit.vector.vectors import (
-    BYTES,
     I32,
     LANES,
+    SHORT_PAIRS,
     gather,
     load,
     pointer,
     splat,
     store,
+    wide_shuffle,
 )
 
-LOWER_BITS = 9
-"""Bits of the lower products that are cut off."""
-
-UPPER_BITS = 16 - LOWER_BITS
-"""Bits by which the upper products are shifted up to them."""
+LOWER_BITS = 8
+"""Bits of the lower one of a factor's two parts."""
 
 
 class LinearSum(ByteLimits):
-    """Both factors as their upper and their lower 16 bits, each pair in an int32; what is added to
-    the sum of products, half of a step (which ``start`` has in it where no sum is halfway), and
-    the bits behind the point of a step.
+    """Factors of bytes raised so that they have no sign: their upper parts and their lower
+    ``LOWER_BITS``, each pair in an int32; what is added to the sum of products, half of a step
+    (which ``start`` has in it where halves go up), and the bits behind the point of a step.
     """
 
     upper: int
@@ -61,22 +63,38 @@ def linear_sum_64(
         for name in ("start", "half", "bits")
     )
     steps = []
-    for k in range(4):
-        pairs = _pairs(builder, x, y, LANES * k, kind)
-        above = builder.shl(pair_products(builder, pairs, upper), in_all(UPPER_BITS))
-        below = builder.ashr(pair_products(builder, pairs, lower), in_all(LOWER_BITS))
-        total = builder.add(builder.add(above, below), start)
+    for pairs in _pairs(builder, x, y, kind):
+        total = pair_products(builder, pairs, upper)
+        total = builder.shl(total, in_all(LOWER_BITS))
+        total = builder.add(total, builder.add(pair_products(builder, pairs, lower), start))
         if tied:
             total = builder.add(total, builder.ashr(total, in_all(31)))
         steps.append(builder.ashr(builder.add(total, half) if tied else total, bits))
     found = packed(builder, gather(builder, steps), 4, Limits(builder, constants))[0]
-    store(builder, in_order(builder, found), to, align=1)
+    store(builder, found, to, align=1)
 
 
-def _pairs(builder: Builder, x: Value, y: Value, offset: int, kind: int) -> Value:
-    """Load 16 bytes from each of two addresses as pairs of int16."""
-    loaded = [load(builder, BYTES, place, offset, align=1) for place in (x, y)]
-    return widened_pairs(builder, *loaded, signed=kind == Kind.INT8)
+def _pairs(builder: Builder, x: Value, y: Value, kind: int) -> Iterator[Value]:
+    """Load 64 bytes from each of two addresses as pairs of int16, raised so that they have no sign,
+    in the order of ``packed``.
+    """
+    none = ir.Constant(MANY, None)
+    some = [load(builder, MANY, place, align=1) for place in (x, y)]
+    if kind == Kind.INT8:
+        some = [builder.xor(one, ir.Constant(MANY, [0x80] * MANY.count)) for one in some]
+    for both in _zipped(builder, *some):
+        for pairs in _zipped(builder, both, none):
+            yield builder.bitcast(pairs, SHORT_PAIRS)
+
+
+def _zipped(builder: Builder, x: Value, y: Value) -> list[Value]:
+    """Interleave the bytes of each 128 bits of two vectors: the lower 64, and the upper ones."""
+    found = []
+    for half in (0, LANES // 2):
+        lanes = (LANES * (k // LANES) + half + k % LANES // 2 for k in range(MANY.count))
+        order = [lane + MANY.count * (k % 2) for k, lane in enumerate(lanes)]
+        found.append(wide_shuffle(builder, x, y, order))
+    return found
 
 
 def _field(builder: Builder, address: Value, name: str) -> Value:

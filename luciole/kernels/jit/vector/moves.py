@@ -6,6 +6,7 @@ from llvmlite import ir
 
 from luciole.kernels.jit.compiling import merged
 from luciole.kernels.jit.emits import Address, Builder, Int64, Literal, Value, emits
+from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.vectors import INTS, LANES, addresses, load, store
 
 
@@ -111,3 +112,20 @@ def _exchange(builder: Builder, rows: list[Value], distance: int) -> None:
         a, b = rows[first], rows[first + distance]
         rows[first] = builder.shuffle_vector(a, b, ir.Constant(INTS, upper))
         rows[first + distance] = builder.shuffle_vector(a, b, ir.Constant(INTS, lower))
+
+
+@emits
+def weave(
+    builder: Builder, to: Address, source: Address, source_step: Int64, count: Literal
+) -> None:
+    """Put the first elements of 4 bytes of ``count`` (known when a kernel is compiled) rows behind
+    each other, then the second ones, up to 16 of each; the step leads from row to row.
+    """
+    rows = [load(builder, INTS, a) for a in addresses(builder, source, source_step, count)]
+    for number in range(count):
+        places = [divmod(LANES * number + lane, count) for lane in range(LANES)]
+        woven = rows[0]
+        for i, row in enumerate(rows):
+            lanes = [LANES + at if own == i else lane for lane, (at, own) in enumerate(places)]
+            woven = builder.shuffle_vector(woven, row, ir.Constant(INTS, lanes))
+        store(builder, woven, builder.add(to, ir.Constant(I64, 4 * LANES * number)))

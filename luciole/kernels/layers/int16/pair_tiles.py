@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum
 from functools import cache
+from typing import TypeAlias
 
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector.dots import add_taps, integer_rows
 from luciole.kernels.jit.vector.fixed_point import rescaled, scaled_exactly
-from luciole.kernels.jit.vector.pixels import pixels
+from luciole.kernels.jit.vector.pixels import Places, pixels
 from luciole.kernels.jit.vector.shorts import (
     add_pairs,
     long_rows,
@@ -26,7 +27,7 @@ from luciole.kernels.jit.vector.shorts import (
     write_short_channels,
     write_shorts,
 )
-from luciole.kernels.jit.vector.vectors import Ints
+from luciole.kernels.jit.vector.vectors import Ints, Longs
 from luciole.kernels.layers.geometry.pixel_tiles import TAP_FIELDS
 from luciole.kernels.layers.int8.byte_records import ChannelsRecord, WindowsRecord
 from luciole.kernels.layers.int8.dot_tiles import adding_windows
@@ -86,14 +87,17 @@ _RESCALE: dict[Scaling, Callable[..., Ints]] = {
 """What makes steps of the result of a tile of sums, with the constants at an address."""
 
 
+Sums: TypeAlias = Callable[[WindowsRecord, Places], Ints | Longs]
+"""Adds up the products of the pixels of a tile, whose inputs begin at places."""
+
+
 @cache
 def windows(count: int, vectors: int, scaling: Scaling) -> jit.Kernel:
     """Make the kernel of one block of outputs: tiles of ``count`` pixels and ``vectors`` times 16
     outputs.
     """
-    if scaling in LONGS:
-        return _long_windows(count, vectors, scaling)
-    step, size = 4 * LANES * vectors, 4 * (2 * count + TAP_FIELDS)
+    size = 4 * (2 * count + TAP_FIELDS)
+    sums = (_long_sums if scaling in LONGS else _sums)(count, vectors)
     rescale = _RESCALE[scaling]
 
     @jit.kernel
@@ -102,9 +106,7 @@ def windows(count: int, vectors: int, scaling: Scaling) -> jit.Kernel:
         for image in range(r.images):
             x, y = r.x + image * r.x_image, r.y + image * r.y_image
             for table in range(r.table, r.table + r.tiles * size, size):
-                at = pixels(count, x, table, 1)
-                tile = _add_windows(integer_rows(count, vectors, r.starts), at, r, step)
-                found = rescale(tile, r.constants)
+                found = rescale(sums(r, pixels(count, x, table, 1)), r.constants)
                 to = pixels(count, y, table + 4 * count, 2)
                 write_shorts(found, limits.low, limits.high, to, r.outputs)
 
@@ -112,36 +114,39 @@ def windows(count: int, vectors: int, scaling: Scaling) -> jit.Kernel:
 
 
 @cache
-def _long_windows(count: int, vectors: int, scaling: Scaling) -> jit.Kernel:
-    """Make the kernel of ``windows`` for sums that may leave int32: those of some steps of a run do
-    not, and are added up as int64.
+def _sums(count: int, vectors: int) -> Sums:
+    step = 4 * LANES * vectors
+
+    @jit.merged
+    def sums(r: WindowsRecord, at: Places) -> Ints:
+        return _add_windows(integer_rows(count, vectors, r.starts), at, r, step)
+
+    return sums
+
+
+@cache
+def _long_sums(count: int, vectors: int) -> Sums:
+    """Make the sums that may leave int32: those of some steps of a run do not, and are added up as
+    int64.
     """
-    step, size = 4 * LANES * vectors, 4 * (2 * count + TAP_FIELDS)
-    rescale = _RESCALE[scaling]
+    step = 4 * LANES * vectors
 
-    @jit.kernel
-    def short_windows_in_pieces(r: WindowsRecord) -> None:
-        limits = _limits_at(r.limits, 0)
-        for image in range(r.images):
-            x, y = r.x + image * r.x_image, r.y + image * r.y_image
-            for table in range(r.table, r.table + r.tiles * size, size):
-                at = pixels(count, x, table, 1)
-                longs = long_rows(count, vectors, r.starts)
-                pieces = (r.steps + r.piece_steps - 1) // r.piece_steps
-                for piece in range(r.rows * r.runs * pieces):
-                    run, first = piece // pieces, piece % pieces * r.piece_steps
-                    down, across = run // r.runs, run % r.runs
-                    offset = down * r.down + across * r.across
-                    weights = r.weights + down * r.weights_down + across * r.weights_run
-                    tile = no_integers(count, vectors)
-                    for k in range(first, min(first + r.piece_steps, r.steps)):
-                        tile = add_pairs(tile, at, offset + 4 * k, weights + step * k)
-                    longs = with_integers(longs, tile)
-                found = rescale(longs, r.constants)
-                to = pixels(count, y, table + 4 * count, 2)
-                write_shorts(found, limits.low, limits.high, to, r.outputs)
+    @jit.merged
+    def long_sums(r: WindowsRecord, at: Places) -> Longs:
+        longs = long_rows(count, vectors, r.starts)
+        pieces = (r.steps + r.piece_steps - 1) // r.piece_steps
+        for piece in range(r.rows * r.runs * pieces):
+            run, first = piece // pieces, piece % pieces * r.piece_steps
+            down, across = run // r.runs, run % r.runs
+            offset = down * r.down + across * r.across
+            weights = r.weights + down * r.weights_down + across * r.weights_run
+            tile = no_integers(count, vectors)
+            for k in range(first, min(first + r.piece_steps, r.steps)):
+                tile = add_pairs(tile, at, offset + 4 * k, weights + step * k)
+            longs = with_integers(longs, tile)
+        return longs
 
-    return short_windows_in_pieces
+    return long_sums
 
 
 @cache

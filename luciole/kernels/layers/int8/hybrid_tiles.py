@@ -89,6 +89,51 @@ def _write(x: int, count: int, grid: Pair, limits: Pair, to: int, room: int) -> 
         write_on_grid(x + 4 * whole, left, grid, limits, to + whole, left)
 
 
+Grid = tuple[Single, Single, int]
+"""What floats are multiplied by to become integers and back, and the byte of 0."""
+
+
+@jit.inline
+def grid_without_zero(x: int, count: int) -> Grid:
+    """Find the grid of ``count`` floats that ``hybrid.quantize_rows`` does."""
+    up, down = _largest(x, count)
+    span = number(max(up, down))
+    inverse, scale = np.float32(LARGEST) / span, span / np.float32(LARGEST)
+    if max(up, down) >= INFINITY:
+        inverse, scale = np.float32(0), np.float32(np.nan)
+    elif inverse == np.inf:
+        inverse, scale = np.float32(0), np.float32(1)
+    return inverse, scale, ZERO
+
+
+@jit.inline
+def grid_with_zero(x: int, count: int) -> Grid:
+    """Find the grid of ``count`` floats that ``hybrid.quantize_rows_with_zero`` does."""
+    up, down = _largest(x, count)
+    finite = max(up, down) < INFINITY
+    most = np.float64(number(up)) if finite else np.float64(0)
+    least = -np.float64(number(down)) if finite else np.float64(0)
+    scale = (most - least) / 255.0 if least < most else 1.0
+    point = _zero_point(least / scale, most / scale)
+    single = np.float32(scale) if finite else np.float32(np.nan)
+    inverse = np.float32(1.0 / np.float64(single))
+    if not (least < most and inverse < np.inf):
+        inverse = np.float32(0)
+    return inverse, single, point + ZERO
+
+
+@jit.inline
+def write_row(x: int, count: int, grid: Grid, to: int, room: int, asymmetric: int) -> None:
+    """Write ``count`` floats on a grid as unsigned bytes; what is in the ``room`` behind them may
+    be written too.
+    """
+    inverse, _, zero = grid
+    limits = (np.float32(-zero), np.float32(2 * ZERO - 1 - zero))
+    if not asymmetric:
+        limits = (np.float32(-LARGEST), np.float32(LARGEST))
+    _write(x, count, (inverse, np.float32(zero)), limits, to, room)
+
+
 @jit.kernel
 def quantize(r: QuantizeRecord) -> None:
     """Quantize each image on a grid of its own, as ``hybrid.quantize_rows``, and keep its scale and
@@ -96,22 +141,13 @@ def quantize(r: QuantizeRecord) -> None:
 
     Threads may do the same at a time: a place is written once.
     """
-    limits = (np.float32(-LARGEST), np.float32(LARGEST))
     for image in range(r.images):
         x, to = r.x + image * r.x_image, r.to + image * r.to_image
-        up, down = _largest(x, r.rows * r.length)
-        span = number(max(up, down))
-        inverse, scale = np.float32(LARGEST) / span, span / np.float32(LARGEST)
-        if max(up, down) >= INFINITY:
-            inverse, scale = np.float32(0), np.float32(np.nan)
-        elif inverse == np.inf:
-            inverse, scale = np.float32(0), np.float32(1)
-        kept = image_grid_at(r.grids, image)
-        kept.scale, kept.zero = float(scale), ZERO
+        grid, kept = grid_without_zero(x, r.rows * r.length), image_grid_at(r.grids, image)
+        kept.scale, kept.zero = float(grid[1]), ZERO
         for row in range(r.rows):
             place = to + row * r.to_row
-            line = x + 4 * row * r.length
-            _write(line, r.length, (inverse, np.float32(ZERO)), limits, place, r.length)
+            write_row(x + 4 * row * r.length, r.length, grid, place, r.length, 0)
 
 
 @jit.kernel
@@ -123,29 +159,17 @@ def quantize_with_zero(r: QuantizeRecord) -> None:
     """
     for image in range(r.images):
         x, to = r.x + image * r.x_image, r.to + image * r.to_image
-        up, down = _largest(x, r.rows * r.length)
-        finite = max(up, down) < INFINITY
-        most = np.float64(number(up)) if finite else np.float64(0)
-        least = -np.float64(number(down)) if finite else np.float64(0)
-        scale = (most - least) / 255.0 if least < most else 1.0
-        point = _zero_point(least / scale, most / scale)
-        single = np.float32(scale) if finite else np.float32(np.nan)
-        inverse = np.float32(1.0 / np.float64(single))
-        if not (least < most and inverse < np.inf):
-            inverse = np.float32(0)
-        grid = (inverse, np.float32(point + ZERO))
-        limits = (np.float32(-128 - point), np.float32(127 - point))
-        kept = image_grid_at(r.grids, image)
-        kept.scale, kept.zero = float(single), point + ZERO
+        grid, kept = grid_with_zero(x, r.rows * r.length), image_grid_at(r.grids, image)
+        kept.scale, kept.zero = float(grid[1]), grid[2]
         begin, done = to - r.border, to - r.border
         for row in range(r.rows):
             place = to + row * r.to_row
-            _fill(done, place, point + ZERO)
+            _fill(done, place, grid[2])
             for piece in range(r.pieces):
-                _write(x, r.piece, grid, limits, place + piece * r.to_piece, r.to_piece)
+                write_row(x, r.piece, grid, place + piece * r.to_piece, r.to_piece, 1)
                 x += 4 * r.piece
             done = place + r.pieces * r.to_piece
-        _fill(done, begin + r.to_image, point + ZERO)
+        _fill(done, begin + r.to_image, grid[2])
 
 
 @cache

@@ -1,0 +1,88 @@
+"""Fine-tune one candidate of a search without labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from luciole.interpreter.records import Records
+from luciole.ir import Model
+from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.methods.output_aware import OutputAware
+from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.network.walk import quantize_records
+from luciole.lquantizer.options import FitOptions
+from luciole.lquantizer.search.evaluate import Bench, config_of
+from luciole.lquantizer.search.space import is_learned, recipe
+from luciole.lquantizer.uniform.mixed import with_integers
+
+FIT = "fit"
+_TUNE = re.compile(r"finetune:([1-9][0-9]{0,5})(,mirror)?")
+
+
+@dataclass(frozen=True)
+class Finish:
+    """How a front is finished: by the full fit alone, or by so many epochs of fine-tuning behind
+    it, with images ``mirror`` turned left to right at random.
+    """
+
+    epochs: int = 0
+    mirror: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Finish:
+        """Read "fit", "finetune:4" or "finetune:4,mirror". Raises QuantizeError for another."""
+        if text == FIT:
+            return cls()
+        found = _TUNE.fullmatch(text)
+        if found is None:
+            raise QuantizeError(
+                f"finish {text!r}: fit, finetune:EPOCHS and finetune:EPOCHS,mirror are possible"
+            )
+        return cls(int(found[1]), found[2] is not None)
+
+    @property
+    def stage(self) -> str:
+        """What a storage calls it; ``parse`` reads it."""
+        return f"finetune:{self.epochs}{',mirror' if self.mirror else ''}" if self.epochs else FIT
+
+
+def is_finish(stage: str) -> bool:
+    """Tell a stage that finishes from others."""
+    return _TUNE.fullmatch(stage) is not None
+
+
+def finished(bench: Bench, chosen: Mapping[str, str], training: Records, finish: Finish) -> Model:
+    """Fit a network in full with an option for each layer, and fine-tune it to the float network.
+
+    Layers with other than learned levels are float while learned ones are trained, and get their
+    integers then; without any, thresholds of integers between layers are trained. Raises
+    QuantizeError where nothing can be trained, UnsupportedError that lists operators without a
+    differentiable form.
+    """
+    options = FitOptions(config=recipe(chosen), seed=bench.seed)
+    if not any(is_learned(option) for option in chosen.values()):
+        return _tuned(bench, bench.fit(chosen), training, finish)
+    method = OutputAware(bench.seed)
+    learned = quantize_records(bench.model, bench.records, method, config_of(chosen))
+    trained = replace(learned, model=_tuned(bench, learned, training, finish))
+    return with_integers(trained, bench.model, bench.records, options).model
+
+
+def _tuned(bench: Bench, fitted: Result, training: Records, finish: Finish) -> Model:
+    from luciole.lquantizer.training import FinetuneSettings, finetune
+    from luciole.lquantizer.training.uniform_settings import UniformSettings
+
+    teacher = bench.model.clone()
+    unroll_lstm(teacher.graph)
+    kind = FinetuneSettings if fitted.rounded is None else UniformSettings
+    return finetune(
+        fitted.rounded or fitted.model,
+        teacher,
+        training,
+        epochs=finish.epochs,
+        settings=kind(seed=bench.seed, mirror=finish.mirror),
+        latents=fitted.latents,
+    ).model

@@ -1,0 +1,142 @@
+"""Begin the published search, and write its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from luciole.files import write_file
+from luciole.interpreter.records import Records, Track, check_records, untracked
+from luciole.ir import Array, Model
+from luciole.ir.names import short_names
+from luciole.lquantizer.calibration.watch import check_finite
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.search.begin import digest_of, order_of, remove_front, runner_for, taken
+from luciole.lquantizer.search.published.evaluate import FINAL, SeedMaterials
+from luciole.lquantizer.search.published.genes import space_of, widths_of
+from luciole.lquantizer.search.published.network import Network
+from luciole.lquantizer.search.published.options import SeedOptions
+from luciole.lquantizer.search.published.search import SeedSearch
+from luciole.lquantizer.search.published.size import float_bytes
+from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
+from luciole.lquantizer.search.search import Found, Searched
+from luciole.lquantizer.search.space import Space
+from luciole.lquantizer.search.storage import Storage
+
+_LEAST = 10
+"""Records: some judge, some are held back, the others are trained on."""
+
+
+def search_published(
+    model: Model,
+    records: Records,
+    labels: Array | None,
+    folder: Path,
+    options: SeedOptions,
+    read: Callable[[bytes], Model],
+    write: Callable[[Model], bytes],
+    say: Callable[[str], None] = print,
+    track: Track | None = None,
+) -> SearchResult:
+    """Search a float network as published, and write its front into a folder, where ``search.db``
+    keeps all that was found: the same search goes on from there.
+
+    ``labels`` [records] are trained to, and judge, where given. Raises QuantizeError for data that
+    cannot be used, a folder with another search, and when nothing can be evaluated.
+    """
+    given, network = materials(model, records, labels, options, read, write)
+    folder.mkdir(parents=True, exist_ok=True)
+    storage = Storage(folder / "search.db", _identity(given))
+    runner = runner_for(options.workers, options.cluster, given, say)
+    try:
+        search = SeedSearch(given.space, options, storage, runner, say, track or untracked)
+        found = search.run()
+    finally:
+        runner.close()
+    files = _write(folder, given.space, found, storage)
+    return _result(network, given.space, found, files)
+
+
+def materials(
+    model: Model,
+    records: Records,
+    labels: Array | None,
+    options: SeedOptions,
+    read: Callable[[bytes], Model],
+    write: Callable[[Model], bytes],
+) -> tuple[SeedMaterials, Network]:
+    """Divide records into what is trained on and what judges, and find the network's groups.
+
+    Raises QuantizeError for records and labels that cannot be used.
+    """
+    count = check_records(model.graph, records)
+    check_finite(records)
+    if count < _LEAST:
+        raise QuantizeError(f"the published search needs at least {_LEAST} records, found {count}")
+    if labels is not None and labels.shape != (count,):
+        raise QuantizeError(f"the labels are {list(labels.shape)}, [{count}] is needed")
+    judging, others = order_of(count, options.judges)
+    parts = [None if labels is None else labels[numbers] for numbers in (others, judging)]
+    training, judges = taken(records, others), taken(records, judging)
+    network = Network.of(model, taken(training, np.arange(min(options.calibration, len(others)))))
+    space = space_of(network.groups, options.tied, options.fixed, options.inputs)
+    content = write(model)
+    given = SeedMaterials(
+        content, read, write, training, parts[0], judges, parts[1], space, options
+    )
+    return given, network
+
+
+def _identity(given: SeedMaterials) -> dict[str, str]:
+    labels = "" if given.labels is None else hashlib.sha256(given.labels.tobytes()).hexdigest()
+    return {
+        "model": hashlib.sha256(given.model).hexdigest(),
+        "data": f"{digest_of(given.training)} {digest_of(given.judges)} {labels}",
+        "settings": json.dumps({"preset": "seed", **given.options.settings()}, sort_keys=True),
+    }
+
+
+def _write(folder: Path, space: Space, found: Searched, storage: Storage) -> list[FrontFile]:
+    """Write models and their widths, and remove those of a front before."""
+    files = [_widths(file, space) for file in files_of(folder, space, found.front)]
+    remove_front(folder)
+    for file in files:
+        write_file(file.path, storage.model(FINAL, file.found.candidate))
+        content = {"preset": "seed", "layers": file.options}
+        write_file(file.config, json.dumps(content, indent=2) + "\n")
+    storage.close()
+    return files
+
+
+def _widths(file: FrontFile, space: Space) -> FrontFile:
+    """Say what each layer is, such as "w3" or "w3a8"."""
+    widths = widths_of(space, file.found.candidate)
+    inputs = {name: f"a{bits}" for name, bits in widths.results.items()}
+    options = {name: f"w{bits}{inputs.get(name, '')}" for name, bits in widths.weights.items()}
+    return replace(file, options=options)
+
+
+def _result(
+    network: Network, space: Space, found: Searched, files: list[FrontFile]
+) -> SearchResult:
+    layers = network.layers()
+    short = short_names([name for gene in space.genes for name in gene.layers])
+    names = [short[g.layers[0]] + (" out" if g.options[0][0] == "a" else "") for g in space.genes]
+    whole = Found(("float",) * len(space.genes), float_bytes(list(layers.values())), 0.0, 0.0, 1.0)
+    weights = [sum(layers[name].weights for name in gene.layers) for gene in space.genes]
+    return SearchResult(
+        files,
+        ("accuracy", "size"),
+        whole,
+        names,
+        found.evaluated,
+        found.uniform,
+        found.greedy,
+        weights,
+        found.failed,
+    )

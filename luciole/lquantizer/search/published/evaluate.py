@@ -1,0 +1,139 @@
+"""Evaluate candidates of the published search: some training for all, all for the front."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from luciole.interpreter.records import Records, first_output
+from luciole.ir import Array, Model
+from luciole.lquantizer.search.evaluate import Figures
+from luciole.lquantizer.search.judging import Judge
+from luciole.lquantizer.search.published.genes import widths_of
+from luciole.lquantizer.search.published.network import Network, Start, packed
+from luciole.lquantizer.search.published.options import DELAY, FREEZE, SeedOptions
+from luciole.lquantizer.search.published.size import bytes_of
+from luciole.lquantizer.search.runners import Task
+from luciole.lquantizer.search.space import Candidate, Space
+from luciole.lquantizer.training.narrow_settings import NarrowSettings
+from luciole.lquantizer.training.settings import Epoch, FinetuneResult
+
+PARTIAL, FINAL = "partial", "final"
+_MOMENTUM = 0.99
+"""Ranges of tensors between layers follow batches, each new one by 1 minus this (section 4.3.2)."""
+
+
+@dataclass(frozen=True)
+class SeedMaterials:
+    """What a worker needs: a model's bytes and who reads and writes such, records to train on and
+    their labels where given, others that judge, and how many are for the first ranges.
+    """
+
+    model: bytes
+    read: Callable[[bytes], Model]
+    write: Callable[[Model], bytes]
+    training: Records
+    labels: Array | None
+    judges: Records
+    judges_labels: Array | None
+    space: Space
+    options: SeedOptions
+
+    def __call__(self) -> SeedEvaluator:
+        """Begin: read the model and find ranges."""
+        return SeedEvaluator(self)
+
+
+class SeedEvaluator:
+    """Trains candidates: "partial" ones for their figures, "final" ones become files."""
+
+    def __init__(self, given: SeedMaterials) -> None:
+        self._given, options = given, given.options
+        self.model = given.read(given.model)
+        some = {name: array[: options.calibration] for name, array in given.training.items()}
+        self.network = Network.of(self.model, some)
+        self.start = Start.of(self.network, some, options.granularity, options.seed)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """The float network's answers on the records that judge."""
+        return Judge(self.model, self._given.judges)
+
+    def __call__(self, task: Task) -> dict[str, Any]:
+        """Do a task of plain values, with a result of plain values."""
+        candidate: Candidate = tuple(task["candidate"])
+        size = self.bytes_of(candidate)
+        if task["stage"] != FINAL:
+            best = self.train(candidate, final=False).best
+            return {"figures": asdict(_figures(size, best)), "model": None}
+        model = self.trained_model(candidate, final=True)
+        figures = asdict(self._judged(size, model))
+        return {"figures": figures, "model": self._given.write(model)}
+
+    @property
+    def space(self) -> Space:
+        """What candidates are of."""
+        return self._given.space
+
+    def untrained(self, candidate: Candidate) -> Model:
+        """Make the network of integers of a candidate as rounding leaves it."""
+        return self.start.narrowed(widths_of(self.space, candidate)).integers()
+
+    def trained_model(self, candidate: Candidate, *, final: bool) -> Model:
+        """Make the network of integers of a candidate, its weights in 4 bits where these do."""
+        model = self.train(candidate, final=final).model
+        packed(model, widths_of(self.space, candidate).weights)
+        return model
+
+    def train(self, candidate: Candidate, *, final: bool) -> FinetuneResult:
+        """Train a candidate to the float network, and to labels where there are any."""
+        from luciole.lquantizer.training import finetune
+
+        given = self._given
+        return finetune(
+            self.start.narrowed(widths_of(given.space, candidate)),
+            self.network.model,
+            given.training,
+            epochs=given.options.final if final else given.options.partial,
+            labels=given.labels,
+            settings=self._settings(final),
+            latents=dict(self.start.latents),
+        )
+
+    def _settings(self, final: bool) -> NarrowSettings:
+        options = self._given.options
+        return NarrowSettings(
+            seed=options.seed,
+            mirror=options.mirror,
+            momentum=_MOMENTUM,
+            delay=DELAY if final else 0.0,
+            round_tensors=final,
+            folding=options.folding if final else "approximate",
+            freeze_norms=FREEZE if final else 1.0,
+        )
+
+    def bytes_of(self, candidate: Candidate) -> int:
+        """Count bytes as the publication does."""
+        widths = widths_of(self._given.space, candidate).weights
+        return bytes_of(self.network.layers(), widths, self.start.by_channel)
+
+    def _judged(self, size: int, model: Model) -> Figures:
+        """Judge a file on records that nothing was learned from: by labels where there are any."""
+        given, found = self._given, self.judge.judge(model)
+        if given.judges_labels is None:
+            return Figures(size, found.loss, found.agreement)
+        right = first_output(model, given.judges).argmax(1) == given.judges_labels
+        return Figures(size, 1 - float(np.mean(right)), found.agreement)
+
+
+def _figures(size: int, best: Epoch) -> Figures:
+    """Take the best epoch on records held back: wrong answers where there are labels, else the
+    distance to the float network's.
+    """
+    assert best.held_back_loss is not None, "some records are held back"
+    loss = best.held_back_loss if best.accuracy is None else 1 - best.accuracy
+    return Figures(size, float(loss), best.agreement)

@@ -1,0 +1,136 @@
+"""A network made ready for the published search: layers, batch normalizations, first ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from luciole.interpreter.records import Records
+from luciole.ir import Array, Model, Op, TensorType
+from luciole.ir.quantization import Affine, affine_of
+from luciole.lquantizer.calibration.products import weight_rows
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.methods.uniform import Integers, nearest
+from luciole.lquantizer.network.batch_norms import batch_norms
+from luciole.lquantizer.rewrite.batch_norm import Normalized
+from luciole.lquantizer.rewrite.narrowed import Narrowed
+from luciole.lquantizer.rewrite.rounded import Rounded
+from luciole.lquantizer.schemes import Granularity, UniformOptions
+from luciole.lquantizer.search.published.genes import Widths, components, is_layer, mask_of
+from luciole.lquantizer.search.published.size import Layer
+from luciole.lquantizer.training.uniform_parameters import IntegerWeights, integer_weights
+from luciole.lquantizer.uniform.preparation import float_network, make_float
+from luciole.lquantizer.uniform.quantize import quantize_uniform
+
+_FOUR_BITS = 4
+
+
+@dataclass(frozen=True)
+class Network:
+    """A float network with batch normalizations folded, the layers of each group with weights by
+    their names, and the batch normalizations that layers had.
+    """
+
+    model: Model
+    groups: list[list[str]]
+    mask: list[int]
+    norms: dict[str, Normalized]
+
+    @classmethod
+    def of(cls, model: Model, records: Records) -> Network:
+        """Group a float network's layers, and measure on records what its batch normalizations
+        see. Raises QuantizeError where it computes with integers, and where it has no layers.
+        """
+        float_network(model)  # refuses what is quantized
+        work = model.clone()
+        norms = batch_norms(work, records)
+        found = components(work.graph)
+        layers = [[op for op in group if is_layer(op)] for group in found]
+        mask = mask_of(found)
+        make_float(work.graph)
+        kept = {op for op in work.graph.ops if is_layer(op)}
+        groups = [[op.name for op in group if op in kept] for group in layers if group]
+        if not any(groups):
+            raise QuantizeError("nothing to search: no layer has constant float weights")
+        named = {op.name: norm for op, norm in norms.items() if op in kept}
+        return cls(work, groups, mask, named)
+
+    def layers(self) -> dict[str, Layer]:
+        """Count the weights, biases and outputs of each layer."""
+        return {op.name: _counted(op) for op in self.model.graph.ops if is_layer(op)}
+
+
+def _counted(op: Op) -> Layer:
+    rows = weight_rows(op)
+    named = {} if op.quant is None else op.given_operands()
+    bias = named.get("" if op.quant is None else op.quant.bias or "")
+    return Layer(rows.size, 0 if bias is None else int(np.prod(bias.dims)), len(rows))
+
+
+@dataclass(frozen=True)
+class Start:
+    """A network rounded to 8 bits, from which candidates are made, and its float weights [o, n] by
+    the names of layers.
+    """
+
+    network: Network
+    rounded: Rounded
+    latents: Mapping[str, Array]
+    by_channel: bool
+
+    @classmethod
+    def of(cls, network: Network, records: Records, granularity: Granularity, seed: int) -> Start:
+        """Find the first ranges on records: the least and the largest number of each tensor."""
+        how = UniformOptions(granularity=granularity, rounding="nearest", rescale="none", seed=seed)
+        found = quantize_uniform(network.model, records, replace(how, ranges="min_max"))
+        if found.rounded is None:
+            raise QuantizeError("nothing to search: no operator has a form on integers")
+        return cls(network, found.rounded, found.latents, granularity == "channel")
+
+    def narrowed(self, widths: Widths) -> Narrowed:
+        """Round the weights of each layer to its bits, with the least squared error."""
+        copied, norms = self.rounded.copy(), self.network.norms
+        for weights in integer_weights(copied.model.graph):
+            if weights.op.name in widths.weights:
+                self._round(weights, widths.weights[weights.op.name])
+        ends = (copied.input_type, copied.output_type)
+        bits = (dict(widths.weights), dict(widths.results))
+        return Narrowed(copied.model, copied.chosen, *ends, *bits, norms)
+
+    def _round(self, weights: IntegerWeights, bits: int) -> None:
+        rows = self.latents[weights.op.name]
+        bias = np.zeros(len(rows), np.float32)
+        most = int(2 ** (bits - 1) - 1)
+        found = nearest(rows, bias, most, channels=self.by_channel, searched=True)
+        store(weights, found)
+
+
+def store(weights: IntegerWeights, found: Integers) -> None:
+    """Give a rounded layer other codes."""
+    shape, order = weights.layout()
+    laid = np.transpose(found.codes.T.reshape(shape), order)
+    affine = affine_of(weights.codes)
+    assert affine is not None, "integers have scales"
+    weights.codes.set_data(np.ascontiguousarray(laid), affine.dtype)
+    scales = Affine.channels(found.scales, np.zeros(len(found.scales)), affine.axis, affine.dtype)
+    weights.codes.quantization = scales.table()
+
+
+def packed(model: Model, widths: Mapping[str, int]) -> None:
+    """Store weights of at most 4 bits in 4 where the operator has a kernel for them."""
+    from luciole.lquantizer.rewrite.integers import runs
+
+    for op in model.graph.ops:
+        if op.quant is None or widths.get(op.name, 8) > _FOUR_BITS:
+            continue
+        value = op.given_operands().get(op.quant.weight or "")
+        if value is None or value.data is None or value.dtype != TensorType.INT8:
+            continue
+        codes, shared = value.data, len(value.users) > 1
+        if shared or np.abs(codes.astype(np.int16)).max(initial=0) > 7:
+            continue
+        value.set_data(codes, TensorType.INT4)
+        if not runs(op):
+            value.set_data(codes, TensorType.INT8)

@@ -1,0 +1,110 @@
+"""The published search under way: generation after generation, then the front in full."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from luciole.interpreter.records import Track
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.search.nsga2 import fronts, spread
+from luciole.lquantizer.search.published.evaluate import FINAL, PARTIAL
+from luciole.lquantizer.search.published.evolution import evolve
+from luciole.lquantizer.search.published.genes import WIDTHS, uniform
+from luciole.lquantizer.search.published.options import SeedOptions
+from luciole.lquantizer.search.runners import Outcome, Runner, Task
+from luciole.lquantizer.search.search import SEPARATOR, Found, Searched, drive, keep
+from luciole.lquantizer.search.space import Candidate, Space
+from luciole.lquantizer.search.storage import Storage
+
+Objectives = tuple[float, ...]
+
+
+@dataclass
+class SeedSearch:
+    """A published search; what the storage has is not evaluated again."""
+
+    space: Space
+    options: SeedOptions
+    storage: Storage
+    runner: Runner
+    say: Callable[[str], None]
+    track: Track
+
+    def run(self) -> Searched:
+        """Evolve, and train the front in full. An interrupt ends the evolution alone.
+
+        Raises QuantizeError where nothing can be evaluated.
+        """
+        start = list(dict.fromkeys(uniform(self.space, bits) for bits in WIDTHS))
+        options = self.options
+        how = (options.generations, options.seed, options.parents, options.offspring)
+        try:
+            evolve(start, self.space.choices, self._evaluate, *how)
+        except KeyboardInterrupt:
+            self.say("interrupted: the files of the front are still made")
+        evaluated = self._found(PARTIAL)
+        if not evaluated:
+            raise QuantizeError(next(iter(self.storage.errors()), "nothing was evaluated"))
+        known = {one.candidate: one for one in evaluated}
+        named = {f"{bits} bits": uniform(self.space, bits) for bits in WIDTHS}
+        same = {name: known[one] for name, one in named.items() if one in known}
+        failed = len(self.storage.in_state(PARTIAL, "failed"))
+        return Searched(evaluated, same, [], self._final(known), failed)
+
+    def _evaluate(self, candidates: Sequence[Candidate]) -> dict[Candidate, Objectives]:
+        """Train candidates a little, all of a generation at once."""
+        begun = time.monotonic()
+        self._do(PARTIAL, candidates)
+        known = {one.candidate: one for one in self._found(PARTIAL)}
+        found = {one: known[one] for one in candidates if one in known}
+        minutes = (time.monotonic() - begun) / 60
+        self.say(
+            f"{len(known)} evaluated  front {len(_front(list(known.values())))}  "
+            f"{minutes:.1f} min for {len(found)}"
+        )
+        return {one: (result.loss, float(result.bytes)) for one, result in found.items()}
+
+    def _do(self, stage: str, candidates: Sequence[Candidate]) -> None:
+        """Evaluate those that are not known yet."""
+        known = {candidate for candidate, _ in self.storage.found(stage)}
+        known |= set(self.storage.in_state(stage, "failed"))
+        missing = [candidate for candidate in candidates if candidate not in known]
+        step = self.track(f"{stage} training", len(missing))
+
+        def tasks() -> Iterator[tuple[str, Task]]:
+            for candidate in missing:
+                self.storage.begin(stage, candidate)
+                yield SEPARATOR.join(candidate), {"stage": stage, "candidate": candidate}
+
+        def ended(key: str, outcome: Outcome) -> None:
+            keep(self.storage, stage, key, outcome)
+            step(1)
+
+        drive(self.runner, tasks(), ended)
+
+    def _found(self, stage: str) -> list[Found]:
+        return [Found(one, us=0.0, **figures) for one, figures in self.storage.found(stage)]
+
+    def _final(self, known: dict[Candidate, Found]) -> list[Found]:
+        """Train the front in full, and leave out what others beat then."""
+        front = _front(list(known.values()))
+        kept = spread(np.array([_values(one) for one in front]), self.options.files)
+        chosen = [front[place].candidate for place in kept]
+        self._do(FINAL, chosen)
+        done = [one for one in self._found(FINAL) if one.candidate in chosen]
+        return _front([replace(one, before=known[one.candidate]) for one in done])
+
+
+def _values(one: Found) -> tuple[float, float]:
+    return one.loss, float(one.bytes)
+
+
+def _front(found: Sequence[Found]) -> list[Found]:
+    if not found:
+        return []
+    values = np.array([_values(one) for one in found])
+    return sorted((found[place] for place in fronts(values)[0]), key=lambda one: one.bytes)

@@ -1,0 +1,55 @@
+"""Fine-tune the networks of a front; none becomes worse than the full fit left it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from luciole.lquantizer.search.finishing import Finish
+from luciole.lquantizer.search.runners import Outcome, Runner, Task
+from luciole.lquantizer.search.search import SEPARATOR, Found, Search, Searched, drive
+
+
+def finish_front(search: Search, runner: Runner, found: Searched, finish: Finish) -> Searched:
+    """Fine-tune a front's networks that are not yet, and keep of them those that none beats; what
+    each was before is ``Found.before``.
+    """
+    stage, start = finish.stage, {one.candidate: one for one in found.front}
+    known = {candidate for candidate, _ in search.storage.found(stage)}
+    missing = [candidate for candidate in start if candidate not in known]
+    step = search.track("fine-tuning the front", len(missing))
+
+    def tasks() -> Iterator[tuple[str, Task]]:
+        for candidate in missing:
+            search.storage.begin(stage, candidate)
+            yield SEPARATOR.join(candidate), {"stage": stage, "candidate": candidate}
+
+    def ended(key: str, outcome: Outcome) -> None:
+        _keep_better(search, stage, start[tuple(key.split(SEPARATOR))], outcome)
+        step(1)
+
+    drive(runner, tasks(), ended)
+    tuned = _tuned(search, stage, list(start.values()))
+    return replace(found, front=search.front_of(tuned))
+
+
+def _tuned(search: Search, stage: str, start: Sequence[Found]) -> list[Found]:
+    figures = dict(search.storage.found(stage))
+    return [
+        replace(before, **figures[before.candidate], before=before)
+        for before in start
+        if before.candidate in figures
+    ]
+
+
+def _keep_better(search: Search, stage: str, before: Found, outcome: Outcome) -> None:
+    """Store what training made, or where that is no better or has failed, the fit."""
+    result: dict[str, Any] | None = outcome.result
+    if result is None or not result["figures"]["loss"] < before.loss:
+        why = "no better" if outcome.error is None else outcome.error
+        search.say(f"{' '.join(before.candidate)}: stays as it was fitted: {why}")
+        figures = {"bytes": before.bytes, "loss": before.loss, "agreement": before.agreement}
+        result = {"figures": figures, "model": search.storage.model("fitted", before.candidate)}
+    how = (outcome.seconds, outcome.worker)
+    search.storage.done(stage, before.candidate, result["figures"], *how, result["model"])

@@ -1,0 +1,55 @@
+"""Layers that stay float beside learned levels: their weights and biases are trained with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from luciole.ir import Array, Graph, Op, TensorType, Value
+from luciole.ir.analysis.weights import weight_constant
+
+
+class FloatConstant(NamedTuple):
+    """Weights or a bias [...] of a float layer, and how large they are in the units that learning
+    rates count in.
+    """
+
+    value: Value
+    start: Array
+    unit: float
+
+
+def float_constants(graph: Graph, others: Collection[Op]) -> dict[Value, FloatConstant]:
+    """Find the float weights and biases of all layers but others."""
+    found: dict[Value, FloatConstant] = {}
+    for op in graph.ops:
+        if op not in others:
+            found.update((constant.value, constant) for constant in _of(op))
+    return found
+
+
+def _of(op: Op) -> Iterator[FloatConstant]:
+    """List what a layer has. A mean weight of 0.05 is a unit, as with learned levels; the bias
+    counts in sums of as many products of a weight and 1/2.
+    """
+    weights = None if op.quant is None or op.quant.weight is None else weight_constant(op)
+    if op.quant is None or weights is None or (array := _floats(weights)) is None:
+        return
+    mean = float(np.abs(array).mean())
+    if not mean:
+        return
+    yield FloatConstant(weights, array, mean / 0.05)
+    bias = op.given_operands().get(op.quant.bias or "")
+    if bias is not None and (start := _floats(bias)) is not None:
+        products = array.size / array.shape[op.quant.axis % array.ndim]
+        yield FloatConstant(bias, start, math.sqrt(products) * mean / 2)
+
+
+def _floats(value: Value) -> Array | None:
+    """Read a constant of floats that is not sparse and not empty."""
+    if value.dtype != TensorType.FLOAT32 or value.sparsity is not None:
+        return None
+    return value.data if value.data is not None and value.data.size else None

@@ -1,0 +1,32 @@
+"""The viewer's offline page of each file of a front, beside it, as ``circle-view -o`` has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from luciole.lquantizer.search.result import FrontFile, SearchResult
+
+_MOST = 200_000
+"""Bytes of one array that a page holds; circle-view itself shows larger ones, too."""
+
+
+def write_pages(found: SearchResult) -> None:
+    """Write a page for each file of a front."""
+    for file in found.front:
+        _write(file)
+
+
+def _write(file: FrontFile) -> None:
+    from luciole.files import write_file
+    from luciole.tools.common.reading import read_model
+    from luciole.tools.view.blobs import Blobs
+    from luciole.tools.view.described import Look, described
+    from luciole.tools.view.document import Subject
+    from luciole.tools.view.page import html
+
+    path, blobs = file.path, Blobs()
+    read = read_model(str(path))
+    subject = Subject(read.model, path.name, read.dialect.name, path.stat().st_size, read.findings)
+    document = described([subject], blobs, Look()) | {"most_bytes": _MOST}
+    write_file(file.viewer, html(document, blobs.embedded(_MOST)))

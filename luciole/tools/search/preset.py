@@ -1,0 +1,76 @@
+"""The published search among the options of ``luciole search``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from luciole.tools.common.command import UsageError
+
+if TYPE_CHECKING:
+    from luciole.lquantizer.search.published.options import SeedOptions
+
+SEED = "seed"
+_OWN = ("generations", "parents", "offspring", "partial", "final", "folding", "granularity")
+_ELSE = ("max_size", "max_us", "options", "evaluations", "minutes", "devices")
+"""What the published search has not."""
+
+
+def add_preset(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--preset`` and what goes with it."""
+    group = parser.add_argument_group("the published search")
+    group.add_argument(
+        "--preset",
+        choices=(SEED,),
+        help="widths of 2 to 8 bits by NSGA-II in generations, candidates trained a little, the "
+        "front in full (extra tensorflow); the options below go with it alone",
+    )
+    counts = (
+        ("generations", "after the uniform candidates (default 16)"),
+        ("parents", "kept in each generation (default 24)"),
+        ("offspring", "made in each generation (default 24)"),
+        ("partial", "epochs for a candidate (default 12)"),
+        ("final", "epochs for the front (default 50)"),
+    )
+    for name, text in counts:
+        group.add_argument(f"--{name}", type=int, metavar="N", help=text)
+    group.add_argument(
+        "--folding",
+        choices=("approximate", "exact"),
+        help="of batch normalizations in the final training (default exact)",
+    )
+    group.add_argument(
+        "--granularity", choices=("channel", "tensor"), help="of weights (default channel)"
+    )
+    group.add_argument("--search-inputs", action="store_true", help="widths of tensors as well")
+    group.add_argument("--mirror", action="store_true", help="turn images at random")
+    group.add_argument(
+        "--labels", metavar="NAME", help="to train to and to judge by: an array of the data file"
+    )
+
+
+def check_preset(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not go together."""
+    chosen = arguments.preset == SEED
+    given = {name: getattr(arguments, name) for name in (_ELSE if chosen else _OWN)}
+    flags = () if chosen else ("search_inputs", "mirror", "labels")
+    given |= {name: getattr(arguments, name) or None for name in flags}
+    if chosen and arguments.finish != "fit":
+        given["finish"] = arguments.finish
+    wrong = [name for name, value in given.items() if value not in (None, [])]
+    if wrong:
+        how = f"does not go with --preset {SEED}" if chosen else f"goes with --preset {SEED}"
+        raise UsageError(f"--{wrong[0].replace('_', '-')} {how}")
+
+
+def seed_options(arguments: argparse.Namespace, fixed: Mapping[str, str]) -> SeedOptions:
+    """Read the options of a published search. Raises QuantizeError for what there is not."""
+    from luciole.lquantizer.search.published.options import SeedOptions
+
+    given = {n: v for n in _OWN if (v := getattr(arguments, n)) is not None}
+    rest = ("calibration", "judges", "files", "seed", "workers", "cluster", "mirror")
+    given |= {name: getattr(arguments, name) for name in rest}
+    return SeedOptions(
+        inputs=arguments.search_inputs, tied=tuple(arguments.tie), fixed=dict(fixed), **given
+    )

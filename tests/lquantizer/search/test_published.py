@@ -1,0 +1,236 @@
+"""The published search: its numbers, by section of the thesis, and a run on a small network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.search.nsga2 import fronts
+from luciole.lquantizer.search.published import evolution, options
+from luciole.lquantizer.search.published.genes import (
+    MASKED,
+    WIDTHS,
+    components,
+    mask_of,
+    space_of,
+    uniform,
+    unmasked,
+    widths_of,
+)
+from luciole.lquantizer.search.published.network import Network
+from luciole.lquantizer.search.published.options import SeedOptions
+from luciole.lquantizer.search.published.size import Layer, bytes_of, float_bytes
+from luciole.lquantizer.search.result import SearchResult
+from tests.networks import network
+from tests.norm_support import images, unfolded
+
+X = images(1, 90)
+SMALL = SeedOptions(generations=2, parents=4, offspring=4, partial=1, final=2, judges=30, files=3)
+
+
+# -------------------------------------------------------------------------- the thesis's numbers
+def test_section_5_the_space_has_7_to_the_n_candidates() -> None:
+    layers = [[f"layer{n}"] for n in range(28)]
+    weights, both = space_of(layers), space_of(layers, inputs=True)
+    assert np.prod([len(c) for c in weights.choices], dtype=object) == 7**28
+    assert np.prod([len(c) for c in both.choices], dtype=object) == 7 ** (2 * 28)
+
+
+def test_section_6_3_the_start_is_the_seven_uniform_candidates() -> None:
+    space = space_of([["a"], ["b"], ["c"]])
+    start = {uniform(space, bits) for bits in WIDTHS}
+    assert WIDTHS == (2, 3, 4, 5, 6, 7, 8)
+    assert start == {(f"w{bits}",) * 3 for bits in range(2, 9)}
+
+
+def test_section_6_2_1_what_is_fused_is_one_group() -> None:
+    """A layer, its batch normalization, its activation: 11 operators are 5 groups."""
+    groups = [[op.name for op in group] for group in components(unfolded().graph)]
+    assert groups == [
+        ["conv", "conv/mul", "conv/add", "conv/relu"],
+        ["depthwise", "depthwise/mul", "depthwise/add", "depthwise/relu"],
+        ["pool"],
+        ["dense"],
+        ["softmax"],
+    ]
+
+
+def test_section_6_3_3_the_mask_of_groups_without_weights_points_at_8() -> None:
+    mask = mask_of(components(unfolded().graph))
+    assert mask == [0, 1, -1, 2, -1]
+    assert unmasked([3, 2, 5], mask) == [3, 2, MASKED, 5, MASKED]
+    assert MASKED == 8
+
+
+def test_section_6_3_2_children_take_genes_of_both_and_one_in_ten_a_new_one() -> None:
+    choices = [tuple(f"w{bits}" for bits in WIDTHS)] * 40
+    random = np.random.default_rng(0)
+    one, other, count = ("w2",) * 40, ("w8",) * 40, 4000
+    born = [evolution.crossed(one, other, choices, random) for _ in range(count)]
+    fresh = [sum(gene not in ("w2", "w8") for gene in child) for child in born]
+    assert max(fresh) == 1
+    # of the 10 % that change, 2 of 7 new genes are the parents' own
+    assert np.mean(fresh) == pytest.approx(0.1 * 5 / 7, abs=0.015)
+    shares = np.mean([[gene == "w2" for gene in child] for child in born])
+    assert shares == pytest.approx(0.5, abs=0.01)
+
+
+def test_section_7_1_a_generation_is_24_parents_and_24_children() -> None:
+    assert (evolution.PARENTS, evolution.OFFSPRING) == (24, 24)
+    space = space_of([[f"layer{n}"] for n in range(12)])
+    asked: list[int] = []
+
+    def evaluate(candidates: list[tuple[str, ...]]) -> dict[tuple[str, ...], tuple[float, ...]]:
+        asked.append(len(candidates))
+        widths = [[int(gene[1]) for gene in one] for one in candidates]
+        return {
+            one: (float(sum(2.0 ** (-2 * b) for b in w)), float(sum(w)))
+            for one, w in zip(candidates, widths, strict=True)
+        }
+
+    start = [uniform(space, bits) for bits in WIDTHS]
+    known = evolution.evolve(start, space.choices, evaluate, 5)  # type: ignore[arg-type]  # a list is a sequence
+    assert asked == [7, 24, 24, 24, 24, 24]
+    assert len(known) == 7 + 5 * 24
+    assert known == evolution.evolve(start, space.choices, evaluate, 5)  # type: ignore[arg-type]  # as above
+
+
+def test_section_7_1_epochs_of_partial_and_final_training() -> None:
+    assert (options.PARTIAL, options.FINAL) == (12, 50)
+    assert options.PARTIAL / options.FINAL == 0.24  # the text says 25 %
+    assert pytest.approx(20) == options.DELAY * options.FINAL
+    assert pytest.approx(50 - 10) == options.FREEZE * options.FINAL
+    assert options.GENERATIONS == 16  # section 7.2
+
+
+def test_equation_6_2_counts_bits_biases_and_scales() -> None:
+    layers = {"a": Layer(1000, 10, 10), "b": Layer(500, 0, 5)}
+    assert bytes_of(layers, {"a": 2, "b": 8}) == (1000 * 2 + 500 * 8) // 8 + 4 * 10 + 4 * 15
+    one_scale = bytes_of(layers, {"a": 2, "b": 8}, by_channel=False)
+    assert one_scale == 250 + 500 + 4 * 10 + 4 * (2 + 2)  # a scale and a zero point each
+    assert bytes_of({"a": Layer(3, 0, 1)}, {"a": 3}) == 2 + 4, "9 bits are 2 bytes: no padding"
+
+
+def test_section_7_3_ten_times_smaller_than_float_is_2_5_times_smaller_than_8_bits() -> None:
+    layers = {"a": Layer(10**6, 0, 0)}
+    assert float_bytes(list(layers.values())) / bytes_of(layers, {"a": 8}) == 4 == 10 / 2.5
+
+
+def test_sections_3_2_and_8_what_a_smaller_memory_saves() -> None:
+    """65 % of weights' memory, 21.5 % of a unit's area, are 14 % of the unit."""
+    assert round(0.65 * 0.215, 2) == 0.14
+
+
+# ------------------------------------------------------------------------------------ groups, masks
+def test_layers_may_share_a_choice_or_have_none() -> None:
+    layers = [["net/a"], ["net/b"], ["net/c"]]
+    space = space_of(layers, tied=["[ab]"], fixed={"c": "w8"})
+    assert [gene.layers for gene in space.genes] == [("net/a", "net/b"), ("net/c",)]
+    assert space.choices[1] == ("w8",)
+    assert widths_of(space, ("w3", "w8")).weights == {"net/a": 3, "net/b": 3, "net/c": 8}
+    both = space_of(layers, tied=["*"], inputs=True, fixed={"*": "a5"})
+    assert widths_of(both, ("w4", "a5")).results == dict.fromkeys(["net/a", "net/b", "net/c"], 5)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"fixed": {"a": "w9"}}, "option 'w9'"),
+        ({"fixed": {"a": "a4"}}, "option 'a4'"),
+        ({"fixed": {"z": "w4"}}, "'z' matches no layer"),
+        ({"tied": ["z"]}, "'z' matches no layer"),
+        ({"fixed": {"*": "w4"}}, "no layer has more than one width"),
+    ],
+)
+def test_a_space_refuses_what_there_is_not(given: dict[str, object], message: str) -> None:
+    with pytest.raises(QuantizeError, match=message):
+        space_of([["a"], ["b"]], **given)  # type: ignore[arg-type]  # the names are parameters
+
+
+def test_a_network_without_layers_is_refused() -> None:
+    model = network((4, 3))
+    model.signatures.clear()
+    model.graph.outputs = [model.graph.inputs[0]]
+    model.graph.remove(model.graph.ops[0])
+    with pytest.raises(QuantizeError, match="no layer has constant float weights"):
+        Network.of(model, {"x": np.zeros((3, 4), np.float32)})
+
+
+# ------------------------------------------------------------------------------------- a whole run
+def searched(folder: Path, how: SeedOptions, labels: object = None) -> SearchResult:
+    given: Any = labels
+    return luciole.search(unfolded(), X, folder, how, labels=given, say=lambda line: None)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]:
+    folder = tmp_path_factory.mktemp("seed")
+    return folder, searched(folder, SMALL)
+
+
+def test_it_finds_a_front_of_files(found: tuple[Path, SearchResult]) -> None:
+    folder, result = found
+    assert result.layers == ["conv", "depthwise", "dense"]
+    assert len(result.uniform) == 7
+    assert 7 < len(result.evaluated) <= 15
+    values = np.array([(f.found.bytes, f.found.loss) for f in result.front])
+    assert len(fronts(values)) == 1
+    layers = Network.of(unfolded(), {"x": X[:20]}).layers()
+    for file in result.front:
+        widths = {name: int(option[1:]) for name, option in file.options.items()}
+        assert file.found.bytes == bytes_of(layers, widths)
+        assert file.found.before in result.evaluated
+        answers = luciole.Interpreter(str(file.path)).run({"x": X[:5]})
+        assert all(np.isfinite(array).all() for array in answers.values())
+    assert {p.name for p in folder.glob("*.circle")} == {f.path.name for f in result.front}
+
+
+def test_the_same_search_again_trains_nothing(
+    found: tuple[Path, SearchResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, result = found
+    train = "luciole.lquantizer.search.published.evaluate.SeedEvaluator.train"
+    monkeypatch.setattr(train, lambda *given: 1 / 0)
+    again = searched(folder, SMALL)
+    assert [file.found for file in again.front] == [file.found for file in result.front]
+
+
+def test_another_search_is_refused(found: tuple[Path, SearchResult]) -> None:
+    folder, _ = found
+    with pytest.raises(QuantizeError, match="of a search with another settings"):
+        searched(folder, replace(SMALL, partial=2))
+    with pytest.raises(QuantizeError, match="of a search with another data"):
+        searched(folder, SMALL, np.zeros(len(X), np.int64))
+
+
+def test_labels_are_trained_to_and_count_wrong_answers(tmp_path: Path) -> None:
+    labels = luciole.Interpreter(unfolded()).run({"x": X})["softmax"].argmax(1)
+    how = replace(SMALL, generations=0, fixed={"conv*": "w8", "dense": "w8"})
+    result = searched(tmp_path, how, labels)
+    assert len(result.evaluated) == 7
+    held_back, judged = 12, 30
+    for one in result.evaluated:
+        assert (one.loss * held_back) % 1 == pytest.approx(0, abs=1e-4)
+    for file in result.front:
+        assert (file.found.loss * judged) % 1 == pytest.approx(0, abs=1e-4)
+
+
+def test_options_refuse_what_there_is_not() -> None:
+    for field, value in (
+        ("folding", "none"),
+        ("granularity", "row"),
+        ("partial", 0),
+        ("parents", 1),
+    ):
+        with pytest.raises(QuantizeError, match=field):
+            SeedOptions(**{field: value})  # type: ignore[arg-type]  # that is the point
+    with pytest.raises(QuantizeError, match="at least 10 records"):
+        luciole.search(unfolded(), X[:5], "nowhere", SMALL)
+    with pytest.raises(QuantizeError, match="labels are"):
+        luciole.search(unfolded(), X, "nowhere", SMALL, labels=np.zeros(3, np.int64))
