@@ -23,7 +23,7 @@ struct luc_conv_2d_int8 {
 static void luc_gather(const struct luc_conv_2d_int8 *op, const int8_t *x, int32_t number, int16_t *to)
 {
     const struct luc_windows *w = &op->windows;
-    struct luc_window at = luc_window_at(w, number);
+    struct luc_image_window at = luc_window_at(w, number);
     int32_t zero = op->input_zero, depth = op->depth, width = w->kernel_width;
     int32_t size = w->kernel_height * width * depth, step = w->dilation_width * w->channels;
     int32_t inside = (at.rows.last - at.rows.first) * (at.columns.last - at.columns.first) * depth;
@@ -95,7 +95,7 @@ struct luc_conv_2d_float {
 
 /* The sum of products of one window and one filter. */
 static float luc_conv_float_sum(const struct luc_conv_2d_float *op, const float *x, const float *filter,
-                                const struct luc_window *at)
+                                const struct luc_image_window *at)
 {
     const struct luc_windows *w = &op->windows;
     float sum = 0.0f;
@@ -114,7 +114,7 @@ static void luc_conv_2d_float(const struct luc_conv_2d_float *op, const float *x
     int32_t size = w->kernel_height * w->kernel_width * op->depth, count = luc_window_count(w);
     int32_t of_group = w->outputs / (w->channels / op->depth);
     for (int32_t number = 0; number < count; number++) {
-        struct luc_window at = luc_window_at(w, number);
+        struct luc_image_window at = luc_window_at(w, number);
         for (int32_t o = 0; o < w->outputs; o++) {
             const float *from = x + o / of_group * op->depth;
             float sum = luc_conv_float_sum(op, from, op->weights + o * size, &at);
