@@ -17,7 +17,7 @@ import numpy as np
 from luciole.compiler.lower import Network
 from luciole.compiler.thresholds import INVERSES, LEVELS_OF_FLOATS
 from luciole.ir import Array, TensorType, Value
-from luciole.kernels.portable.calls import CCall, Field, FixedPoint, made
+from luciole.kernels.portable.calls import CCall, Field, FixedPoint, as_number, made
 from luciole.kernels.portable.levels import LARGEST, fixed, floats_of_fixed
 
 FLOATS_OF_FIXED, FLOATS_OF_BYTES = "luc_floats_of_fixed", "luc_floats_of_bytes"
@@ -96,7 +96,7 @@ def _limits(fields: Mapping[str, Field], places: int) -> Limits:
     ends = {"least": -LARGEST - 1, "most": LARGEST}
     for name in ends:
         if fields.get(f"has_{name}"):
-            number = np.float64(fields[name]) * 2.0**places
+            number = as_number(fields[name]) * 2.0**places
             ends[name] = int(np.clip(np.rint(number), -LARGEST - 1, LARGEST))
     return dict(ends)
 
@@ -148,7 +148,7 @@ def _quantize(call: CCall, operands: Sequence[Operand], y: Value) -> Result:
     """Multiply by 2^-places / scale: 31 bits of it, and a shift."""
     del y
     (x,) = operands
-    scale = float(np.float64(call.fields["scale"]))
+    scale = as_number(call.fields["scale"])
     fraction, exponent = math.frexp(x.point.unit / scale)
     shift = 31 - exponent
     if not 1 <= shift <= 62:

@@ -122,57 +122,39 @@ static void luc_mean_fixed(const struct luc_mean_fixed *op, const int32_t *x, in
 }
 
 struct luc_pool_2d_fixed {
-    int32_t batches;
-    int32_t input_height;
-    int32_t input_width;
-    int32_t channels;
-    int32_t output_height;
-    int32_t output_width;
-    int32_t outputs;
-    int32_t kernel_height;
-    int32_t kernel_width;
-    int32_t stride_height;
-    int32_t stride_width;
-    int32_t dilation_height;
-    int32_t dilation_width;
-    int32_t padding_top;
-    int32_t padding_left;
+    struct luc_windows windows;
     int32_t least;
     int32_t most;
     uint8_t takes_largest; /* else the mean */
 };
 
 /* One result of a pool, of a channel's taps inside. */
-static int32_t luc_pooled(const struct luc_pool_2d_fixed *op, const int32_t *x, struct luc_taps rows,
-                          struct luc_taps columns)
+static int32_t luc_pooled(const struct luc_pool_2d_fixed *op, const int32_t *x,
+                          const struct luc_image_window *at)
 {
+    const struct luc_windows *w = &op->windows;
     int64_t sum = 0;
     int32_t largest = INT32_MIN;
-    for (int32_t k = rows.first; k < rows.last; k++)
-        for (int32_t l = columns.first; l < columns.last; l++) {
-            int32_t v = x[((rows.begin + k) * op->input_width + columns.begin + l) * op->channels];
+    for (int32_t k = at->rows.first; k < at->rows.last; k++)
+        for (int32_t l = at->columns.first; l < at->columns.last; l++) {
+            int32_t v = x[luc_pixel(w, at, k, l) * w->channels];
             sum += v;
             largest = v > largest ? v : largest;
         }
     if (op->takes_largest) return largest;
-    return luc_quotient(sum, (rows.last - rows.first) * (columns.last - columns.first));
+    return luc_quotient(sum, (at->rows.last - at->rows.first) * (at->columns.last - at->columns.first));
 }
 
 /* AVERAGE_POOL_2D or MAX_POOL_2D: what lies in the padding does not count. */
 static void luc_pool_2d_fixed(const struct luc_pool_2d_fixed *op, const int32_t *x, int32_t *y)
 {
-    for (int32_t n = 0; n < op->batches; n++, x += op->input_height * op->input_width * op->channels)
-        for (int32_t i = 0; i < op->output_height; i++) {
-            struct luc_taps rows = luc_taps(i, op->stride_height, op->padding_top, op->kernel_height,
-                                            op->dilation_height, op->input_height);
-            for (int32_t j = 0; j < op->output_width; j++) {
-                struct luc_taps columns =
-                    luc_taps(j, op->stride_width, op->padding_left, op->kernel_width,
-                             op->dilation_width, op->input_width);
-                for (int32_t c = 0; c < op->outputs; c++)
-                    *y++ = luc_between(luc_pooled(op, x + c, rows, columns), op->least, op->most);
-            }
-        }
+    const struct luc_windows *w = &op->windows;
+    int32_t count = luc_window_count(w);
+    for (int32_t number = 0; number < count; number++) {
+        struct luc_image_window at = luc_window_at(w, number);
+        for (int32_t c = 0; c < w->outputs; c++)
+            *y++ = luc_between(luc_pooled(op, x + c, &at), op->least, op->most);
+    }
 }
 
 #endif

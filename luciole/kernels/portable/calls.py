@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+import numpy as np
+
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
 from luciole.kernels.core.registry import Signature, data_types, load_kernels, load_kernels_of
 
@@ -29,6 +31,13 @@ class FixedPoint:
 
     def __str__(self) -> str:
         return f"times 2^{self.places}, within {self.error:.1e} of exact arithmetic"
+
+
+def as_number(field: Field) -> float:
+    """Read a field that is a number. Raises TypeError for another one."""
+    if not isinstance(field, int | float | np.number):
+        raise TypeError(f"a field is {type(field).__name__}, not a number")
+    return float(field)
 
 
 @dataclass(frozen=True)
