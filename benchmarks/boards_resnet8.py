@@ -26,7 +26,9 @@ CALIBRATION = 1000
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print a row for each network and board; 1 where a board gives other bits."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.boards_resnet8", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.boards_resnet8", description=__doc__
+    )
     parser.add_argument("--boards", default="m4")
     parser.add_argument("--records", type=int, default=2)
     parser.add_argument("--optimize", default="-O3", help="the compiler's flag (default: -O3)")

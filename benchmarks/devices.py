@@ -214,8 +214,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("board", choices=list(NAMES))
     board = parser.parse_args().board
-    if firmware.missing():
-        print(firmware.missing(), file=sys.stderr)
+    if BOARDS[board].tools.missing:
+        print(BOARDS[board].tools.missing, file=sys.stderr)
         return 1
     about = (
         f"python -m benchmarks.devices {board}: instructions counted by QEMU on the board "

@@ -27,11 +27,8 @@ from luciole.kernels.portable.calls import CCall, Field
 RISING_TOGETHER = ("luc_softmax", "luc_tanh", "luc_logistic")
 """Functions that leave the largest number of a row where it is."""
 
-_CLASSES = {
-    TensorType.FLOAT32: "luc_class_of_floats",
-    TensorType.INT32: "luc_class_of_fixed",
-    TensorType.INT8: "luc_class_of_int8",
-}
+_KINDS = {TensorType.INT32: 0, TensorType.FLOAT32: 1, TensorType.INT8: 2}
+"""As ``outputs.h`` numbers them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,12 +147,13 @@ def _class(network: Network, value: Value) -> End:
     while maker is not None and maker.function in (*RISING_TOGETHER, "luc_floats_of_fixed"):
         value = maker.reads[0]
         maker = network.maker(value)
-    if value.dtype not in _CLASSES or not value.dims or not value.dims[-1]:
+    if value.dtype not in _KINDS or not value.dims or not value.dims[-1]:
         raise UnsupportedError(f"output {value.name!r} is {value.dtype.name}: it has no class")
     depth = value.dims[-1]
     found = Value(f"{original.name}_class", TensorType.INT32, value.dims[:-1])
     fields: dict[str, Field] = {"rows": element_count(value.dims) // depth, "depth": depth}
-    network.calls.append(CCall(_CLASSES[value.dtype], fields, (value,), (found,)))
+    fields["kind"] = _KINDS[value.dtype]
+    network.calls.append(CCall("luc_class_of", fields, (value,), (found,)))
     return End(found, original, CLASS, note="the number of the largest score")
 
 

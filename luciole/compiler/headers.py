@@ -68,6 +68,9 @@ def _pieces(words: int) -> dict[str, Piece]:
         if path.name.endswith(".h"):
             text = _for_words(path.read_text(encoding="utf-8"), words)
             for piece in _split(text, path.name):
+                twice = sorted(piece.defines & found.keys())
+                if twice:
+                    raise LucioleError(f"{path.name} defines {twice[0]} once more")
                 found.update(dict.fromkeys(piece.defines, piece))
     return found
 

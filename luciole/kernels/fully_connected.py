@@ -13,6 +13,7 @@ from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.layers.floats.blocks import BlockLayer, pays, takes
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.int8 import hybrid
@@ -202,7 +203,9 @@ def integer_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     starts = starts if bias is None else starts + bias.reshape(-1)
     factors = np.array(np.broadcast_to(to.factors, len(weights)), np.float64)
     least, most = to.limits
+    multipliers, shifts = quantize_multiplier(factors)
     fields = _fields(op, context) | {"starts": starts, "factors": factors}
+    fields |= {"multipliers": multipliers, "shifts": shifts}
     fields |= {"result_zero": to.result_zero, "least": least, "most": most}
     scratch = 8 * -(-op.weights.dims[1] // 4)
     return [CCall("luc_fully_connected_int8", fields, (op.input,), op.results, scratch)]

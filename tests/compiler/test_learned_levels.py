@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +14,12 @@ from luciole.compiler import Compiled, compile_model
 from luciole.compiler.host import build_library
 from luciole.compiler.options import CompileOptions, OptionError
 from luciole.compiler.self_test import random_records, self_test
-from luciole.ir import Array, TensorType, UnsupportedError, Value, learned_levels
+from luciole.ir import Array, Model, TensorType, UnsupportedError, Value, learned_levels
 from luciole.kernels.layers.levels.layer import LevelsLayer
 from luciole.kernels.portable.calls import Vectors
 from luciole.kernels.portable.levels import FixedLayer, lane_words
 from luciole.schema.enums import ActivationFunctionType as Act
-from luciole.tools.random_models import lq_dense
+from luciole.tools.random_models import dense, in_int8, lq_dense
 from tests.compiler_support import (
     COMPILERS,
     built,
@@ -113,6 +114,19 @@ def test_fixed_point_and_classes(tmp_path: Path) -> None:
     powers = np.exp(scores * 2.0 ** -(places or 0))
     close(powers / powers.sum(), wanted)
     assert chosen.tolist() == [wanted.argmax()]
+
+
+@needs_compiler
+@pytest.mark.parametrize("make", [lambda m: m, in_int8], ids=["float", "int8"])
+def test_classes_of_floats_and_bytes(make: Callable[[Model], Model], tmp_path: Path) -> None:
+    model = make(dense((20, 9)))
+    compiled = built(program_of(model, output="class"), tmp_path)
+    for seed in range(8):
+        given = {"x": random_input((1, 20), seed)}
+        if make is in_int8:
+            given = {"x": np.clip(given["x"] * 40, -128, 127).astype(np.int8)}
+        (chosen,), (scores,) = compiled.run(given), interpreted(model, given)
+        assert chosen.tolist() == [scores.argmax()]
 
 
 @needs_compiler

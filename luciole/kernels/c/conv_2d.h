@@ -23,23 +23,33 @@ struct luc_conv_2d_int8 {
 static void luc_gather(const struct luc_conv_2d_int8 *op, const int8_t *x, int32_t number, int16_t *to)
 {
     const struct luc_windows *w = &op->windows;
-    struct luc_window at = luc_window_at(w, number);
-    int32_t zero = op->input_zero, size = w->kernel_height * w->kernel_width * op->depth;
-    memset(to, 0, 2 * (size_t)size);
-    for (int32_t k = at.rows.first; k < at.rows.last; k++)
-        for (int32_t l = at.columns.first; l < at.columns.last; l++) {
-            const int8_t *from = x + luc_pixel(w, &at, k, l) * w->channels;
-            int16_t *tap = to + (k * w->kernel_width + l) * op->depth;
-            for (int32_t c = 0; c < op->depth; c++) tap[c] = (int16_t)(from[c] - zero);
-        }
-    luc_prepare(to, size);
+    struct luc_image_window at = luc_window_at(w, number);
+    int32_t zero = op->input_zero, depth = op->depth, width = w->kernel_width;
+    int32_t size = w->kernel_height * width * depth, step = w->dilation_width * w->channels;
+    int32_t inside = (at.rows.last - at.rows.first) * (at.columns.last - at.columns.first) * depth;
+    if (inside < size) memset(to, 0, 2 * (size_t)size);
+    for (int32_t k = at.rows.first; k < at.rows.last; k++) {
+        int32_t l = at.columns.first;
+        const int8_t *from = x + luc_pixel(w, &at, k, l) * w->channels;
+        int16_t *tap = to + (k * width + l) * depth;
+        for (; l < at.columns.last; l++, from += step, tap += depth)
+            if (depth % 4)
+                for (int32_t c = 0; c < depth; c++) tap[c] = (int16_t)(from[c] - zero);
+            else
+                luc_spread(from, zero, depth, tap);
+    }
+    if (depth % 4) luc_prepare(to, size);
 }
 
-static int8_t luc_conv_byte(const struct luc_conv_2d_int8 *op, int32_t output, int32_t sum)
+/* An output of two windows. */
+static inline void luc_conv_bytes(const struct luc_conv_2d_int8 *op, int32_t output, int32_t first,
+                                  int32_t second, int8_t *y, int8_t *z)
 {
-    if (op->bias) sum += op->bias[output];
-    sum = luc_scaled(sum, op->multipliers[output], op->shifts[output]);
-    return luc_byte(sum, op->result_zero, op->least, op->most);
+    int32_t bias = op->bias ? op->bias[output] : 0, zero = op->result_zero;
+    int32_t multiplier = op->multipliers[output], least = op->least, most = op->most;
+    int shift = op->shifts[output];
+    y[output] = luc_byte(luc_scaled(first + bias, multiplier, shift), zero, least, most);
+    z[output] = luc_byte(luc_scaled(second + bias, multiplier, shift), zero, least, most);
 }
 
 /* The results of a group of filters for two windows, at `y` and `z`. */
@@ -50,11 +60,8 @@ static void luc_conv_pair(const struct luc_conv_2d_int8 *op, const int16_t *a, c
     for (int32_t o = first; o < end; o += 2, weights += 2 * size) {
         int32_t sums[4], other = o + 1 < end;
         luc_dots_2x2(weights, weights + (other ? size : 0), a, b, size, sums);
-        y[o] = luc_conv_byte(op, o, sums[0]);
-        z[o] = luc_conv_byte(op, o, sums[2]);
-        if (!other) break;
-        y[o + 1] = luc_conv_byte(op, o + 1, sums[1]);
-        z[o + 1] = luc_conv_byte(op, o + 1, sums[3]);
+        luc_conv_bytes(op, o, sums[0], sums[2], y, z);
+        if (other) luc_conv_bytes(op, o + 1, sums[1], sums[3], y, z);
     }
 }
 
@@ -88,7 +95,7 @@ struct luc_conv_2d_float {
 
 /* The sum of products of one window and one filter. */
 static float luc_conv_float_sum(const struct luc_conv_2d_float *op, const float *x, const float *filter,
-                                const struct luc_window *at)
+                                const struct luc_image_window *at)
 {
     const struct luc_windows *w = &op->windows;
     float sum = 0.0f;
@@ -107,7 +114,7 @@ static void luc_conv_2d_float(const struct luc_conv_2d_float *op, const float *x
     int32_t size = w->kernel_height * w->kernel_width * op->depth, count = luc_window_count(w);
     int32_t of_group = w->outputs / (w->channels / op->depth);
     for (int32_t number = 0; number < count; number++) {
-        struct luc_window at = luc_window_at(w, number);
+        struct luc_image_window at = luc_window_at(w, number);
         for (int32_t o = 0; o < w->outputs; o++) {
             const float *from = x + o / of_group * op->depth;
             float sum = luc_conv_float_sum(op, from, op->weights + o * size, &at);

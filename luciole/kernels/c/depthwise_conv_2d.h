@@ -20,7 +20,7 @@ struct luc_depthwise_conv_2d_int8 {
 
 /* Sums of four neighbouring outputs, each of a channel of its own. */
 static void luc_depthwise_4(const struct luc_depthwise_conv_2d_int8 *op, const int8_t *x,
-                            const struct luc_window *at, int32_t output, int32_t sums[4])
+                            const struct luc_image_window *at, int32_t output, int32_t sums[4])
 {
     const struct luc_windows *w = &op->windows;
     int32_t a = 0, b = 0, c = 0, d = 0, zero = op->input_zero;
@@ -44,7 +44,7 @@ static void luc_depthwise_4(const struct luc_depthwise_conv_2d_int8 *op, const i
 }
 
 static int32_t luc_depthwise_1(const struct luc_depthwise_conv_2d_int8 *op, const int8_t *x,
-                               const struct luc_window *at, int32_t output)
+                               const struct luc_image_window *at, int32_t output)
 {
     const struct luc_windows *w = &op->windows;
     int32_t sum = 0, zero = op->input_zero;
@@ -56,7 +56,8 @@ static int32_t luc_depthwise_1(const struct luc_depthwise_conv_2d_int8 *op, cons
     return sum;
 }
 
-static int8_t luc_depthwise_byte(const struct luc_depthwise_conv_2d_int8 *op, int32_t output, int32_t sum)
+static inline int8_t luc_depthwise_byte(const struct luc_depthwise_conv_2d_int8 *op, int32_t output,
+                                        int32_t sum)
 {
     if (op->bias) sum += op->bias[output];
     sum = luc_scaled(sum, op->multipliers[output], op->shifts[output]);
@@ -69,7 +70,7 @@ static void luc_depthwise_conv_2d_int8(const struct luc_depthwise_conv_2d_int8 *
     const struct luc_windows *w = &op->windows;
     int32_t count = luc_window_count(w), fours = op->times == 1 ? w->outputs / 4 * 4 : 0;
     for (int32_t number = 0; number < count; number++) {
-        struct luc_window at = luc_window_at(w, number);
+        struct luc_image_window at = luc_window_at(w, number);
         for (int32_t o = 0; o < fours; o += 4) {
             int32_t sums[4];
             luc_depthwise_4(op, x, &at, o, sums);
@@ -97,7 +98,7 @@ static void luc_depthwise_conv_2d_float(const struct luc_depthwise_conv_2d_float
     const struct luc_windows *w = &op->windows;
     int32_t count = luc_window_count(w);
     for (int32_t number = 0; number < count; number++) {
-        struct luc_window at = luc_window_at(w, number);
+        struct luc_image_window at = luc_window_at(w, number);
         for (int32_t o = 0; o < w->outputs; o++) {
             const float *from = x + o / op->times;
             float sum = 0.0f;

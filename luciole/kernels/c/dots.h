@@ -13,23 +13,6 @@
 #define LUC_DSP 0
 #endif
 
-/* Makes halfwords ready for sums: those in the middle of each four change places, for what two
- * bytes of four are spread to.
- */
-static void luc_prepare(int16_t *x, int32_t count)
-{
-#if LUC_DSP
-    for (; count >= 4; count -= 4, x += 4) {
-        int16_t second = x[1];
-        x[1] = x[2];
-        x[2] = second;
-    }
-#else
-    (void)x;
-    (void)count;
-#endif
-}
-
 #if LUC_DSP
 /* Bytes 0 and 2, or 1 and 3, as signed halfwords. */
 static inline uint32_t luc_even_bytes(uint32_t four)
@@ -47,8 +30,14 @@ static inline uint32_t luc_odd_bytes(uint32_t four)
 /* Adds the products of both halfwords. */
 static inline int32_t luc_add_both(uint32_t x, uint32_t y, int32_t sum)
 {
-    int32_t found;
-    __asm__("smlad %0, %1, %2, %3" : "=r"(found) : "r"(x), "r"(y), "r"(sum));
+    __asm__ volatile("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(x), "r"(y)); /* in this order */
+    return sum;
+}
+/* Differences of both halfwords. */
+static inline uint32_t luc_subtract_both(uint32_t x, uint32_t y)
+{
+    uint32_t found;
+    __asm__("ssub16 %0, %1, %2" : "=r"(found) : "r"(x), "r"(y));
     return found;
 }
 static inline uint32_t luc_load(const void *from)
@@ -59,9 +48,48 @@ static inline uint32_t luc_load(const void *from)
 }
 #endif
 
+/* Bytes less a number as halfwords, where whole fours of them are, ready for sums. */
+static inline void luc_spread(const int8_t *from, int32_t less, int32_t count, int16_t *to)
+{
+#if LUC_DSP
+    const uint32_t both = ((uint32_t)less & 0xffffu) * 0x10001u;
+    for (; count >= 4; count -= 4, from += 4, to += 4) {
+        uint32_t four = luc_load(from), pairs[2];
+        pairs[0] = luc_subtract_both(luc_even_bytes(four), both);
+        pairs[1] = luc_subtract_both(luc_odd_bytes(four), both);
+        memcpy(to, pairs, sizeof pairs);
+    }
+#endif
+    for (int32_t k = 0; k < count; k++) to[k] = (int16_t)(from[k] - less);
+}
+
+/* What is called, whatever is gained by more of it in one function: there are few registers. */
+#if defined(__GNUC__)
+#define LUC_APART __attribute__((noinline))
+#else
+#define LUC_APART
+#endif
+
+/* Makes halfwords ready for sums: those in the middle of each four change places, for what two
+ * bytes of four are spread to.
+ */
+static void luc_prepare(int16_t *x, int32_t count)
+{
+#if LUC_DSP
+    for (; count >= 4; count -= 4, x += 4) {
+        int16_t second = x[1];
+        x[1] = x[2];
+        x[2] = second;
+    }
+#else
+    (void)x;
+    (void)count;
+#endif
+}
+
 /* Products of two rows of weights and one of prepared halfwords. */
-static void luc_dots_2(const int8_t *w, const int8_t *v, const int16_t *x, int32_t count,
-                       int32_t sums[2])
+static LUC_APART void luc_dots_2(const int8_t *w, const int8_t *v, const int16_t *x, int32_t count,
+                                 int32_t sums[2])
 {
     int32_t a = 0, b = 0;
 #if LUC_DSP
@@ -82,23 +110,25 @@ static void luc_dots_2(const int8_t *w, const int8_t *v, const int16_t *x, int32
 }
 
 /* Products of two rows of weights and two of prepared halfwords. */
-static void luc_dots_2x2(const int8_t *w, const int8_t *v, const int16_t *x, const int16_t *y,
+static LUC_APART void luc_dots_2x2(const int8_t *w, const int8_t *v, const int16_t *x, const int16_t *y,
                          int32_t count, int32_t sums[4])
 {
     int32_t a = 0, b = 0, c = 0, d = 0;
 #if LUC_DSP
     for (; count >= 4; count -= 4, w += 4, v += 4, x += 4, y += 4) {
-        uint32_t four = luc_load(w), even = luc_even_bytes(four), odd = luc_odd_bytes(four);
-        uint32_t x0 = luc_load(x), x1 = luc_load(x + 2), y0 = luc_load(y), y1 = luc_load(y + 2);
-        a = luc_add_both(even, x0, a);
-        c = luc_add_both(even, y0, c);
-        a = luc_add_both(odd, x1, a);
-        c = luc_add_both(odd, y1, c);
-        four = luc_load(v), even = luc_even_bytes(four), odd = luc_odd_bytes(four);
-        b = luc_add_both(even, x0, b);
-        d = luc_add_both(even, y0, d);
-        b = luc_add_both(odd, x1, b);
-        d = luc_add_both(odd, y1, d);
+        uint32_t four = luc_load(w), more = luc_load(v), p = luc_load(x), q = luc_load(y), two;
+        two = luc_even_bytes(four);
+        a = luc_add_both(two, p, a);
+        c = luc_add_both(two, q, c);
+        two = luc_even_bytes(more);
+        b = luc_add_both(two, p, b);
+        d = luc_add_both(two, q, d);
+        p = luc_load(x + 2), q = luc_load(y + 2), two = luc_odd_bytes(four);
+        a = luc_add_both(two, p, a);
+        c = luc_add_both(two, q, c);
+        two = luc_odd_bytes(more);
+        b = luc_add_both(two, p, b);
+        d = luc_add_both(two, q, d);
     }
 #endif
     for (int32_t k = 0; k < count; k++) {

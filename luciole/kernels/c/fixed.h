@@ -28,8 +28,7 @@ static inline int32_t luc_quotient(int64_t x, int32_t count)
 }
 
 /* Writes a number, or its level where there are some. */
-static inline void luc_store(int32_t number, const int32_t *thresholds, unsigned bits, void *y,
-                             uint32_t k)
+static inline void luc_store(int32_t number, const int32_t *thresholds, unsigned bits, void *y, uint32_t k)
 {
     if (bits)
         ((uint8_t *)y)[k] = luc_level(number, thresholds, bits);
@@ -130,14 +129,15 @@ struct luc_pool_2d_fixed {
 };
 
 /* One result of a pool, of a channel's taps inside. */
-static int32_t luc_pooled(const struct luc_pool_2d_fixed *op, const struct luc_window *at,
-                          const int32_t *x)
+static int32_t luc_pooled(const struct luc_pool_2d_fixed *op, const int32_t *x,
+                          const struct luc_image_window *at)
 {
+    const struct luc_windows *w = &op->windows;
     int64_t sum = 0;
-    int32_t largest = INT32_MIN, channels = op->windows.channels;
+    int32_t largest = INT32_MIN;
     for (int32_t k = at->rows.first; k < at->rows.last; k++)
         for (int32_t l = at->columns.first; l < at->columns.last; l++) {
-            int32_t v = x[luc_pixel(&op->windows, at, k, l) * channels];
+            int32_t v = x[luc_pixel(w, at, k, l) * w->channels];
             sum += v;
             largest = v > largest ? v : largest;
         }
@@ -148,10 +148,12 @@ static int32_t luc_pooled(const struct luc_pool_2d_fixed *op, const struct luc_w
 /* AVERAGE_POOL_2D or MAX_POOL_2D: what lies in the padding does not count. */
 static void luc_pool_2d_fixed(const struct luc_pool_2d_fixed *op, const int32_t *x, int32_t *y)
 {
-    for (int32_t n = 0; n < luc_window_count(&op->windows); n++) {
-        struct luc_window at = luc_window_at(&op->windows, n);
-        for (int32_t c = 0; c < op->windows.outputs; c++)
-            *y++ = luc_between(luc_pooled(op, &at, x + c), op->least, op->most);
+    const struct luc_windows *w = &op->windows;
+    int32_t count = luc_window_count(w);
+    for (int32_t number = 0; number < count; number++) {
+        struct luc_image_window at = luc_window_at(w, number);
+        for (int32_t c = 0; c < w->outputs; c++)
+            *y++ = luc_between(luc_pooled(op, x + c, &at), op->least, op->most);
     }
 }
 

@@ -4,25 +4,23 @@
 
 #include <stdint.h>
 
-/* x y / 2^31, halves up: gemmlowp's SaturatingRoundingDoublingHighMul. */
+/* x y / 2^31, halves up, of a y above 0: gemmlowp's SaturatingRoundingDoublingHighMul. */
 static inline int32_t luc_high(int32_t x, int32_t y)
 {
-    int64_t found = ((int64_t)x * y + (1 << 30)) >> 31;
-    return found > INT32_MAX ? INT32_MAX : (int32_t)found;
+    return (int32_t)(((int64_t)x * y + (1 << 30)) >> 31);
 }
 
 /* x / 2^bits, halves away from zero: gemmlowp's RoundingDivideByPOT. */
 static inline int32_t luc_halved(int32_t x, int bits)
 {
-    int32_t mask = (int32_t)((1u << bits) - 1u);
-    return (x >> bits) + ((x & mask) > (mask >> 1) + (x < 0));
+    return bits ? (((x - (x < 0)) >> (bits - 1)) + 1) >> 1 : x;
 }
 
 /* x multiplier / 2^31 2^shift: TFLite's MultiplyByQuantizedMultiplier. */
 static inline int32_t luc_scaled(int32_t x, int32_t multiplier, int shift)
 {
-    int32_t raised = shift > 0 ? (int32_t)((uint32_t)x << shift) : x;
-    return luc_halved(luc_high(raised, multiplier), shift < 0 ? -shift : 0);
+    if (shift > 0) return luc_high((int32_t)((uint32_t)x << shift), multiplier);
+    return luc_halved(luc_high(x, multiplier), -shift);
 }
 
 /* A number of steps from zero as a byte between limits. */

@@ -15,21 +15,39 @@ struct luc_fully_connected_int8 {
     const int8_t *weights; /* [outputs][inputs] */
     const int32_t *starts; /* [outputs]: biases, less what the zero point of inputs adds */
     const double *factors; /* [outputs] */
+    const int32_t *multipliers; /* [outputs]: the same as numbers of 31 bits and powers of two */
+    const int8_t *shifts;       /* [outputs] */
 };
 
-/* Sums are scaled in double precision, halves away from zero, as TFLite does. */
-static int8_t luc_fully_connected_byte(const struct luc_fully_connected_int8 *op, int32_t output,
-                                       int32_t sum)
+/* A sum times a factor in double precision, halves away from zero, as TFLite does. */
+static int32_t luc_scaled_exactly(int32_t sum, double factor)
 {
-    double scaled = (op->starts[output] + sum) * op->factors[output];
+    double scaled = sum * factor;
     int32_t steps;
     if (scaled > 2147483000.0) scaled = 2147483000.0; /* beyond all limits of bytes */
     if (scaled < -2147483000.0) scaled = -2147483000.0;
     steps = (int32_t)scaled;
-    if (scaled - steps >= 0.5)
-        steps++;
-    else if (scaled - steps <= -0.5)
-        steps--;
+    if (scaled - steps >= 0.5) return steps + 1;
+    return scaled - steps <= -0.5 ? steps - 1 : steps;
+}
+
+/* The same by integers, but for what may lie on a half: 32 bits behind the steps are exact enough to
+ * tell all others.
+ */
+static int8_t luc_fully_connected_byte(const struct luc_fully_connected_int8 *op, int32_t output,
+                                       int32_t sum)
+{
+    int bits = -1 - op->shifts[output];
+    int32_t steps, rest, mask;
+    sum += op->starts[output];
+    if (bits < 2 || bits > 30) {
+        steps = luc_scaled_exactly(sum, op->factors[output]);
+        return luc_byte(steps, op->result_zero, op->least, op->most);
+    }
+    steps = (int32_t)((int64_t)sum * op->multipliers[output] >> 32) + (1 << (bits - 1));
+    mask = (1 << bits) - 1;
+    rest = steps & mask;
+    steps = rest && rest != mask ? steps >> bits : luc_scaled_exactly(sum, op->factors[output]);
     return luc_byte(steps, op->result_zero, op->least, op->most);
 }
 
@@ -39,8 +57,7 @@ static void luc_fully_connected_int8(const struct luc_fully_connected_int8 *op, 
     int16_t *row = (int16_t *)scratch;
     for (int32_t k = 0; k < op->rows; k++, x += op->inputs) {
         const int8_t *weights = op->weights;
-        for (int32_t i = 0; i < op->inputs; i++) row[i] = x[i];
-        luc_prepare(row, op->inputs);
+        luc_spread(x, 0, op->inputs, row);
         for (int32_t o = 0; o < op->outputs; o += 2, weights += 2 * op->inputs) {
             int32_t sums[2], other = o + 1 < op->outputs;
             luc_dots_2(weights, weights + (other ? op->inputs : 0), row, op->inputs, sums);

@@ -15,7 +15,7 @@ static void luc_average_pool_2d_int8(const struct luc_average_pool_2d_int8 *op, 
     const struct luc_windows *w = &op->windows;
     int32_t count = luc_window_count(w);
     for (int32_t number = 0; number < count; number++) {
-        struct luc_window at = luc_window_at(w, number);
+        struct luc_image_window at = luc_window_at(w, number);
         int32_t size = (at.rows.last - at.rows.first) * (at.columns.last - at.columns.first);
         for (int32_t c = 0; c < w->outputs; c++) {
             int32_t found = 0;
@@ -43,7 +43,7 @@ static void luc_max_pool_2d_int8(const struct luc_max_pool_2d_int8 *op, const in
     const struct luc_windows *w = &op->windows;
     int32_t count = luc_window_count(w);
     for (int32_t number = 0; number < count; number++) {
-        struct luc_window at = luc_window_at(w, number);
+        struct luc_image_window at = luc_window_at(w, number);
         for (int32_t c = 0; c < w->outputs; c++) {
             int32_t found = -128;
             for (int32_t k = at.rows.first; k < at.rows.last; k++)
@@ -71,7 +71,7 @@ static void luc_average_pool_2d_float(const struct luc_average_pool_2d_float *op
     const struct luc_windows *w = &op->windows;
     int32_t count = luc_window_count(w);
     for (int32_t number = 0; number < count; number++) {
-        struct luc_window at = luc_window_at(w, number);
+        struct luc_image_window at = luc_window_at(w, number);
         int32_t size = (at.rows.last - at.rows.first) * (at.columns.last - at.columns.first);
         for (int32_t c = 0; c < w->outputs; c++) {
             float found = 0.0f;
@@ -101,7 +101,7 @@ static void luc_max_pool_2d_float(const struct luc_max_pool_2d_float *op, const 
     const struct luc_windows *w = &op->windows;
     int32_t count = luc_window_count(w);
     for (int32_t number = 0; number < count; number++) {
-        struct luc_window at = luc_window_at(w, number);
+        struct luc_image_window at = luc_window_at(w, number);
         for (int32_t c = 0; c < w->outputs; c++) {
             float found = -3.402823466e38f;
             for (int32_t k = at.rows.first; k < at.rows.last; k++)

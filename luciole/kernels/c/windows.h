@@ -44,7 +44,7 @@ static inline struct luc_taps luc_taps(int32_t output, int32_t stride, int32_t b
 }
 
 /* The taps of one window. */
-struct luc_window {
+struct luc_image_window {
     struct luc_taps rows;
     struct luc_taps columns;
     int32_t begin; /* the number of the pixel under the first tap, which may lie outside */
@@ -57,10 +57,10 @@ static inline int32_t luc_window_count(const struct luc_windows *w)
     return w->batches * w->output_height * w->output_width;
 }
 
-static struct luc_window luc_window_at(const struct luc_windows *w, int32_t number)
+static struct luc_image_window luc_window_at(const struct luc_windows *w, int32_t number)
 {
     int32_t line = number / w->output_width, image = line / w->output_height;
-    struct luc_window found;
+    struct luc_image_window found;
     found.rows = luc_taps(line - image * w->output_height, w->stride_height, w->padding_top,
                           w->kernel_height, w->dilation_height, w->input_height);
     found.columns = luc_taps(number - line * w->output_width, w->stride_width, w->padding_left,
@@ -71,7 +71,7 @@ static struct luc_window luc_window_at(const struct luc_windows *w, int32_t numb
 }
 
 /* The number of the pixel under a tap that lies inside. */
-static inline int32_t luc_pixel(const struct luc_windows *w, const struct luc_window *at, int32_t row,
+static inline int32_t luc_pixel(const struct luc_windows *w, const struct luc_image_window *at, int32_t row,
                                 int32_t column)
 {
     return at->begin + row * at->down + column * w->dilation_width;

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+import numpy as np
+
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
 from luciole.kernels.core.registry import Signature, data_types, load_kernels, load_kernels_of
 
@@ -146,7 +148,7 @@ def portable_now() -> list[tuple[type[Op], Signature]]:
 def number_of(fields: Mapping[str, Field], name: str) -> float:
     """Return a field that is a number. Raises LucioleError for another one."""
     found = fields[name]
-    if not isinstance(found, int | float):
+    if not isinstance(found, int | float | np.number):
         raise LucioleError(f"{name} is no number")
     return float(found)
 
