@@ -131,7 +131,7 @@ def _autoencoder(keras: Any) -> Any:
 KINDS = {
     "batchnorm": Kind(_batchnorm, cifar, epochs=18, rate=3e-3, images=True),
     "lstm": Kind(_lstm, mnist, epochs=4, rate=2e-3),
-    "transformer": Kind(_transformer, mnist, epochs=15, rate=2e-3, warm_up=0.1),
+    "transformer": Kind(_transformer, mnist, epochs=10, rate=1e-3, warm_up=0.1),
     "autoencoder": Kind(_autoencoder, noisy, epochs=6, rate=2e-3),
 }
 """Every network, by name."""

@@ -172,7 +172,10 @@ def test_layers_that_stayed_float_are_trained_unless_unwanted() -> None:
     few = {name: array[:100] for name, array in records.items()}
     student = luciole.quantize(teacher, few, encode_bits=1, config=config).model
     first = next(op for op in student.graph.ops if isinstance(op, FullyConnected))
-    for settings, stays in ((FinetuneSettings(), False), (FinetuneSettings(float_layers=False), True)):
+    for settings, stays in (
+        (FinetuneSettings(), False),
+        (FinetuneSettings(float_layers=False), True),
+    ):
         tuned = finetune(student, teacher, records, epochs=1, settings=settings).model
         op = next(op for op in tuned.graph.ops if isinstance(op, FullyConnected))
         for name in ("weights", "bias"):
