@@ -110,7 +110,7 @@ def _transformer(keras: Any) -> Any:
     """Two blocks of attention (4 heads of 12) and GELU layers over the rows of an image."""
     layers = keras.layers
     rows = keras.Input((28, 28))
-    x = layers.Dense(48)(rows) + layers.Embedding(28, 48)(keras.ops.arange(28))
+    x = layers.EinsumDense("nrp,pc->nrc", (28, 48), bias_axes="rc")(rows)  # a bias for each row
     for _ in range(2):
         y = layers.LayerNormalization()(x)
         x = x + layers.MultiHeadAttention(4, 12)(y, y)

@@ -76,12 +76,22 @@ class TrainableLayer:
         filters = self.tf.reshape(rows, (-1, *row_shape(self.op)))
         return convolution(self.tf, self.op, x, self.tf.transpose(filters, (1, 2, 3, 0)))
 
-    def keep_in_reach(self) -> None:
-        """Move shadow weights that left the levels' span back to its edge."""
+    def span(self) -> tuple[Tensor, Tensor]:
+        """Find how far its weights' levels reach by now: two [o, 1]."""
         own = self.variables
-        low, high = span(levels_of(self.tf, own["weight_basis"], own["weight_offset"]))
-        latents = own["latents"]
-        latents.assign(self.tf.clip_by_value(latents, low, high))
+        return span(levels_of(self.tf, own["weight_basis"], own["weight_offset"]))
+
+    def follow(self, low: Tensor, high: Tensor) -> None:
+        """Move shadow weights along with their levels, which reached from ``low`` to ``high``
+        before a step, and those that left the levels' span back to its edge.
+
+        A small step of an offset would otherwise give other codes to all weights near a threshold:
+        an autoencoder with 1 bit lost in an epoch what its fit had won.
+        """
+        now, latents = self.span(), self.variables["latents"]
+        stretch = self.tf.math.divide_no_nan(now[1] - now[0], high - low)
+        moved = now[0] + (latents - low) * stretch
+        latents.assign(self.tf.clip_by_value(moved, *now))
 
     def trained(self) -> Iterator[Trained]:
         """List the variables that learn."""
