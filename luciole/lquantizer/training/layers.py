@@ -31,18 +31,21 @@ class _Units(NamedTuple):
     """How large a layer's numbers are; about 1 in the network that the learning rates are from."""
 
     weights: float
+    offsets: float
     inputs: float
     outputs: float
 
     @classmethod
     def of(cls, start: TrainableParameters) -> _Units:
         """Measure the mean weight in units of 0.05, the span of the input's levels, and the size of
-        a sum of as many products of a weight and half that span.
+        a sum of as many products of a weight and half that span. An offset moves all weights of
+        a row at once, which adds up where the errors of single weights cancel.
         """
         weight = float(np.abs(start.latents).mean())
         levels, _ = learned_levels.levels(start.input_basis, start.input_offset)
         reach = float(levels[-1] - levels[0])
-        return cls(weight / 0.05, reach, math.sqrt(start.latents.shape[1]) * weight * reach / 2)
+        root = math.sqrt(start.latents.shape[1])
+        return cls(weight / 0.05, weight / 0.05 / root, reach, root * weight * reach / 2)
 
 
 class TrainableLayer:
@@ -76,32 +79,22 @@ class TrainableLayer:
         filters = self.tf.reshape(rows, (-1, *row_shape(self.op)))
         return convolution(self.tf, self.op, x, self.tf.transpose(filters, (1, 2, 3, 0)))
 
-    def span(self) -> tuple[Tensor, Tensor]:
-        """Find how far its weights' levels reach by now: two [o, 1]."""
+    def keep_in_reach(self) -> None:
+        """Move shadow weights that left the levels' span back to its edge."""
         own = self.variables
-        return span(levels_of(self.tf, own["weight_basis"], own["weight_offset"]))
-
-    def follow(self, low: Tensor, high: Tensor) -> None:
-        """Move shadow weights along with their levels, which reached from ``low`` to ``high``
-        before a step, and those that left the levels' span back to its edge.
-
-        A small step of an offset would otherwise give other codes to all weights near a threshold:
-        an autoencoder with 1 bit lost in an epoch what its fit had won.
-        """
-        now, latents = self.span(), self.variables["latents"]
-        stretch = self.tf.math.divide_no_nan(now[1] - now[0], high - low)
-        moved = now[0] + (latents - low) * stretch
-        latents.assign(self.tf.clip_by_value(moved, *now))
+        low, high = span(levels_of(self.tf, own["weight_basis"], own["weight_offset"]))
+        latents = own["latents"]
+        latents.assign(self.tf.clip_by_value(latents, low, high))
 
     def trained(self) -> Iterator[Trained]:
         """List the variables that learn."""
         choice, shapes = self._settings, {k: v.shape for k, v in self.variables.items()}
-        unit = self._units if choice.relative else _Units(1.0, 1.0, 1.0)
+        unit = self._units if choice.relative else _Units(1.0, 1.0, 1.0, 1.0)
         rate = choice.rate(shapes["weight_basis"][1])
         slow = rate * choice.basis_factor * unit.weights
         rates = {"latents": rate * unit.weights, "weight_basis": slow, "bias": rate * unit.outputs}
         if choice.new_offsets or self.op.weights_offsets is not None:
-            rates["weight_offset"] = slow
+            rates["weight_offset"] = rate * choice.basis_factor * unit.offsets
         if choice.train_inputs:
             rate = choice.rate(shapes["input_basis"][0]) * unit.inputs
             rates["input_basis"] = rates["input_offset"] = rate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
@@ -12,7 +12,6 @@ from luciole.lquantizer.training.float_layers import float_constants
 from luciole.lquantizer.training.layers import TrainableLayer, Trained
 from luciole.lquantizer.training.parameters import LQOp, read, trained_ops
 from luciole.lquantizer.training.settings import FLOAT_RATE, FinetuneSettings
-from luciole.lquantizer.training.tensorflow import Tensor
 from luciole.lquantizer.training.tf_graph import TensorGraph
 from luciole.lquantizer.training.trainer import Trainer
 
@@ -61,15 +60,9 @@ class LevelsTrainer(Trainer):
             unit = constant.unit if choice.relative else 1.0
             yield Trained("float", self._variables[value], rate * unit)
 
-    def _step(
-        self, schedule: Tensor, inputs: Sequence[Tensor], wanted: Sequence[Tensor], labels: Tensor
-    ) -> Tensor:
-        self._before = {layer: layer.span() for layer in self._layers.values()}
-        return super()._step(schedule, inputs, wanted, labels)
-
     def _after_step(self, contents: Contents) -> None:
-        for layer, (low, high) in self._before.items():
-            layer.follow(low, high)
+        for layer in self._layers.values():
+            layer.keep_in_reach()
 
     def exported(self) -> Model:
         """Clone the student with layers and biases as they are by now."""

@@ -113,25 +113,6 @@ def take_steps(trainer: LevelsTrainer, x: Array, count: int) -> None:
         trainer.step(schedule(step, count), [x], wanted, labels)
 
 
-def test_codes_stay_where_only_levels_learn() -> None:
-    """Shadow weights just beside a threshold go along with it."""
-    teacher, student, records, _ = digits()
-    x = next(iter(records.values()))[:100]
-    near = {op.name: np.zeros_like(read(op).latents) for op in trained_ops(student.graph)}
-    settings = FinetuneSettings(new_offsets=True, margin=0.001)
-    trainer = LevelsTrainer(student, teacher, settings, near)
-    trained = trainer.adam.trained
-    trainer.adam.trained = [t._replace(rate=0.0) if t.chooses_codes else t for t in trained]
-    take_steps(trainer, x, 20)
-    after = trained_ops(trainer.exported().graph)
-    for old, new in zip(trained_ops(student.graph), after, strict=True):
-        np.testing.assert_array_equal(
-            data_of(old, "weights_binary"), data_of(new, "weights_binary")
-        )
-        assert not np.array_equal(data_of(old, "weights_scales"), data_of(new, "weights_scales"))
-        assert np.abs(data_of(new, "weights_offsets")).min() > 0
-
-
 @pytest.mark.parametrize(("padding", "stride", "dilation"), WINDOWS)
 def test_a_convolution_is_exported_as_it_was_trained(
     padding: Padding, stride: int, dilation: int
