@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from luciole.interpreter.records import check_records
-from luciole.ir import Array, Graph
+from luciole.ir import Array, Graph, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.training.distillation import head_of
 from luciole.lquantizer.training.settings import TrainingSettings
 
 EVALUATION_BATCH = 500
@@ -41,7 +42,7 @@ class Batches:
         """Batches in an epoch; what is left over waits for the next one."""
         self.places = self.count * (1 + settings.mirror)
         """Records, and mirrored ones behind them if wanted."""
-        self.mixes = settings.mix > 0 and labels is None and _are_floats(self.inputs)
+        self.mixes = settings.mix > 0 and labels is None and _can_mix(graph)
         if settings.shift or settings.mirror:
             _check_images(self.inputs)
 
@@ -108,8 +109,10 @@ def mixed(inputs: Sequence[Array], share: float, generator: np.random.Generator)
     return [of(x) for x in inputs]
 
 
-def _are_floats(inputs: Sequence[Array]) -> bool:
-    return all(x.dtype == np.float32 for x in inputs)
+def _can_mix(graph: Graph) -> bool:
+    """Tell whether a teacher says something of mixed records: it tells classes apart, by floats."""
+    floats = all(value.dtype == TensorType.FLOAT32 for value in graph.inputs)
+    return floats and all(head_of(value).is_logits for value in graph.outputs)
 
 
 def _prepared(array: Array, name: str, dtype: np.dtype[np.generic]) -> Array:

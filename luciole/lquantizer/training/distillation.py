@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.names import is_like
-from luciole.ir.ops.activations import Logistic
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.value import shape_text
@@ -20,14 +19,11 @@ Contents = Mapping[Value, Tensor]
 
 @dataclass(frozen=True)
 class Head:
-    """One output: ``value`` is compared, times ``scale``; logits where a softmax follows, and where
-    a sigmoid follows what it takes.
-    """
+    """One output: ``value`` is compared, times ``scale``; logits where a softmax follows."""
 
     value: Value
     is_logits: bool
     scale: float = 1.0
-    is_chances: bool = False
 
     def of(self, contents: Contents) -> Tensor:
         """Find what is compared of an output."""
@@ -52,12 +48,7 @@ def head_of(output: Value) -> Head:
         return Head(op.logits, True, op.beta)
     if isinstance(op, LogSoftmax):
         return Head(op.logits, True)
-    if CHANCES and isinstance(op, Logistic):
-        return Head(op.input, False, is_chances=True)
     return Head(output, False)
-
-
-CHANCES = True
 
 
 def _maker(value: Value) -> Op | None:
@@ -126,14 +117,6 @@ def divergence(tf: TensorFlow, student: Tensor, teacher: Tensor, temperature: fl
     return tf.reduce_mean(rows) * temperature**2
 
 
-def chances_divergence(tf: TensorFlow, student: Tensor, teacher: Tensor) -> Tensor:
-    """Compute KL(teacher || student) of chances sigmoid(x), a mean over elements."""
-    wanted = tf.sigmoid(teacher)
-    entropy = tf.nn.sigmoid_cross_entropy_with_logits(labels=wanted, logits=teacher)
-    found = tf.nn.sigmoid_cross_entropy_with_logits(labels=wanted, logits=student)
-    return tf.reduce_mean(found - entropy)
-
-
 def distance(
     tf: TensorFlow, pairs: Sequence[Pair], student: Contents, wanted: Sequence[Tensor], t: float
 ) -> Tensor:
@@ -143,8 +126,6 @@ def distance(
         own = pair.student.of(student)
         if pair.student.is_logits:
             total += divergence(tf, own, teacher, t)
-        elif pair.student.is_chances:
-            total += chances_divergence(tf, own, teacher)
         else:
             total += tf.reduce_mean(tf.square(own - teacher))
     return total

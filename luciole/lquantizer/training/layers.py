@@ -34,18 +34,21 @@ class _Units(NamedTuple):
     """How large a layer's numbers are; about 1 in the network that the learning rates are from."""
 
     weights: float
+    offsets: float
     inputs: float
     outputs: float
 
     @classmethod
     def of(cls, start: TrainableParameters) -> _Units:
         """Measure the mean weight in units of 0.05, the span of the input's levels, and the size of
-        a sum of as many products of a weight and half that span.
+        a sum of as many products of a weight and half that span. An offset moves all weights of
+        a row at once, which adds up where the errors of single weights cancel.
         """
         weight = float(np.abs(start.latents).mean())
         levels, _ = learned_levels.levels(start.input_basis, start.input_offset)
         reach = float(levels[-1] - levels[0])
-        return cls(weight / 0.05, reach, math.sqrt(start.latents.shape[1]) * weight * reach / 2)
+        root = math.sqrt(start.latents.shape[1])
+        return cls(weight / 0.05, weight / 0.05 / root, reach, root * weight * reach / 2)
 
 
 class TrainableLayer:
@@ -104,12 +107,12 @@ class TrainableLayer:
     def trained(self) -> Iterator[Trained]:
         """List the variables that learn."""
         choice = self._settings
-        unit = self._units if choice.relative else _Units(1.0, 1.0, 1.0)
+        unit = self._units if choice.relative else _Units(1.0, 1.0, 1.0, 1.0)
         rate = choice.rate(self._bits[0])
         slow = rate * choice.basis_factor * unit.weights
         rates = {"latents": rate * unit.weights, "weight_basis": slow, "bias": rate * unit.outputs}
         if choice.new_offsets or self.op.weights_offsets is not None:
-            rates["weight_offset"] = slow
+            rates["weight_offset"] = rate * choice.basis_factor * unit.offsets
         if choice.train_inputs:
             rate = choice.rate(self._bits[1]) * unit.inputs
             rates["input_basis"] = rates["input_offset"] = rate

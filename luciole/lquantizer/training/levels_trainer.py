@@ -11,11 +11,9 @@ from luciole.lquantizer.training.export import exported
 from luciole.lquantizer.training.float_layers import float_constants
 from luciole.lquantizer.training.layers import TrainableLayer, Trained
 from luciole.lquantizer.training.parameters import LQOp, read, trained_ops
-from luciole.lquantizer.training.settings import RATES, FinetuneSettings
+from luciole.lquantizer.training.settings import FLOAT_RATE, FinetuneSettings
 from luciole.lquantizer.training.tf_graph import TensorGraph
 from luciole.lquantizer.training.trainer import Trainer
-
-FF = 1.0
 
 
 class LevelsTrainer(Trainer):
@@ -57,7 +55,7 @@ class LevelsTrainer(Trainer):
         for layer in self._layers.values():
             yield from layer.trained()
         choice = self.settings
-        rate = choice.rate(len(RATES)) * FF
+        rate = FLOAT_RATE if choice.learning_rate is None else choice.learning_rate
         for value, constant in self._floats.items():
             unit = constant.unit if choice.relative else 1.0
             yield Trained("float", self._variables[value], rate * unit)
