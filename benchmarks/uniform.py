@@ -59,17 +59,23 @@ FEW = 10
 QUICK = (200, 500, 20)
 """Calibration records, test images and rounds of the short form."""
 
+WITHOUT_DATA = ("float16", "weights", "weights4", "dynamic", "dynamic4")
+"""Schemes that see no data."""
+
 Make = Callable[[Model, Array], bytes]
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to a file: what it is called, who makes it, and how; whether it sees data."""
+    """One way to a file: what it is called, who makes it, and how; whether it sees data, and
+    whether LiteRT runs what it makes.
+    """
 
     name: str
     maker: str
     make: Make
     drawn: bool = True
+    in_litert: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ class Row:
 
 def _ours(**options: Any) -> Make:
     """Quantize here; schemes that see no data take none."""
-    takes_data = options["scheme"] not in ("dynamic", "float16", "weights")
+    takes_data = options["scheme"] not in WITHOUT_DATA
 
     def make(model: Model, records: Array) -> bytes:
         data = {model.graph.inputs[0].name: records} if takes_data else None
@@ -106,15 +112,21 @@ def _as_it_is(model: Model, records: Array) -> bytes:
     return to_bytes(model, "tflite")
 
 
+def _few_bits(model: Model, records: Array) -> bytes:
+    """Quantize to evenly spaced levels of 4 bits, which have no form in TFLite."""
+    data = {model.graph.inputs[0].name: records}
+    return to_bytes(luciole.quantize(model, data, scheme="w4a4").model)
+
+
 def _few(model: Model, records: Array) -> bytes:
     return _ours(scheme="int8")(model, records[:FEW])
 
 
 def ways(network: str) -> list[Way]:
     """List the ways of a network's table."""
-    schemes = ("float16", "weights", "dynamic")
-    found = [Way(name, OURS, _ours(scheme=name), drawn=False) for name in schemes]
-    found += [Way(name, OURS, _ours(scheme=name)) for name in ("int8", "w4a8", "int16x8")]
+    found = [Way(name, OURS, _ours(scheme=name), drawn=False) for name in WITHOUT_DATA]
+    found += [Way(name, OURS, _ours(scheme=name)) for name in ("int8", "w4a8", "mixed", "int16x8")]
+    found.append(Way("w4a4", OURS, _few_bits, in_litert=False))
     found.append(Way("int8 per tensor", OURS, _ours(scheme="int8", granularity="tensor")))
     if network == "uneven":
         plain = {"scheme": "int8", "rescale": "none"}
@@ -197,7 +209,8 @@ class Judge:
         answers = subject.answers(from_bytes(content))
         top1, right = (100 * float(np.mean(a == subject.labels)) for a in (answers, self.answers))
         agree = 100 * float(np.mean(answers == self.answers))
-        times = self._times(content) if draw == 0 and self.rounds else (None, None)
+        timed = draw == 0 and self.rounds and way.in_litert
+        times = self._times(content) if timed else (None, None)
         kept = (len(content), top1, top1 - right, agree, seconds, *times)
         return Row(subject.name, way.maker, way.name, draw, *kept)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import luciole
+from luciole.ir.analysis.weights import has_weights, weights_of
 from luciole.lquantizer.methods.uniform import balanced
+from tests.lquantizer.test_uniform import images
 
 
 @pytest.mark.parametrize(("taps", "channels"), [(9, 5), (1, 40), (9, 1), (4, 33)])
@@ -22,6 +25,24 @@ def test_errors_of_a_filter_and_of_an_output_sum_up_to_little(
     assert np.abs(error.sum((1, 2))).max() <= 0.5 + 1e-9
     assert np.abs(error.sum(1)).max() <= 1.5 + 1e-9, "one code of a filter may move for the whole"
     assert np.abs((codes - steps).sum(1)).max() > 0.6, "they were larger before"
+
+
+def test_no_weights_are_no_obstacle() -> None:
+    assert balanced(np.zeros((0, 4), np.int8), np.zeros((0, 4)), 4, 127).shape == (0, 4)
+
+
+def test_errors_of_every_output_of_a_file_sum_up_to_little() -> None:
+    model = images()
+    pairs = [
+        [found for op in m.graph.ops if has_weights(op) and (found := weights_of(op)) is not None]
+        for m in (model, luciole.quantize(model, scheme="dynamic").model)
+    ]
+    assert len(pairs[0]) == len(pairs[1]) > 4
+    for wanted, found in zip(*pairs, strict=True):
+        weights = wanted.values()
+        steps = np.abs(weights).max(1) / 127
+        sums = (found.values() - weights).sum(1) / steps
+        assert np.abs(sums).max() <= 0.5 + 1e-3
 
 
 def test_codes_stay_within_their_limits() -> None:

@@ -66,6 +66,8 @@ def balanced(codes: Array, steps: Array, channels: int, most: int) -> Array:
     what reaches the output; no data are needed to say so (Guo et al. 2022, "SQuant: On-the-Fly
     Data-Free Quantization via Diagonal Hessian Approximation", sections 3.3 and 3.4).
     """
+    if not codes.size:
+        return codes
     shape = (len(codes), -1, channels)
     wanted = steps.reshape(shape).swapaxes(1, 2)
     moved, error = _evened(codes.reshape(shape).swapaxes(1, 2), wanted, most)

@@ -17,7 +17,7 @@ from luciole.lquantizer.calibration.products import weight_rows
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.uniform import balanced, nearest
 from luciole.lquantizer.report import LayerReport
-from luciole.lquantizer.rewrite.integers import runs, set_constant, set_weights
+from luciole.lquantizer.rewrite.integers import runs, set_constant, set_weights, weight_slot
 from luciole.lquantizer.schemes import Scheme, UniformOptions
 from luciole.lquantizer.uniform.recurrent import store_recurrent_weights
 
@@ -81,4 +81,6 @@ def _store(graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOp
 
 def _channels(op: Op, weights: Value) -> int:
     """Count the input channels that an output's weights run over inside."""
-    return 1 if isinstance(op, DepthwiseConv2D) else weights.dims[-1]
+    rest = list(weights.dims)
+    del rest[weight_slot(op)[2]]
+    return 1 if isinstance(op, DepthwiseConv2D) or not rest else rest[-1]
