@@ -73,8 +73,8 @@ def _filter_means(graph: Graph, op: AveragePool2D) -> None:
     odd = count % 2 == 1 or op.padding != Padding.VALID
     if affine is None or affine.dtype != TensorType.INT8 or odd or channels is None:
         return
-    share = Affine.single(np.float32(1 / count), 0, TensorType.INT8)
-    steps = Affine.single(share.scale[0] * affine.scale[0], 0, TensorType.INT32)
+    share = Affine.single(1 / count, 0, TensorType.INT8)
+    steps = Affine.single(float(share.scale[0] * affine.scale[0]), 0, TensorType.INT32)
     ones = np.ones((1, op.filter_height, op.filter_width, channels), np.int8)
     filter = _constant(graph, f"{op.output.name}/ones", ones, share)
     bias = _constant(graph, f"{op.output.name}/bias", np.zeros(channels, np.int32), steps)

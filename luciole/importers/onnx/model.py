@@ -100,7 +100,7 @@ def _imported(
         AttributeError,
         RecursionError,
         UnicodeError,
-    ) as error:  # texts that are none
+    ) as error:
         said = shorten(" ".join(str(error).split()), _LONGEST)
         raise FormatError(f"the file is damaged: {type(error).__name__}: {said}") from error
     except RefusedError as error:
