@@ -15,15 +15,29 @@ from luciole.exporters import save, to_bytes
 from luciole.exporters.onnx.rules import rule, rules
 from luciole.importers import load
 from luciole.importers.onnx.model import from_bytes
-from luciole.ir import Array, Buffer, Graph, Model, Signature, TensorType, UnsupportedError, Value
+from luciole.ir import (
+    Array,
+    Buffer,
+    Graph,
+    Model,
+    Op,
+    Signature,
+    TensorType,
+    UnsupportedError,
+    Value,
+)
 from luciole.ir.errors import LucioleError
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.comparisons import Less
+from luciole.ir.ops.complex_parts import ComplexAbs, ComplexPart, Imag, Real
 from luciole.ir.ops.control_flow import If, While
 from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.dilate import Dilate
 from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.non_max_suppression import NonMaxSuppressionV4
 from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.random import RandomUniform
+from luciole.ir.ops.rfft2d import Rfft2d
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.quantization import Affine
 from luciole.schema.enums import ActivationFunctionType, Padding
@@ -76,6 +90,62 @@ def test_onnxruntime_computes_circles_own_operators(name: str) -> None:
     model = recipes.cooked(name, "circle")
     inputs = [recipes.given(value, name, 0) for value in model.graph.inputs]
     same(by_onnxruntime(written(model), inputs), recipes.ours(model, inputs))
+
+
+def alone(op: Op, graph: Graph, *names: str) -> Model:
+    """A graph whose outputs are an operator's results."""
+    graph.append(op, *names)
+    graph.outputs = list(op.results)
+    model = Model()
+    model.add_graph(graph)
+    return model
+
+
+@pytest.mark.parametrize("steps", [(1, 3, 2), (4, 1, 1), (1, 1, 1)])
+def test_dilated_elements_lie_as_far_apart(steps: tuple[int, ...]) -> None:
+    graph = Graph("main")
+    x, padding = graph.add_input("x", (2, 3, 4)), graph.add_constant("p", np.float32(-7))
+    model = alone(
+        Dilate(x, graph.add_constant("d", np.array(steps, np.int32)), padding), graph, "y"
+    )
+    given = [random(0, 2, 3, 4)]
+    same(by_onnxruntime(written(model), given), ours(model, given))
+
+
+@pytest.mark.parametrize("opset", [18, 20])
+@pytest.mark.parametrize("lengths", [(8, 8), (5, 6), (16, 4)])
+@pytest.mark.parametrize("part", [Real, Imag, ComplexAbs])
+def test_parts_of_a_fourier_transform(
+    part: type[ComplexPart], lengths: tuple[int, int], opset: int
+) -> None:
+    graph = Graph("main")
+    count = graph.add_constant("n", np.array(lengths, np.int32))
+    made = graph.append(Rfft2d(graph.add_input("x", (2, 8, 8)), count), "frequencies").output
+    model = alone(part(made), graph, "y")
+    given = [random(0, 2, 8, 8)]
+    same(by_onnxruntime(written(model, opset), given), ours(model, given))
+
+
+def test_export_refuses_complex_numbers_that_are_no_parts() -> None:
+    graph = Graph("main")
+    count = graph.add_constant("n", np.array([4, 4], np.int32))
+    model = alone(Rfft2d(graph.add_input("x", (4, 4)), count), graph, "y")
+    with pytest.raises(UnsupportedError, match="which REAL, IMAG and COMPLEX_ABS read"):
+        to_bytes(model, "onnx")
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 1.0])
+def test_a_box_whose_overlap_is_the_threshold_is_dropped_there_too(share: float) -> None:
+    graph = Graph("main")
+    boxes, scores = graph.add_input("boxes", (4, 4)), graph.add_input("scores", (4,))
+    most = graph.add_constant("most", np.int32(4))
+    threshold = graph.add_input("threshold", ())
+    low = graph.add_constant("low", np.float32(0))
+    model = alone(NonMaxSuppressionV4(boxes, scores, most, threshold, low), graph, "places", "n")
+    heights = np.array([1, 0.5, 0.75, 0.25], np.float32)
+    rows = np.stack([heights * 0, heights * 0, heights, heights * 0 + 1], 1)
+    given = [rows, np.array([0.9, 0.8, 0.7, 0.6], np.float32), np.array(share, np.float32)]
+    same(by_onnxruntime(written(model), given), ours(model, given))
 
 
 # ---------------------------------------------------------------------------------------- networks
