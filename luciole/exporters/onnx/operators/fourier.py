@@ -18,9 +18,8 @@ def rfft2d(k: Building, op: Rfft2d) -> Term:
     """
     readers = [use.op for use in op.output.users]
     if op.output.is_output or not all(isinstance(reader, ComplexPart) for reader in readers):
-        raise RefusedError(
-            "its complex numbers are pairs in ONNX, which REAL, IMAG and COMPLEX_ABS read"
-        )
+        only = "which REAL, IMAG and COMPLEX_ABS read"
+        raise RefusedError(f"its complex numbers are pairs in ONNX, {only}")
     rank = len(op.input.shape)
     rows, columns = ints_of(op.fft_length, "fft_length")
     x = k.add("Unsqueeze", k.of(op.input), k.ints(0, rank + 1))
