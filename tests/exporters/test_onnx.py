@@ -104,7 +104,7 @@ def alone(op: Op, graph: Graph, *names: str) -> Model:
 @pytest.mark.parametrize("steps", [(1, 3, 2), (4, 1, 1), (1, 1, 1)])
 def test_dilated_elements_lie_as_far_apart(steps: tuple[int, ...]) -> None:
     graph = Graph("main")
-    x, padding = graph.add_input("x", (2, 3, 4)), graph.add_constant("p", np.float32(-7))
+    x, padding = graph.add_input("x", (2, 3, 4)), graph.add_constant("p", np.array(-7, np.float32))
     model = alone(
         Dilate(x, graph.add_constant("d", np.array(steps, np.int32)), padding), graph, "y"
     )
@@ -138,9 +138,9 @@ def test_export_refuses_complex_numbers_that_are_no_parts() -> None:
 def test_a_box_whose_overlap_is_the_threshold_is_dropped_there_too(share: float) -> None:
     graph = Graph("main")
     boxes, scores = graph.add_input("boxes", (4, 4)), graph.add_input("scores", (4,))
-    most = graph.add_constant("most", np.int32(4))
+    most = graph.add_constant("most", np.array(4, np.int32))
     threshold = graph.add_input("threshold", ())
-    low = graph.add_constant("low", np.float32(0))
+    low = graph.add_constant("low", np.array(0, np.float32))
     model = alone(NonMaxSuppressionV4(boxes, scores, most, threshold, low), graph, "places", "n")
     heights = np.array([1, 0.5, 0.75, 0.25], np.float32)
     rows = np.stack([heights * 0, heights * 0, heights, heights * 0 + 1], 1)
@@ -341,8 +341,8 @@ def test_exact_sums_of_any_scales_are_those_of_the_kernels(seed: int) -> None:
     filter = graph.add_constant("filter", rng.integers(-127, 128, (4, 3, 2, 4)).astype(np.int8))
     filter.quantization = Affine.channels(scales, np.zeros(4), 0, TensorType.INT8).table()
     bias = graph.add_constant("bias", rng.integers(-9999, 9999, 4).astype(np.int32))
-    steps = {"stride_h": 1 + seed % 2, "stride_w": 1, "padding": Padding.SAME}
-    conv = Conv2D(x, filter, bias, **steps, activation=(RELU6, RELU)[seed % 2])
+    conv = Conv2D(x, filter, bias, padding=Padding.SAME, activation=(RELU6, RELU)[seed % 2])
+    conv.stride_h, conv.stride_w = 1 + seed % 2, 1
     y = scaled(graph.append(conv, "y").output, float(10 ** rng.uniform(-2, 1)), 2 * seed - 6)
     pool = AveragePool2D(y, padding=Padding.VALID, filter_height=2, filter_width=3)
     pool.stride_h = pool.stride_w = 1

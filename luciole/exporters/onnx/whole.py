@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from luciole.exporters.onnx.building import Building, RefusedError, Shared
-from luciole.exporters.onnx.exact import takes, write
 from luciole.exporters.onnx.functions import functions
 from luciole.exporters.onnx.nodes import Term, assign_names, drop_unused
 from luciole.exporters.onnx.preparing import prepared
 from luciole.exporters.onnx.protos import graph_proto
-from luciole.exporters.onnx.rules import apply
+from luciole.exporters.onnx.rules import apply, apply_exactly, is_exact
 from luciole.ir import Graph, Model, Op, Shape, Value
 from luciole.ir.errors import SLIPS, FormatError, UnsupportedError, missing_extra
 from luciole.ir.value import UNRANKED
@@ -29,7 +28,7 @@ OLDEST, LARGEST = dialect.OPSET, 1 << 31
 
 def export_model(model: Model, opset: int | None = None, exact: bool = False) -> bytes:
     """Give an ONNX file's bytes, of an operator set (18 unless it is given); ``exact`` has int8
-    layers compute as TFLite's kernels do, see ``exact``.
+    layers compute as TFLite's kernels do, see ``operators.exact``.
 
     Raises UnsupportedError that lists every operator that ONNX cannot say, FormatError for more
     than 2 GB, LucioleError for an operator set that is not known and where onnx is not installed.
@@ -50,7 +49,7 @@ def to_proto(model: Model, opset: int | None = None, exact: bool = False) -> Mod
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= number <= newest:
         raise UnsupportedError(f"opset {number} is not written, {OLDEST} to {newest} are")
-    stays = takes if exact else _nothing
+    stays = is_exact if exact else _nothing
     whole = _Whole(prepared(model, stays), number, stays)
     k = whole.built()
     domains = [("", number), *([(dialect.DOMAIN, 1)] if k.shared.functions else [])]
@@ -112,7 +111,7 @@ class _Whole:
     def _convert(self, k: Building, graph: Graph) -> None:
         for op in graph.ops:
             try:
-                (write if self.stays(op) else apply)(k, op)
+                (apply_exactly if self.stays(op) else apply)(k, op)
             except RefusedError as why:
                 self._note(k, op, str(why))
             except SLIPS as why:

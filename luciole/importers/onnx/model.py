@@ -18,6 +18,7 @@ from luciole.importers.reader import file_bytes
 from luciole.ir import Array, Graph, Model, Signature, UnsupportedError
 from luciole.ir.errors import FormatError, missing_extra
 from luciole.ir.findings import Finding, Severity
+from luciole.schema.onnx_dialect import PRODUCER
 from luciole.schema.printable import printable, quoted, shorten
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _imported(
         raise UnsupportedError(f"it cannot be imported: {error}") from None
     _sign(model, proto.graph)
     restore(model, proto)
-    finish(model)
+    finish(model, halves_to_even=proto.producer_name != PRODUCER)
     return Imported(model, [KEEPS_STATE] if nodes.keeps_state else [])
 
 

@@ -1,8 +1,8 @@
-"""The arithmetic of ``ir.fixed_point``, as kernels know it."""
+"""The arithmetic of ``ir.analysis.fixed_point``, as kernels know it."""
 
 from __future__ import annotations
 
-from luciole.ir.fixed_point import (
+from luciole.ir.analysis.fixed_point import (
     BITS,
     FRACTION,
     LARGEST_SHIFT,

@@ -1,6 +1,6 @@
 """Layers of int8 in the arithmetic of TFLite's kernels, bit for bit, in operators on integers.
 
-Kernels round twice on the way to a code and halves away from 0 (``ir.fixed_point``), while
+Kernels round twice on the way to a code and halves away from 0 (``ir.analysis.fixed_point``), while
 QuantizeLinear rounds once, halves to even: one code of some 500 differs behind a convolution, and
 many more behind several. What is written here is for comparing and for runtimes on which codes must
 not differ; other tools read it as integers, not as a quantized network.
@@ -8,8 +8,7 @@ not differ; other tools read it as integers, not as a quantized network.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,9 @@ from numpy.typing import NDArray
 from luciole.exporters.onnx.building import Building
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.operators.convolutions import padded
+from luciole.exporters.onnx.rules import exact_rule
 from luciole.ir import Op, TensorType, Value
-from luciole.ir.fixed_point import activation_range, multiply, quantize_multiplier
+from luciole.ir.analysis.fixed_point import activation_range, multiply, quantize_multiplier
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add
@@ -42,17 +42,12 @@ class Scale(NamedTuple):
     zero: int
 
 
-def takes(op: Op) -> bool:
-    """Tell whether an operator on integers is written in exact arithmetic."""
-    rule = _RULES.get(type(op))
+def fits(op: Op) -> bool:
+    """Tell whether tensors have one scale of int8, and constants and shapes are those that the
+    rules know.
+    """
     read = op.operands if isinstance(op, Add) else op.operands[:1]
-    values = [*read, *op.results]
-    return rule is not None and all(map(_single, values)) and _fits(op)
-
-
-def write(k: Building, op: Op) -> None:
-    """Write an operator that ``takes`` says is taken."""
-    _RULES[type(op)](k, op)
+    return all(map(_single, (*read, *op.results))) and _known(op)
 
 
 def _single(value: Value | None) -> bool:
@@ -60,8 +55,7 @@ def _single(value: Value | None) -> bool:
     return affine is not None and affine.dtype == INT8 and affine.scale.size == 1
 
 
-def _fits(op: Op) -> bool:
-    """Tell whether constants, shapes and activations are those that the rules know."""
+def _known(op: Op) -> bool:
     if isinstance(op, Add):
         x, y = op.x, op.y
         return x.shape == y.shape and not x.is_constant and not y.is_constant
@@ -78,7 +72,8 @@ def _scale(value: Value) -> Scale:
     return Scale(scale[0], int(points[0]))
 
 
-def _convolution(k: Building, op: Conv2D | DepthwiseConv2D) -> None:
+@exact_rule(Conv2D, DepthwiseConv2D, fits=fits)
+def convolution(k: Building, op: Conv2D | DepthwiseConv2D) -> None:
     """Sum products of codes, add the bias, and bring the sums to the result's steps."""
     filter, depthwise = op.filter, isinstance(op, DepthwiseConv2D)
     order = (3, 0, 1, 2) if depthwise else (0, 3, 1, 2)
@@ -134,7 +129,8 @@ def _rescaled(
     return k.own("Rescale", sums, *(k.constant(np.asarray(n, np.int64)) for n in numbers))
 
 
-def _add(k: Building, op: Add) -> None:
+@exact_rule(Add, fits=fits)
+def add(k: Building, op: Add) -> None:
     """Look both operands up on the common grid, add, and bring the sum to the result's steps."""
     sides = [_scale(op.x), _scale(op.y)]
     widest = 2 * float(max(side.scale for side in sides))
@@ -156,7 +152,8 @@ def _looked_up(k: Building, codes: Term, side: Scale, widest: float) -> Term:
     return k.add("Gather", k.constant(table), k.cast(codes, INT32))
 
 
-def _average(k: Building, op: AveragePool2D) -> None:
+@exact_rule(AveragePool2D, fits=fits)
+def average(k: Building, op: AveragePool2D) -> None:
     """Sum codes, and divide with halves away from 0."""
     kernel, channels = (op.filter_height, op.filter_width), op.value.shape[3] or 0
     ones = k.constant(np.ones((channels, 1, *kernel), np.int8))
@@ -169,11 +166,3 @@ def _average(k: Building, op: AveragePool2D) -> None:
     limits = activation_range(op.activation, INT8, *_scale(op.output))
     cut = k.add("Clip", means, *(k.number(n, INT32) for n in limits))
     k.put_first(op.output, k.cast(cut, INT8))
-
-
-_RULES: dict[type[Op], Callable[[Building, Any], None]] = {
-    Conv2D: _convolution,
-    DepthwiseConv2D: _convolution,
-    Add: _add,
-    AveragePool2D: _average,
-}
