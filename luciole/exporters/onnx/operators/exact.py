@@ -59,12 +59,15 @@ def _known(op: Op) -> bool:
     if isinstance(op, Add):
         x, y = op.x, op.y
         return x.shape == y.shape and not x.is_constant and not y.is_constant
+    read = op.operands[0]
+    if read is None or None in (*read.shape[1:], *op.results[0].shape[1:]):
+        return False
     if isinstance(op, AveragePool2D):
         return op.padding == Padding.VALID and _scale(op.value) == _scale(op.output)
     weights, bias = op.operands[1], (*op.operands, None)[2]
     known = bias is None or (bias.dtype == INT32 and bias.is_constant)
     int8 = weights is not None and weights.dtype == INT8 and weights.is_constant
-    return int8 and known and None not in op.results[0].shape[1:]
+    return int8 and known
 
 
 def _scale(value: Value) -> Scale:
