@@ -29,7 +29,7 @@ from luciole.ir.value import shape_text
 from luciole.tools.bench.operators import by_kind, profile
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.peers import OnnxRuntime
-from luciole.tools.common.console import say, to_json
+from luciole.tools.common.console import to_json
 from luciole.tools.common.timing import Limits, measured
 from tests.onnx_nodes import light_networks, with_weights
 
@@ -78,7 +78,7 @@ def row(path: Path, rounds: int, slowest: int) -> Row:
         calls = [ours.invoke, peer.invoke]
         mine, theirs = (t.median_us for t in measured(calls, limits, clock=process_time_ns))
         if slowest:
-            say("\n".join(operators(ours, slowest)))
+            print(*operators(ours, slowest), sep="\n")
         kinds = [op.kind for op in ours.graph.ops]
     name = path.stem.removeprefix("light_")
     count = kinds.count("TRANSPOSE")

@@ -16,13 +16,15 @@ def to_bytes(
     *,
     use_buffer_offset: bool = False,
     opset: int | None = None,
+    exact: bool = False,
 ) -> bytes:
     """Give the bytes of a file of a ``format``: "circle", "tflite", "onnx".
 
     Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``;
-    ``opset`` is the version of an ONNX file's operators. Raises what ``save`` does.
+    ``opset`` is the version of an ONNX file's operators, ``exact`` lets its int8 layers give the
+    codes of TFLite's kernels. Raises what ``save`` does.
     """
-    return b"".join(_writer(Path(f"model.{format}"), opset).parts(model, use_buffer_offset))
+    return b"".join(_writer(Path(f"model.{format}"), opset, exact).parts(model, use_buffer_offset))
 
 
 def save(
@@ -31,21 +33,23 @@ def save(
     *,
     use_buffer_offset: bool = False,
     opset: int | None = None,
+    exact: bool = False,
 ) -> int:
     """Write a model in the format that its name's extension asks for, circle where it has none.
     Returns the file's size in bytes. The file appears whole or not at all, see
     ``luciole.files.replacing``.
 
     Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``;
-    ``opset`` is the version of an ONNX file's operators, 18 unless it is given. Raises
+    ``opset`` is the version of an ONNX file's operators, 18 unless it is given; ``exact`` lets its
+    int8 layers give the codes of TFLite's kernels, in operators on integers. Raises
     UnsupportedError for operators that the format has not, FormatError that names what else it
     cannot hold, LucioleError when the file cannot be written or its format has no opset.
     """
-    return write_file(path, _writer(Path(path), opset).parts(model, use_buffer_offset))
+    return write_file(path, _writer(Path(path), opset, exact).parts(model, use_buffer_offset))
 
 
-def _writer(path: Path, opset: int | None) -> ModelWriter:
-    writer = writer_of(path)
+def _writer(path: Path, opset: int | None, exact: bool) -> ModelWriter:
+    writer = writer_of(path).exactly() if exact else writer_of(path)
     return writer if opset is None else writer.of_opset(opset)
 
 

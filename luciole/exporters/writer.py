@@ -49,6 +49,12 @@ class ModelWriter(ABC):
         """
         raise LucioleError(f"{self.extension} files have no opset; .onnx files do")
 
+    def exactly(self) -> ModelWriter:
+        """Make a writer that spells int8 arithmetic out. Raises LucioleError for a format whose
+        operators compute so anyway.
+        """
+        raise LucioleError(f"{self.extension} files are exact as they are; .onnx files need it")
+
     @abstractmethod
     def parts(self, model: Model, use_buffer_offset: bool = False) -> Iterator[memoryview]:
         """Give a file's bytes in parts. Raises UnsupportedError for operators that the format has

@@ -53,6 +53,12 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         "need 21)",
     )
     parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="let int8 layers of an .onnx file give the codes of TFLite's kernels, in operators on "
+        "integers: slower, and no quantized network to other tools",
+    )
+    parser.add_argument(
         "--nhwc",
         action="store_true",
         help="images of inputs and outputs have their channels last, where the file has them first",
@@ -80,7 +86,7 @@ def _run(arguments: argparse.Namespace) -> int:
     for finding in found.findings:
         if finding.code in _TOLD:
             console.say(f"{arguments.source}: {finding.sentence}")
-    size = save(model, arguments.output, opset=arguments.opset)
+    size = save(model, arguments.output, opset=arguments.opset, exact=arguments.exact)
     _print(arguments, size, Counter(op.kind for graph in model.graphs for op in graph.ops))
     return FINE
 

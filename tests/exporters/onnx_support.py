@@ -18,9 +18,9 @@ OTHER = 1e-5
 """How far two runtimes' floats may be apart, of the largest number."""
 
 
-def written(model: Model, opset: int | None = None) -> bytes:
+def written(model: Model, opset: int | None = None, exact: bool = False) -> bytes:
     """The bytes of a model's file, which onnx finds sound in full."""
-    content = to_bytes(model, "onnx", opset=opset)
+    content = to_bytes(model, "onnx", opset=opset, exact=exact)
     onnx.checker.check_model(content, full_check=True)
     return content
 

@@ -15,14 +15,32 @@ from luciole.exporters import save, to_bytes
 from luciole.exporters.onnx.rules import rule, rules
 from luciole.importers import load
 from luciole.importers.onnx.model import from_bytes
-from luciole.ir import Array, Buffer, Graph, Model, Signature, TensorType, UnsupportedError
+from luciole.ir import (
+    Array,
+    Buffer,
+    Graph,
+    Model,
+    Op,
+    Signature,
+    TensorType,
+    UnsupportedError,
+    Value,
+)
 from luciole.ir.errors import LucioleError
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.comparisons import Less
+from luciole.ir.ops.complex_parts import ComplexAbs, ComplexPart, Imag, Real
 from luciole.ir.ops.control_flow import If, While
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.dilate import Dilate
 from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.non_max_suppression import NonMaxSuppressionV4
+from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.random import RandomUniform
+from luciole.ir.ops.rfft2d import Rfft2d
 from luciole.ir.ops.svdf import SVDF
+from luciole.ir.quantization import Affine
+from luciole.schema.enums import ActivationFunctionType, Padding
 from luciole.tools.random_models import convolutions, dense, lq_convolution, lq_dense
 from tests import test_recipes_run as recipes
 from tests.exporters.onnx_support import (
@@ -72,6 +90,62 @@ def test_onnxruntime_computes_circles_own_operators(name: str) -> None:
     model = recipes.cooked(name, "circle")
     inputs = [recipes.given(value, name, 0) for value in model.graph.inputs]
     same(by_onnxruntime(written(model), inputs), recipes.ours(model, inputs))
+
+
+def alone(op: Op, graph: Graph, *names: str) -> Model:
+    """A graph whose outputs are an operator's results."""
+    graph.append(op, *names)
+    graph.outputs = list(op.results)
+    model = Model()
+    model.add_graph(graph)
+    return model
+
+
+@pytest.mark.parametrize("steps", [(1, 3, 2), (4, 1, 1), (1, 1, 1)])
+def test_dilated_elements_lie_as_far_apart(steps: tuple[int, ...]) -> None:
+    graph = Graph("main")
+    x, padding = graph.add_input("x", (2, 3, 4)), graph.add_constant("p", np.array(-7, np.float32))
+    model = alone(
+        Dilate(x, graph.add_constant("d", np.array(steps, np.int32)), padding), graph, "y"
+    )
+    given = [random(0, 2, 3, 4)]
+    same(by_onnxruntime(written(model), given), ours(model, given))
+
+
+@pytest.mark.parametrize("opset", [18, 20])
+@pytest.mark.parametrize("lengths", [(8, 8), (5, 6), (16, 4)])
+@pytest.mark.parametrize("part", [Real, Imag, ComplexAbs])
+def test_parts_of_a_fourier_transform(
+    part: type[ComplexPart], lengths: tuple[int, int], opset: int
+) -> None:
+    graph = Graph("main")
+    count = graph.add_constant("n", np.array(lengths, np.int32))
+    made = graph.append(Rfft2d(graph.add_input("x", (2, 8, 8)), count), "frequencies").output
+    model = alone(part(made), graph, "y")
+    given = [random(0, 2, 8, 8)]
+    same(by_onnxruntime(written(model, opset), given), ours(model, given))
+
+
+def test_export_refuses_complex_numbers_that_are_no_parts() -> None:
+    graph = Graph("main")
+    count = graph.add_constant("n", np.array([4, 4], np.int32))
+    model = alone(Rfft2d(graph.add_input("x", (4, 4)), count), graph, "y")
+    with pytest.raises(UnsupportedError, match="which REAL, IMAG and COMPLEX_ABS read"):
+        to_bytes(model, "onnx")
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 1.0])
+def test_a_box_whose_overlap_is_the_threshold_is_dropped_there_too(share: float) -> None:
+    graph = Graph("main")
+    boxes, scores = graph.add_input("boxes", (4, 4)), graph.add_input("scores", (4,))
+    most = graph.add_constant("most", np.array(4, np.int32))
+    threshold = graph.add_input("threshold", ())
+    low = graph.add_constant("low", np.array(0, np.float32))
+    model = alone(NonMaxSuppressionV4(boxes, scores, most, threshold, low), graph, "places", "n")
+    heights = np.array([1, 0.5, 0.75, 0.25], np.float32)
+    rows = np.stack([heights * 0, heights * 0, heights, heights * 0 + 1], 1)
+    given = [rows, np.array([0.9, 0.8, 0.7, 0.6], np.float32), np.array(share, np.float32)]
+    same(by_onnxruntime(written(model), given), ours(model, given))
 
 
 # ---------------------------------------------------------------------------------------- networks
@@ -229,6 +303,72 @@ def test_a_convolution_of_integers_is_off_by_one_at_most(
     apart = np.abs(found - ours(model, inputs)[0])
     assert apart.max() <= 1
     assert (apart > 0).mean() <= share
+
+
+@pytest.mark.parametrize("name", ["resnet8", "kws", "ad01"])
+def test_exact_integers_are_those_of_the_kernels(name: str) -> None:
+    model = load(data_path(f"models/{name}_int8.tflite"))
+    content = written(model, exact=True)
+    for seed in range(3):
+        inputs = codes(model, seed)
+        np.testing.assert_array_equal(by_onnxruntime(content, inputs)[0], ours(model, inputs)[0])
+
+
+def int8(graph: Graph, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Value:
+    """An input of int8 with a scale and zero point drawn at random."""
+    value = graph.add_input(name, shape, TensorType.INT8)
+    return scaled(value, float(10 ** rng.uniform(-3, 1)), int(rng.integers(-128, 128)))
+
+
+def scaled(value: Value, scale: float, zero: int) -> Value:
+    value.dtype = TensorType.INT8
+    value.quantization = Affine.single(scale, zero, TensorType.INT8).table()
+    return value
+
+
+RELU, RELU6 = ActivationFunctionType.RELU, ActivationFunctionType.RELU6
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_sums_of_any_scales_are_those_of_the_kernels(seed: int) -> None:
+    """Factors below and above 1, a power of two, and results on both sides of 0."""
+    rng = np.random.default_rng(seed)
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = int8(graph, "x", (2, 9, 8, 4), rng)
+    scales = 10 ** rng.uniform(-4, 0, 4)
+    scales[0] = 2.0**-seed
+    filter = graph.add_constant("filter", rng.integers(-127, 128, (4, 3, 2, 4)).astype(np.int8))
+    filter.quantization = Affine.channels(scales, np.zeros(4), 0, TensorType.INT8).table()
+    bias = graph.add_constant("bias", rng.integers(-9999, 9999, 4).astype(np.int32))
+    conv = Conv2D(x, filter, bias, padding=Padding.SAME, activation=(RELU6, RELU)[seed % 2])
+    conv.stride_h, conv.stride_w = 1 + seed % 2, 1
+    y = scaled(graph.append(conv, "y").output, float(10 ** rng.uniform(-2, 1)), 2 * seed - 6)
+    pool = AveragePool2D(y, padding=Padding.VALID, filter_height=2, filter_width=3)
+    pool.stride_h = pool.stride_w = 1
+    pooled = scaled(graph.append(pool, "pooled").output, *affine_numbers(y))
+    total = graph.append(Add(y, int8(graph, "z", y.dims, rng), activation=RELU), "sum").output
+    scaled(total, float(10 ** rng.uniform(-2, 1)), seed)
+    graph.outputs = [y, pooled, total]
+    inputs = codes(model, seed)
+    content = written(model, exact=True)
+    assert kinds(content)["ConvInteger"] == 2
+    for a, b in zip(by_onnxruntime(content, inputs), ours(model, inputs), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def affine_numbers(value: Value) -> tuple[float, int]:
+    scale, points = Affine.of(value, "a tensor").parameters
+    return float(scale[0]), int(points[0])
+
+
+def test_import_refuses_exact_files_of_other_formats(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    save(dense([6, 3]), tmp_path / "m.circle")
+    given = ["import", str(tmp_path / "m.circle"), "-o", str(tmp_path / "n.circle"), "--exact"]
+    text = call(capsys, *given).error(1)
+    assert text == ".circle files are exact as they are; .onnx files need it"
 
 
 def test_weights_of_four_bits_need_a_newer_opset() -> None:

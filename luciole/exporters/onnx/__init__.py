@@ -16,15 +16,20 @@ class OnnxWriter(ModelWriter):
 
     extension = ".onnx"
 
-    def __init__(self, opset: int | None = None) -> None:
+    def __init__(self, opset: int | None = None, exact: bool = False) -> None:
         self.opset = opset
+        self.exact = exact
 
     def of_opset(self, opset: int) -> OnnxWriter:
         """Make a writer of another operator set."""
-        return OnnxWriter(opset)
+        return OnnxWriter(opset, self.exact)
+
+    def exactly(self) -> OnnxWriter:
+        """Make a writer of int8 layers whose codes are those of TFLite's kernels."""
+        return OnnxWriter(self.opset, True)
 
     def parts(self, model: Model, use_buffer_offset: bool = False) -> Iterator[memoryview]:
         """Give a file's bytes in one part: constants have no other place than among the nodes."""
         from luciole.exporters.onnx.whole import export_model
 
-        yield memoryview(export_model(model, self.opset))
+        yield memoryview(export_model(model, self.opset, self.exact))

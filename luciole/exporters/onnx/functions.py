@@ -75,6 +75,25 @@ _ALSO = "input_scales, input_offset, has_bias, has_offsets"
 """Attributes that no body reads: what the model had, so that it is found again."""
 
 BODIES = {
+    "Rescale": f"""
+<domain: "{DOMAIN}", opset_import: ["" : %], doc_string: "sums times fixed-point numbers to codes">
+Rescale (sums, multiplier, unit, start, divisor, point, least, most) => (y)
+{{
+    half = Constant <value: tensor = int64 {{1073741824}}> ()
+    below = Constant <value: tensor = int64 {{-1}}> ()
+    zero = Constant <value: tensor = int64 {{0}}> ()
+    wide = Cast <to: int = 7> (sums)
+    product = Mul (wide, multiplier)
+    nudged = Add (product, half)
+    sign = Clip (nudged, below, zero)
+    down = Mul (sign, unit)
+    moved = Add (nudged, down)
+    total = Add (moved, start)
+    whole = Div (total, divisor)
+    code = Sub (whole, point)
+    cut = Clip (code, least, most)
+    y = Cast <to: int = 3> (cut)
+}}""",
     "LQFullyConnected": f"""
 <domain: "{DOMAIN}", opset_import: ["" : %], doc_string: "y = q(x) W^T + b with learned levels">
 LQFullyConnected <hidden_size, {_ALSO}> ({_OPERANDS}) => (y)

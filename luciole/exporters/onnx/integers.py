@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -29,19 +29,17 @@ def has_codes(model: Model) -> bool:
     return any(is_affine(value) or blocks_of(value) for value in values)
 
 
-def spell_out(graph: Graph) -> None:
-    """Let operators on integers compute with floats between QUANTIZE and DEQUANTIZE. Biases stay
-    integers.
+def spell_out(graph: Graph, stays: Callable[[Op], bool]) -> None:
+    """Let operators on integers compute with floats between QUANTIZE and DEQUANTIZE, but for such
+    that ``stays`` tells. Biases stay integers.
     """
+    kept = {op for op in graph.ops if stays(op)}
     for op in list(graph.ops):
         _refuse_odd(op)
-        _keep_bias(graph, op)
         _read_blocks(graph, op)
-    split_quantization(graph, _has_rule)
-
-
-def _has_rule(op: Op) -> bool:
-    return type(op) in rules()
+        if op not in kept:
+            _keep_bias(graph, op)
+    split_quantization(graph, lambda op: type(op) in rules(), kept)
 
 
 def _refuse_odd(op: Op) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from luciole.exporters.onnx.integers import has_codes, spell_out
-from luciole.ir import Model, Value
+from luciole.ir import Model, Op, Value
 from luciole.ir.graph import all_ops
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.ir.passes.infer_shapes import infer_shapes
@@ -13,9 +13,10 @@ from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.ir.recurrent import NORMS
 
 
-def prepared(model: Model) -> Model:
-    """Let integers be real numbers between QUANTIZE and DEQUANTIZE, spell LSTMs out that ONNX's
-    layer does not compute, and infer the shapes of outputs that a file leaves open.
+def prepared(model: Model, stays: Callable[[Op], bool]) -> Model:
+    """Let integers be real numbers between QUANTIZE and DEQUANTIZE, but for operators of which
+    ``stays`` tells that they stay on integers; spell LSTMs out that ONNX's layer does not compute,
+    and infer the shapes of outputs that a file leaves open.
     """
     unlike = any(
         isinstance(op, UnidirectionalSequenceLSTM) and why_unlike(op.cell_clip, op.given_operands())
@@ -31,7 +32,7 @@ def prepared(model: Model) -> Model:
         if unlike:
             unroll_lstm(graph)
         if codes:
-            spell_out(graph)
+            spell_out(graph, stays)
     return copy
 
 

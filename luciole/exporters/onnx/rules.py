@@ -21,6 +21,7 @@ Rule = Callable[[Building, Any], Made]
 _R = TypeVar("_R", bound=Rule)
 
 _RULES: dict[type[Op], Rule] = {}
+_EXACT: dict[type[Op], tuple[Callable[[Any], bool], Rule]] = {}
 
 
 def rule(*kinds: type[Op]) -> Callable[[_R], _R]:
@@ -34,6 +35,29 @@ def rule(*kinds: type[Op]) -> Callable[[_R], _R]:
         return function
 
     return register
+
+
+def exact_rule(*kinds: type[Op], fits: Callable[[Any], bool]) -> Callable[[_R], _R]:
+    """Register a function as the rule that writes operators of int8 in exact arithmetic, such that
+    ``fits`` tells.
+    """
+
+    def register(function: _R) -> _R:
+        _EXACT.update(dict.fromkeys(kinds, (fits, function)))
+        return function
+
+    return register
+
+
+def is_exact(op: Op) -> bool:
+    """Tell whether an operator can be written in exact arithmetic."""
+    found = _EXACT.get(type(op)) if rules() else None
+    return found is not None and found[0](op)
+
+
+def apply_exactly(k: Building, op: Op) -> None:
+    """Write an operator of which ``is_exact`` tells."""
+    _EXACT[type(op)][1](k, op)
 
 
 def elementwise(*kinds: type[Op]) -> Callable[[Callable[..., Term]], Callable[..., Term]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from luciole.exporters.onnx.building import Building, RefusedError, Shared
@@ -13,7 +13,7 @@ from luciole.exporters.onnx.functions import functions
 from luciole.exporters.onnx.nodes import Term, assign_names, drop_unused
 from luciole.exporters.onnx.preparing import prepared
 from luciole.exporters.onnx.protos import graph_proto
-from luciole.exporters.onnx.rules import apply
+from luciole.exporters.onnx.rules import apply, apply_exactly, is_exact
 from luciole.ir import Graph, Model, Op, Shape, Value
 from luciole.ir.errors import SLIPS, FormatError, UnsupportedError, missing_extra
 from luciole.ir.value import UNRANKED
@@ -26,19 +26,20 @@ OLDEST, LARGEST = dialect.OPSET, 1 << 31
 """The first operator set that is written, and bytes that no protocol buffer has."""
 
 
-def export_model(model: Model, opset: int | None = None) -> bytes:
-    """Give an ONNX file's bytes, of an operator set (18 unless it is given).
+def export_model(model: Model, opset: int | None = None, exact: bool = False) -> bytes:
+    """Give an ONNX file's bytes, of an operator set (18 unless it is given); ``exact`` has int8
+    layers compute as TFLite's kernels do, see ``operators.exact``.
 
     Raises UnsupportedError that lists every operator that ONNX cannot say, FormatError for more
     than 2 GB, LucioleError for an operator set that is not known and where onnx is not installed.
     """
-    found = to_proto(model, opset)
+    found = to_proto(model, opset, exact)
     if found.ByteSize() >= LARGEST:
         raise FormatError("the model has more than 2 GB, which no .onnx file of one part holds")
     return bytes(found.SerializeToString(deterministic=True))
 
 
-def to_proto(model: Model, opset: int | None = None) -> ModelProto:
+def to_proto(model: Model, opset: int | None = None, exact: bool = False) -> ModelProto:
     """Make the protocol buffer of a model's file. Raises what ``export_model`` does."""
     try:
         import onnx
@@ -48,7 +49,8 @@ def to_proto(model: Model, opset: int | None = None) -> ModelProto:
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= number <= newest:
         raise UnsupportedError(f"opset {number} is not written, {OLDEST} to {newest} are")
-    whole = _Whole(prepared(model), number)
+    stays = is_exact if exact else _nothing
+    whole = _Whole(prepared(model, stays), number, stays)
     k = whole.built()
     domains = [("", number), *([(dialect.DOMAIN, 1)] if k.shared.functions else [])]
     ids = [onnx.helper.make_opsetid(*pair) for pair in domains]
@@ -65,6 +67,10 @@ def to_proto(model: Model, opset: int | None = None) -> ModelProto:
     return found
 
 
+def _nothing(op: Op) -> bool:
+    return False
+
+
 def _complete(found: ModelProto) -> None:
     """Let outputs whose shape a model leaves open have the one that ONNX infers."""
     from onnx.shape_inference import infer_shapes
@@ -78,8 +84,9 @@ def _complete(found: ModelProto) -> None:
 class _Whole:
     """One model being written. What ONNX cannot say is gathered, to be told all at once."""
 
-    def __init__(self, model: Model, opset: int) -> None:
+    def __init__(self, model: Model, opset: int, stays: Callable[[Op], bool]) -> None:
         self.model = model
+        self.stays = stays
         self.shared = Shared(opset, self._convert)
         self.refused: dict[tuple[str, str], list[str]] = defaultdict(list)
 
@@ -104,7 +111,7 @@ class _Whole:
     def _convert(self, k: Building, graph: Graph) -> None:
         for op in graph.ops:
             try:
-                apply(k, op)
+                (apply_exactly if self.stays(op) else apply)(k, op)
             except RefusedError as why:
                 self._note(k, op, str(why))
             except SLIPS as why:

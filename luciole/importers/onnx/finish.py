@@ -32,14 +32,17 @@ _FROM_UINT8 = 128
 """What lies between the codes of UINT8 and of INT8."""
 
 
-def finish(model: Model) -> None:
+def finish(model: Model, halves_to_even: bool) -> None:
     """Run the usual passes on all graphs, and let operators between DEQUANTIZE and QUANTIZE compute
-    with integers.
+    with integers, means with ``halves_to_even``: files of our own mean AVERAGE_POOL_2D by them.
     """
     for graph in model.graphs:
         run_passes(graph, (sink_transposes, fuse_batch_norm, fuse_activation, remove_dead))
         if any(isinstance(op, Dequantize | Quantize) for op in graph.ops):
             _quantize(graph)
+            for op in list(graph.ops) if halves_to_even else ():
+                if isinstance(op, AveragePool2D):
+                    _filter_means(graph, op)
     remove_dead_buffers(model)
 
 
@@ -59,8 +62,6 @@ def _quantize(graph: Graph) -> None:
     for op in list(graph.ops):
         if isinstance(op, Quantize):
             _round_exactly(graph, op)
-        elif isinstance(op, AveragePool2D):
-            _filter_means(graph, op)
 
 
 def _filter_means(graph: Graph, op: AveragePool2D) -> None:
@@ -73,8 +74,8 @@ def _filter_means(graph: Graph, op: AveragePool2D) -> None:
     odd = count % 2 == 1 or op.padding != Padding.VALID
     if affine is None or affine.dtype != TensorType.INT8 or odd or channels is None:
         return
-    share = Affine.single(np.float32(1 / count), 0, TensorType.INT8)
-    steps = Affine.single(share.scale[0] * affine.scale[0], 0, TensorType.INT32)
+    share = Affine.single(1 / count, 0, TensorType.INT8)
+    steps = Affine.single(float(share.scale[0] * affine.scale[0]), 0, TensorType.INT32)
     ones = np.ones((1, op.filter_height, op.filter_width, channels), np.int8)
     filter = _constant(graph, f"{op.output.name}/ones", ones, share)
     bias = _constant(graph, f"{op.output.name}/bias", np.zeros(channels, np.int32), steps)

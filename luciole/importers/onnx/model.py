@@ -18,6 +18,7 @@ from luciole.importers.reader import file_bytes
 from luciole.ir import Array, Graph, Model, Signature, UnsupportedError
 from luciole.ir.errors import FormatError, missing_extra
 from luciole.ir.findings import Finding, Severity
+from luciole.schema.onnx_dialect import PRODUCER
 from luciole.schema.printable import printable, quoted, shorten
 
 if TYPE_CHECKING:
@@ -100,14 +101,14 @@ def _imported(
         AttributeError,
         RecursionError,
         UnicodeError,
-    ) as error:  # texts that are none
+    ) as error:
         said = shorten(" ".join(str(error).split()), _LONGEST)
         raise FormatError(f"the file is damaged: {type(error).__name__}: {said}") from error
     except RefusedError as error:
         raise UnsupportedError(f"it cannot be imported: {error}") from None
     _sign(model, proto.graph)
     restore(model, proto)
-    finish(model)
+    finish(model, halves_to_even=proto.producer_name != PRODUCER)
     return Imported(model, [KEEPS_STATE] if nodes.keeps_state else [])
 
 

@@ -8,6 +8,8 @@ rounded as before, and operators in between compute with real numbers.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from luciole.ir.graph import Graph
@@ -22,13 +24,14 @@ _CODES = (*ACTIVATIONS, TensorType.INT4)
 """Element types that DEQUANTIZE makes real numbers of."""
 
 
-def split_quantization(graph: Graph, runs: Runs) -> bool:
+def split_quantization(graph: Graph, runs: Runs, kept: Container[Op] = ()) -> bool:
     """Let every operator that ``runs`` on floats read its integers behind a DEQUANTIZE and give
     floats to a QUANTIZE; constant biases become real numbers. ``fuse_quantization`` gives the
-    integers back, and ``fuse_weights`` those that layers read under a float input.
+    integers back, and ``fuse_weights`` those that layers read under a float input. Operators that
+    are ``kept`` go on computing with integers.
     """
     reals: dict[Value, Value] = {}
-    changes = [_split(graph, op, runs, reals) for op in list(graph.ops)]
+    changes = [_split(graph, op, runs, reals) for op in list(graph.ops) if op not in kept]
     return any(changes)
 
 

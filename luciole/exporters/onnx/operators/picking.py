@@ -197,11 +197,11 @@ def soft_non_max_suppression(k: Building, op: NonMaxSuppressionV5) -> list[Term]
 
 
 def _overlap(k: Building, threshold: Value) -> Term:
-    """Find the share above which ONNX drops a box: here one with that share is dropped, too, which
-    only a known one can tell.
+    """Find the share above which ONNX drops a box, the next one below: here one with that share is
+    dropped, too. Times 1 - 2^-24, a float becomes the next one.
     """
     if not threshold.is_constant:
-        return k.reshape(k.of(threshold), 1)
+        return k.add("Mul", k.reshape(k.of(threshold), 1), k.number(1 - 2.0**-24))
     share = constant_of(threshold, "iou_threshold").astype(np.float32).reshape(1)
     return k.constant(np.nextafter(share, np.float32(-1)))
 

@@ -11,6 +11,7 @@ from luciole.ir import TensorType
 from luciole.ir.ops.bitcast import Bitcast
 from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo
 from luciole.ir.ops.densify import Densify
+from luciole.ir.ops.dilate import Dilate
 from luciole.ir.ops.expand_dims import ExpandDims
 from luciole.ir.ops.fill import Fill
 from luciole.ir.ops.range import Range
@@ -48,6 +49,20 @@ def bitcast(k: Building, op: Bitcast) -> Term:
     if op.x.dtype != op.output.dtype:
         raise RefusedError("ONNX does not read a tensor's bits as another type")
     return k.add("Identity", k.of(op.x))
+
+
+@rule(Dilate)
+def dilate(k: Building, op: Dilate) -> Term:
+    """Put padding behind each element along an axis of its own, and cut off what is at the end."""
+    shape, steps = known_shape(op.input), ints_of(op.dilations, "the dilations")
+    rank = len(shape)
+    pairs = [n for extent in shape for n in (extent, 1)]
+    pads = [0] * 2 * rank + [n for step in steps for n in (0, step - 1)]
+    value = k.reshape(k.of(op.padding_value))
+    spread = k.add("Pad", k.reshape(k.of(op.input), *pairs), k.ints(*pads), value)
+    whole = k.reshape(spread, *(n * step for n, step in zip(shape, steps, strict=True)))
+    ends = [max(n - 1, 0) * step + min(n, 1) for n, step in zip(shape, steps, strict=True)]
+    return k.add("Slice", whole, k.ints(*[0] * rank), k.ints(*ends))
 
 
 @rule(ExpandDims)
