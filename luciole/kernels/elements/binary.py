@@ -41,20 +41,12 @@ def kernel(function: int, left: int, right: int, then: int) -> jit.Kernel:
     single number meets all of a line.
     """
 
-    @jit.kernel
-    def binary(r: BinaryRecord) -> None:
+    @jit.merged
+    def binary(r: BinaryRecord, z: int, x: int, y: int) -> None:
         both, after = elementwise.function(function), elementwise.function(then)
-        for group in range(r.begin, r.end):
-            z = r.z + strided.offset(r.around, r.axes, 4, 0, group)
-            x = r.x + strided.offset(r.around, r.axes, 4, 1, group)
-            y = r.y + strided.offset(r.around, r.axes, 4, 2, group)
-            for _ in range(r.lines):
-                _line(both, after, z, x, y, r.count, left, right, r.a, r.b)
-                z += r.z_step
-                x += r.x_step
-                y += r.y_step
+        _line(both, after, z, x, y, r.count, left, right, r.a, r.b)
 
-    return binary
+    return strided.by_lines(binary, BinaryRecord)
 
 
 @jit.merged
