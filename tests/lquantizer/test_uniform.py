@@ -28,6 +28,7 @@ from luciole.ir.quantization import Affine, is_affine
 from luciole.lquantizer import QuantizeError
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
+from luciole.tools.common.declined import declined
 from tests.networks import network, random
 
 STATIC = ["int8", "uint8", "w4a8", "int16x8"]
@@ -365,3 +366,24 @@ def test_a_file_is_smaller_as_its_weights_are() -> None:
         "w4a8": (0.125, 0.18),
     }
     assert all(low < sizes[name] < high for name, (low, high) in bounds.items()), sizes
+
+
+@pytest.mark.parametrize("granularity", ["channel", "tensor"])
+def test_a_bias_beside_weights_next_to_nothing_stays_within_32_bits(granularity: str) -> None:
+    """As BatchNorm leaves dead channels; such a layer runs compiled."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 4, 4, 3))
+    weights, bias = random(1, 8, 1, 1, 3), random(2, 8)
+    weights[5], bias[5] = 1e-30, -0.7
+    conv = Conv2D(x, b.constant(weights), b.constant(bias), stride_h=1, stride_w=1)
+    b.graph.outputs = [b.add(conv)]
+    made = quantized(b.model, scheme="int8", granularity=granularity)
+    (layer,) = (op for op in made.graph.ops if isinstance(op, Conv2D))
+    assert layer.bias is not None
+    assert layer.bias.data is not None
+    assert np.abs(layer.bias.data.astype(np.int64)).max() <= 2**30
+    interpreter = luciole.Interpreter(made)
+    interpreter.allocate_tensors()
+    assert not declined(interpreter.plan)
+    (found,) = interpreter.run({"x": random(3, 1, 4, 4, 3)}).values()
+    assert np.abs(found[..., 5] + 0.7).max() < 0.03
