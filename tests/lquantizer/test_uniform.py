@@ -29,6 +29,7 @@ from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.uniform.branches import Branches
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
+from luciole.tools.common.declined import declined
 from tests.networks import network, random
 
 STATIC = ["int8", "uint8", "w4a8", "int16x8"]
@@ -413,3 +414,24 @@ def test_small_layers_at_the_ends_keep_eight_bits() -> None:
     assert [layer.weight_bits for layer in plain.report.layers] == [8, 4, 4, 4, 8]
     asked = luciole.quantize(b.model, data, scheme="w4a8", config={"layers": []})
     assert [layer.weight_bits for layer in asked.report.layers] == [4] * 5
+
+
+@pytest.mark.parametrize("granularity", ["channel", "tensor"])
+def test_a_bias_beside_weights_next_to_nothing_stays_within_32_bits(granularity: str) -> None:
+    """As BatchNorm leaves dead channels; such a layer runs compiled."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 4, 4, 3))
+    weights, bias = random(1, 8, 1, 1, 3), random(2, 8)
+    weights[5], bias[5] = 1e-30, -0.7
+    conv = Conv2D(x, b.constant(weights), b.constant(bias), stride_h=1, stride_w=1)
+    b.graph.outputs = [b.add(conv)]
+    made = quantized(b.model, scheme="int8", granularity=granularity)
+    (layer,) = (op for op in made.graph.ops if isinstance(op, Conv2D))
+    assert layer.bias is not None
+    assert layer.bias.data is not None
+    assert np.abs(layer.bias.data.astype(np.int64)).max() <= 2**30
+    interpreter = luciole.Interpreter(made)
+    interpreter.allocate_tensors()
+    assert not declined(interpreter.plan)
+    (found,) = interpreter.run({"x": random(3, 1, 4, 4, 3)}).values()
+    assert np.abs(found[..., 5] + 0.7).max() < 0.03

@@ -4,7 +4,6 @@ choices. Plain loops, which LLVM turns into vector code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import IntEnum
 from functools import cache
 
@@ -15,7 +14,6 @@ from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.elements import strided
-from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, numbers_at
 
 BYTE = int(Kind.UINT8)
@@ -43,63 +41,11 @@ class Test(IntEnum):
     OR = 5
 
 
-class Lines(Shared):
-    """A walk over a result z and its operands in groups of lines from ``begin`` to before
-    ``end``.
-    """
-
-    z: int
-    count: int
-    """Elements of a line."""
-    lines: int
-    z_step: int
-    """Bytes from line to line."""
-    around: int
-    """The loops over groups, as ``strided.offset`` takes them, and their number."""
-    axes: int
-
-
-class PairRecord(Lines):
-    """Two operands, and their bytes from line to line."""
-
-    x: int
-    x_step: int
-    y: int
-    y_step: int
-
-
-class ChoiceRecord(PairRecord):
+class ChoiceRecord(strided.Walk):
     """Truth values, where they are true x is taken, and their bytes from line to line."""
 
     asked: int
     asked_step: int
-
-
-def _walk(
-    z: Array, operands: Mapping[str, Array], memory: Memory
-) -> tuple[dict[str, int], list[int]]:
-    """Plan how a kernel goes over operands that are stretched to z: the fields of its record, and
-    of each operand whether it moves on within a line, 1 or 0.
-    """
-    shape, arrays = z.shape, [z, *operands.values()]
-    steps = [np.broadcast_to(array, shape).strides for array in arrays]
-    table = strided.collapsed(shape, *steps)
-    cut = strided.Cut.of(table)
-    lines, z_step, *others = cut.lines
-    columns = 1 + len(arrays)
-    fields = {
-        "begin": 0,
-        "end": strided.count(cut.around) if z.size else 0,
-        "count": cut.inner[0],
-        "lines": lines,
-        "z_step": z_step,
-        "around": memory.keep(cut.around, len(cut.around), columns),
-        "axes": len(cut.around),
-    }
-    for number, (name, array) in enumerate(zip(("z", *operands), arrays, strict=True)):
-        fields[name] = reach(array, array.itemsize, *strided.moves(table, number))
-    fields |= {f"{name}_step": step for name, step in zip(operands, others, strict=True)}
-    return fields, [int(move != 0) for move in cut.inner[2:]]
 
 
 def compare(test: Test, x: Array | None, y: Array | None, z: Array) -> NativeStep | None:
@@ -109,9 +55,9 @@ def compare(test: Test, x: Array | None, y: Array | None, z: Array) -> NativeSte
     if x is None or y is None or x.dtype not in KINDS:
         return None
     memory = Memory()
-    fields, moves = _walk(z, {"x": x, "y": y}, memory)
-    kernel = _compared(int(test), int(KINDS[x.dtype]), *moves)
-    return strided.step(kernel, PairRecord(**fields), z.size, memory)
+    walk, cut = strided.walk(z, x, y, memory)
+    kernel = _compared(int(test), int(KINDS[x.dtype]), *(int(move > 0) for move in cut.inner[2:]))
+    return strided.step(kernel, walk, z.size, memory)
 
 
 def choose(asked: Array | None, x: Array | None, y: Array | None, z: Array) -> NativeStep | None:
@@ -120,10 +66,30 @@ def choose(asked: Array | None, x: Array | None, y: Array | None, z: Array) -> N
     """
     if asked is None or x is None or y is None or z.itemsize not in SIZES:
         return None
-    memory = Memory()
-    fields, moves = _walk(z, {"x": x, "y": y, "asked": asked}, memory)
-    kernel = _chosen(int(SIZES[z.itemsize]), *moves)
-    return strided.step(kernel, ChoiceRecord(**fields), z.size, memory)
+    memory, shape, columns = Memory(), z.shape, 5
+    given = {"z": z, "x": x, "y": y, "asked": asked}
+    steps = [strided.stretched(a.shape, shape, a.itemsize) for a in given.values()]
+    table = strided.collapsed(shape, *steps)
+    cut = strided.Cut.of(table)
+    lines, z_step, x_step, y_step, asked_step = cut.lines
+    record = ChoiceRecord(
+        begin=0,
+        end=strided.count(cut.around) if z.size else 0,
+        count=cut.inner[0],
+        lines=lines,
+        z_step=z_step,
+        x_step=x_step,
+        y_step=y_step,
+        asked_step=asked_step,
+        around=memory.keep(cut.around, len(cut.around), columns),
+        axes=len(cut.around),
+        **{
+            name: reach(array, array.itemsize, *strided.moves(table, number))
+            for number, (name, array) in enumerate(given.items())
+        },
+    )
+    kernel = _chosen(int(SIZES[z.itemsize]), *(int(move > 0) for move in cut.inner[2:]))
+    return strided.step(kernel, record, z.size, memory)
 
 
 @cache
@@ -132,20 +98,13 @@ def _compared(test: int, kind: int, left: int, right: int) -> jit.Kernel:
     number meets all of a line.
     """
 
-    @jit.kernel
-    def compared(r: PairRecord) -> None:
-        for group in range(r.begin, r.end):
-            place = r.z + strided.offset(r.around, r.axes, 4, 0, group)
-            x_place = r.x + strided.offset(r.around, r.axes, 4, 1, group)
-            y_place = r.y + strided.offset(r.around, r.axes, 4, 2, group)
-            for line in range(r.lines):
-                z = numbers_at(place + line * r.z_step, BYTE)
-                x = numbers_at(x_place + line * r.x_step, kind)
-                y = numbers_at(y_place + line * r.y_step, kind)
-                for k in range(r.count):
-                    z[k] = _passes(test, x[k * left], y[k * right])
+    @jit.merged
+    def compared(r: strided.Walk, z_line: int, x_line: int, y_line: int) -> None:
+        z, x, y = numbers_at(z_line, BYTE), numbers_at(x_line, kind), numbers_at(y_line, kind)
+        for k in range(r.count):
+            z[k] = _passes(test, x[k * left], y[k * right])
 
-    return compared
+    return strided.by_lines(compared, strided.Walk)
 
 
 @jit.merged

@@ -39,22 +39,14 @@ def kernel(function: int, kind: int, x_step: int, y_step: int) -> jit.Kernel:
     The steps are 0 where a single number meets all of a line, else 1.
     """
 
-    @jit.kernel
-    def plain_integers(r: strided.Walk) -> None:
-        for group in range(r.begin, r.end):
-            z = r.z + strided.offset(r.around, r.axes, 4, 0, group)
-            x = r.x + strided.offset(r.around, r.axes, 4, 1, group)
-            y = r.y + strided.offset(r.around, r.axes, 4, 2, group)
-            for _ in range(r.lines):
-                to: Pointer = integers_at(z, kind)
-                a, b = integers_at(x, kind), integers_at(y, kind)
-                for k in range(r.count):
-                    to[k] = _computed(function, a[k * x_step], b[k * y_step])
-                z += r.z_step
-                x += r.x_step
-                y += r.y_step
+    @jit.merged
+    def plain_integers(r: strided.Walk, z: int, x: int, y: int) -> None:
+        to: Pointer = integers_at(z, kind)
+        a, b = integers_at(x, kind), integers_at(y, kind)
+        for k in range(r.count):
+            to[k] = _computed(function, a[k * x_step], b[k * y_step])
 
-    return plain_integers
+    return strided.by_lines(plain_integers, strided.Walk)
 
 
 @jit.merged

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,3 +160,26 @@ def offset(table: int, axes: int, columns: int, tensor: int, index: int) -> int:
     if axes:  # what is left counts the outermost loop: a division is dear
         total += index * longs(table)[1 + tensor]
     return total
+
+
+W = TypeVar("W", bound=Walk)
+
+
+def by_lines(line: Callable[[W, int, int, int], None], record: type[W]) -> jit.Kernel:
+    """Make the kernel of a walk over two tensors that computes one line after the other: ``line``,
+    a helper, is given the record, and the addresses of a line of z, x and y.
+    """
+
+    def lines(r: W) -> None:
+        for group in range(r.begin, r.end):
+            z = r.z + offset(r.around, r.axes, 4, 0, group)
+            x = r.x + offset(r.around, r.axes, 4, 1, group)
+            y = r.y + offset(r.around, r.axes, 4, 2, group)
+            for _ in range(r.lines):
+                line(r, z, x, y)
+                z += r.z_step
+                x += r.x_step
+                y += r.y_step
+
+    lines.__annotations__["r"] = record  # its fields are known when the kernel is compiled
+    return jit.kernel(lines)

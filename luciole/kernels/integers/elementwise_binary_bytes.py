@@ -143,22 +143,14 @@ def kernel(function: int, kind: int, left: int, right: int, wide: int) -> jit.Ke
     ``left`` and ``right`` are 0 where a single number meets all of a line, else 1.
     """
 
-    @jit.kernel
-    def quantized_pairs(r: PairRecord) -> None:
-        for group in range(r.begin, r.end):
-            z = r.z + strided.offset(r.around, r.axes, 4, 0, group)
-            x = r.x + strided.offset(r.around, r.axes, 4, 1, group)
-            y = r.y + strided.offset(r.around, r.axes, 4, 2, group)
-            for _ in range(r.lines):
-                if function == SUM:
-                    _sums(r, z, x, y, kind, left, right, wide)
-                else:
-                    _products(r, z, x, y, kind, left, right, wide)
-                z += r.z_step
-                x += r.x_step
-                y += r.y_step
+    @jit.merged
+    def quantized_pairs(r: PairRecord, z: int, x: int, y: int) -> None:
+        if function == SUM:
+            _sums(r, z, x, y, kind, left, right, wide)
+        else:
+            _products(r, z, x, y, kind, left, right, wide)
 
-    return quantized_pairs
+    return strided.by_lines(quantized_pairs, PairRecord)
 
 
 @jit.merged

@@ -109,39 +109,26 @@ def kernel(minus: int, left: int, right: int) -> jit.Kernel:
     ``left`` and ``right`` are 0 where a single number meets all of a line, else 1.
     """
 
-    @jit.kernel
-    def short_sums(r: SumRecord) -> None:
-        for group in range(r.begin, r.end):
-            z = r.z + strided.offset(r.around, r.axes, 4, 0, group)
-            x = r.x + strided.offset(r.around, r.axes, 4, 1, group)
-            y = r.y + strided.offset(r.around, r.axes, 4, 2, group)
-            for _ in range(r.lines):
-                _line(r, z, x, y, minus, left, right)
-                z += r.z_step
-                x += r.x_step
-                y += r.y_step
+    @jit.merged
+    def short_sums(r: SumRecord, z: int, x: int, y: int) -> None:
+        p, q = in_lanes(integers_at(x, SHORT)[0]), in_lanes(integers_at(y, SHORT)[0])
+        count = r.count
+        for first in range(0, SIZE * (count - LANES + 1), SIZE * LANES):
+            if left:
+                p = load_all_shorts(x + first)
+            if right:
+                q = load_all_shorts(y + first)
+            store_all_shorts(_summed(r, p, q, minus), r.low, r.high, z + first)
+        rest = count % LANES
+        if rest:
+            done = SIZE * (count - rest)
+            if left:
+                p = load_shorts(x + done, rest)
+            if right:
+                q = load_shorts(y + done, rest)
+            store_shorts(_summed(r, p, q, minus), r.low, r.high, z + done, rest)
 
-    return short_sums
-
-
-@jit.merged
-def _line(r: SumRecord, z: int, x: int, y: int, minus: int, left: int, right: int) -> None:
-    p, q = in_lanes(integers_at(x, SHORT)[0]), in_lanes(integers_at(y, SHORT)[0])
-    count = r.count
-    for first in range(0, SIZE * (count - LANES + 1), SIZE * LANES):
-        if left:
-            p = load_all_shorts(x + first)
-        if right:
-            q = load_all_shorts(y + first)
-        store_all_shorts(_summed(r, p, q, minus), r.low, r.high, z + first)
-    rest = count % LANES
-    if rest:
-        done = SIZE * (count - rest)
-        if left:
-            p = load_shorts(x + done, rest)
-        if right:
-            q = load_shorts(y + done, rest)
-        store_shorts(_summed(r, p, q, minus), r.low, r.high, z + done, rest)
+    return strided.by_lines(short_sums, SumRecord)
 
 
 @jit.merged
