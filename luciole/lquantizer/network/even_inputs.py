@@ -47,14 +47,25 @@ _SAMPLED = 1_000_000
 """Input elements that are enough to fit a basis of at most 8 numbers."""
 
 
+Disturbances = dict[tuple[str, int, bytes], float]
+"""What was computed of a layer, inputs of so many bits, and scales, for the same float network,
+records and seed."""
+
+
 def even_inputs(
-    model: Model, groups: Sequence[Group], records: Records, batch: int, seed: int
+    model: Model,
+    groups: Sequence[Group],
+    records: Records,
+    batch: int,
+    seed: int,
+    known: Disturbances | None = None,
 ) -> dict[str, Array]:
     """Rescale the channels of a float network's layers that get learned inputs, where their levels
-    serve them better for it.
+    serve them better for it. What is ``known`` is not computed again, and grows.
 
     Returns by name what channels of tensors are divided by from now on: [channels] each.
     """
+    known = {} if known is None else known
     choices: dict[Op, Choice]
     choices = {g.ops[0]: g.choice for g in groups if len(g.ops) == 1 and not g.choice.weights_only}
     pairs = [pair for pair in pairs_of(model.graph) if pair.back in choices]
@@ -63,8 +74,13 @@ def even_inputs(
     rows = _rows(model, pairs, records, batch, seed)
 
     def judge(pair: Pair, tried: list[Floats]) -> list[float]:
-        choice = choices[pair.back]
-        return [_disturbance(rows[pair.back], pair, one, choice, seed) for one in tried]
+        bits, found = choices[pair.back].input_bits, []
+        for scales in tried:
+            key = (pair.back.output.name, bits, scales.tobytes())
+            if key not in known:
+                known[key] = _disturbance(rows[pair.back], pair, scales, bits, seed)
+            found.append(known[key])
+        return found
 
     rules = (*RULES.values(), _by_roots, _lifted)
     return factors_of(rescale(model, pairs, records, batch, rules, judge))
@@ -99,12 +115,12 @@ def _back(pair: Pair) -> Dense:
     return pair.back
 
 
-def _disturbance(rows: Rows, pair: Pair, scales: Floats, choice: Choice, seed: int) -> float:
+def _disturbance(rows: Rows, pair: Pair, scales: Floats, bits: int, seed: int) -> float:
     """Compute the variance that quantizing inputs, multiplied by scales, adds to the outputs."""
     weights = weight_matrix(_back(pair))
     along = np.tile(scales.astype(np.float32), weights.shape[1] // len(scales))
     given = Rows(rows.values * along, rows.inside)
-    inputs = best_fit(input_samples(given, seed), choice.input_bits, True, 0, seed)
+    inputs = best_fit(input_samples(given, seed), bits, True, 0, seed)
     error = quantized_rows(given, inputs) - given.values
     if given.inside is not None:
         error = np.where(given.inside, error, 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search.evaluate import Alone
-from luciole.lquantizer.search.nsga2 import fronts, spread
+from luciole.lquantizer.search.nsga2 import spread, undominated
 from luciole.lquantizer.search.space import Candidate, Gene, Space
 
 ACCURACY, SIZE, LATENCY = "accuracy", "size", "latency"
@@ -67,7 +67,7 @@ class Table:
         found = {c: self.sum(c) for price in prices for c in self._exact(price)}
         values = np.array([values_of(one, objectives) for one in found.values()])
         sums = list(found.values())
-        return sorted((sums[i] for i in fronts(values)[0]), key=lambda one: one.bytes)
+        return sorted((sums[i] for i in undominated(values)), key=lambda one: one.bytes)
 
     def _prices(self) -> list[float]:
         """Make prices of a microsecond in units of loss."""
@@ -117,7 +117,7 @@ def _pruned(row: Mapping[str, Alone], objectives: Sequence[str]) -> tuple[str, .
         values_of(Sum((option,), one.loss, one.bytes, one.us), objectives)
         for option, one in row.items()
     ]
-    kept = fronts(np.array(values))[0]
+    kept = undominated(np.array(values))
     names = list(row)
     return tuple(names[i] for i in kept) or (FLOAT,)
 

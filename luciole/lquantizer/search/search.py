@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ from luciole.lquantizer.search.additive import (
     values_of,
 )
 from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
-from luciole.lquantizer.search.nsga2 import Nsga2, fronts, spread
+from luciole.lquantizer.search.nsga2 import Nsga2, Objectives, spread, undominated
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.space import Candidate, Space, is_learned
 from luciole.lquantizer.search.storage import Storage
@@ -144,8 +144,9 @@ class Found:
 
 @dataclass
 class Searched:
-    """What was found: evaluations in their order, the uniform and greedy networks among them, and
-    the front's networks in full, from the smallest to the largest, as files.
+    """What was found: evaluations in their order and the greedy networks among them; fitted in full
+    the uniform networks that no other uniform one beats, and the front, from the smallest to the
+    largest, as files.
     """
 
     evaluated: list[Found]
@@ -188,12 +189,14 @@ class Search:
 
     def _finished(self, runner: Runner, evaluated: list[Found]) -> Searched:
         known = {one.candidate: one for one in evaluated}
-        uniform = {name: known[c] for name, c in self._uniform().items() if c in known}
         greedy = [known[c] for c in self._greedy() if c in known]
         self._fit(runner, self._chosen(evaluated))
         fitted = [one for one in self._found("fitted") if self.goal.allows(one.bytes, one.us)]
+        whole = {one.candidate: one for one in fitted}
+        uniform = {name: whole[c] for name, c in self._uniform().items() if c in whole}
         failed = len(self.storage.in_state("shortened", "failed"))
-        return Searched(evaluated, uniform, greedy, self._front(fitted), failed)
+        front = self._thinned(self._front(fitted), uniform.values())
+        return Searched(evaluated, uniform, greedy, front, failed)
 
     # ------------------------------------------------------------------ layers alone
     def _measure(self, runner: Runner) -> None:
@@ -293,20 +296,30 @@ class Search:
         ]
 
     def _front(self, found: Sequence[Found]) -> list[Found]:
-        if not found:
-            return []
-        values = np.array([one.values(self.goal.objectives) for one in found])
-        return sorted((found[i] for i in fronts(values)[0]), key=lambda one: one.bytes)
+        best = undominated(self._values(found))
+        return sorted((found[i] for i in best), key=lambda one: one.bytes)
 
     def _chosen(self, evaluated: Sequence[Found]) -> list[Candidate]:
-        """Choose what becomes a file: half as many again as are wanted, for the full fit changes
-        their order.
+        """Choose what is fitted in full: twice as many as are wanted, for that changes their order,
+        and the uniform networks, so that no file is worse than one of them.
         """
         allowed = [one for one in evaluated if self.goal.allows(one.bytes, one.us)] or evaluated
+        names = set(self._uniform().values())
+        uniform = self._front([one for one in allowed if one.candidate in names])
         front = self._front(allowed)
-        values = np.array([one.values(self.goal.objectives) for one in front])
-        kept = spread(values, self.budget.files + self.budget.files // 2)
-        return [front[i].candidate for i in kept]
+        kept = spread(self._values(front), 2 * self.budget.files)
+        return [one.candidate for one in dict.fromkeys([*(front[i] for i in kept), *uniform])]
+
+    def _thinned(self, front: Sequence[Found], uniform: Iterable[Found]) -> list[Found]:
+        """Keep as many files as are wanted, among them those that are as good as uniform ones."""
+        values = self._values(front)
+        better = [(values <= self._values([one])).all(1) for one in uniform]
+        needed = {min(np.flatnonzero(b), key=lambda n: front[n].loss) for b in better if b.any()}
+        return [front[i] for i in spread(values, self.budget.files, needed)]
+
+    def _values(self, found: Sequence[Found]) -> Objectives:
+        rows = [one.values(self.goal.objectives) for one in found]
+        return np.array(rows).reshape(len(rows), len(self.goal.objectives))
 
     def _fit(self, runner: Runner, chosen: Sequence[Candidate]) -> None:
         known = {candidate for candidate, _ in self.storage.found("fitted")}

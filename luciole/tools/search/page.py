@@ -45,7 +45,7 @@ def _growth(found: SearchResult) -> list[Point]:
 
 
 def _groups(found: SearchResult) -> dict[str, list[Point]]:
-    """Group the short fits by where they are from; files are full fits."""
+    """Group networks by where they are from; files and uniform ones are full fits."""
     return {
         "searched": [_point(one) for one in found.evaluated],
         "uniform": [_point(one) for one in found.uniform.values()],
@@ -155,11 +155,13 @@ def _buys(one: Found, then: Found | None) -> str:
 
 
 def _against(found: SearchResult) -> str:
-    """List the uniform networks beside the best that is no larger, both by short fits."""
+    """List the uniform networks beside the best file that is no larger, both fitted in full."""
     lines = ["<table><tr><th>everywhere<th>bytes<th>loss<th>best no larger<th>loss"]
     for name, one in sorted(found.uniform.items(), key=lambda item: item[1].bytes):
-        best = min((o for o in found.evaluated if o.bytes <= one.bytes), key=lambda o: o.loss)
-        both = (f"{one.bytes:,}", f"{one.loss:.4f}", f"{best.bytes:,}", f"{best.loss:.4f}")
-        cells = (escape(name), *both)
+        files = [file.found for file in found.front if file.found.bytes <= one.bytes]
+        best = sorted(files, key=lambda file: file.loss)[:1]
+        cells = [escape(name)]
+        for both in (one, *best):
+            cells += [f"{both.bytes:,}", f"{both.loss:.4f}"]
         lines.append("<tr>" + "".join(f"<td>{cell}" for cell in cells))
     return "\n".join(lines) + "</table>"
