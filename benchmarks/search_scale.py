@@ -2,9 +2,9 @@
 for a candidate and telling its result take.
 
 The search, its storage and its evolution are the real ones; workers only wait, in a time of their
-own: log-normal seconds, and a worker may die now and then. What the search itself takes is measured
-and passes in that time as well, plus what Dask takes for a task. ``--dask`` waits in real time on
-threads of a Dask cluster of this machine instead.
+own: log-normal seconds, and a worker may die now and then. What the search itself takes of a processor
+is measured and passes in that time as well, plus what Dask takes for a task. ``--dask`` waits on
+threads of a Dask cluster of this machine in real time instead.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Simulated:
         self._chance = np.random.default_rng(1)
         self._free = [(_START, worker) for worker in range(self.capacity)]
         self._open: list[tuple[float, str, int, Task]] = []
-        self._since = time.perf_counter()
+        self._since = time.process_time()
 
     def submit(self, key: str, task: Task) -> None:
         """Give a task to the worker that waits longest."""
@@ -125,14 +125,14 @@ class Simulated:
         end, key, worker, task = heapq.heappop(self._open)
         self.now = max(self.now, end)
         heapq.heappush(self._free, (self.now, worker))
-        self._since = time.perf_counter()
+        self._since = time.process_time()
         return Outcome(key, self.evaluate.figures(task), None, self.seconds, str(worker))
 
     def close(self) -> None:
         """End."""
 
     def _pass(self) -> float:
-        took = time.perf_counter() - self._since
+        took = time.process_time() - self._since
         self.now += took
         self._since += took
         return took

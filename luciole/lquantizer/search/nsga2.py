@@ -90,12 +90,12 @@ def spread(objectives: Objectives, count: int, needed: Collection[int] = ()) -> 
     """Thin a front [n, m] to so many candidates: the most crowded one goes, again and again; those
     that are ``needed`` only when no others are left.
     """
-    kept = list(range(len(objectives)))
+    kept = np.arange(len(objectives))
+    is_needed = np.isin(kept, list(needed))
     while len(kept) > count:
-        alone = crowding(objectives[kept])
-        free = [n for n, one in enumerate(kept) if one not in needed] or range(len(kept))
-        kept.pop(min(free, key=lambda n: float(alone[n])))
-    return np.array(kept, np.intp)
+        order = np.lexsort((crowding(objectives[kept]), is_needed[kept]))
+        kept = np.delete(kept, order[0])
+    return kept
 
 
 def hypervolume(objectives: Objectives, reference: Sequence[float]) -> float:

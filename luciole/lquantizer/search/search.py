@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,9 @@ class Evaluator:
         if task["stage"] == "alone":
             found = self._bench.alone(task["layer"], task["options"])
             return {"alone": [asdict(one) for one in found]}
-        result = self._bench.fit(self._given.space.by_layer(task["candidate"]), task.get("ways"))
+        space, candidate, ways = self._given.space, task["candidate"], task.get("ways")
+        by_layer = None if ways is None else dict(zip(space.learned(candidate), ways, strict=True))
+        result = self._bench.fit(space.by_layer(candidate), by_layer)
         figures = asdict(self._bench.figures(result.model))
         kept = task["stage"] == "fitted"
         return {"figures": figures, "model": self._given.write(result.model) if kept else None}
@@ -178,6 +181,7 @@ class Search:
         self._measure(runner)
         self._alone = self.storage.alone()
         self._table = Table.of(self.space, self._alone)
+        self._ways = {(one.layer, one.option): intern(one.way) for one in self._alone}
         try:
             self._evolve(runner)
         except KeyboardInterrupt:
@@ -247,10 +251,11 @@ class Search:
         return late or (most is not None and given >= most)
 
     def _task(self, stage: Stage, candidate: Candidate) -> Task:
-        chosen = self.space.by_layer(candidate)
         task: dict[str, Any] = {"stage": stage, "candidate": candidate}
         if stage == "shortened":
-            task["ways"] = {o.layer: o.way for o in self._alone if chosen.get(o.layer) == o.option}
+            chosen = self.space.by_layer(candidate)
+            names = self.space.learned(candidate)
+            task["ways"] = [self._ways[name, chosen[name]] for name in names]
         return task
 
     def _choices(self) -> list[tuple[str, ...]]:
