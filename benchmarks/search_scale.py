@@ -2,9 +2,9 @@
 for a candidate and telling its result take.
 
 The search, its storage and its evolution are the real ones; workers only wait, in a time of their
-own: log-normal seconds, and a worker may die now and then. What the search itself takes of a processor
-is measured and passes in that time as well, plus what Dask takes for a task. ``--dask`` waits on
-threads of a Dask cluster of this machine in real time instead.
+own: log-normal seconds, and a worker may die now and then. What the search itself takes of a
+processor is measured and passes in that time as well, plus what Dask takes for a task. ``--dask``
+waits on threads of a Dask cluster of this machine in real time instead.
 """
 
 from __future__ import annotations

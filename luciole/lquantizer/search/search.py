@@ -358,7 +358,7 @@ class _Progress:
         keep(search.storage, "shortened", key, outcome)
         self.ended_now += 1
         if outcome.error is None:
-            figures, candidate = outcome.result["figures"], tuple(key.split(_SEPARATOR))
+            figures, candidate = outcome.result["figures"], _candidate(key)
             us = search.float_us + search._table.sum(candidate).us
             found = Found(candidate, us=us, **figures)
             self.evolution.tell(candidate, found.values(search.goal.objectives))
@@ -403,7 +403,7 @@ def drive(
 
 def keep(storage: Storage, stage: Stage, key: str, outcome: Outcome) -> None:
     """Keep an evaluation's outcome."""
-    candidate = tuple(key.split(_SEPARATOR))
+    candidate = _candidate(key)
     if outcome.error is not None:
         storage.failed(stage, candidate, outcome.error)
         return
@@ -445,3 +445,10 @@ def _gains(
 
 def _is_known(task: Mapping[str, Any], known: set[tuple[str, str]]) -> bool:
     return all((task["layer"], option) in known for option in task["options"])
+
+
+def _candidate(key: str) -> Candidate:
+    """Read a candidate off its key: options are the same objects wherever they are, and sent
+    once.
+    """
+    return tuple(map(intern, key.split(_SEPARATOR)))
