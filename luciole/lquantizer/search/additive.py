@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,9 @@ _STEP = 16
 """Bytes that sizes are told apart by: what buffers of a file are aligned to."""
 _PRICES = np.geomspace(1e-5, 1.0, 25)
 """Shares of the network's largest loss that the whole float network's time may be worth."""
+
+_LEAST = 1e-3
+"""Added to losses before their logarithm is taken."""
 
 States = dict[int, tuple[float, Candidate]]
 """The least loss, and who has it, of genes so far, by their bytes."""
@@ -96,13 +100,27 @@ def values_of(one: Sum, objectives: Sequence[str]) -> tuple[float, ...]:
     return tuple(every[name] for name in objectives)
 
 
-def thinned(sums: Sequence[Sum], objectives: Sequence[str], count: int) -> list[Sum]:
-    """Keep so many of a front: those that are most alone, in the given order."""
+def spacing(one: Sum, objectives: Sequence[str]) -> tuple[float, ...]:
+    """Take the objectives of a whole network as they tell how alone it is: logarithms, so that a
+    tenth more is as far at every loss, size and time, and losses too small to matter are equal.
+    """
+    size, us = max(one.bytes, 1), max(one.us, 1e-3)
+    every = {ACCURACY: math.log(one.loss + _LEAST), SIZE: math.log(size), LATENCY: math.log(us)}
+    return tuple(every[name] for name in objectives)
+
+
+def thinned(sums: Sequence[Sum], objectives: Sequence[str], count: int, whole: Sum) -> list[Sum]:
+    """Keep so many of a front beside the float network, ``whole``: those that are most alone, in
+    the given order.
+    """
     if len(sums) <= count:
         return list(sums)
-    values = np.array([values_of(one, objectives) for one in sums])
-    values[:, 0] = np.log(values[:, 0] + 1e-6)  # losses span decades
+    values = np.array([spacing(_beside(one, whole), objectives) for one in sums])
     return [sums[i] for i in spread(values, count)]
+
+
+def _beside(one: Sum, whole: Sum) -> Sum:
+    return Sum(one.candidate, one.loss, whole.bytes + one.bytes, whole.us + one.us)
 
 
 def _together(gene: Gene, option: str, known: Mapping[tuple[str, str], Alone]) -> Alone:

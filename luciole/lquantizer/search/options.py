@@ -65,5 +65,5 @@ class SearchOptions:
 
     def settings(self) -> dict[str, Any]:
         """List what another search would be found with: all but budget, bounds and runners."""
-        names = ("objectives", "max_size", "max_us", "options", "tied", "few", "seed")
+        names = ("objectives", "options", "tied", "few", "seed")
         return {**{n: getattr(self, n) for n in names}, "fixed": dict(self.fixed)}

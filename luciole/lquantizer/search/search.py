@@ -7,7 +7,6 @@ so that the same search goes on where it ended.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -28,8 +27,8 @@ from luciole.lquantizer.search.additive import (
     SIZE,
     Sum,
     Table,
+    spacing,
     thinned,
-    values_of,
 )
 from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
 from luciole.lquantizer.search.nsga2 import Nsga2, Objectives, spread, undominated
@@ -41,8 +40,6 @@ _POINTS = 24
 """Of the additive front, where the evolution begins."""
 _SEPARATOR = " "
 _TIED = ("w1a1", "w2a2", "w3a3", "w4a4")
-_LEAST = 1e-3
-"""Added to losses before their logarithm is taken, so that crowding minds all decades alike."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +137,8 @@ class Found:
     agreement: float | None
 
     def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
-        """Take the objectives, of the loss its logarithm."""
-        loss = math.log(self.loss + _LEAST)
-        return values_of(Sum(self.candidate, loss, self.bytes, self.us), objectives)
+        """Take the objectives, as they are spaced."""
+        return spacing(Sum(self.candidate, self.loss, self.bytes, self.us), objectives)
 
 
 @dataclass
@@ -223,12 +219,19 @@ class Search:
         """Give candidates until the budget ends; those that were under way come first."""
         evolution = Nsga2(self._choices(), self._start(), seed=self.seed, allowed=self._allowed)
         for one in self._found("shortened"):
-            evolution.tell(one.candidate, one.values(self.goal.objectives))
+            self._tell(evolution, one)
         open_ = self.storage.in_state("shortened", "running")
         for candidate in (*open_, *self.storage.in_state("shortened", "failed")):
             evolution.give(candidate)
         progress = _Progress(self, evolution)
         drive(runner, self._candidates(evolution, open_), progress.ended)
+
+    def _tell(self, evolution: Nsga2, one: Found) -> None:
+        """Let a network be a parent, unless it does not keep to the bounds."""
+        if self.goal.allows(one.bytes, one.us):
+            evolution.tell(one.candidate, one.values(self.goal.objectives))
+        else:
+            evolution.give(one.candidate)
 
     def _candidates(
         self, evolution: Nsga2, open_: Sequence[Candidate]
@@ -264,7 +267,8 @@ class Search:
     def _start(self) -> list[Candidate]:
         """Begin with the additive front, the uniform networks and the greedy ones."""
         front = [one for one in self._table.front(self.goal.objectives) if self._fits(one)]
-        points = [one.candidate for one in thinned(front, self.goal.objectives, _POINTS)]
+        whole = Sum((), 0.0, self.float_bytes, self.float_us)
+        points = [o.candidate for o in thinned(front, self.goal.objectives, _POINTS, whole)]
         start = [*points, *self._uniform().values(), *self._greedy()]
         return [candidate for candidate in start if set(candidate) != {FLOAT}]
 
@@ -360,8 +364,7 @@ class _Progress:
         if outcome.error is None:
             figures, candidate = outcome.result["figures"], _candidate(key)
             us = search.float_us + search._table.sum(candidate).us
-            found = Found(candidate, us=us, **figures)
-            self.evolution.tell(candidate, found.values(search.goal.objectives))
+            search._tell(self.evolution, Found(candidate, us=us, **figures))
         if self.ended_now % 20 == 0:
             rate = 60 * self.ended_now / (time.monotonic() - self.begun)
             count = len(self.evolution.known)
