@@ -96,8 +96,9 @@ def claims(report: Row) -> None:
     beaten = sum(u["bytes"] <= f["bytes"] and u["loss"] < f["loss"] for u in uniform for f in front)
     print(f"files that a uniform network of no more bytes is better than: {beaten}")
     bits = np.array([[_bits(option) for option in one["candidate"]] for one in front])
-    order = [np.argsort(np.argsort(row)) for row in (bits.mean(0), np.array(report["weights"]))]
-    print(f"rank correlation of mean weight bits and weights: {np.corrcoef(*order)[0, 1]:.2f}")
+    ranks = [np.argsort(np.argsort(row)) for row in (bits.mean(0), np.array(report["weights"]))]
+    related = np.corrcoef(ranks[0], ranks[1])[0, 1]
+    print(f"rank correlation of mean weight bits and weights: {related:.2f}")
     grown = report["hypervolume"]
     marks = [n for n in (10, 28, 50, 100, 180) if n <= len(grown)]
     print("hypervolume after", ", ".join(f"{n}: {grown[n - 1]:.4f}" for n in marks))

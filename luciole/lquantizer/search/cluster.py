@@ -68,7 +68,7 @@ class Cluster:
         how = {"pure": False, "retries": _RETRIES}
         future = self._client.submit(_work, key, self._digest, self._content, dict(task), **how)
         self._under_way[future] = key, task
-        future.add_done_callback(self._ended.put)
+        future.add_done_callback(self._ended.put)  # type: ignore[no-untyped-call]
 
     def next(self) -> Outcome:
         """Wait for the next task to end. Raises LostError when the scheduler is gone: a task that
@@ -78,7 +78,7 @@ class Cluster:
             future = self._ended.get()
             key, task = self._under_way.pop(future)
             if future.status == "error":
-                return Outcome(key, error=str(future.exception()))
+                return Outcome(key, error=str(future.exception()))  # type: ignore[no-untyped-call]
             if future.status == "finished":
                 with suppress(*_GONE):
                     outcome: Outcome = future.result()

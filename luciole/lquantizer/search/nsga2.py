@@ -221,5 +221,5 @@ def _with(
     values = np.array([known[other] for other in rest]).reshape(-1, len(one))
     if ((values <= one).all(1) & (values < one).any(1)).any():
         return rest
-    beaten = (one <= values).all(1) & (one < values).any(1)
-    return [*(other for other, gone in zip(rest, beaten, strict=True) if not gone), candidate]
+    stays = np.flatnonzero(~((one <= values).all(1) & (one < values).any(1)))
+    return [*(rest[n] for n in stays), candidate]

@@ -323,7 +323,8 @@ class Search:
         """Keep as many files as are wanted, among them those that are as good as uniform ones."""
         values = self._values(front)
         better = [(values <= self._values([one])).all(1) for one in uniform]
-        needed = {min(np.flatnonzero(b), key=lambda n: front[n].loss) for b in better if b.any()}
+        places = [np.flatnonzero(b).tolist() for b in better if b.any()]
+        needed = {min(found, key=lambda n: front[n].loss) for found in places}
         return [front[i] for i in spread(values, self.budget.files, needed)]
 
     def _values(self, found: Sequence[Found]) -> Objectives:

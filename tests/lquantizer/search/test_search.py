@@ -60,6 +60,16 @@ def test_the_front_is_files_that_none_beats(found: tuple[Path, SearchResult]) ->
         assert file.path.stat().st_size == file.found.bytes
 
 
+def test_for_each_uniform_network_there_is_a_file_no_larger_and_no_worse(
+    found: tuple[Path, SearchResult],
+) -> None:
+    _, result = found
+    assert result.uniform
+    for one in result.uniform.values():
+        no_larger = [file.found for file in result.front if file.found.bytes <= one.bytes]
+        assert min(file.loss for file in no_larger) <= one.loss
+
+
 def test_a_file_loses_what_is_said(found: tuple[Path, SearchResult]) -> None:
     _, result = found
     order = np.random.default_rng(7).permutation(60)[:20]
@@ -137,6 +147,10 @@ def test_bounds_are_kept(tmp_path: Path) -> None:
     result = searched(tmp_path, max_size=6000)
     assert result.front
     assert all(file.found.bytes <= 6000 for file in result.front)
+    wider = searched(tmp_path, max_size=9000, evaluations=20)
+    assert wider.evaluated[:12] == result.evaluated
+    assert max(one.bytes for one in wider.evaluated) > 6000
+    assert all(file.found.bytes <= 9000 for file in wider.front)
 
 
 # ------------------------------------------------------------------------------------- runners
