@@ -202,9 +202,7 @@ def test_fine_tuning_trains_on_all_records_whatever_calibration_takes(
     assert lines[1].endswith("(fine-tuning)")
 
 
-def test_automatic_widths_are_fine_tuned_in_a_file_no_larger(
-    capsys: Capture, folder: Path
-) -> None:
+def test_automatic_widths_are_fine_tuned_in_a_file_no_larger(capsys: Capture, folder: Path) -> None:
     pytest.importorskip("tensorflow")
     write_hdf5("train.hdf5", {"x": X_MANY})
     target = ("--auto_bits", "--target_size", "1900", "--calibration", "60")
