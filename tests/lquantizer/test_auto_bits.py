@@ -15,7 +15,9 @@ from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Table
 from luciole.lquantizer.search.auto_bits import OPTIONS, Widths
 from luciole.lquantizer.search.evaluate import Alone
-from luciole.lquantizer.search.space import Gene, Space
+from luciole.lquantizer.search.space import Gene, Space, is_learned
+from tests.lquantizer.test_uniform import images
+from tests.lquantizer.test_uniform import records as some
 from tests.networks import network, random
 
 X = random(1, 40, 20)
@@ -121,3 +123,18 @@ def test_a_target_bounds_the_error_where_there_are_no_classes() -> None:
 def test_a_target_drop_refuses_too_few_records() -> None:
     with pytest.raises(QuantizeError, match="need at least 5 records"):
         luciole.quantize(network(), np.asarray(X[:4]), target_drop=1.0)
+
+
+def test_levels_only_leaves_nothing_that_a_fine_tuning_cannot_train() -> None:
+    """Layers get learned levels, or are what learned levels spare and stay float."""
+    model = images()
+    found = Widths.measure(model, some(model, 10), Config(), file_size, levels_only=True)
+    spared = {gene.layers[0] for gene in Space.of(model.graph).genes if gene.is_end}
+    for gene, row in zip(found.table.space.genes, found.table.rows, strict=True):
+        is_spared = gene.layers[0] in spared
+        assert list(row) == ["float"] if is_spared else all(map(is_learned, row))
+    result = found.fit(found.front[len(found.front) // 2])
+    learned = {layer.name for layer in result.report.layers if layer.weight_bits is not None}
+    assert learned
+    assert learned == result.latents.keys()
+    assert not learned & spared

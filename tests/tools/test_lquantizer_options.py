@@ -202,6 +202,21 @@ def test_fine_tuning_trains_on_all_records_whatever_calibration_takes(
     assert lines[1].endswith("(fine-tuning)")
 
 
+def test_automatic_widths_are_fine_tuned_in_a_file_no_larger(capsys: Capture, folder: Path) -> None:
+    pytest.importorskip("tensorflow")
+    write_hdf5("train.hdf5", {"x": X_MANY})
+    target = ("--auto_bits", "--target_size", "1900", "--calibration", "60")
+    tune = ("--finetune", "4", "--learning_rate", "0.01", "--report", "report.json")
+    outcome = quantize(capsys, *target, *tune)
+    assert file_size() <= 1900
+    assert loss(random(60, 400, 20)) < 0.5
+    layers = json.loads(Path("report.json").read_text())["layers"]
+    learned = [layer for layer in layers if layer["skipped"] is None]
+    assert learned
+    assert all(layer["weight_bits"] <= 4 and "fine_tuned" in layer["stages"] for layer in learned)
+    assert "fine-tuning kept epoch " in outcome.err
+
+
 def test_fine_tuning_that_gains_nothing_is_a_warning(capsys: Capture, folder: Path) -> None:
     pytest.importorskip("tensorflow")
     quantize(capsys)

@@ -48,14 +48,26 @@ _SAMPLED = 1_000_000
 """Input elements that are enough to fit a basis of at most 8 numbers."""
 
 
+Disturbances = dict[tuple[str, int, bool, bytes], float]
+"""What was computed of a layer, inputs of so many bits, spaced evenly or not, and scales, for the
+same float network, records and seed.
+"""
+
+
 def even_inputs(
-    model: Model, groups: Sequence[Group], records: Records, batch: int, seed: int
+    model: Model,
+    groups: Sequence[Group],
+    records: Records,
+    batch: int,
+    seed: int,
+    known: Disturbances | None = None,
 ) -> dict[str, Array]:
     """Rescale the channels of a float network's layers that get learned inputs, where their levels
-    serve them better for it.
+    serve them better for it. What is ``known`` is not computed again, and grows.
 
     Returns by name what channels of tensors are divided by from now on: [channels] each.
     """
+    known = {} if known is None else known
     choices: dict[Op, Choice]
     choices = {g.ops[0]: g.choice for g in groups if len(g.ops) == 1 and not g.choice.weights_only}
     pairs = [pair for pair in pairs_of(model.graph) if pair.back in choices]
@@ -64,8 +76,13 @@ def even_inputs(
     rows = _rows(model, pairs, records, batch, seed)
 
     def judge(pair: Pair, tried: list[Floats]) -> list[float]:
-        choice = choices[pair.back]
-        return [_disturbance(rows[pair.back], pair, one, choice, seed) for one in tried]
+        choice, found = choices[pair.back], []
+        for scales in tried:
+            key = (pair.back.output.name, choice.input_bits, choice.uniform, scales.tobytes())
+            if key not in known:
+                known[key] = _disturbance(rows[pair.back], pair, scales, choice, seed)
+            found.append(known[key])
+        return found
 
     rules = (*RULES.values(), _by_roots, _lifted)
     return factors_of(rescale(model, pairs, records, batch, rules, judge))

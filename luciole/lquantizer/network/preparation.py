@@ -24,7 +24,7 @@ from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import batch_for, check_finite
 from luciole.lquantizer.config import Config
-from luciole.lquantizer.network.even_inputs import even_inputs
+from luciole.lquantizer.network.even_inputs import Disturbances, even_inputs
 from luciole.lquantizer.network.layers import Group, Stored, check_layers, find_groups, find_stored
 from luciole.lquantizer.network.problem import Method
 from luciole.lquantizer.report import LayerReport
@@ -82,7 +82,12 @@ class Preparation:
 
 
 def prepare(
-    model: Model, records: Records, config: Config, method: Method, unroll: bool
+    model: Model,
+    records: Records,
+    config: Config,
+    method: Method,
+    unroll: bool,
+    known: Disturbances | None = None,
 ) -> Preparation:
     """Find the layers, let their activations stand alone, and pair the network with its float twin.
 
@@ -106,7 +111,8 @@ def prepare(
     sizes = {g.name: constant_bytes(g.ops[0]) for g in groups}
     sizes |= {op.name: constant_bytes(op) for op in others}
     batch = batch_for(work, records)
-    factors = even_inputs(work, groups, records, batch, method.seed) if scope.rescales else {}
+    how = (records, batch, method.seed, known)
+    factors = even_inputs(work, groups, *how) if scope.rescales else {}
     for op in (op for group in groups for op in group.ops if scope.together):
         split_activation(work.graph, op)
     most = _MOST_POSITIONS if scope.together else None

@@ -23,6 +23,7 @@ from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.config import Config
 from luciole.lquantizer.formats.levels import Fit
 from luciole.lquantizer.network.bias import correct_biases
+from luciole.lquantizer.network.even_inputs import Disturbances
 from luciole.lquantizer.network.preparation import (
     Job,
     Preparation,
@@ -59,17 +60,19 @@ def quantize_records(
     config: Config | None = None,
     track: Track | None = None,
     unroll: bool = False,
+    known: Disturbances | None = None,
 ) -> Result:
     """Quantize every layer that the config wants, that the method takes on and that qualifies; the
     given model stays as it is.
 
     ``records`` are unlabelled samples by input name, the first axis counting them. ``unroll`` turns
     LSTMs into dense layers first, which then are quantized too; their state starts at zero in each
-    run. Raises QuantizeError when nothing qualifies or the data cannot be used.
+    run. ``known`` saves who quantizes the same network again and again some work. Raises
+    QuantizeError when nothing qualifies or the data cannot be used.
     """
     begun = time.perf_counter()
     track = track or untracked
-    prepared = prepare(model, records, config or Config(), method, unroll)
+    prepared = prepare(model, records, config or Config(), method, unroll, known)
     work, jobs = prepared.work, prepared.jobs
     aims = float_side(prepared, records, track("float network", prepared.count))
     stored = store_weights(prepared, records, method.seed)

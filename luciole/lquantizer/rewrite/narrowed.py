@@ -23,14 +23,6 @@ class Narrowed(Rounded):
     result_bits: Mapping[str, int] = field(default_factory=dict)
     norms: Mapping[str, Normalized] = field(default_factory=dict)
 
-    def copy(self) -> Narrowed:
-        """Copy it, to be changed."""
-        made = Rounded.of(self.model, self.chosen, self.input_type, self.output_type)
-        ends = (made.input_type, made.output_type)
-        return Narrowed(
-            made.model, made.chosen, *ends, self.weight_bits, self.result_bits, self.norms
-        )
-
     def integers(self) -> Model:
         """Copy it with operators that compute with the integers themselves, where their tensors
         have all bits of their type; others keep to fewer by FAKE_QUANT, between floats.

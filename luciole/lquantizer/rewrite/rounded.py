@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Self
 
 from luciole.ir import Model, Op
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
@@ -23,7 +24,7 @@ class Rounded:
     input_type: str = "float32"
     output_type: str = "float32"
 
-    def copy(self) -> Rounded:
+    def copy(self) -> Self:
         """Copy it, to be changed."""
         made, twins = _copied(self.model, self.chosen)
         return replace(self, model=made, chosen=twins)

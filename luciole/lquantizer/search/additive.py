@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search.evaluate import Alone
-from luciole.lquantizer.search.nsga2 import fronts, spread
+from luciole.lquantizer.search.nsga2 import spread, undominated
 from luciole.lquantizer.search.space import Candidate, Gene, Space
 
 ACCURACY, SIZE, LATENCY = "accuracy", "size", "latency"
@@ -20,6 +21,9 @@ _STEP = 16
 """Bytes that sizes are told apart by: what buffers of a file are aligned to."""
 _PRICES = np.geomspace(1e-5, 1.0, 25)
 """Shares of the network's largest loss that the whole float network's time may be worth."""
+
+_LEAST = 1e-3
+"""Added to losses before their logarithm is taken."""
 
 States = dict[int, tuple[float, Candidate]]
 """The least loss, and who has it, of genes so far, by their bytes."""
@@ -73,7 +77,7 @@ class Table:
         found = {c: self.sum(c) for name, price in pairs for c in self._exact(name, price)}
         values = np.array([values_of(one, objectives) for one in found.values()])
         sums = list(found.values())
-        return sorted((sums[i] for i in fronts(values)[0]), key=lambda one: one.bytes)
+        return sorted((sums[i] for i in undominated(values)), key=lambda one: one.bytes)
 
     def _prices(self, name: str) -> list[float]:
         """Make prices of a microsecond, or of what a device counts, in units of loss."""
@@ -112,13 +116,28 @@ def _costs(chosen: Sequence[Sum | Alone]) -> dict[str, float]:
     return {name: sum(one.costs[name] for one in chosen) for name in names}
 
 
-def thinned(sums: Sequence[Sum], objectives: Sequence[str], count: int) -> list[Sum]:
-    """Keep so many of a front: those that are most alone, in the given order."""
+def spacing(one: Sum, objectives: Sequence[str]) -> tuple[float, ...]:
+    """Take the objectives of a whole network as they tell how alone it is: logarithms, so that a
+    tenth more is as far at every loss, size and time, and losses too small to matter are equal.
+    """
+    every = {ACCURACY: math.log(one.loss + _LEAST), SIZE: math.log(max(one.bytes, 1))}
+    return tuple(
+        every[n] if n in every else math.log(max(time_of(one, n), 1e-3)) for n in objectives
+    )
+
+
+def thinned(sums: Sequence[Sum], objectives: Sequence[str], count: int, whole: Sum) -> list[Sum]:
+    """Keep so many of a front beside the float network, ``whole``: those that are most alone, in
+    the given order.
+    """
     if len(sums) <= count:
         return list(sums)
-    values = np.array([values_of(one, objectives) for one in sums])
-    values[:, 0] = np.log(values[:, 0] + 1e-6)  # losses span decades
+    values = np.array([spacing(_beside(one, whole), objectives) for one in sums])
     return [sums[i] for i in spread(values, count)]
+
+
+def _beside(one: Sum, whole: Sum) -> Sum:
+    return Sum(one.candidate, one.loss, whole.bytes + one.bytes, whole.us + one.us)
 
 
 def _together(gene: Gene, option: str, known: Mapping[tuple[str, str], Alone]) -> Alone:
@@ -134,7 +153,7 @@ def _pruned(row: Mapping[str, Alone], objectives: Sequence[str]) -> tuple[str, .
         values_of(Sum((option,), one.loss, one.bytes, one.us, one.costs), objectives)
         for option, one in row.items()
     ]
-    kept = fronts(np.array(values))[0]
+    kept = undominated(np.array(values))
     names = list(row)
     return tuple(names[i] for i in kept) or (FLOAT,)
 

@@ -179,7 +179,8 @@ def for_drop(
     are no classes, on records that nothing was learned from.
     """
     widths = Widths.measure(model, records, config, size, seed, track, unroll, levels_only)
-    steps = thinned(widths.front, _GOALS, _POINTS)
+    whole = Sum((), 0.0, size(widths.bench.model), 0.0)
+    steps = thinned(widths.front, _GOALS, _POINTS, whole)
     best, lost = _smallest(steps, target, widths.fit, widths.drop)
     if lost > target:
         what = "of the answers" if widths.bench.judge.has_classes else "of the variance"

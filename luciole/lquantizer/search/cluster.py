@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import hashlib
 import os
 import pickle
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from luciole.lquantizer.errors import QuantizeError
@@ -16,6 +23,10 @@ if TYPE_CHECKING:
 _RETRIES = 2
 _PATIENCE = 30
 """Seconds that a scheduler, and its first worker, may take to answer."""
+_AGE = 1.0
+"""Seconds for which a count of threads holds."""
+_GONE = (OSError, asyncio.TimeoutError, asyncio.CancelledError, concurrent.futures.CancelledError)
+"""What Dask raises where a scheduler does not answer."""
 _KEPT: dict[str, Work] = {}
 """What evaluates tasks in this process, by the digest of what it was made from: the last one."""
 
@@ -34,42 +45,75 @@ class Cluster:
         except (OSError, TimeoutError) as error:
             raise QuantizeError(f"{address}: no Dask scheduler with a worker: {error}") from None
         self.address = address
-        content = pickle.dumps(begin, pickle.HIGHEST_PROTOCOL)
-        self._digest = hashlib.sha256(content).hexdigest()
-        self._content = self._client.scatter(content, broadcast=True, hash=False)  # type: ignore[no-untyped-call]
-        self._under_way: dict[Future[Outcome], str] = {}
+        self._bytes = pickle.dumps(begin, pickle.HIGHEST_PROTOCOL)
+        self._digest = hashlib.sha256(self._bytes).hexdigest()
+        self._content = self._scattered()
+        self._under_way: dict[Future[Outcome], tuple[str, Task]] = {}
+        self._tried: Counter[str] = Counter()
+        self._ended: SimpleQueue[Future[Outcome]] = SimpleQueue()
+        self._counted = (0, 0.0)
 
     @property
     def capacity(self) -> int:
-        """How many threads the workers have by now: some may come or go."""
-        return max(1, int(sum(self._client.nthreads().values())))  # type: ignore[no-untyped-call]
+        """How many threads the workers have: some may come or go, which is seen in a second."""
+        count, since = self._counted
+        if time.monotonic() - since > _AGE:
+            with self._named():
+                count = int(sum(self._client.nthreads().values()))  # type: ignore[no-untyped-call]
+            self._counted = max(1, count), time.monotonic()
+        return self._counted[0]
 
     def submit(self, key: str, task: Task) -> None:
         """Send a task."""
         how = {"pure": False, "retries": _RETRIES}
         future = self._client.submit(_work, key, self._digest, self._content, dict(task), **how)
-        self._under_way[future] = key
+        self._under_way[future] = key, task
+        future.add_done_callback(self._ended.put)  # type: ignore[no-untyped-call]
 
     def next(self) -> Outcome:
         """Wait for the next task to end. Raises LostError when the scheduler is gone: a task that
         is cancelled then has not failed.
         """
-        from distributed import wait
-
-        with self._client.as_current():
-            ended = wait(list(self._under_way), return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]  # Dask has no types here
-        future = next(iter(ended.done))
-        key = self._under_way.pop(future)
-        if future.status == "finished":
-            outcome: Outcome = future.result()
-            return outcome
-        if future.status == "error":
-            return Outcome(key, error=str(future.exception()))
-        raise LostError(f"the scheduler at {self.address} is gone; what was finished is kept")
+        while True:
+            future = self._ended.get()
+            key, task = self._under_way.pop(future)
+            if future.status == "error":
+                return Outcome(key, error=str(future.exception()))  # type: ignore[no-untyped-call]
+            if future.status == "finished":
+                with suppress(*_GONE):
+                    outcome: Outcome = future.result()
+                    return outcome
+            if self._tried[key] == _RETRIES:
+                return Outcome(key, error="its result was lost again and again")
+            self._tried[key] += 1
+            self._again(key, task)
 
     def close(self) -> None:
         """Leave the cluster, which goes on."""
         self._client.close(timeout=5)  # type: ignore[no-untyped-call]
+
+    def _again(self, key: str, task: Task) -> None:
+        """Send a task whose result is gone, or the model with the last worker that had it."""
+        with self._named():
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+            if self._content.status != "finished":
+                self._content = self._scattered()
+        self.submit(key, task)
+
+    def _scattered(self) -> Future[bytes]:
+        how = {"broadcast": True, "hash": False}
+        found: Future[bytes] = self._client.scatter(self._bytes, **how)  # type: ignore[no-untyped-call]
+        return found
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Say who does not answer."""
+        try:
+            yield
+        except _GONE:
+            raise LostError(
+                f"the scheduler at {self.address} is gone; what was finished is kept"
+            ) from None
 
 
 def _client(address: str) -> Client:

@@ -14,6 +14,7 @@ from luciole.lquantizer.calibration.positions import Dense
 from luciole.lquantizer.config import Choice, Config, widths
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
+from luciole.lquantizer.network.even_inputs import Disturbances
 from luciole.lquantizer.network.layers import find_groups
 from luciole.lquantizer.network.preparation import Preparation, prepare, seen_by
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer
@@ -83,6 +84,7 @@ class Bench:
         self.float_times = None if self.clock is None else self.clock(self.model, self.judges)
         self._layers: _Layers | None = None
         self._problem: tuple[str, LayerProblem] | None = None
+        self._disturbed: Disturbances = {}
 
     @property
     def few_records(self) -> Records:
@@ -106,7 +108,7 @@ class Bench:
             return quantize_mixed(self.model, self.records, options, uniform, LEARNED)
         few = self.few_records
         method = shortened.Shortened([ways[name] for name in self._first(learned)], self.seed)
-        result = quantize_records(self.model, few, method, config_of(chosen))
+        result = quantize_records(self.model, few, method, config_of(chosen), known=self._disturbed)
         return with_integers(result, self.model, few, options)
 
     def figures(self, model: Model) -> Figures:

@@ -38,7 +38,7 @@ class Judge:
 
     def __init__(self, model: Model, records: Records) -> None:
         self.records = records
-        self.batch = batch_size(Interpreter(model), records)
+        self.batch = _even(batch_size(Interpreter(model), records), records)
         self.wanted = self.answers(model)
         if not self.wanted:
             raise QuantizeError("the model has no output of real numbers to be judged by")
@@ -62,6 +62,12 @@ class Judge:
         """Whether the first output is a classifier's answer: probabilities, or a row of numbers."""
         first = self.wanted[0]
         return is_probability(first) or (first.ndim == 2 and first.shape[1] > 1)
+
+
+def _even(most: int, records: Records) -> int:
+    """Find a batch that the records can be parted into, so that no plan is made for a rest."""
+    count = len(next(iter(records.values())))
+    return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
 
 
 def is_probability(answers: NDArray[np.float64]) -> bool:

@@ -7,7 +7,7 @@ whatever is known by then, so that no worker waits for the slowest of a generati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,6 +44,20 @@ def fronts(objectives: Objectives) -> list[Indices]:
     return found
 
 
+def undominated(objectives: Objectives) -> Indices:
+    """Find the first front alone, of any number of candidates [n, m]: who dominates another comes
+    before it in order of the first objective, then of the second, and so on.
+    """
+    kept: list[int] = []
+    best = np.empty_like(objectives)
+    for index in np.lexsort(objectives.T[::-1]):
+        one, rest = objectives[index], best[: len(kept)]
+        if not ((rest <= one).all(1) & (rest < one).any(1)).any():
+            best[len(kept)] = one
+            kept.append(int(index))
+    return np.sort(np.array(kept, np.intp))
+
+
 def crowding(objectives: Objectives) -> NDArray[np.float64]:
     """Measure how alone each candidate [n, m] is: the sum over the objectives of the distance
     between its two neighbours as a share of the range; infinite at the ends.
@@ -72,12 +86,16 @@ def best(objectives: Objectives, count: int) -> Indices:
     return np.array(chosen, np.intp)
 
 
-def spread(objectives: Objectives, count: int) -> Indices:
-    """Thin a front [n, m] to so many candidates: the most crowded one goes, again and again."""
-    kept = list(range(len(objectives)))
+def spread(objectives: Objectives, count: int, needed: Collection[int] = ()) -> Indices:
+    """Thin a front [n, m] to so many candidates: the most crowded one goes, again and again; those
+    that are ``needed`` only when no others are left.
+    """
+    kept = np.arange(len(objectives))
+    is_needed = np.isin(kept, list(needed))
     while len(kept) > count:
-        kept.pop(int(np.argmin(crowding(objectives[kept]))))
-    return np.array(kept, np.intp)
+        order = np.lexsort((crowding(objectives[kept]), is_needed[kept]))
+        kept = np.delete(kept, order[0])
+    return kept
 
 
 def hypervolume(objectives: Objectives, reference: Sequence[float]) -> float:
@@ -92,8 +110,22 @@ def hypervolume(objectives: Objectives, reference: Sequence[float]) -> float:
         return float(corner[0] - inside.min())
     order = inside[np.argsort(inside[:, -1], kind="stable")]
     heights = np.diff(np.append(order[:, -1], corner[-1]))
+    if len(corner) == 2:
+        return float(heights @ (corner[0] - np.minimum.accumulate(order[:, 0])))
     slices = ((order[: i + 1, :-1], height) for i, height in enumerate(heights) if height > 0)
     return float(sum(height * hypervolume(rest, reference[:-1]) for rest, height in slices))
+
+
+def hypervolumes(objectives: Objectives, reference: Sequence[float]) -> list[float]:
+    """Measure the volume that the first candidate [n, m] dominates, the first two, and so on."""
+    found, front = [0.0], objectives[:0]
+    for one in objectives:
+        if (front <= one).all(1).any():
+            found.append(found[-1])
+            continue
+        front = np.concatenate([front[~(one <= front).all(1)], one[None]])
+        found.append(hypervolume(front, reference))
+    return found[1:]
 
 
 def anything(genes: Genes) -> bool:
@@ -121,6 +153,7 @@ class Nsga2:
     known: dict[Genes, tuple[float, ...]] = field(default_factory=dict)
     _given: set[Genes] = field(default_factory=set)
     _pool: list[Genes] = field(default_factory=list)
+    _front: list[Genes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Queue the first candidates."""
@@ -147,6 +180,7 @@ class Nsga2:
     def tell(self, candidate: Genes, objectives: Sequence[float]) -> None:
         """Learn a candidate's objectives; the best become the parents of the next."""
         self.known[self.give(candidate)] = tuple(objectives)
+        self._front = _with(self._front, candidate, self.known)
         self._pool.append(candidate)
         if len(self._pool) > self.parents:
             values = np.array([self.known[c] for c in self._pool])
@@ -154,10 +188,7 @@ class Nsga2:
 
     def front(self) -> list[Genes]:
         """List the candidates that no other dominates."""
-        if not self.known:
-            return []
-        names, values = list(self.known), np.array(list(self.known.values()))
-        return [names[i] for i in fronts(values)[0]]
+        return list(self._front)
 
     def _any(self, random: np.random.Generator) -> Genes:
         return tuple(one[int(random.integers(len(one)))] for one in self.choices)
@@ -180,3 +211,15 @@ class Nsga2:
         changed = np.zeros(count, bool)
         changed[int(random.integers(count))] = random.random() < chance
         return changed
+
+
+def _with(
+    front: Sequence[Genes], candidate: Genes, known: Mapping[Genes, Sequence[float]]
+) -> list[Genes]:
+    """Enter a candidate in a front, unless one of it dominates it."""
+    rest, one = [other for other in front if other != candidate], np.array(known[candidate])
+    values = np.array([known[other] for other in rest]).reshape(-1, len(one))
+    if ((values <= one).all(1) & (values < one).any(1)).any():
+        return rest
+    stays = np.flatnonzero(~((one <= values).all(1) & (one < values).any(1)))
+    return [*(rest[n] for n in stays), candidate]

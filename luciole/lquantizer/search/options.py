@@ -90,6 +90,6 @@ class SearchOptions:
 
     def settings(self) -> dict[str, Any]:
         """List what another search would be found with: no budget, bounds, finish or runners."""
-        names = ("objectives", "max_size", "max_us", "options", "tied", "few", "seed")
+        names = ("objectives", "options", "tied", "few", "seed")
         found = {**{n: getattr(self, n) for n in names}, "fixed": dict(self.fixed)}
         return found | ({"devices": list(map(str, self.read_devices))} if self.devices else {})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from luciole.lquantizer.search.additive import ON_DEVICE
-from luciole.lquantizer.search.nsga2 import hypervolume
+from luciole.lquantizer.search.nsga2 import hypervolumes
 from luciole.lquantizer.search.search import Found
 from luciole.lquantizer.search.space import Space, recipe
 
@@ -37,8 +37,9 @@ class FrontFile:
 
 @dataclass
 class SearchResult:
-    """The files of the front, from the smallest to the largest; every evaluation in its order, and
-    the uniform and greedy networks among them; and the float network.
+    """The files of the front, from the smallest to the largest; every evaluation in its order, by
+    short fits, and the greedy networks among them; the best uniform networks, fitted as the files
+    are; and the float network.
     """
 
     front: list[FrontFile]
@@ -59,8 +60,7 @@ class SearchResult:
         """
         corner = self._corner()
         points = np.array([self._point(one) for one in self.evaluated]) / corner
-        ones = [1.0] * len(corner)
-        return [hypervolume(points[: n + 1], ones) for n in range(len(points))]
+        return hypervolumes(points, [1.0] * len(corner))
 
     def _corner(self) -> list[float]:
         whole = self.float_network

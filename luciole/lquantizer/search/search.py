@@ -7,10 +7,10 @@ so that the same search goes on where it ended.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -28,13 +28,13 @@ from luciole.lquantizer.search.additive import (
     SIZE,
     Sum,
     Table,
+    spacing,
     thinned,
-    values_of,
 )
 from luciole.lquantizer.search.device import NOWHERE, Devices
 from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
 from luciole.lquantizer.search.finishing import Finish, finished, is_finish
-from luciole.lquantizer.search.nsga2 import Nsga2, fronts, spread
+from luciole.lquantizer.search.nsga2 import Nsga2, Objectives, spread, undominated
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.space import Candidate, Space, is_learned
 from luciole.lquantizer.search.storage import Storage
@@ -44,8 +44,6 @@ _POINTS = 24
 SEPARATOR = " "
 """Between the options of a candidate, in its key."""
 _TIED = ("w1a1", "w2a2", "w3a3", "w4a4")
-_LEAST = 1e-3
-"""Added to losses before their logarithm is taken, so that crowding minds all decades alike."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,9 @@ class Evaluator:
             return {"alone": [asdict(one) for one in found]}
         if is_finish(task["stage"]):
             return self._finished(task)
-        result = self._bench.fit(self._given.space.by_layer(task["candidate"]), task.get("ways"))
+        space, candidate, ways = self._given.space, task["candidate"], task.get("ways")
+        by_layer = None if ways is None else dict(zip(space.learned(candidate), ways, strict=True))
+        result = self._bench.fit(space.by_layer(candidate), by_layer)
         figures = asdict(self._bench.figures(result.model))
         kept = task["stage"] == "fitted"
         return {"figures": figures, "model": self._given.write(result.model) if kept else None}
@@ -160,15 +160,16 @@ class Found:
     """What it was before it was fine-tuned."""
 
     def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
-        """Take the objectives, of the loss its logarithm."""
-        loss = math.log(self.loss + _LEAST)
-        return values_of(Sum(self.candidate, loss, self.bytes, self.us, self.costs), objectives)
+        """Take the objectives, as they are spaced."""
+        one = Sum(self.candidate, self.loss, self.bytes, self.us, self.costs)
+        return spacing(one, objectives)
 
 
 @dataclass
 class Searched:
-    """What was found: evaluations in their order, the uniform and greedy networks among them, and
-    the front's networks in full, from the smallest to the largest, as files.
+    """What was found: evaluations in their order and the greedy networks among them; fitted in full
+    the uniform networks that no other uniform one beats, and the front, from the smallest to the
+    largest, as files.
     """
 
     evaluated: list[Found]
@@ -205,6 +206,7 @@ class Search:
             replace(one, costs=more(one.layer, one.option)) for one in self.storage.alone()
         ]
         self._table = Table.of(self.space, self._alone)
+        self._ways = {(one.layer, one.option): intern(one.way) for one in self._alone}
         try:
             self._evolve(runner)
         except KeyboardInterrupt:
@@ -216,12 +218,14 @@ class Search:
 
     def _finished(self, runner: Runner, evaluated: list[Found]) -> Searched:
         known = {one.candidate: one for one in evaluated}
-        uniform = {name: known[c] for name, c in self._uniform().items() if c in known}
         greedy = [known[c] for c in self._greedy() if c in known]
         self._fit(runner, self._chosen(evaluated))
         fitted = [one for one in self._found("fitted") if self.goal.allows(one.bytes, one.us)]
+        whole = {one.candidate: one for one in fitted}
+        uniform = {name: whole[c] for name, c in self._uniform().items() if c in whole}
         failed = len(self.storage.in_state("shortened", "failed"))
-        return Searched(evaluated, uniform, greedy, self.front_of(fitted), failed)
+        front = self._thinned(self.front_of(fitted), uniform.values())
+        return Searched(evaluated, uniform, greedy, front, failed)
 
     # ------------------------------------------------------------------ layers alone
     def _measure(self, runner: Runner) -> None:
@@ -244,12 +248,19 @@ class Search:
         """Give candidates until the budget ends; those that were under way come first."""
         evolution = Nsga2(self._choices(), self._start(), seed=self.seed, allowed=self._allowed)
         for one in self._found("shortened"):
-            evolution.tell(one.candidate, one.values(self.goal.objectives))
+            self._tell(evolution, one)
         open_ = self.storage.in_state("shortened", "running")
         for candidate in (*open_, *self.storage.in_state("shortened", "failed")):
             evolution.give(candidate)
         progress = _Progress(self, evolution)
         drive(runner, self._candidates(evolution, open_), progress.ended)
+
+    def _tell(self, evolution: Nsga2, one: Found) -> None:
+        """Let a network be a parent, unless it does not keep to the bounds."""
+        if self.goal.allows(one.bytes, one.us):
+            evolution.tell(one.candidate, one.values(self.goal.objectives))
+        else:
+            evolution.give(one.candidate)
 
     def _candidates(
         self, evolution: Nsga2, open_: Sequence[Candidate]
@@ -272,10 +283,11 @@ class Search:
         return late or (most is not None and given >= most)
 
     def _task(self, stage: Stage, candidate: Candidate) -> Task:
-        chosen = self.space.by_layer(candidate)
         task: dict[str, Any] = {"stage": stage, "candidate": candidate}
         if stage == "shortened":
-            task["ways"] = {o.layer: o.way for o in self._alone if chosen.get(o.layer) == o.option}
+            chosen = self.space.by_layer(candidate)
+            names = self.space.learned(candidate)
+            task["ways"] = [self._ways[name, chosen[name]] for name in names]
         return task
 
     def _choices(self) -> list[tuple[str, ...]]:
@@ -284,7 +296,8 @@ class Search:
     def _start(self) -> list[Candidate]:
         """Begin with the additive front, the uniform networks and the greedy ones."""
         front = [one for one in self._table.front(self.goal.objectives) if self._fits(one)]
-        points = [one.candidate for one in thinned(front, self.goal.objectives, _POINTS)]
+        whole = Sum((), 0.0, self.float_bytes, self.float_us)
+        points = [o.candidate for o in thinned(front, self.goal.objectives, _POINTS, whole)]
         start = [*points, *self._uniform().values(), *self._greedy()]
         return [candidate for candidate in start if set(candidate) != {FLOAT}]
 
@@ -325,20 +338,31 @@ class Search:
 
     def front_of(self, found: Sequence[Found]) -> list[Found]:
         """Leave those out that others are better than; from the smallest to the largest."""
-        if not found:
-            return []
-        values = np.array([one.values(self.goal.objectives) for one in found])
-        return sorted((found[i] for i in fronts(values)[0]), key=lambda one: one.bytes)
+        best = undominated(self._values(found))
+        return sorted((found[i] for i in best), key=lambda one: one.bytes)
 
     def _chosen(self, evaluated: Sequence[Found]) -> list[Candidate]:
-        """Choose what becomes a file: half as many again as are wanted, for the full fit changes
-        their order.
+        """Choose what is fitted in full: twice as many as are wanted, for that changes their order,
+        and the uniform networks, so that no file is worse than one of them.
         """
         allowed = [one for one in evaluated if self.goal.allows(one.bytes, one.us)] or evaluated
+        names = set(self._uniform().values())
+        uniform = self.front_of([one for one in allowed if one.candidate in names])
         front = self.front_of(allowed)
-        values = np.array([one.values(self.goal.objectives) for one in front])
-        kept = spread(values, self.budget.files + self.budget.files // 2)
-        return [front[i].candidate for i in kept]
+        kept = spread(self._values(front), 2 * self.budget.files)
+        return [one.candidate for one in dict.fromkeys([*(front[i] for i in kept), *uniform])]
+
+    def _thinned(self, front: Sequence[Found], uniform: Iterable[Found]) -> list[Found]:
+        """Keep as many files as are wanted, among them those that are as good as uniform ones."""
+        values = self._values(front)
+        better = [(values <= self._values([one])).all(1) for one in uniform]
+        places = [np.flatnonzero(b).tolist() for b in better if b.any()]
+        needed = {min(found, key=lambda n: front[n].loss) for found in places}
+        return [front[i] for i in spread(values, self.budget.files, needed)]
+
+    def _values(self, found: Sequence[Found]) -> Objectives:
+        rows = [one.values(self.goal.objectives) for one in found]
+        return np.array(rows).reshape(len(rows), len(self.goal.objectives))
 
     def _fit(self, runner: Runner, chosen: Sequence[Candidate]) -> None:
         known = {candidate for candidate, _ in self.storage.found("fitted")}
@@ -372,9 +396,7 @@ class _Progress:
         keep(search.storage, "shortened", key, outcome)
         self.ended_now += 1
         if outcome.error is None:
-            candidate = tuple(key.split(SEPARATOR))
-            found = search.entered(candidate, outcome.result["figures"])
-            self.evolution.tell(candidate, found.values(search.goal.objectives))
+            search._tell(self.evolution, search.entered(_candidate(key), outcome.result["figures"]))
         if self.ended_now % 20 == 0:
             rate = 60 * self.ended_now / (time.monotonic() - self.begun)
             count = len(self.evolution.known)
@@ -416,7 +438,7 @@ def drive(
 
 def keep(storage: Storage, stage: Stage, key: str, outcome: Outcome) -> None:
     """Keep an evaluation's outcome."""
-    candidate = tuple(key.split(SEPARATOR))
+    candidate = _candidate(key)
     if outcome.error is not None:
         storage.failed(stage, candidate, outcome.error)
         return
@@ -458,3 +480,10 @@ def _gains(
 
 def _is_known(task: Mapping[str, Any], known: set[tuple[str, str]]) -> bool:
     return all((task["layer"], option) in known for option in task["options"])
+
+
+def _candidate(key: str) -> Candidate:
+    """Read a candidate off its key: options are the same objects wherever they are, and sent
+    once.
+    """
+    return tuple(map(intern, key.split(SEPARATOR)))

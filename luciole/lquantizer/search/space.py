@@ -96,6 +96,11 @@ class Space:
         pairs = zip(self.genes, candidate, strict=True)
         return {name: option for gene, option in pairs for name in gene.layers}
 
+    def learned(self, candidate: Candidate) -> list[str]:
+        """List the layers that get learned levels, one for those that share their weights."""
+        pairs = zip(self.genes, candidate, strict=True)
+        return [name for gene, option in pairs if is_learned(option) for name in gene.measured]
+
 
 def check_options(options: Iterable[str]) -> None:
     """Raise QuantizeError for what is no option."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from sys import intern
 from typing import Any, Literal
 
 from luciole.lquantizer.errors import QuantizeError
@@ -140,7 +141,7 @@ class Storage:
             "order by number",
             stage,
         )
-        return [(tuple(json.loads(candidate)), json.loads(figures)) for candidate, figures in rows]
+        return [(_candidate(text), json.loads(figures)) for text, figures in rows]
 
     def model(self, stage: Stage, candidate: Candidate) -> bytes:
         """Read the model that was made of a candidate."""
@@ -160,7 +161,7 @@ class Storage:
             stage,
             state,
         )
-        return [tuple(json.loads(candidate)) for (candidate,) in rows]
+        return [_candidate(text) for (text,) in rows]
 
     def errors(self) -> list[str]:
         """List why candidates failed."""
@@ -170,3 +171,8 @@ class Storage:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def _candidate(text: str) -> Candidate:
+    """Read a candidate; its options are the same objects wherever they occur, and sent once."""
+    return tuple(map(intern, json.loads(text)))

@@ -17,7 +17,8 @@ from multiprocessing.process import BaseProcess
 from luciole.lquantizer.search.runners import Begin, Outcome, Task, attempted
 
 _ATTEMPTS = 3
-"""Workers that may die on a task before it counts as failed."""
+"""Workers that may die on a task before it counts as failed, or one after the other as they begin,
+before the search does."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -41,6 +42,7 @@ class Workers:
     _waiting: deque[tuple[str, Task]] = field(default_factory=deque)
     _tried: dict[str, int] = field(default_factory=dict)
     _ended: deque[Outcome] = field(default_factory=deque)
+    _stillborn: int = 0
 
     def __post_init__(self) -> None:
         """Start the processes."""
@@ -97,7 +99,7 @@ class Workers:
         except (EOFError, OSError):
             self._replace(connection, worker)
             return
-        worker.ready = True
+        worker.ready, self._stillborn = True, 0
         if told is not None:
             worker.task = None
             self._ended.append(told)
@@ -107,7 +109,8 @@ class Workers:
         worker.process.join()
         del self._crew[connection]
         code, task = worker.process.exitcode, worker.task
-        if not worker.ready:
+        self._stillborn += not worker.ready
+        if self._stillborn == _ATTEMPTS:
             self._ended.append(Outcome("", error=f"a worker ended with {code} as it began"))
             return
         self.notice(f"worker {worker.process.pid} died ({code}); another one goes on")

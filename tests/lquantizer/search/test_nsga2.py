@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luciole.lquantizer.search.nsga2 import Nsga2, best, crowding, fronts, hypervolume, spread
+from luciole.lquantizer.search.nsga2 import (
+    Nsga2,
+    best,
+    crowding,
+    fronts,
+    hypervolume,
+    hypervolumes,
+    spread,
+    undominated,
+)
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "nsga2.json").read_text())
 
@@ -87,3 +96,25 @@ def test_single_mutation_changes_one_gene_of_a_pool_of_one() -> None:
         candidate = found.ask()
         assert candidate is not None
         assert sum(gene != 0 for gene in candidate) == 1
+
+
+@pytest.mark.parametrize("width", [2, 3])
+def test_the_first_front_and_what_it_covers_grow_as_all_candidates_say(width: int) -> None:
+    values = np.random.default_rng(width).integers(0, 12, (200, width)).astype(float)
+    assert undominated(values).tolist() == fronts(values)[0].tolist()
+    corner = [11.0] * width
+    grown = hypervolumes(values[:60], corner)
+    assert grown == pytest.approx([hypervolume(values[: n + 1], corner) for n in range(60)])
+
+
+def test_the_front_that_is_kept_is_that_of_all_told() -> None:
+    found = search(150)
+    values = np.array(list(found.known.values()))
+    names = list(found.known)
+    assert set(found.front()) == {names[n] for n in undominated(values)}
+
+
+def test_what_is_needed_stays_in_a_front_that_is_thinned() -> None:
+    values = np.array([(x, -x) for x in (0.0, 1.0, 1.01, 1.02, 2.0, 3.0)])
+    assert 2 in spread(values, 4, {2})
+    assert spread(values, 1, {2}).tolist() == [2]

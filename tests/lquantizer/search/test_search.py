@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +17,14 @@ import luciole
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.search import cluster
 from luciole.lquantizer.search.cluster import Cluster
+from luciole.lquantizer.search.evaluate import Alone
 from luciole.lquantizer.search.nsga2 import fronts
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.runners import InProcess, Outcome, Runner, Task, Work
-from luciole.lquantizer.search.search import drive
+from luciole.lquantizer.search.search import Budget, Goal, Search, drive
+from luciole.lquantizer.search.space import Gene, Space
+from luciole.lquantizer.search.storage import Storage
 from luciole.lquantizer.search.workers import Workers
 from tests.networks import network, random
 
@@ -53,6 +58,16 @@ def test_the_front_is_files_that_none_beats(found: tuple[Path, SearchResult]) ->
     assert len(fronts(values)) == 1
     for file in result.front:
         assert file.path.stat().st_size == file.found.bytes
+
+
+def test_for_each_uniform_network_there_is_a_file_no_larger_and_no_worse(
+    found: tuple[Path, SearchResult],
+) -> None:
+    _, result = found
+    assert result.uniform
+    for one in result.uniform.values():
+        no_larger = [file.found for file in result.front if file.found.bytes <= one.bytes]
+        assert min(file.loss for file in no_larger) <= one.loss
 
 
 def test_a_file_loses_what_is_said(found: tuple[Path, SearchResult]) -> None:
@@ -132,6 +147,10 @@ def test_bounds_are_kept(tmp_path: Path) -> None:
     result = searched(tmp_path, max_size=6000)
     assert result.front
     assert all(file.found.bytes <= 6000 for file in result.front)
+    wider = searched(tmp_path, max_size=9000, evaluations=20)
+    assert wider.evaluated[:12] == result.evaluated
+    assert max(one.bytes for one in wider.evaluated) > 6000
+    assert all(file.found.bytes <= 9000 for file in wider.front)
 
 
 # ------------------------------------------------------------------------------------- runners
@@ -212,3 +231,27 @@ def test_a_cluster_refuses_an_address_without_a_scheduler(
     monkeypatch.setattr(cluster, "_PATIENCE", 0.2)
     with pytest.raises(QuantizeError, match=r"127\.0\.0\.1:1: no Dask scheduler with a worker"):
         Cluster("tcp://127.0.0.1:1", Begin(tmp_path))
+
+
+def test_a_candidate_of_80_layers_is_sent_in_a_kilobyte(tmp_path: Path) -> None:
+    names = [f"model/block_{n}/conv/Relu;model/block_{n}/norm/FusedBatchNormV3" for n in range(80)]
+    genes = tuple(Gene((name,), OPTIONS[:3], measured=(name,)) for name in names)
+    storage = Storage(tmp_path / "search.db", {})
+    way = "output-aware, refit 0.05, rectified, offset"
+    for name, option in product(names, OPTIONS[:3]):
+        storage.add_alone(Alone(name, option, 16 * ord(option[1]), 1 / ord(option[1]), 0.0, way))
+    sizes: list[int] = []
+
+    class Weighed(InProcess):
+        def submit(self, key: str, task: Task) -> None:
+            sizes.append(len(pickle.dumps((key, task))))
+            super().submit(key, task)
+
+    def work(task: Task) -> dict[str, object]:
+        figures = {"bytes": len(sizes), "loss": 1.0, "agreement": None}
+        return {"figures": figures, "model": b""}
+
+    budget = Budget(evaluations=30)
+    search = Search(Space(genes), Goal(), storage, 10**6, 0.0, budget=budget, say=lambda line: None)
+    search.run(Weighed(lambda: work))
+    assert max(sizes) < 1000
