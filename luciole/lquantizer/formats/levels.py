@@ -94,9 +94,10 @@ def _binned(x: Floats, bins: int) -> NDArray[np.intp]:
     if len(np.unique(x[: 8 * bins])) <= bins:
         unique, column = np.unique(x, return_inverse=True)
         if len(unique) <= bins:
-            return np.asarray(column)
+            return column
     low, high = x.min(), x.max()
-    return np.minimum(((x - low) / (high - low) * bins).astype(np.intp), bins - 1)
+    columns = ((x - low) / (high - low) * bins).astype(np.intp)
+    return np.asarray(np.minimum(columns, bins - 1))
 
 
 @dataclass(frozen=True)

@@ -350,7 +350,7 @@ class Search:
         uniform = self.front_of([one for one in allowed if one.candidate in names])
         front = self.front_of(allowed)
         kept = spread(self._values(front), 2 * self.budget.files)
-        return [one.candidate for one in dict.fromkeys([*(front[i] for i in kept), *uniform])]
+        return list(dict.fromkeys(one.candidate for one in (*(front[i] for i in kept), *uniform)))
 
     def _thinned(self, front: Sequence[Found], uniform: Iterable[Found]) -> list[Found]:
         """Keep as many files as are wanted, among them those that are as good as uniform ones."""
