@@ -64,15 +64,21 @@ def pieces(words: int = 1) -> Mapping[str, Piece]:
 @cache
 def _pieces(words: int) -> dict[str, Piece]:
     found: dict[str, Piece] = {}
-    for path in sorted(files("luciole.kernels").joinpath("c").iterdir(), key=lambda p: p.name):
-        if path.name.endswith(".h"):
-            text = _for_words(path.read_text(encoding="utf-8"), words)
-            for piece in _split(text, path.name):
-                twice = sorted(piece.defines & found.keys())
-                if twice:
-                    raise LucioleError(f"{path.name} defines {twice[0]} once more")
-                found.update(dict.fromkeys(piece.defines, piece))
+    for header, text in _headers():
+        for piece in _split(_for_words(text, words), header):
+            twice = sorted(piece.defines & found.keys())
+            if twice:
+                raise LucioleError(f"{header} defines {twice[0]} once more")
+            found.update(dict.fromkeys(piece.defines, piece))
     return found
+
+
+def _headers() -> Iterator[tuple[str, str]]:
+    """Yield the headers' names and contents, in the order of their names."""
+    folder = files("luciole.kernels").joinpath("c")
+    for path in sorted(folder.iterdir(), key=lambda p: p.name):
+        if path.name.endswith(".h"):
+            yield path.name, path.read_text(encoding="utf-8")
 
 
 def _for_words(text: str, words: int) -> str:

@@ -40,9 +40,9 @@ def finish(model: Model, halves_to_even: bool) -> None:
         run_passes(graph, (sink_transposes, fuse_batch_norm, fuse_activation, remove_dead))
         if any(isinstance(op, Dequantize | Quantize) for op in graph.ops):
             _quantize(graph)
-            for op in list(graph.ops) if halves_to_even else ():
-                if isinstance(op, AveragePool2D):
-                    _filter_means(graph, op)
+            pools = [op for op in graph.ops if isinstance(op, AveragePool2D) and halves_to_even]
+            for pool in pools:
+                _filter_means(graph, pool)
     remove_dead_buffers(model)
 
 

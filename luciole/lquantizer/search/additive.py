@@ -89,14 +89,11 @@ class Table:
         """Extend the best candidates of each size gene by gene, and drop what is dominated."""
         states: States = {0: (0.0, ())}
         for row in self.rows:
-            grown: States = {}
-            for size, (loss, candidate) in states.items():
-                for option, one in row.items():
-                    total = loss + one.loss + price * time_of(one, name)
-                    place = size + round(one.bytes / _STEP)
-                    if place not in grown or total < grown[place][0]:
-                        grown[place] = (total, (*candidate, option))
-            states = _undominated(grown)
+            steps = {
+                option: (round(one.bytes / _STEP), one.loss + price * time_of(one, name))
+                for option, one in row.items()
+            }
+            states = _undominated(_grown(states, steps))
         return [candidate for _, candidate in states.values()]
 
 
@@ -156,6 +153,19 @@ def _pruned(row: Mapping[str, Alone], objectives: Sequence[str]) -> tuple[str, .
     kept = undominated(np.array(values))
     names = list(row)
     return tuple(names[i] for i in kept) or (FLOAT,)
+
+
+def _grown(states: States, steps: Mapping[str, tuple[int, float]]) -> States:
+    """Extend each candidate by each option, what that adds to its size and its loss; the best one
+    of each size is left.
+    """
+    grown: States = {}
+    for size, (loss, candidate) in states.items():
+        for option, (larger, worse) in steps.items():
+            place, total = size + larger, loss + worse
+            if place not in grown or total < grown[place][0]:
+                grown[place] = (total, (*candidate, option))
+    return grown
 
 
 def _undominated(

@@ -80,8 +80,7 @@ def quantize_uniform(
     start = prepared(model, options, choices or _choices(options))
     work, options, schemes = start.work, start.options, start.schemes
     names = {op: op.name for graph in work.graphs for op in graph.ops}
-    why = reasons(work.graph, schemes)
-    integers = integers_of(schemes)
+    why, integers = reasons(work.graph, schemes), integers_of(schemes)
     takes_data = bool(types_of(schemes))
     warnings = start.warnings(has_data=records is not None)
     if takes_data and needs_data and records is None:
@@ -96,7 +95,7 @@ def quantize_uniform(
         note_factors(work.graph, known.limits.factors)
         ends = options.input_type, options.output_type
         rounded = Rounded(work, frozenset(walked.integers), *ends).copy()
-        finish(work, walked.integers, options.input_type, options.output_type)
+        finish(work, walked.integers, *ends)
     inner = schemes_inside(work, options) if choices is None else {}
     reports = walked.reports | _weights_alone(work, schemes | inner, options, walked.integers)
     report = _report(reports, names)
