@@ -45,7 +45,9 @@ class TrainingSettings:
     mix: float = 0.0
     """Share of a batch's records each of which is mixed with another one, so that the teacher is
     heard between records, too (Beyer et al. 2022, "Knowledge distillation: A good teacher is
-    patient and consistent", section 3.1). Classifiers of floats are taught so, without labels."""
+    patient and consistent", section 3.1). Classifiers of floats are taught so, without labels. It
+    serves a thousand images (ResNet-8 with 2 bits: 69.3 -> 70.5 %) and harms 60,000 digits in one
+    bit (784-690-10: 96.3 -> 93.9 %), whose mixtures are like no digit."""
     hints: tuple[str, ...] = ()
     """Tensors, by shell pattern, that student and teacher both compute and that shall be alike
     (Romero et al. 2015, "FitNets", section 2.2)."""
@@ -96,7 +98,6 @@ class FinetuneSettings(TrainingSettings):
     biases of every layer; by its bits when not given (``RATES``).
     """
 
-    mix: float = 0.5
     relative: bool = True
     """Whether rates count in units of each layer's own size, so that scaling a model's inputs or
     weights changes nothing; the units are about 1 in the network that the rates are from."""
