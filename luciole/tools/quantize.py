@@ -130,6 +130,8 @@ def _scheme(words: Sequence[str]) -> str | None:
 
 
 def _is_few_bits(scheme: str | None) -> bool:
+    if scheme is None:  # help answers at once
+        return False
     from luciole.lquantizer.options import is_few_bits
 
     return is_few_bits(scheme)

@@ -55,15 +55,24 @@ def take(x: Value, y: Value, view: Callable[[Array], Array]) -> CCall:
     fields: dict[str, Field] = {
         "run": run,
         "axes": len(axes),
-        "first": _address(taken) - _address(whole),
+        "first": _first(taken) - _first(whole),
         "extents": np.array([extent for extent, _ in axes], np.int64),
         "steps": np.array([step for _, step in axes], np.int64),
     }
     return CCall("luc_take", fields, (x,), (y,))
 
 
-def _address(array: Array) -> int:
-    return int(array.ctypes.data)
+def _first(view: Array) -> int:
+    """Return where a view's first element lies, which is not its lowest one where axes run
+    backwards, to be compared with another view's.
+    """
+    lowest, _ = _bounds(view)
+    turned = zip(view.shape, view.strides, strict=True)
+    return int(lowest) - sum((extent - 1) * step for extent, step in turned if step < 0)
+
+
+_bounds: Callable[[Array], tuple[int, int]] = getattr(np.lib, "array_utils", np).byte_bounds
+"""Has another place in NumPy 1."""
 
 
 def spread(x: Value, y: Value) -> tuple[Value, list[CCall]]:
