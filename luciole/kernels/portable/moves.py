@@ -68,7 +68,7 @@ def _first(view: Array) -> int:
     """
     lowest, _ = _bounds(view)
     turned = zip(view.shape, view.strides, strict=True)
-    return int(lowest) - sum((extent - 1) * step for extent, step in turned if step < 0)
+    return int(lowest - sum((extent - 1) * step for extent, step in turned if step < 0))
 
 
 _bounds: Callable[[Array], tuple[int, int]] = getattr(np.lib, "array_utils", np).byte_bounds
