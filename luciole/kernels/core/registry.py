@@ -42,6 +42,7 @@ kernel, but given what outlives a run (``State`` of ``luciole.kernels.core.state
 Signature = tuple[TensorType, ...]
 OPERATORS = "luciole.ir.ops"
 _KERNELS = Path(__file__).parents[1]
+_FAMILIES = "luciole.kernels.integers"
 
 ANY: tuple[TensorType, ...] = tuple(NUMPY)
 """For kernels that only move elements."""
@@ -289,7 +290,8 @@ def registered_now() -> Iterator[tuple[str, type[Op], Signature]]:
 
 def load_kernels_of(cls: type[Op]) -> None:
     """Import the files of kernels, in whatever folder, whose names begin with that of an operator's
-    file, so that they register themselves; an operator from elsewhere registers its own.
+    file, so that they register themselves, and those of ``integers``, which are for families; an
+    operator from elsewhere registers its own.
     """
     package, _, file = cls.__module__.rpartition(".")
     if package == OPERATORS:
@@ -299,7 +301,8 @@ def load_kernels_of(cls: type[Op]) -> None:
 @cache
 def _load_named(file: str) -> None:
     for module in _modules():
-        if f"{module.rpartition('.')[2]}_".startswith(f"{file}_"):
+        folder, _, name = module.rpartition(".")
+        if f"{name}_".startswith(f"{file}_") or folder == _FAMILIES:
             importlib.import_module(module)
 
 
