@@ -10,6 +10,7 @@ from luciole.exporters.onnx.building import Building, RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import elementwise
 from luciole.ir.ops.activations import (
+    LIMITS,
     Elu,
     HardSwish,
     Logistic,
@@ -29,21 +30,17 @@ _FUSED = {
     ActivationFunctionType.RELU: "Relu",
     ActivationFunctionType.TANH: "Tanh",
 }
-_CLIPPED = {
-    ActivationFunctionType.RELU6: (0.0, 6.0),
-    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
-}
 
 
 def activated(k: Building, term: Term, activation: ActivationFunctionType) -> Term:
     """Apply a fused activation. Raises RefusedError for one that kernels do not apply."""
     if activation == ActivationFunctionType.NONE:
         return term
-    if activation in _CLIPPED:
-        return clipped(k, term, *_CLIPPED[activation])
-    if activation not in _FUSED:
+    if activation in _FUSED:
+        return k.add(_FUSED[activation], term)
+    if activation not in LIMITS:
         raise RefusedError(f"fused activation {activation.name}")
-    return k.add(_FUSED[activation], term)
+    return clipped(k, term, *LIMITS[activation])
 
 
 def clipped(k: Building, term: Term, low: float, high: float) -> Term:
