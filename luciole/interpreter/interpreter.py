@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, SupportsInt, TypedDict
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -167,14 +167,16 @@ class Interpreter(Uncopied):
         """Bytes of the constants in use, as the file holds them."""
         return self.plan.constant_bytes
 
-    def resize_tensor_input(self, input_index: int, tensor_size: Any, strict: bool = False) -> None:
+    def resize_tensor_input(
+        self, input_index: int, tensor_size: Iterable[SupportsInt], strict: bool = False
+    ) -> None:
         """Give an input another shape; ``strict`` allows it only for extents that the model leaves
         open.
         """
         with self._turn:
             self._resize(input_index, tensor_size, strict)
 
-    def _resize(self, input_index: int, tensor_size: Any, strict: bool) -> None:
+    def _resize(self, input_index: int, tensor_size: Iterable[SupportsInt], strict: bool) -> None:
         value = self._value(input_index)
         shape = tuple(int(n) for n in tensor_size)
         if value not in self._shapes:
