@@ -393,7 +393,7 @@ class Interpreter(Uncopied):
             return [array.copy() for array in found]
 
     def _arrays(self, wanted: Sequence[Value]) -> list[Array]:
-        """Tensors of which some make room for others during a run."""
+        """Return tensors of which some make room for others during a run."""
         if any(self.plan.is_overwritten(value) for value in wanted):
             self._keep_tensors()
         return [self._array(value) for value in wanted]

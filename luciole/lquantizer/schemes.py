@@ -203,7 +203,7 @@ class UniformOptions:
         return self.ranges_from is not None and self.rounding == "nearest"
 
     def channels(self, types: Scheme) -> bool:
-        """Whether each of a layer's outputs has a scale of its own."""
+        """Tell whether each of a layer's outputs has a scale of its own."""
         return self.granularity == "channel" and types.by_channel
 
 

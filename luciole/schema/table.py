@@ -1,4 +1,4 @@
-"""What a flatbuffer table is once it is decoded: a record with typed fields and a known layout."""
+"""Describe a flatbuffer table once it is decoded: a record with typed fields and a known layout."""
 
 from __future__ import annotations
 

@@ -150,13 +150,13 @@ def minimum(tf: TensorFlow, op: binary.Minimum, x: Tensor, y: Tensor) -> Tensor:
 def squared_difference(
     tf: TensorFlow, op: binary.SquaredDifference, x: Tensor, y: Tensor
 ) -> Tensor:
-    """The square of x - y."""
+    """Square x - y."""
     return tf.math.squared_difference(x, y)
 
 
 @differentiable(binary.Pow)
 def power(tf: TensorFlow, op: binary.Pow, x: Tensor, y: Tensor) -> Tensor:
-    """x to the power of y."""
+    """Raise x to the power of y."""
     return tf.pow(x, y)
 
 

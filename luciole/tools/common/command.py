@@ -1,4 +1,4 @@
-"""How every program starts and ends: arguments, one-line errors, exit codes."""
+"""Start and end every program: arguments, one-line errors, exit codes."""
 
 from __future__ import annotations
 

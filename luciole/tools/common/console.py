@@ -1,4 +1,6 @@
-"""What people see: tables, progress bars, sizes and times; plain text without a terminal."""
+"""Show people what they see: tables, progress bars, sizes and times; plain text without a
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,7 @@ def say(line: str) -> None:
 
 @contextmanager
 def tracked(quiet: bool = False) -> Iterator[Track]:
-    """Progress bars for long work; silent without a terminal."""
+    """Draw progress bars for long work; silent without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda what, total: lambda done: None
         return
@@ -139,7 +141,7 @@ def columns() -> int:
 
 
 def fitted(rows: Sequence[tuple[str, ...]], whole: bool = False) -> list[tuple[str, ...]]:
-    """Rows whose first cells are cut so that the table with its borders fits the terminal.
+    """Cut the first cells of rows so that the table with its borders fits the terminal.
 
     Without a terminal long names are cut, too, unless they are to be ``whole``.
     """

@@ -90,7 +90,7 @@ def prelu(k: Building, op: PRelu, x: Term, alpha: Term) -> Term:
 
 @elementwise(Gelu)
 def gelu(k: Building, op: Gelu, x: Term) -> Term:
-    """Hendrycks and Gimpel 2016, "Gaussian Error Linear Units", equations 1 and 2."""
+    """Spell out Hendrycks and Gimpel 2016, "Gaussian Error Linear Units", equations 1 and 2."""
     if k.opset >= 20:
         return k.add("Gelu", x, approximate="tanh" if op.approximate else "none")
     if op.approximate:
@@ -105,7 +105,9 @@ def gelu(k: Building, op: Gelu, x: Term) -> Term:
 
 @elementwise(FakeQuant)
 def fake_quant(k: Building, op: FakeQuant, x: Term) -> Term:
-    """TensorFlow's FakeQuantWithMinMaxArgs: limits are moved so that zero is expressible."""
+    """Spell out TensorFlow's FakeQuantWithMinMaxArgs: limits are moved so that zero is
+    expressible.
+    """
     low, high, scale = (float(number) for number in _limits(op))
     inside = k.add("Sub", clipped(k, x, low, high), k.number(low))
     steps = k.add("Mul", inside, k.number(float(np.float32(1) / np.float32(scale))))
