@@ -4,7 +4,6 @@ terminal.
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import sys
@@ -57,11 +56,13 @@ def _print_rich(rows: Sequence[Sequence[str]], title: str, styles: Mapping[int, 
 
 def print_json(content: Any) -> None:
     """Print JSON that every reader takes: NaN and infinity become null."""
-    print(json.dumps(_finite(content), indent=2, allow_nan=False))
+    print(to_json(content), end="")
 
 
 def to_json(content: Any) -> str:
     """Write a value as JSON text for a file."""
+    import json
+
     return json.dumps(_finite(content), indent=2, allow_nan=False) + "\n"
 
 
