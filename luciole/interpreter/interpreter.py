@@ -110,6 +110,7 @@ class Interpreter(Uncopied):
         self._inputs = [numbers[value] for value in graph.inputs]
         self._ways = ways(graph)
         self._plan: Plan | None = None
+        self._call: Callable[[], object] | None = None
         self._ends: dict[str | None, _Ends] = {}
         self._places: dict[int, Array] = {}
         self._observers: list[Observer] = []
@@ -143,12 +144,13 @@ class Interpreter(Uncopied):
             )
             plan.reset_variables()
             self._plan, self._places = plan, _lasting(plan, self.graph)
+            self._call = plan.call
             self._ends = _ends(plan, self.graph.inputs, self._ways)
             self._ran = False
 
     def _drop_plan(self) -> None:
         """Give back its memory, before the next one takes some."""
-        self._plan, self._places, self._ends = None, {}, {}
+        self._plan, self._call, self._places, self._ends = None, None, {}, {}
 
     @property
     def plan(self) -> Plan:
@@ -249,11 +251,11 @@ class Interpreter(Uncopied):
             raise turn.refusal()
         turn.taken = True  # in all 20 ns, where ``with turn`` takes 250
         try:
-            plan = self._plan
-            if plan is None or self._observers:
+            call = self._call
+            if call is None or self._observers:
                 self._run()
             else:
-                plan.run()
+                call()
                 self._ran = True
         finally:
             turn.taken = False
@@ -514,7 +516,7 @@ class _Ends(NamedTuple):
 
     inputs: list[tuple[str, Array]]
     outputs: list[tuple[str, Array]]
-    run: Callable[[], None]
+    run: Callable[[], object]
 
 
 def _ends(plan: Plan, values: Sequence[Value], calls: Sequence[Way]) -> dict[str | None, _Ends]:
@@ -529,7 +531,7 @@ def _ends(plan: Plan, values: Sequence[Value], calls: Sequence[Way]) -> dict[str
         if len(inputs) == len(values) and len(outputs) == len(way.outputs):
             names: list[str | None] = [*way.inputs]
             for name in names or [None]:
-                found.setdefault(name, _Ends(inputs, outputs, plan.run))
+                found.setdefault(name, _Ends(inputs, outputs, plan.call))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -145,6 +145,11 @@ class Plan(Uncopied):
         working = [step.native for step in self.steps if not step.nothing_to_do]
         found = [native for native in working if native is not None]
         return found if len(found) == len(working) else None
+
+    @property
+    def call(self) -> Callable[[], object]:
+        """What runs every step: the compiled driver itself where it does all."""
+        return self.calls[0] if len(self.calls) == 1 else self.run
 
     def run(self) -> None:
         """Run every step."""
