@@ -90,7 +90,8 @@ class Quant:
     """What a quantizer must know about an operator that may compute with integers: which operand is
     the weight (None: it has none), along which axis its output channels lie, which operand is the
     bias, what binds the scale and zero point of its result, since which versions it does, and which
-    ``input`` a layer multiplies its weight with.
+    ``input`` a layer multiplies its weight with. With constants of its ``own`` each has an element
+    type and scales that follow from what the operator is.
     """
 
     weight: str | None = None
@@ -99,6 +100,7 @@ class Quant:
     result: Result = FREE
     since: Versions = Versions()
     input: str = "input"
+    own: bool = False
 
     @property
     def spoken_of(self) -> tuple[str, ...]:

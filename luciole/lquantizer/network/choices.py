@@ -125,4 +125,4 @@ def _makers(op: Op) -> Iterator[Op]:
 
 
 def _is_computed(value: Value) -> bool:
-    return is_float(value) and not value.is_constant
+    return is_float(value) and not value.is_constant and not value.is_variable
