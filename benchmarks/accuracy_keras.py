@@ -99,6 +99,17 @@ def _batchnorm(keras: Any) -> Any:
     return keras.Model(start, layers.Dense(10, "softmax")(x))
 
 
+def _cnn(keras: Any) -> Any:
+    """Two convolutions of strides 2 and two dense layers."""
+    layers = keras.layers
+    start = keras.Input((28, 28))
+    x = layers.Reshape((28, 28, 1))(start)
+    for channels in (8, 16):
+        x = layers.Conv2D(channels, 3, 2, "same", "relu")(x)
+    x = layers.Dense(32, "relu")(layers.Flatten()(x))
+    return keras.Model(start, layers.Dense(10, "softmax")(x))
+
+
 def _lstm(keras: Any) -> Any:
     """An LSTM that reads an image row by row, unrolled."""
     rows = keras.Input((28, 28))
@@ -130,6 +141,7 @@ def _autoencoder(keras: Any) -> Any:
 
 KINDS = {
     "batchnorm": Kind(_batchnorm, cifar, epochs=18, rate=3e-3, images=True),
+    "cnn": Kind(_cnn, mnist, epochs=2, rate=2e-3),
     "lstm": Kind(_lstm, mnist, epochs=4, rate=2e-3),
     "transformer": Kind(_transformer, mnist, epochs=10, rate=1e-3, warm_up=0.1),
     "autoencoder": Kind(_autoencoder, noisy, epochs=6, rate=2e-3),
