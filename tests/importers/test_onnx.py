@@ -328,15 +328,66 @@ def short() -> bytes:
     return bytes(model.SerializeToString())
 
 
+def squares(kind: str, rank: int = 4, **attributes: Any) -> Callable[[], bytes]:
+    """A node whose rule makes arrays as large as an input says that it is."""
+    node = helper.make_node(kind, ["x"], ["y"], **attributes)
+    return lambda: network([node], {"x": (1, 1, 60000, 60000)[-rank:]})
+
+
+UNEVEN: dict[str, Any] = {
+    "kernel_shape": [9, 9],
+    "strides": [2, 2],
+    "pads": [4] * 4,
+    "ceil_mode": 1,
+    "count_include_pad": 1,
+}
+"""A pool whose last windows reach beyond the padding."""
+
+
+def repeated() -> bytes:
+    """A loop around a constant of 4 MB."""
+    tensor = onnx.numpy_helper.from_array(np.zeros(1 << 20, np.float32), "k")
+    nodes = [
+        helper.make_node("Constant", [], ["k"], value=tensor),
+        helper.make_node("Identity", ["going"], ["goes"]),
+        helper.make_node("Add", ["state", "k"], ["next"]),
+    ]
+    given = [helper.make_empty_tensor_value_info(n) for n in ("step", "going", "state")]
+    body = helper.make_graph(
+        nodes, "b", given, [helper.make_empty_tensor_value_info(n) for n in ("goes", "next")]
+    )
+    loop = helper.make_node("Loop", ["count", "", "x"], ["y"], body=body)
+    return network([loop], {"x": (1,)}, count=np.array(256))
+
+
+def wide_padding() -> bytes:
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1 << 40] * 4)
+    return network([node], {"x": (1, 1, 4, 4)}, w=numbers(1, 1, 3, 3))
+
+
+def twice() -> bytes:
+    nodes = [helper.make_node(kind, ["x"], ["y"]) for kind in ("Relu", "Neg")]
+    return network(nodes, {"x": (1,)})
+
+
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
         (recursive, "functions stand in each other"),
         (huge, "computing it takes"),
         (short, "holds 16, not"),
+        (repeated, "computing it takes"),
+        (squares("EyeLike", rank=2), "computing it takes"),
+        (squares("Trilu"), "computing it takes"),
+        (squares("AveragePool", **UNEVEN), "computing it takes"),
+        (wide_padding, "more than 32 bits"),
+        (twice, "two values have the name 'y'"),
     ],
 )
-def test_import_refuses_what_would_take_all_memory(make: Callable[[], bytes], reason: str) -> None:
+def test_import_refuses_what_would_take_all_memory(
+    make: Callable[[], bytes], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luciole.importers.onnx.model.SPARE_BYTES", 64 << 20)
     with pytest.raises(LucioleError, match=reason):
         from_bytes(make())
 
