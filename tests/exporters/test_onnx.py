@@ -50,7 +50,6 @@ from tests.exporters.onnx_support import (
     kinds,
     ours,
     same,
-    unnamed,
     written,
 )
 from tests.networks import random
@@ -158,10 +157,26 @@ def test_a_network_has_transposes_at_its_ends_alone(name: str) -> None:
     assert kinds(content)["Transpose"] <= 2
 
 
-@pytest.mark.parametrize("name", ["resnet8_fp32", "resnet8_int8", "mbnet_fp32", "ad01_int8"])
-def test_a_file_that_was_read_is_written_again_but_for_names(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["resnet8_fp32", "resnet8_int8", "mbnet_fp32", "ad01_int8", "kws_fp32", "vww_96_int8"]
+)
+def test_a_file_that_was_read_is_written_again(name: str) -> None:
     content = to_bytes(load(data_path(f"models/{name}.tflite")), "onnx")
-    assert unnamed(to_bytes(back(content), "onnx")) == unnamed(content)
+    assert to_bytes(back(content), "onnx") == content
+
+
+def test_biases_of_more_than_24_bits_come_back() -> None:
+    model = load(data_path("models/vww_96_int8.tflite"))
+    large = {v.name: v.data for v in model.graph.values if is_large(v)}
+    again = {v.name: v.data for v in back(to_bytes(model, "onnx")).graph.values}
+    assert large
+    for name, codes in large.items():
+        np.testing.assert_array_equal(again[name], codes)
+
+
+def is_large(value: Value) -> bool:
+    codes, is_bias = value.data, value.dtype == TensorType.INT32 and value.quantization is not None
+    return is_bias and codes is not None and bool((abs(codes) > 1 << 24).any())
 
 
 def test_an_lstm_that_onnx_has_not_is_spelled_out() -> None:

@@ -271,6 +271,19 @@ def test_constants_in_files_below_the_folder_are_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got, numbers(6)[2:])
 
 
+def test_constants_beside_the_file_may_take_more_than_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = helper.make_node("Conv", ["x", "c"], ["y"])
+    proto = onnx.ModelProto.FromString(
+        network([node], {"x": (1, 64, 4, 4)}, c=numbers(64, 64, 3, 3))
+    )
+    data = {"location": "data.bin", "size_threshold": 0}
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, **data)
+    monkeypatch.setattr("luciole.importers.onnx.model.SPARE_BYTES", 0)
+    assert [op.kind for op in luciole.load(tmp_path / "m.onnx").graph.ops].count("CONV_2D") == 1
+
+
 @pytest.mark.parametrize(
     ("location", "said", "reason"),
     [

@@ -49,7 +49,7 @@ from luciole.schema.printable import quoted, shorten
 if TYPE_CHECKING:
     from luciole.importers.onnx.nodes import Nodes
 
-_LONGEST_NAME = 200
+_LONGEST_NAME = 1000
 
 
 class Budget:
@@ -99,6 +99,10 @@ class Building:
         self._taken: set[str] = set()
         self._wide: dict[Value, Value] = {}
         self._counts: dict[str, int] = {}
+        self.made: dict[str, str] = {}
+        """Names that no file has: of values on the way to a node's result, whose name that is."""
+        self.biases: dict[str, tuple[Array, Affine]] = {}
+        """By name, codes of 32 bits that floats of 24 do not hold, and what a step of them is."""
 
     # ------------------------------------------------------------------------------- what is added
     def add(self, op: Op) -> Value:
@@ -166,7 +170,9 @@ class Building:
         _refuse_large(op)
         count = len(op.result_shapes())
         hint = f"{self.prefix}/{op.kind.lower()}"
-        self.graph.append(op, *(self.name(hint) for _ in range(count)))
+        names = [self.name(hint) for _ in range(count)]
+        self.made |= dict.fromkeys(names, self.prefix)
+        self.graph.append(op, *names)
         _keep_scale(op)
         known = bool(op.operands) and all(v is None or v.is_constant for v in op.operands)
         if not known or op.stateful or any(v is not None and v.is_variable for v in op.operands):
@@ -240,22 +246,26 @@ class Building:
         codes = codes_of(value)
         if codes is not None:
             return self._transposed_codes(codes, order)
-        return self.add(Transpose(value, self.constant(np.array(order, np.int32))))
+        found = self.add(Transpose(value, self.constant(np.array(order, np.int32))))
+        if found.is_constant and not value.users:
+            found.name, value.name = value.name, found.name
+        return found
 
     def _transposed_codes(self, codes: Value, order: Sequence[int]) -> Value:
         """Exchange the axes of constant integers that a DEQUANTIZE reads."""
         affine = Affine.given(codes)
         assert affine is not None, "codes have a scale"
         axis = list(order).index(affine.axis) if affine.scale.size > 1 else 0
-        return self.dequantized(
-            self.known(codes).transpose(order), replace(affine, axis=axis), codes.name
-        )
+        turned = self.known(codes).transpose(order)
+        return self.dequantized(turned, replace(affine, axis=axis), codes)
 
-    def dequantized(self, codes: Array, affine: Affine, name: str) -> Value:
-        """Add constant integers, and the DEQUANTIZE that makes them numbers: it stays, so that a
-        layer can read the integers.
+    def dequantized(self, codes: Array, affine: Affine, source: Value) -> Value:
+        """Add constant integers in the place of a ``source``, and the DEQUANTIZE that makes them
+        numbers: it stays, so that a layer can read the integers.
         """
-        constant = self.constant(codes, self.name(name), affine.dtype)
+        constant = self.constant(codes, self.name(source.name), affine.dtype)
+        if not any(result.users for use in source.users for result in use.op.results):
+            constant.name, source.name = source.name, constant.name
         constant.quantization = affine.table()
         op = Dequantize(constant)
         self.graph.append(op, self.name(f"{self.prefix}/dequantize"))

@@ -12,7 +12,7 @@ from luciole.importers.onnx.constants import outside_bytes
 from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.extras import restore
-from luciole.importers.onnx.finish import finish
+from luciole.importers.onnx.finish import finish, keep_biases, keep_names
 from luciole.importers.onnx.functions import Functions, versions
 from luciole.importers.onnx.nodes import Nodes, Scope, names_given
 from luciole.importers.reader import file_bytes
@@ -118,6 +118,8 @@ def _imported(
     _sign(model, proto.graph)
     restore(model, proto)
     finish(model, halves_to_even=proto.producer_name != PRODUCER)
+    keep_biases(graph, k.biases)
+    keep_names(graph, k.made)
     return Imported(model, [*verify(model), *([KEEPS_STATE] if nodes.keeps_state else [])])
 
 
