@@ -2,7 +2,7 @@
 
     python3 -m benchmarks.onnx_agreement [--only models,learned,qdq] [--records 100]
 
-``models``: every model of LUCIOLE_DATA's ``models`` as .onnx (int8 also ``--exact``), run by
+``models``: every model of LUCIOLE_DATA's ``models`` as .onnx, and ``--exact``, run by
 onnxruntime beside the interpreter on random inputs: the largest difference as a share of the
 largest number, or the percentage of equal codes and the largest difference; and whether what is
 read back is written as the same bytes. ``learned``: a dense network for MNIST with learned levels
@@ -46,17 +46,18 @@ Rows = Iterator[list[str]]
 
 
 def models(records: int) -> Rows:
-    """Lines of the models: the default form, and of integers the exact one."""
+    """Lines of the models: the default form, and the exact one where that is another."""
     yield ["model", "bytes", ".onnx", "agreement", "written again"]
     for path in sorted((DATA / "models").glob("*.tflite")):
         model = luciole.load(path)
-        forms = (False, True) if path.stem.endswith("int8") else (False,)
-        for exact in forms:
-            content = to_bytes(model, "onnx", exact=exact)
-            sizes = [f"{path.stat().st_size:,}", f"{len(content):,}"]
+        contents = {path.stem: to_bytes(model, "onnx")}
+        exact = to_bytes(model, "onnx", exact=True)
+        if exact != contents[path.stem]:
+            contents[f"{path.stem} --exact"] = exact
+        for name, content in contents.items():
             found = [_pair(model, content, seed) for seed in range(records)]
-            name = path.stem + " --exact" * exact
-            yield [name, *sizes, agreement(*zip(*found, strict=True)), _again(content, exact)]
+            said = agreement(*zip(*found, strict=True)), _again(content, name != path.stem)
+            yield [name, f"{path.stat().st_size:,}", f"{len(content):,}", *said]
 
 
 def _pair(model: Model, content: bytes, seed: int) -> tuple[Array, Array]:
@@ -152,12 +153,13 @@ def _crosses(
         t.name: onnx.numpy_helper.to_array(t)
         for t in onnx.load_from_string(content).graph.initializer
     }
-    ops = [op for op in ran.graph.ops if op.kind.startswith("LQ_")]
-    for node, op, theirs in zip(nodes, ops, inputs, strict=True):
-        mine = ran.get_tensor(ran.graph.values.index(op.operands[0]))
+    layers = [op for op in ran.graph.ops if op.kind.startswith("LQ_")]
+    for node, op, theirs in zip(nodes, layers, inputs, strict=True):
+        (value, *_), thresholds = op.given_operands().values(), held[node.input[1]]
+        mine = ran.get_tensor(ran.graph.values.index(value))
         mine = np.moveaxis(mine, -1, 1) if mine.ndim == 4 else mine
-        thresholds = held[node.input[1]]
-        if not np.array_equal(*(np.searchsorted(thresholds, x, "left") for x in (mine, theirs))):
+        levels = [np.searchsorted(thresholds, x, "left") for x in (mine, theirs)]
+        if not np.array_equal(levels[0], levels[1]):
             return bool(np.abs(mine - theirs).max() <= NEAR * np.abs(mine).max())
     return False
 

@@ -56,6 +56,7 @@ from tests.networks import random
 from tests.support import data_path
 from tests.tools.running import call
 
+RELU, RELU6 = ActivationFunctionType.RELU, ActivationFunctionType.RELU6
 REFUSED = {
     "NonMaxSuppressionV4_000": "max_output_size is computed, ONNX needs a constant",
     "NonMaxSuppressionV5_000": "soft_nms_sigma is computed, ONNX needs a constant",
@@ -329,6 +330,27 @@ def test_exact_integers_are_those_of_the_kernels(name: str) -> None:
         np.testing.assert_array_equal(by_onnxruntime(content, inputs)[0], ours(model, inputs)[0])
 
 
+@pytest.mark.parametrize("scales", [[0.25], [0.25] * 4, [0.01, 0.2, 3.0, 0.5]])
+@pytest.mark.parametrize("activation", [ActivationFunctionType.NONE, RELU6])
+def test_exact_filters_under_floats_are_those_of_the_kernels(
+    scales: list[float], activation: ActivationFunctionType
+) -> None:
+    rng, graph = np.random.default_rng(0), Graph("main")
+    filter = graph.add_constant("filter", rng.integers(-127, 128, (4, 3, 2, 5)).astype(np.int8))
+    table = Affine.channels(np.array(scales), np.zeros(len(scales)), 0, TensorType.INT8).table()
+    filter.quantization = table
+    bias = graph.add_constant("bias", rng.normal(size=4).astype(np.float32))
+    conv = Conv2D(graph.add_input("x", (3, 9, 8, 5)), filter, bias, activation=activation)
+    conv.padding, conv.stride_h, conv.stride_w = Padding.SAME, 2, 1
+    model = alone(conv, graph, "y")
+    content = written(model, exact=True)
+    assert kinds(content)["DequantizeLinear"] == 0
+    for shift in (0, 3, -100):
+        x = [rng.normal(shift, 1, (3, 9, 8, 5)).astype(np.float32)]
+        x[0][1] = 0
+        same(by_onnxruntime(content, x), ours(model, x))
+
+
 def int8(graph: Graph, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Value:
     """An input of int8 with a scale and zero point drawn at random."""
     value = graph.add_input(name, shape, TensorType.INT8)
@@ -339,9 +361,6 @@ def scaled(value: Value, scale: float, zero: int) -> Value:
     value.dtype = TensorType.INT8
     value.quantization = Affine.single(scale, zero, TensorType.INT8).table()
     return value
-
-
-RELU, RELU6 = ActivationFunctionType.RELU, ActivationFunctionType.RELU6
 
 
 @pytest.mark.parametrize("seed", range(6))
