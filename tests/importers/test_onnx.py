@@ -159,6 +159,39 @@ def test_import_refuses_what_has_no_form_and_lists_it(
     assert not (tmp_path / "out.circle").exists()
 
 
+@pytest.mark.parametrize("length", [5, 8, 13])
+@pytest.mark.parametrize("inverse", [0, 1])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_transforms_are_those_of_numpy(parts: int, inverse: int, length: int) -> None:
+    node = helper.make_node("DFT", ["x", "n"], ["y"], axis=1, inverse=inverse)
+    data = network([node], {"x": (2, 8, 3, parts)}, n=np.array(length))
+    x = numbers(2, 8, 3, parts)
+    given = x[..., 0] + (1j * x[..., 1] if parts == 2 else 0)
+    (got,) = luciole.Interpreter(from_bytes(data).model).run({"x": x}).values()
+    want = (np.fft.ifft if inverse else np.fft.fft)(given.astype(np.complex128), length, axis=1)
+    np.testing.assert_allclose(got[..., 0] + 1j * got[..., 1], want, rtol=0, atol=4e-6)
+
+
+@pytest.mark.parametrize("length", [None, 5, 8, 13])
+def test_transforms_of_half_of_the_bins_come_back(length: int | None) -> None:
+    there = helper.make_node(
+        "DFT", ["x", "n", "a"] if length else ["x", "", "a"], ["h"], onesided=1
+    )
+    constants = {"a": np.array(1), **({"n": np.array(length)} if length else {})}
+    model = onnx.ModelProto.FromString(network([there], {"x": (2, 8, 3, 1)}, **constants))
+    model.opset_import[0].version = 20
+    back = helper.make_node("DFT", ["h", *there.input[1:]], ["y"], onesided=1, inverse=1)
+    x = numbers(2, 8, 3, 1)
+    (got,) = luciole.Interpreter(from_proto(model)).run({"x": x}).values()
+    want = np.fft.rfft(x[..., 0].astype(np.float64), length, axis=1)
+    np.testing.assert_allclose(got[..., 0] + 1j * got[..., 1], want, rtol=0, atol=4e-6)
+    model.graph.node.append(back)
+    model.graph.output[0].name = "y"
+    (got,) = luciole.Interpreter(from_proto(model)).run({"x": x}).values()
+    want = np.fft.irfft(want, length, axis=1)
+    np.testing.assert_allclose(got[..., 0], want, rtol=0, atol=4e-6)
+
+
 # --------------------------------------------------------------------------------------- integers
 def quantized(tmp_path: Path, form: str, activations: str) -> bytes:
     """A small network that onnxruntime's static quantizer made integers of."""
