@@ -1,4 +1,4 @@
-"""What callers give and get: bytes for floats, fixed point or a class for scores."""
+"""Convert what callers give and get: bytes for floats, fixed point or a class for scores."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _left(network: Network, value: Value, options: CompileOptions) -> End:
 
 
 def _suits(options: CompileOptions) -> bool:
-    """Whether nobody asked for floats that the machine does not have."""
+    """Tell whether nobody asked for floats that the machine does not have."""
     return options.output == MODEL and not options.machine.has_floats
 
 

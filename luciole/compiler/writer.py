@@ -294,7 +294,7 @@ class Writer:
 
 
 def _is_operator(call: CCall) -> bool:
-    """Whether a call is what an operator is about, and no conversion around it."""
+    """Tell whether a call is what an operator is about, and no conversion around it."""
     return call.source is not None and call.function.startswith(f"luc_{call.source.kind.lower()}")
 
 

@@ -1,5 +1,5 @@
-"""What rules build with: operators are added to a graph, and computed at once where all operands
-are known.
+"""Give rules what they build with: operators are added to a graph, and computed at once where all
+operands are known.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _padded(k: Building, image: Value, windows: Windows) -> tuple[Value, Padding
 
 
 def _steps(windows: Windows) -> dict[str, int]:
-    """Strides and dilations as attributes of circle's operators."""
+    """Read strides and dilations as attributes of circle's operators."""
     names = ("d", "h", "w")[-windows.axes :]
     steps = {f"stride_{n}": s for n, s in zip(names, windows.strides, strict=True)}
     far = zip(names, windows.dilations, strict=True)

@@ -1,4 +1,4 @@
-"""What ONNX has no place for, as luciole writes it into a file's metadata."""
+"""Read what ONNX has no place for, as luciole writes it into a file's metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph goes through once all nodes are imported."""
+"""Finish a graph once all nodes are imported."""
 
 from __future__ import annotations
 

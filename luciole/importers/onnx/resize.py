@@ -175,7 +175,7 @@ def _hat(distance: Floats) -> Floats:
 
 
 def _cubic(distance: Floats, a: float) -> Floats:
-    """Keys 1981, "Cubic convolution interpolation for digital image processing"."""
+    """Interpolate as Keys 1981, "Cubic convolution interpolation for digital image processing"."""
     x = abs(distance)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a

@@ -47,7 +47,7 @@ from luciole.lquantizer.uniform.fragile import REASON
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
 from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of
 from luciole.lquantizer.uniform.preparation import prepared
-from luciole.lquantizer.uniform.walk import Known, Walked, round_plainly, walk
+from luciole.lquantizer.uniform.walk import Known, Walked, recurrent, round_plainly, walk
 from luciole.lquantizer.uniform.weights_alone import store_weights
 
 _JUDGES = 48
@@ -164,6 +164,8 @@ def _said(graph: Graph, integers: dict[Op, Scheme], given: Given) -> dict[Op, Sc
     """Find the operators whose tensors all have scales that are given. Raises QuantizeError where
     there are none.
     """
+    inside = set(recurrent(graph, integers))  # of which nothing is said
+    integers = {op: types for op, types in integers.items() if op not in inside}
     while missing := unsaid(graph, types_of(integers), given.tensors):
         near = {op for op in integers if not missing.isdisjoint((*op.operands, *op.results))}
         integers = {op: types for op, types in integers.items() if op not in near}
