@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, accuracy_networks, uniform
+from benchmarks import accuracy, accuracy_networks, minifloats, uniform
 from benchmarks.accuracy_keras import Records
 from benchmarks.accuracy_subjects import Subject
 from benchmarks.accuracy_table import Row, Width, markdown, plot, tables
@@ -32,9 +32,16 @@ def test_widths_and_networks_from_the_command_line() -> None:
     assert [str(w) for w in found] == ["K=2", "w1a8"]
 
 
+def test_formats_of_minifloats_are_read() -> None:
+    options = minifloats.options_of("3,4sl")
+    assert (str(options.numbers), options.scaled, options.layers_only) == ("<3,4>", True, True)
+    with pytest.raises(LucioleError, match="no format"):
+        minifloats.options_of("3.4")
+
+
 def test_a_table_of_uniform_files_has_means_of_draws() -> None:
     rows = [
-        uniform.Row("net", "luciole", "int8", draw, 1234, top1, top1 - 75, 96, 1, us, us)
+        uniform.Row("net", "luciole", "int8", draw, 1234, 1000, top1, top1 - 75, 96, 1, us, us)
         for draw, top1, us in ((0, 74.0, 30.0), (1, 75.0, None))
     ]
     head, line = uniform.table(rows)
@@ -43,6 +50,7 @@ def test_a_table_of_uniform_files_has_means_of_draws() -> None:
         "scheme": "int8",
         "draws": "2",
         "bytes": "1,234",
+        "weights": "1,000",
         "top-1": "74.50",
         "delta": "-0.50",
         "agree": "96.00",

@@ -48,7 +48,7 @@ def test_random_and_damaged_models_touch_nothing_outside_of_arrays(end: str) -> 
 
 @pytest.mark.parametrize(
     ("subject", "cases"),
-    [("npz", 300), ("hdf5", 250), ("lists", 300), ("keras", 100), ("recipes", 600)],
+    [("npz", 300), ("hdf5", 250), ("lists", 300), ("keras", 100), ("recipes", 600), ("onnx", 600)],
 )
 def test_damaged_data_are_refused_or_read_within_bounds(subject: str, cases: int) -> None:
     result = parent.fuzz(parent.Work(SEED, subjects.subject(subject)), 0, cases, workers=2)

@@ -79,7 +79,7 @@ def batches(program: Program, records: Mapping[str, Array]) -> Iterator[dict[str
 
 
 def _batch(value: Value) -> int:
-    """How many records an input takes at once."""
+    """Count how many records an input takes at once."""
     return value.dims[0] if value.dims else 1
 
 

@@ -1,4 +1,4 @@
-"""What people choose of a program in C."""
+"""Choose how a program in C is to be."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
 from luciole.kernels.core import registry
 from luciole.lquantizer.rewrite.placing import behind, insert_at, read_instead
+from luciole.lquantizer.rewrite.recurrent import encode_layers
 
 
 def runs(op: Op) -> bool:
@@ -159,5 +160,6 @@ def to_integers(graph: Graph, chosen: Container[Op]) -> None:
     """Let chosen operators compute with the integers around them, and drop what nothing uses any
     more.
     """
+    encode_layers(graph, chosen)
     fuse_quantization(graph, lambda op: (isinstance(op, Quantize) or op in chosen) and runs(op))
     remove_dead(graph)

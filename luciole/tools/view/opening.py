@@ -1,4 +1,6 @@
-"""What a served page shows, and what becomes of it when the user opens another file in it."""
+"""Choose what a served page shows, and what becomes of it when the user opens another
+file in it.
+"""
 
 from __future__ import annotations
 
