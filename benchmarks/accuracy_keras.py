@@ -105,7 +105,7 @@ def _cnn(keras: Any) -> Any:
     start = keras.Input((28, 28))
     x = layers.Reshape((28, 28, 1))(start)
     for channels in (8, 16):
-        x = layers.Conv2D(channels, 3, 2, "same", "relu")(x)
+        x = layers.Conv2D(channels, 3, 2, "same", activation="relu")(x)
     x = layers.Dense(32, "relu")(layers.Flatten()(x))
     return keras.Model(start, layers.Dense(10, "softmax")(x))
 
