@@ -41,7 +41,7 @@ def test_formats_of_minifloats_are_read() -> None:
 
 def test_a_table_of_uniform_files_has_means_of_draws() -> None:
     rows = [
-        uniform.Row("net", "luciole", "int8", draw, 1234, top1, top1 - 75, 96, 1, us, us)
+        uniform.Row("net", "luciole", "int8", draw, 1234, 1000, top1, top1 - 75, 96, 1, us, us)
         for draw, top1, us in ((0, 74.0, 30.0), (1, 75.0, None))
     ]
     head, line = uniform.table(rows)
@@ -50,6 +50,7 @@ def test_a_table_of_uniform_files_has_means_of_draws() -> None:
         "scheme": "int8",
         "draws": "2",
         "bytes": "1,234",
+        "weights": "1,000",
         "top-1": "74.50",
         "delta": "-0.50",
         "agree": "96.00",

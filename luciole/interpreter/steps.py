@@ -132,7 +132,8 @@ def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Decline
         with listening() as reasons:
             found = loop(op, contents.arrays)
         return _named(found, op) if found else Declined(reasons[-1] if reasons else OPEN)
-    return registry.build_native(op, context)
+    made = registry.build_native(op, context)
+    return made if isinstance(made, Declined) else _named(made, op)
 
 
 def _named(step: NativeStep, op: Op) -> NativeStep:

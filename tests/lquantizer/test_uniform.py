@@ -238,8 +238,8 @@ def pooled(size: int, **given: Any) -> Model:
     b = Builder()
     x = b.graph.add_input("x", (1, 8, 8, 3))
     y = b.add(Conv2D(x, b.weights(8, 3, 3, 3), None, stride_h=1, stride_w=1, activation=Act.RELU))
-    window = {"filter_width": size, "filter_height": size, "stride_w": size, "stride_h": size}
-    pool = b.add(AveragePool2D(y, padding=Padding.VALID, **window, **given))
+    given |= {"filter_width": size, "filter_height": size, "stride_w": size, "stride_h": size}
+    pool = b.add(AveragePool2D(y, padding=Padding.VALID, **given))
     flat = b.add(
         Reshape(pool, b.constant(np.array([1, -1], np.int32)), new_shape=(1, pool_size(size)))
     )

@@ -208,7 +208,7 @@ def _spread(k: Building, w: Value, windows: Windows) -> tuple[Value, Windows]:
     if max(windows.dilations) == 1:
         return w, windows
     data = k.known(w)
-    spread = np.zeros((*data.shape[:2], *windows.spans()), data.dtype)
+    spread = k.filled((*data.shape[:2], *windows.spans()), 0, data.dtype)
     spread[(slice(None), slice(None), *(slice(None, None, d) for d in windows.dilations))] = data
     ones = [1] * windows.axes
     return k.constant(spread), Windows(windows.spans(), windows.strides, ones, windows.pads)

@@ -70,8 +70,9 @@ def store_recurrent_weights(graph: Graph, chosen: Container[Op]) -> dict[Op, Lay
 
 def _is_known(value: Value) -> bool:
     """Tell whether a tensor holds finite constant floats."""
-    is_float = value.dtype == TensorType.FLOAT32 and value.data is not None
-    return is_float and bool(np.isfinite(value.data).all())
+    if value.dtype != TensorType.FLOAT32 or value.data is None:
+        return False
+    return bool(np.isfinite(value.data).all())
 
 
 def _is_plain(value: Value | None) -> bool:
