@@ -11,6 +11,7 @@ from luciole.interpreter.records import first_output
 from luciole.ir import Model, TensorType
 from luciole.ir.analysis.weights import weight_constant
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.options import Choices
 from luciole.lquantizer.search.space import recipe
 from tests.lquantizer.test_uniform import images, records
 from tests.networks import network, random
@@ -42,7 +43,7 @@ def test_layers_read_what_was_learned() -> None:
 
 
 def test_to_the_nearest_needs_no_records() -> None:
-    how = {"scheme": "dynamic4", "rounding": "nearest"}
+    how: Choices = {"scheme": "dynamic4", "rounding": "nearest"}
     files = [
         to_bytes(luciole.quantize(images(), data, **how).model)
         for data in (None, records(images()))

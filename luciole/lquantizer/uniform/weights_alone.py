@@ -55,8 +55,9 @@ def learn_weights(
 def _learns(op: Op, types: Scheme) -> bool:
     """Tell whether a layer's weights are learned: as many as 8 bits need not be."""
     value = weight_constant(op) if types.learns_weights and isinstance(op, Product) else None
-    is_float = value is not None and value.dtype == TensorType.FLOAT32
-    return is_float and value.data is not None and bool(np.isfinite(value.data).all())
+    if value is None or value.dtype != TensorType.FLOAT32 or value.data is None:
+        return False
+    return bool(np.isfinite(value.data).all())
 
 
 def store_weights(
