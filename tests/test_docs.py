@@ -29,6 +29,8 @@ EXAMPLE = (
     "luciole/ir/ops/expand_dims.py",
     "luciole/kernels/expand_dims.py",
     "tests/ops/test_expand_dims.py",
+    "luciole/kernels/leaky_relu.py",
+    "tests/ops/test_leaky_relu.py",
 )
 INSTALLED = ("mkdocs", "mypy", "pip", "ruff", "venv")
 """Modules of other packages than those that the tests need."""
@@ -62,7 +64,7 @@ def test_the_example_operator_is_shown_as_it_is() -> None:
     document = text_of("docs/how-to/add-an-operator.md")
     shown = [body.rstrip("\n") for language, _, body in blocks(document) if language == "python"]
     sources = [text_of(name) for name in EXAMPLE]
-    assert len(shown) == 4
+    assert len(shown) == 6
     for block in shown:
         assert any(block in source for source in sources), block
 

@@ -124,7 +124,7 @@ class Names:
         plain = re.sub(r"[^a-z0-9]+", "_", text.split(";")[-1].lower()).strip("_")
         if len(plain) > _LONGEST:
             cut = plain[-_LONGEST - 1 :]
-            plain = cut.partition("_")[2] or cut[1:]
+            plain = cut.partition("_")[2].lstrip("_0123456789") or cut[1:]
         is_free = plain[:1].isalpha() and not plain.startswith("luc_")
         plain = plain if is_free else f"t_{plain}"
         found, more = plain, 2

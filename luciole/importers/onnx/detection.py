@@ -31,12 +31,11 @@ def non_max_suppression(k: Building, node: Node) -> Value:
         boxes = _corners(k, boxes)
     limits = k.constant(np.int32(most)), _overlap(k, node), _least(k, node)
     rows = []
-    for i, (corners, of_image) in enumerate(
-        zip(*(slices(k, v, 0) for v in (boxes, scores)), strict=True)
-    ):
+    images = zip(slices(k, boxes, 0), slices(k, scores, 0), strict=True)
+    for i, (corners, of_image) in enumerate(images):
         for j, of_class in enumerate(slices(k, of_image, 0)):
-            chosen = NonMaxSuppressionV4(corners, of_class, *limits)
-            rows.append(_rows(k, *k.several(chosen), (i, j)))
+            places, valid = k.several(NonMaxSuppressionV4(corners, of_class, *limits))
+            rows.append(_rows(k, places, valid, (i, j)))
     return joined(k, rows, 0)
 
 
@@ -54,15 +53,17 @@ def _corners(k: Building, boxes: Value) -> Value:
 
 def _overlap(k: Building, node: Node) -> Value:
     """Read the share above which boxes go, the next number: there circle's go at the share."""
-    share = np.float32(0) if node.get(3) is None else k.known(node[3]).reshape(-1)[0]
+    given = node.get(3)
+    if given is not None and given.data is None:
+        return k.add(binary.Mul(k.reshape(given, ()), k.like(given, 1 + 2.0**-23)))
+    share = 0.0 if given is None else k.known(given).reshape(-1)[0]
     return k.constant(np.nextafter(np.float32(share), np.float32(2)))
 
 
 def _least(k: Building, node: Node) -> Value:
     """Read the score that boxes must be above."""
     given = node.get(4)
-    least = -np.inf if given is None else k.known(given).reshape(-1)[0]
-    return k.constant(np.float32(least))
+    return k.constant(np.float32(-np.inf)) if given is None else k.reshape(given, ())
 
 
 def _rows(k: Building, places: Value, count: Value, before: tuple[int, int]) -> Value:

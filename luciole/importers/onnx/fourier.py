@@ -81,7 +81,8 @@ def _back_from_half(given: int, length: int, bins: int, inverse: bool) -> Floats
     times[0] = 1
     if length % 2 == 0 and given == bins:
         times[-1] = 1
-    return whole * times.reshape(-1, 1, 1, 1)
+    found: Floats = whole * times.reshape(-1, 1, 1, 1)
+    return found
 
 
 @rule("STFT")

@@ -64,8 +64,7 @@ takes longer than reading (Zen 5: 0.75 cycles for each 64 bytes, against 2).
 
 
 def _chained(counters: Tile, *_: Kind) -> Tile:
-    pixels, _, weight_planes, vectors = counters.shape
-    return Tile(types.float32, pixels, vectors, weight_planes)
+    return Tile(types.float32, *(counters.shape[k] for k in (0, 3, 2)))
 
 
 Chains: TypeAlias = Annotated[Vectors, _chained]

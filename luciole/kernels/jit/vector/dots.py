@@ -187,11 +187,11 @@ def _by_quarters(builder: Builder, name: str, sums: Value, a: Value, b: Value) -
     )
     found = []
     for first in range(0, LANES, 4):
-        own, x, y = (wide_shuffle(builder, v, v, range(first, first + 4)) for v in (sums, a, b))
-        given = [builder.bitcast(v, sixteen) for v in (x, y)]
-        found.append(builder.call(function, [own, *given]))
-    pairs = [wide_shuffle(builder, *pair, range(8)) for pair in (found[:2], found[2:])]
-    return wide_shuffle(builder, *pairs, range(LANES))
+        own, *given = (wide_shuffle(builder, v, v, range(first, first + 4)) for v in (sums, a, b))
+        found.append(builder.call(function, [own, *(builder.bitcast(v, sixteen) for v in given)]))
+    p, q, r, s = found
+    lower, upper = (wide_shuffle(builder, x, y, range(8)) for x, y in ((p, q), (r, s)))
+    return wide_shuffle(builder, lower, upper, range(LANES))
 
 
 def _with_pairs(

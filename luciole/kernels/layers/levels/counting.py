@@ -293,7 +293,6 @@ def _group(
     weights = r.weights + group * count * weights_word
     factors = r.factors + 4 * group * passes * planes * weight_planes * lanes
     y = r.y + 4 * ((begin + row) * outputs + group * lanes)
-    chains = jit.begin_chains(tile, r.starts + 4 * group * lanes, 0)
     for turn in range(passes):
         counted = jit.fill(tile, -(n >> 1))
         x = r.planes + row * count * word + WORD_BYTES * planes * turn
@@ -304,6 +303,8 @@ def _group(
             few = jit.xor_popcount(few, x + k * word, count * word, against)
             counted, few, left = emptied(counted, few, left - 1)
         counted = jit.small_added(counted, few)
+        if turn == 0:  # not before, as starts would take registers
+            chains = jit.begin_chains(tile, r.starts + 4 * group * lanes, 0)
         own = factors + 4 * planes * weight_planes * lanes * turn
         chains = jit.scale_accumulate(chains, counted, own)
     part = jit.joined(chains)

@@ -195,10 +195,11 @@ def _tile(
     outputs = c.outputs
     factors = c.factors + 4 * group * passes * planes * weight_planes * lanes
     start = c.starts + 4 * (span.case * c.groups + group) * lanes
-    chains = jit.begin_chains(tile, start, 0)
     for turn in range(passes):
         filled = jit.fill(tile, -(n >> 1))
         counted = _counted(filled, c, group, span, x + WORD_BYTES * planes * turn, shape)
+        if turn == 0:  # not before, as starts would take registers
+            chains = jit.begin_chains(tile, start, 0)
         own = factors + 4 * planes * weight_planes * lanes * turn
         chains = jit.scale_accumulate(chains, counted, own)
     part = jit.joined(chains)
