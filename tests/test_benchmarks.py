@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, accuracy_networks, uniform
+from benchmarks import accuracy, accuracy_networks, minifloats, uniform
 from benchmarks.accuracy_keras import Records
 from benchmarks.accuracy_subjects import Subject
 from benchmarks.accuracy_table import Row, Width, markdown, plot, tables
@@ -30,6 +30,13 @@ def test_widths_and_networks_from_the_command_line() -> None:
     found = accuracy.widths(arguments, "mnist97")
     assert found == [Width(2, 2), Width(1, 8)]
     assert [str(w) for w in found] == ["K=2", "w1a8"]
+
+
+def test_formats_of_minifloats_are_read() -> None:
+    options = minifloats.options_of("3,4sl")
+    assert (str(options.numbers), options.scaled, options.layers_only) == ("<3,4>", True, True)
+    with pytest.raises(LucioleError, match="no format"):
+        minifloats.options_of("3.4")
 
 
 def test_a_table_of_uniform_files_has_means_of_draws() -> None:

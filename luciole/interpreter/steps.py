@@ -75,7 +75,9 @@ class Run:
             check()
 
     def _shared_table(self, threads: int) -> NDArray[np.int64]:
-        """As ``luciole.kernels.jit.threads`` has it: all meet before and after a shared step."""
+        """Lay the table out as ``luciole.kernels.jit.threads`` has it: all meet before and after a
+        shared step.
+        """
         table = np.zeros((len(self.table), 1 + 2 * threads), np.int64)
         table[:, 1:3] = self.table
         for row, (kernel, parts) in enumerate(zip(self.table[:, 0], self._parts, strict=True)):

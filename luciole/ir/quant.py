@@ -1,4 +1,5 @@
-"""What an operator means to a quantizer: where its weights are, and how its result is quantized.
+"""Describe what an operator means to a quantizer: where its weights are, and how its result is
+quantized.
 
 The rules for results are those of TFLite's 8-bit quantization specification
 (https://ai.google.dev/edge/litert/models/quantization_spec) and, for 16 bits, of its converter.
@@ -72,7 +73,7 @@ class Versions:
     hybrid: int = 1
 
     def of(self, input: TensorType, weights: TensorType | None) -> int:
-        """The first version with an input and, of a layer, weights of these types."""
+        """Find the first version with an input and, of a layer, weights of these types."""
         if weights == TensorType.INT4:
             return self.int4
         by_type = {TensorType.INT8: self.int8, TensorType.INT16: self.int16, TensorType.UINT8: 1}

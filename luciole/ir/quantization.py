@@ -138,8 +138,8 @@ class Affine:
         return codes + self.scale.nbytes + self.zero_point.nbytes
 
     def along(self, shape: tuple[int, ...]) -> tuple[Floats, Points]:
-        """Scales and zero points, shaped to stretch to ``shape``. Raises LucioleError where they do
-        not.
+        """Return scales and zero points, shaped to stretch to ``shape``. Raises LucioleError where
+        they do not.
         """
         axes = [1] * len(shape)
         if self.scale.size != 1:
@@ -200,7 +200,7 @@ class Affine:
 
 
 def stored_parameters(value: Value) -> tuple[Floats, Points]:
-    """Scales and zero points as a file has them, empty where it has none."""
+    """Return scales and zero points as a file has them, empty where it has none."""
     found = value.quantization
     scale = None if found is None else found.scale
     points = None if found is None else found.zero_point

@@ -1,4 +1,4 @@
-"""What can go wrong while a model is quantized."""
+"""Name what can go wrong while a model is quantized."""
 
 from luciole.ir import LucioleError
 

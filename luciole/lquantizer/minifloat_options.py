@@ -1,4 +1,4 @@
-"""What can be chosen for a network of minifloats."""
+"""Choose how a network of minifloats is to be."""
 
 from __future__ import annotations
 

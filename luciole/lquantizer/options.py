@@ -1,4 +1,4 @@
-"""What can be chosen for a quantization: one class for each method, and what goes together."""
+"""Choose how to quantize: one class for each method, and what goes together."""
 
 from __future__ import annotations
 

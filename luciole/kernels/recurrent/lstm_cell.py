@@ -38,8 +38,8 @@ class Gate:
     auxiliary: Weights | None
 
     def __call__(self, x: Array, hidden: Array, cell: Array, other: Array | None) -> Array:
-        """The gate [batch, cells] before its activation, of x [batch, inputs], the states, and the
-        auxiliary input.
+        """Compute the gate [batch, cells] before its activation, of x [batch, inputs], the states,
+        and the auxiliary input.
         """
         y = self.sums(x, hidden, cell, other)
         if self.norm is not None:

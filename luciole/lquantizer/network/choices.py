@@ -1,4 +1,6 @@
-"""Which operator gets which scheme: one for all, by a config, or as its neighbours have it."""
+"""Choose which operator gets which scheme: one for all, by a config, or as its neighbours
+have it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which numbers the integers of tensors reach: as a file of ranges says, else as data show."""
+"""Find which numbers the integers of tensors reach: as a file of ranges says, else as data show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How programs that write models begin: what cannot be written is refused before long work."""
+"""Begin programs that write models: what cannot be written is refused before long work."""
 
 from __future__ import annotations
 
