@@ -50,6 +50,22 @@ def test_to_the_nearest_needs_no_records() -> None:
     assert files[0] == files[1]
 
 
+@pytest.mark.parametrize("scheme", ["dynamic", "dynamic4", "weights", "float16"])
+def test_weights_that_layers_share_stay_shared(scheme: str) -> None:
+    model = network((20, 20, 20, 4))
+    first, second, _ = (op for op in model.graph.ops if op.kind == "FULLY_CONNECTED")
+    second.set_operand(1, first.operands[1])
+    alone = len(to_bytes(luciole.quantize(network((20, 20, 20, 4)), None, scheme=scheme).model))
+    found = luciole.quantize(model, None, scheme=scheme).model
+    assert len(to_bytes(found)) < alone - 100
+    data = random(2, 30, 20)
+    answers = [first_output(m, {m.graph.inputs[0].name: data}) for m in (found, model)]
+    np.testing.assert_allclose(*answers, atol=0.4)
+    again = to_bytes(luciole.quantize(model, data, scheme=scheme).model)
+    assert again == to_bytes(found) or scheme == "dynamic4"
+    assert len(again) < alone - 100
+
+
 def test_records_must_be_numbers() -> None:
     data = records(images())
     next(iter(data.values()))[3] = np.nan
