@@ -107,11 +107,11 @@ def quantize(
     """Quantize a model's dense layers and convolutions to learned levels, or with a ``scheme``
     ("int8", "uint8", "w4a8", "int16x8", "w4a16", "dynamic", "dynamic4", "weights", "weights4",
     "float16", "from_fake_quant") the whole network to uniform integers; those from "dynamic" on
-    need no data, nor do the others with ``ranges_from`` and ``rounding="nearest"``. "w4a4" and the
-    like ("w1a1" to "w4a7") are evenly spaced levels, as ``uniform=True`` makes of learned ones, and
-    int8 beside them. ``config`` may
-    be a recipe of AI Edge Quantizer or a configuration of Samsung ONE. The scheme "minifloat"
-    rounds all numbers to floats of ``exponent`` and ``mantissa`` bits.
+    need no data ("dynamic4" and "weights4" learn from some), nor do the others with ``ranges_from``
+    and ``rounding="nearest"``. "w4a4" and the like ("w1a1" to "w4a7") are evenly spaced levels, as
+    ``uniform=True`` makes of learned ones, and int8 beside them. ``config`` may be a recipe of AI
+    Edge Quantizer or a configuration of Samsung ONE. The scheme "minifloat" rounds all numbers to
+    floats of ``exponent`` and ``mantissa`` bits.
 
     ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one
     input) whose first axis counts them; uint8 and float64 will do for float32. What to do is said

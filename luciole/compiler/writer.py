@@ -48,7 +48,7 @@ class Writer:
         self.table_bytes = 0
         self._tables: dict[tuple[str, bytes], str] = {}
         names = Names("arena", options.name, _AT, _BEGUN)
-        self._values = {e.value: names.of(e.value.name) for e in (*inputs, *outputs)}
+        self._values = {e.value: names.of(e.name or e.value.name) for e in (*inputs, *outputs)}
         for call in calls:
             for value in (*call.reads, *call.writes):
                 if value not in self._values:

@@ -47,6 +47,11 @@ class Scheme:
         return element_bits(self.weights) or 0
 
     @property
+    def learns_weights(self) -> bool:
+        """Whether records are not needed, but weights are learned where there are some."""
+        return self.activations is None and self.weights == TensorType.INT4
+
+    @property
     def wider(self) -> Scheme:
         """The same with weights of 8 bits, for operators that have no kernel for fewer."""
         return self if self.explicit or self.weight_bits >= 8 else replace(self, weights=_BYTE)
@@ -207,6 +212,11 @@ class UniformOptions:
     def channels(self, types: Scheme) -> bool:
         """Tell whether each of a layer's outputs has a scale of its own."""
         return self.granularity == "channel" and types.by_channel
+
+
+def may_learn(scheme: str) -> bool:
+    """Tell whether a scheme is better where there are records, but needs none."""
+    return scheme in SCHEMES and SCHEMES[scheme].learns_weights
 
 
 def learns(scheme: str) -> bool:

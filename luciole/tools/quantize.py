@@ -389,6 +389,7 @@ def _show_sensitivity(
 def _options(arguments: argparse.Namespace) -> WholeOptions:
     """Read the options. Raises QuantizeError for what there is not, UsageError for missing data."""
     from luciole.lquantizer.compatible.choosing import options_for_network
+    from luciole.lquantizer.schemes import may_learn
 
     given = {name: getattr(arguments, name) for name in _CHOICES}
     options = options_for_network(_with_scheme(given))
@@ -398,7 +399,7 @@ def _options(arguments: argparse.Namespace) -> WholeOptions:
     takes_data = options.takes_data or learning is not None
     if arguments.save_ranges and not takes_data:
         raise UsageError(f"--scheme {options.scheme} has no ranges: leave --save_ranges out")
-    if not takes_data and arguments.data is not None:
+    if not takes_data and not may_learn(options.scheme) and arguments.data is not None:
         raise UsageError(f"--scheme {options.scheme} needs no data: leave --data out")
     check_training(arguments)
     if is_trained(arguments) and not options.needs_data:

@@ -48,7 +48,7 @@ from luciole.lquantizer.uniform.limits import Limits, given_ranges
 from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of
 from luciole.lquantizer.uniform.preparation import prepared
 from luciole.lquantizer.uniform.walk import Known, Walked, recurrent, round_plainly, walk
-from luciole.lquantizer.uniform.weights_alone import store_weights
+from luciole.lquantizer.uniform.weights_alone import learn_weights, store_weights
 
 _JUDGES = 48
 """Records that say which rescaling is best, at the most."""
@@ -97,7 +97,9 @@ def quantize_uniform(
         rounded = Rounded(work, frozenset(walked.integers), *ends).copy()
         finish(work, walked.integers, *ends)
     inner = schemes_inside(work, options) if choices is None else {}
-    reports = walked.reports | _weights_alone(work, schemes | inner, options, walked.integers)
+    learned = learn_weights(work, schemes, records, options, track or untracked)
+    stored = _weights_alone(work, schemes | inner, options, walked.integers, learned)
+    reports = walked.reports | learned | stored
     report = _report(reports, names)
     report.warnings += warnings
     report.rules = [] if options.per_operator is None else list(options.per_operator.report())
@@ -175,11 +177,15 @@ def _said(graph: Graph, integers: dict[Op, Scheme], given: Given) -> dict[Op, Sc
 
 
 def _weights_alone(
-    work: Model, schemes: Mapping[Op, Scheme], options: UniformOptions, integers: Collection[Op]
+    work: Model,
+    schemes: Mapping[Op, Scheme],
+    options: UniformOptions,
+    integers: Collection[Op],
+    learned: Collection[Op],
 ) -> dict[Op, LayerReport]:
     """Give layers whose tensors stay float their integers in the weights: those that ask for that,
     those of graphs that are called, and recurrent ones. Raises QuantizeError where there are none,
-    nor operators on ``integers``.
+    nor operators on ``integers`` or with ``learned`` ones.
     """
     reports: dict[Op, LayerReport] = {}
     of_main = set(work.graph.ops)
@@ -189,9 +195,9 @@ def _weights_alone(
         if types.activations is not None and (op not in of_main or isinstance(op, LSTMLayer)):
             alone[op] = dynamic
     for graph in work.graphs:
-        reports |= store_weights(graph, alone, options)
+        reports |= store_weights(graph, alone, options, learned)
         remove_dead(graph)
-    if not integers and not reports:
+    if not integers and not reports and not learned:
         where = "layer has constant float weights"
         missing = where if alone or not schemes else "operator has a form on integers"
         raise QuantizeError(f"nothing to quantize: no {missing}")

@@ -157,3 +157,8 @@ def fitted(rows: Sequence[tuple[str, ...]], whole: bool = False) -> list[tuple[s
 def time_text(microseconds: float) -> str:
     """Write a duration for people."""
     return f"{microseconds:.1f} us" if microseconds < 1000 else f"{microseconds / 1000:.2f} ms"
+
+
+def part_time_text(microseconds: float) -> str:
+    """Write the duration of a part of a run, which may be some nanoseconds."""
+    return f"{1000 * microseconds:.0f} ns" if microseconds < 1 else time_text(microseconds)

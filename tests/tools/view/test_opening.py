@@ -94,7 +94,7 @@ def test_figures_stay_when_a_second_file_is_opened_beside_and_go_with_their_mode
     digits: Digits,
 ) -> None:
     page = figured(digits)
-    alone = described(page.subjects, Blobs(), Look())
+    alone = described(list(page.subjects), Blobs(), Look())
     document, view = opened(page.opened, digits.float_model, True)
     assert titles(document) == ["float.circle", "answer.circle"]
     assert len(layers(document)) == len(layers(alone)) > 1

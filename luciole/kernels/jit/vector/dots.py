@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from llvmlite import ir
+from numba.core import cgutils
 
 from luciole.kernels.jit.emits import (
     Address,
@@ -149,12 +150,48 @@ def _adding() -> Callable[[Builder, Value, Value, Value], Value]:
     """Return what the machine adds four products to each lane with."""
     if "avx512vnni" in features():
         return _with_vnni
+    if "i8mm" in features():
+        return _with_usdot
+    if "dotprod" in features():
+        return _with_sdot
     return _with_pairs if PAIRS else _with_products
 
 
 def _with_vnni(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
     """Add to sums of int32 four products in each lane: ``vpdpbusd``."""
     return of_llvm(builder, "llvm.x86.avx512.vpdpbusd.512", sums, unsigned, signed)
+
+
+def _with_usdot(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
+    """Add the same products: ``usdot`` of Arm's processors with I8MM."""
+    return _by_quarters(builder, "usdot", sums, unsigned, signed)
+
+
+def _with_sdot(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
+    """Add the same products by ``sdot``, which takes signed bytes: those of inputs less 128, and
+    twice 64 of each weight. LLVM writes the latter once for all sums that a weight counts in.
+    """
+    turned = builder.xor(unsigned, ir.Constant(INTS, [-0x7F7F7F80] * LANES))
+    half, share = ir.Constant(INTS, [0x40404040] * LANES), ir.Constant(INTS, None)
+    for _ in range(2):
+        share = _by_quarters(builder, "sdot", share, signed, half)
+    return _by_quarters(builder, "sdot", builder.add(sums, share), turned, signed)
+
+
+def _by_quarters(builder: Builder, name: str, sums: Value, a: Value, b: Value) -> Value:
+    """Call an instruction of Neon for each 128 bits."""
+    four, sixteen = ir.VectorType(I32, 4), ir.VectorType(BYTES.element, 16)
+    kind = ir.FunctionType(four, [four, sixteen, sixteen])
+    function = cgutils.get_or_insert_function(
+        builder.module, kind, f"llvm.aarch64.neon.{name}.v4i32.v16i8"
+    )
+    found = []
+    for first in range(0, LANES, 4):
+        own, *given = (wide_shuffle(builder, v, v, range(first, first + 4)) for v in (sums, a, b))
+        found.append(builder.call(function, [own, *(builder.bitcast(v, sixteen) for v in given)]))
+    p, q, r, s = found
+    lower, upper = (wide_shuffle(builder, x, y, range(8)) for x, y in ((p, q), (r, s)))
+    return wide_shuffle(builder, lower, upper, range(LANES))
 
 
 def _with_pairs(
