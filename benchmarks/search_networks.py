@@ -47,7 +47,8 @@ def told(name: str, found: SearchResult) -> int:
     """Print a network's table; returns how often a uniform network is better."""
     table = rows(found)
     worse = sum(file > uniform for _, _, uniform, _, file in table)
-    print(f"\n{name}: {len(found.evaluated)} evaluated, {len(found.front)} files, {worse} worse")
+    count = f"{len(found.evaluated)} evaluated, {found.failed} failed"
+    print(f"\n{name}: {count}, {len(found.front)} files, {worse} worse")
     for uniform, size, loss, file, lost in table:
         gain = loss / lost if lost else float("inf")
         print(f"{uniform:10} {size:9,} B {loss:9.3g}   {file:9,} B {lost:9.3g}  {gain:6.1f} times")

@@ -32,7 +32,8 @@ WAY = "output-aware, refit 0.5"
 
 def tasks_for(space: Space, count: int) -> list[Task]:
     """Draw candidates, always the same."""
-    chance, found = np.random.default_rng(0), []
+    chance = np.random.default_rng(0)
+    found: list[Task] = []
     for _ in range(count):
         drawn = chance.choice(CHOICES, len(space.genes))
         pairs = zip(space.genes, map(str, drawn), strict=True)

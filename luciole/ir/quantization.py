@@ -98,7 +98,7 @@ class Affine:
             raise LucioleError(
                 f"the weights tensor has its scales along axis {found.axis}, not {axis}"
             )
-        if found.zero_point.any() and (found.scale.size > 1 or not any_zero):
+        if not found.is_symmetric and (found.scale.size > 1 or not any_zero):
             points = sorted({int(n) for n in found.zero_point})
             raise LucioleError(f"the weights tensor has zero points {points}; 0 is needed")
         return found
@@ -123,6 +123,11 @@ class Affine:
         flat = replace(self, axis=0)
         low, high = (flat.decode(np.full(self.scale.shape, code)) for code in self.limits)
         return low, high
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether 0 is the code of 0 for each scale."""
+        return not self.zero_point.any()
 
     @property
     def parameters(self) -> tuple[Floats, Points]:

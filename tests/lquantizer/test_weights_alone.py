@@ -11,6 +11,7 @@ from luciole.interpreter.records import first_output
 from luciole.ir import Model, TensorType
 from luciole.ir.analysis.weights import weight_constant
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.schemes import UniformOptions
 from luciole.lquantizer.search.space import recipe
 from tests.lquantizer.test_uniform import images, records
 from tests.networks import network, random
@@ -42,12 +43,26 @@ def test_layers_read_what_was_learned() -> None:
 
 
 def test_to_the_nearest_needs_no_records() -> None:
-    how = {"scheme": "dynamic4", "rounding": "nearest"}
-    files = [
-        to_bytes(luciole.quantize(images(), data, **how).model)
-        for data in (None, records(images()))
-    ]
+    options = UniformOptions("dynamic4", rounding="nearest")
+    both = (None, records(images()))
+    files = [to_bytes(luciole.quantize(images(), data, options).model) for data in both]
     assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("scheme", ["dynamic", "dynamic4", "weights", "float16"])
+def test_weights_that_layers_share_stay_shared(scheme: str) -> None:
+    model = network((20, 20, 20, 4))
+    first, second, _ = (op for op in model.graph.ops if op.kind == "FULLY_CONNECTED")
+    second.set_operand(1, first.operands[1])
+    alone = len(to_bytes(luciole.quantize(network((20, 20, 20, 4)), None, scheme=scheme).model))
+    found = luciole.quantize(model, None, scheme=scheme).model
+    assert len(to_bytes(found)) < alone - 100
+    data = random(2, 30, 20)
+    one, other = (first_output(m, {m.graph.inputs[0].name: data}) for m in (found, model))
+    np.testing.assert_allclose(one, other, atol=0.4)
+    again = to_bytes(luciole.quantize(model, data, scheme=scheme).model)
+    assert again == to_bytes(found) or scheme == "dynamic4"
+    assert len(again) < alone - 100
 
 
 def test_records_must_be_numbers() -> None:

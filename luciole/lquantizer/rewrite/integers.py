@@ -55,14 +55,14 @@ def _round(graph: Graph, value: Value, affine: Affine, only: Container[Op] | Non
     users = [use for use in value.users if only is None or use.op in only]
     if not users and not (only is None and value.is_output):
         return
-    dequantize = _pair(graph, value, affine, behind(graph, value))
+    dequantize = insert_pair(graph, value, affine, behind(graph, value))
     if only is None:
         read_instead(graph, users, value, dequantize.output, f"{value.name}/integers")
     for op, slot in users:
         op.set_operand(slot, dequantize.output)
 
 
-def _pair(graph: Graph, value: Value, affine: Affine, place: int) -> Dequantize:
+def insert_pair(graph: Graph, value: Value, affine: Affine, place: int) -> Dequantize:
     """Insert a QUANTIZE and a DEQUANTIZE in front of the operator at a place; returns the last."""
     quantize = Quantize(value)
     insert_at(graph, place, quantize, f"{value.name}/integers")
@@ -80,7 +80,7 @@ def _round_operand(graph: Graph, op: Op, slot: int, affine: Affine) -> None:
     if value.data is not None:
         set_constant(graph, Use(op, slot), affine.encode(value.data), affine)
         return
-    dequantize = _pair(graph, value, affine, graph.ops.index(op))
+    dequantize = insert_pair(graph, value, affine, graph.ops.index(op))
     op.set_operand(slot, dequantize.output)
 
 

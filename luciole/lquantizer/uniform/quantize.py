@@ -106,12 +106,16 @@ def quantize_uniform(
     report.tensors = known.tensors
     why |= dict.fromkeys(walked.lost, REASON)
     report.floats = float_operators(work.graph, why) if takes_data else []
-    remove_dead(work.graph)
-    forget_missing(work)
-    remove_dead_buffers(work)
+    _leave_out_unused(work)
     report.seconds = time.perf_counter() - begun
     ranges = known.limits.ranges() if integers else None
     return Result(work, report, walked.latents, rounded=rounded, ranges=ranges)
+
+
+def _leave_out_unused(work: Model) -> None:
+    remove_dead(work.graph)
+    forget_missing(work)
+    remove_dead_buffers(work)
 
 
 def known_of(options: UniformOptions) -> Known:

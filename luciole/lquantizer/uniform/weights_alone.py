@@ -25,6 +25,8 @@ from luciole.lquantizer.uniform.limits import Limits
 from luciole.lquantizer.uniform.recurrent import store_recurrent_weights
 from luciole.lquantizer.uniform.walk import Known, walk
 
+_Known = dict[tuple[Value, Scheme, str], Value]
+"""What reads stored weights, by the float ones, how they are stored, and the kind of the layer."""
 _BYTE = 8
 """Bits of a weight from which its scale reaches the largest one."""
 
@@ -53,10 +55,13 @@ def learn_weights(
 
 
 def _learns(op: Op, types: Scheme) -> bool:
-    """Tell whether a layer's weights are learned: as many as 8 bits need not be."""
+    """Tell whether a layer's weights are learned: as many as 8 bits need not be, and those that
+    several layers share stay shared.
+    """
     value = weight_constant(op) if types.learns_weights and isinstance(op, Product) else None
-    is_float = value is not None and value.dtype == TensorType.FLOAT32
-    return is_float and value.data is not None and bool(np.isfinite(value.data).all())
+    if value is None or value.dtype != TensorType.FLOAT32 or len(value.users) > 1:
+        return False
+    return value.data is not None and bool(np.isfinite(value.data).all())
 
 
 def store_weights(
@@ -71,7 +76,7 @@ def store_weights(
 
     Raises QuantizeError for weights that are no numbers.
     """
-    reports = {}
+    reports, known = {}, _Known()
     for op in [op for op in graph.ops if op in schemes]:
         value = weight_constant(op) if has_weights(op) else None
         if value is None or value.dtype != TensorType.FLOAT32:
@@ -80,7 +85,7 @@ def store_weights(
         reports[op].bytes_before = constant_bytes(op)
         reports[op].skipped = _too_large(op, value, schemes[op])
         if reports[op].skipped is None:
-            _store(graph, op, value, schemes[op], options)
+            _store_once(graph, op, value, schemes[op], options, known)
     read = {op for op, types in schemes.items() if not types.explicit}
     reports |= store_recurrent_weights(graph, read)
     stored = reports.keys()
@@ -98,6 +103,21 @@ def _too_large(op: Op, value: Value, types: Scheme) -> str | None:
     if types.weights == TensorType.FLOAT16 and peak > most:
         return f"weights reach {peak:g}, half precision {most:g}"
     return None
+
+
+def _store_once(
+    graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOptions, known: _Known
+) -> None:
+    """Store weights, or let a layer read what another one of its kind that shares them does."""
+    slot = op.operands.index(value)
+    key = (value, types, op.kind)
+    if key in known:
+        op.set_operand(slot, known[key])
+        return
+    _store(graph, op, value, types, options)
+    stored = op.operands[slot]
+    assert stored is not None, "it was stored just now"
+    known[key] = stored
 
 
 def _store(graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOptions) -> None:

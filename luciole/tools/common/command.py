@@ -153,6 +153,12 @@ def add_labelled(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
 
 
+def check_batch(batch: int | None) -> None:
+    """Refuse a batch without records. Raises UsageError."""
+    if batch is not None and batch < 1:
+        raise UsageError(f"--batch is {batch}: it is 1 or more")
+
+
 def add_data_bounds(parser: argparse.ArgumentParser) -> None:
     """Declare ``--data-limit BYTES`` and ``--allow-outside``, for programs that read data."""
     parser.add_argument(

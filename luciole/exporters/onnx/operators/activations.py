@@ -20,7 +20,7 @@ from luciole.ir.ops.activations import (
     ReluN1To1,
     Tanh,
 )
-from luciole.ir.ops.fake_quant import FakeQuant
+from luciole.ir.ops.fake_quant import FakeQuant, limits
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.prelu import PRelu
@@ -108,18 +108,8 @@ def fake_quant(k: Building, op: FakeQuant, x: Term) -> Term:
     """Spell out TensorFlow's FakeQuantWithMinMaxArgs: limits are moved so that zero is
     expressible.
     """
-    low, high, scale = (float(number) for number in _limits(op))
+    low, high, scale = (float(number) for number in limits(op))
     inside = k.add("Sub", clipped(k, x, low, high), k.number(low))
     steps = k.add("Mul", inside, k.number(float(np.float32(1) / np.float32(scale))))
     whole = k.add("Floor", k.add("Add", steps, k.number(0.5)))
     return k.add("Add", k.add("Mul", whole, k.number(scale)), k.number(low))
-
-
-def _limits(op: FakeQuant) -> tuple[np.float32, np.float32, np.float32]:
-    """Compute both limits and the step, in single precision as kernels do."""
-    lowest, highest = np.float32(op.narrow_range), np.float32((1 << op.num_bits) - 1)
-    least, most = np.float32(op.min), np.float32(op.max)
-    scale = (most - least) / (highest - lowest)
-    zero = float(lowest - least / scale)
-    point = np.float32(np.floor(min(max(zero, float(lowest)), float(highest)) + 0.5))
-    return (lowest - point) * scale, (highest - point) * scale, scale

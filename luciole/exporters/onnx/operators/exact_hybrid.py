@@ -32,7 +32,7 @@ def fits(op: Op) -> bool:
     if x is None or filter is None or filter.dtype != TensorType.INT8 or not filter.is_constant:
         return False
     affine, known = affine_of(filter), all(v is None or v.is_constant for v in rest)
-    single = affine is not None and not affine.zero_point.any()
+    single = affine is not None and affine.is_symmetric
     alike = x.shape[3] == filter.dims[3] and None not in x.shape[1:]
     small = math.prod(filter.dims[1:]) * _LARGEST * _STEPS < _EXACT
     return x.dtype == FLOAT32 and single and known and alike and small

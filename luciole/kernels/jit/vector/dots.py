@@ -25,7 +25,7 @@ from luciole.kernels.jit.emits import (
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.masked import lanes_before, load_first_bytes, store_first_bytes
-from luciole.kernels.jit.vector.pixels import Places, behind, repeated
+from luciole.kernels.jit.vector.pixels import Places, add_words, behind, repeated
 from luciole.kernels.jit.vector.shorts import with_pairs
 from luciole.kernels.jit.vector.vectors import (
     BYTES,
@@ -60,16 +60,7 @@ def add_dots(builder: Builder, tile: Vectors, at: Places, offset: Int64, weights
     """Add to each pixel's row the products of the pixel's own four bytes, ``offset`` bytes behind
     its address, with the bytes [vectors, 16, 4] at ``weights``.
     """
-    vectors = tile.kind.shape[1]
-    add = _adding()
-    factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(vectors)]
-    sums: list[Value] = []
-    for address in behind(builder, at, offset):
-        four = splat(builder, load(builder, I32, address, align=1))
-        for factor in factors:
-            before = builder.extract_value(tile.value, len(sums))
-            sums.append(add(builder, before, four, factor))
-    return gather(builder, sums)
+    return add_words(builder, tile, at, offset, weights, _adding())
 
 
 @emits
