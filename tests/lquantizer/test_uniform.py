@@ -110,7 +110,7 @@ def test_small_depthwise_layers_keep_8_bits(size: int, wanted: str) -> None:
     x = b.graph.add_input("x", (1, 6, 6, 16))
     layers: list[Op] = [Conv2D(x, b.weights(16, 3, 3, 16), None, stride_h=1, stride_w=1)]
     weights = b.weights(1, 3, 3, 16)
-    how = {"stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
+    how: dict[str, Any] = {"stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
     layers.append(DepthwiseConv2D(b.add(layers[0]), weights, None, **how))
     for count, given in ((48, 16), (48, 48)):
         filters = b.weights(count, size, size, given)
