@@ -1,13 +1,16 @@
 """The accuracy of learned levels on kinds of networks: prints what each loses, and what it may.
 
     python3 -m benchmarks.accuracy_networks [--data FOLDER] [--keep FOLDER] [--only NAMES]
+                                            [--seed N]
 
 ``--data`` (LUCIOLE_DATA) has mnist.npz and cifar10_subset.npz in Keras's layout, and models/ with
 MLPerf Tiny's resnet8 and the networks mbnet and mbnet_bad, the same MobileNet with its channels
-even and uneven. Four networks more are trained once and kept (benchmarks/accuracy_keras.py). All
+even and uneven. Five networks more are trained once and kept (benchmarks/accuracy_keras.py). All
 are fitted on the same 1,000 unlabelled training records, and judged on the whole test set: top-1 in
-percent, or the root mean squared error of an autoencoder. Tuned ones go on training without labels
-on as many records as the table says. TensorFlow has one thread.
+percent, or the root mean squared error of an autoencoder. Tuned ones go on training without labels,
+unless their name says so, on as many records as the table says; "uniform" are evenly spaced levels,
+with integers of 8 bits around them. ``--seed`` draws other records and trains by other chances.
+TensorFlow has one thread.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +29,13 @@ from benchmarks.accuracy_keras import KINDS, Records, cifar, network
 from benchmarks.accuracy_table import markdown
 from benchmarks.machine import machine
 from luciole.api import finetune, quantize
+from luciole.exporters import to_bytes
 from luciole.importers import load
 from luciole.importers.keras.convert import tensorflow
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, Model
-from luciole.lquantizer import Config, OutputAware, Result, quantize_records
+from luciole.lquantizer import Config, OutputAware, Result, quantize_records, with_integers
 from luciole.lquantizer.network.problem import Scope
 from luciole.lquantizer.options import FitOptions
 from luciole.lquantizer.training import FinetuneSettings
@@ -40,7 +45,7 @@ from luciole.tools.common.console import say
 PACKAGES = ("luciole", "numba", "numpy", "tensorflow-cpu")
 CALIBRATION = 1000
 _SEED = 1000
-"""Draws records."""
+"""Draws records, together with ``--seed``."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class Case:
     records: int = CALIBRATION
     mirror: bool = False
     rescales: bool = True
+    uniform: bool = False
+    labelled: bool = False
     source: str = ""
     """The network, where the case has another name."""
     layers: list[dict[str, object]] = field(default_factory=list)
@@ -66,6 +73,12 @@ class Case:
     def network(self) -> str:
         """The name of its network."""
         return self.source or self.name
+
+
+def _uniform(source: str, bits: str, **how: Any) -> Case:
+    """Describe a case of evenly spaced levels."""
+    name = f"{source}, uniform" + ", labels" * how.get("labelled", False)
+    return Case(name, bits, source=source, uniform=True, **how)
 
 
 CASES = (
@@ -84,6 +97,11 @@ CASES = (
     Case("autoencoder", 1, may_err=0.19, epochs=6, records=20_000),
     Case("resnet8, preset", "w2a4", source="resnet8"),
     Case("resnet8, 1,000 records", 2, epochs=50, mirror=True, source="resnet8"),
+    _uniform("resnet8", "w4a4", may_lose=0.32, epochs=3, records=10_000, mirror=True),
+    _uniform("resnet8", "w4a4", epochs=2, records=10_000, mirror=True, labelled=True),
+    _uniform("cnn", "w2a4", epochs=2, records=20_000),
+    _uniform("cnn", "w2a4", epochs=2, records=20_000, labelled=True),
+    Case("cnn", 2),
 )
 """What is measured."""
 
@@ -104,9 +122,9 @@ def _pixels(x: Array) -> Array:
     return np.rint((x + 1) * np.float32(127.5)).astype(np.float32)
 
 
-def drawn(x: Array, count: int) -> Array:
-    """Draw training records, in order."""
-    return x[np.sort(np.random.default_rng(_SEED).permutation(len(x))[:count])]
+def drawn(x: Array, count: int, seed: int = 0) -> Array:
+    """Draw training records, or what belongs to them, in order."""
+    return x[np.sort(np.random.default_rng(_SEED + seed).permutation(len(x))[:count])]
 
 
 def score(model: Model, records: Records) -> float:
@@ -122,43 +140,48 @@ def fitted(case: Case, model: Model, x: Array) -> Result:
     """Learn levels from records."""
     config = {"layers": case.layers} if case.layers else None
     if case.rescales:
-        return quantize(model, x, encode_bits=case.bits, config=config)
+        return quantize(model, x, encode_bits=case.bits, config=config, uniform=case.uniform)
     choice = FitOptions(encode_bits=case.bits).default
     method = OutputAware(0, Scope(rescales=False))
     return quantize_records(model, {model.graph.inputs[0].name: x}, method, Config(choice))
 
 
-def tuned(case: Case, model: Model, result: Result, x: Array) -> Model:
+def tuned(case: Case, model: Model, result: Result, records: Records, seed: int) -> Model:
     """Train the levels as ``lquantizer --finetune`` does."""
-    settings = FinetuneSettings(mirror=case.mirror)
     return finetune(
-        result.model,
+        result,
         model,
-        drawn(x, case.records),
+        drawn(records.train, case.records, seed),
         epochs=case.epochs,
-        settings=settings,
-        latents=result.latents,
+        labels=drawn(records.wanted, case.records, seed) if case.labelled else None,
+        settings=FinetuneSettings(mirror=case.mirror, seed=seed),
         report=say,
     ).model
 
 
-def measured(case: Case, data: Path, keep: Path) -> list[str]:
+def measured(case: Case, data: Path, keep: Path, seed: int = 0) -> list[str]:
     """Measure one row of the table."""
     model, records = subject(case.network, data, keep)
     begun = time.process_time()
-    result = fitted(case, model, drawn(records.train, CALIBRATION))
+    some = drawn(records.train, CALIBRATION, seed)
+    result = fitted(case, model, some)
     seconds = [time.process_time() - begun]
     scores = [score(model, records), score(result.model, records)]
     if case.epochs:
         begun = time.process_time()
-        scores.append(score(tuned(case, model, result, records.train), records))
+        result.model = tuned(case, model, result, records, seed)
         seconds.append(time.process_time() - begun)
+    if case.uniform:
+        spared = FitOptions(spared="int8")
+        result = with_integers(result, model, {model.graph.inputs[0].name: some}, spared)
+    if case.epochs:
+        scores.append(score(result.model, records))
     digits = 3 if records.judge.ndim > 1 else 2
     shown = [f"{s:.{digits}f}" for s in scores] + [""] * (3 - len(scores))
     trained = f"{case.epochs} x {case.records:,}" if case.epochs else ""
-    size = f"{result.report.bytes_before / 1000:.1f} -> {result.report.bytes_after / 1000:.1f}"
+    sizes = " -> ".join(f"{len(to_bytes(m)) / 1000:.1f}" for m in (model, result.model))
     times = " + ".join(f"{s:.0f}" for s in seconds)
-    return [case.name, str(case.bits), *shown, trained, *_verdict(case, scores), size, times]
+    return [case.name, str(case.bits), *shown, trained, *_verdict(case, scores), sizes, times]
 
 
 def _verdict(case: Case, scores: Sequence[float]) -> list[str]:
@@ -192,6 +215,7 @@ def parser() -> argparse.ArgumentParser:
         "--keep", type=Path, default=Path("trained-networks"), metavar="FOLDER", help="networks"
     )
     made.add_argument("--only", metavar="NAMES", help="parts of names, with commas between")
+    made.add_argument("--seed", type=int, default=0, metavar="N", help="of records and training")
     return made
 
 
@@ -216,7 +240,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     one_thread()
     rows = [HEAD]
     for case in cases:
-        rows.append(measured(case, arguments.data, arguments.keep))
+        rows.append(measured(case, arguments.data, arguments.keep, arguments.seed))
         say(" | ".join(rows[-1]))
     print(f"{markdown(rows)}\n\n{machine(PACKAGES)}")
 

@@ -1,4 +1,6 @@
-"""Which operator gets which scheme: one for all, by a config, or as its neighbours have it."""
+"""Choose which operator gets which scheme: one for all, by a config, or as its neighbours
+have it.
+"""
 
 from __future__ import annotations
 
@@ -123,4 +125,4 @@ def _makers(op: Op) -> Iterator[Op]:
 
 
 def _is_computed(value: Value) -> bool:
-    return is_float(value) and not value.is_constant
+    return is_float(value) and not value.is_constant and not value.is_variable

@@ -1,4 +1,4 @@
-"""What can be chosen for a search."""
+"""Choose how to search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each layer of a network may become, and a candidate's choice as a config."""
+"""List what each layer of a network may become, and a candidate's choice as a config."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.passes.remove_dead import remove_dead_buffers
@@ -10,19 +10,20 @@ from luciole.lquantizer.training.parameters import LQOp, TrainableParameters, wr
 
 
 def exported(
-    student: Model, learned: Mapping[LQOp, TrainableParameters], floats: Mapping[Value, Array]
+    student: Model,
+    learned: Sequence[tuple[Sequence[LQOp], TrainableParameters]],
+    floats: Mapping[Value, Array],
 ) -> Model:
-    """Clone the student with trained layers and trained constants of float layers.
+    """Clone the student with what layers learned (together, where they share it) and trained
+    constants of float layers.
 
     Codes are encoded again from the shadow weights; everything else of the model stays.
     """
     copy = student.clone()
     ops: dict[Op, Op] = dict(zip(student.graph.ops, copy.graph.ops, strict=True))
     values = dict(zip(student.graph.values, copy.graph.values, strict=True))
-    for op, parameters in learned.items():
-        twin = ops[op]
-        assert isinstance(twin, LQOp), "a clone has operators of the same classes"
-        write(twin, parameters)
+    for group, parameters in learned:
+        write([twin for op in group if isinstance(twin := ops[op], LQOp)], parameters)
     for value, array in floats.items():
         values[value].set_data(array)
     remove_dead_buffers(copy)

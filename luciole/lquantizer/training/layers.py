@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,8 @@ class _Units(NamedTuple):
 
 
 class TrainableLayer:
-    """An operator with learned levels: its forward pass is what the exported operator computes.
+    """An operator with learned levels, or several that share all of them: the forward pass is what
+    the exported operator computes.
 
     The input is quantized before a convolution pads it, so that padding is exactly 0. Levels that
     are evenly spaced stay so.
@@ -73,6 +75,7 @@ class TrainableLayer:
         }
         found = {n: a[..., -1:] if n in self._powers else a for n, a in start.items()}
         self.variables = {name: tf.Variable(array) for name, array in found.items()}
+        self.round_weights()
 
     def _own(self) -> dict[str, Tensor]:
         """Say what each parameter is by now: of evenly spaced levels the largest basis element is
@@ -81,21 +84,28 @@ class TrainableLayer:
         powers = self._powers
         return {n: v * powers[n] if n in powers else v for n, v in self.variables.items()}
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """Quantize, multiply, add, activate."""
+    def round_weights(self) -> None:
+        """Round the shadow weights for the pass that begins."""
+        own = self._own()
+        self._rows = quantized(self.tf, own["latents"], own["weight_basis"], own["weight_offset"])
+
+    def forward(self, op: LQOp) -> Callable[[Tensor], Tensor]:
+        """Make the forward pass of one of the operators: quantize, multiply, add, activate."""
+        return partial(self._forward, op)
+
+    def _forward(self, op: LQOp, x: Tensor) -> Tensor:
         tf, own = self.tf, self._own()
         basis, offset = own["input_basis"][None], own["input_offset"][None]
         encoded = tf.reshape(quantized(tf, tf.reshape(x, (1, -1)), basis, offset), tf.shape(x))
-        rows = quantized(tf, own["latents"], own["weight_basis"], own["weight_offset"])
-        y = self._product(tf.ensure_shape(encoded, x.shape), rows)
-        return activate(tf, y + own["bias"], self.op.activation)
+        y = self._product(op, tf.ensure_shape(encoded, x.shape))
+        return activate(tf, y + own["bias"], op.activation)
 
-    def _product(self, x: Tensor, rows: Tensor) -> Tensor:
-        """Compute the layer's sums from weights [o, n]."""
-        if not isinstance(self.op, LQConv2D):
-            return dense(self.tf, x, rows)
-        filters = self.tf.reshape(rows, (-1, *row_shape(self.op)))
-        return convolution(self.tf, self.op, x, self.tf.transpose(filters, (1, 2, 3, 0)))
+    def _product(self, op: LQOp, x: Tensor) -> Tensor:
+        """Compute an operator's sums."""
+        if not isinstance(op, LQConv2D):
+            return dense(self.tf, x, self._rows)
+        filters = self.tf.reshape(self._rows, (-1, *row_shape(op)))
+        return convolution(self.tf, op, x, self.tf.transpose(filters, (1, 2, 3, 0)))
 
     def keep_in_reach(self) -> None:
         """Move shadow weights that left the levels' span back to its edge."""

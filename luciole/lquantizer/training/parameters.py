@@ -1,16 +1,16 @@
-"""What is learned in one layer, as arrays: read from its operator and written back.
+"""Read what is learned in one layer, as arrays, from its operator, and write it back.
 
 The codes of a layer follow from its shadow weights: each takes its row's nearest level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from luciole.ir import Array, Graph, Op, Value
+from luciole.ir import Array, Graph, Value
 from luciole.ir.analysis.weights import learned_weights
 from luciole.ir.learned_levels import weight_planes
 from luciole.ir.number_format import LearnedLevels
@@ -121,6 +121,17 @@ def _into_cells(target: Array, levels: Array, index: Array, margin: float) -> Ar
     return np.clip(target, *bounds)
 
 
+def together(graph: Graph) -> list[list[LQOp]]:
+    """List operators with learned levels, those together that share all that is learned: the steps
+    of an unrolled recurrent layer do. Raises QuantizeError when there is none.
+    """
+    groups: dict[tuple[Value | float | None, ...], list[LQOp]] = {}
+    for op in trained_ops(graph):
+        constants = (v for name, v in op.named_operands() if name != "input")
+        groups.setdefault((*constants, op.input_offset), []).append(op)
+    return list(groups.values())
+
+
 def encode(op: LQOp, learned: TrainableParameters) -> Array:
     """Pack the bit planes of the shadow weights' nearest levels, as the operator holds them."""
     levels = LearnedLevels(learned.weight_basis, learned.weight_offset)
@@ -128,28 +139,32 @@ def encode(op: LQOp, learned: TrainableParameters) -> Array:
     return weight_planes(numbers, levels.bits)
 
 
-def write(op: LQOp, learned: TrainableParameters) -> None:
-    """Put what was learned into an operator.
+def write(ops: Sequence[LQOp], learned: TrainableParameters) -> None:
+    """Put what was learned into operators, which share it.
 
     Constants that other operators use as well stay as they are for them. An offset or a bias that
     is 0 everywhere is not added where there was none.
     """
+    op = ops[0]
     binary = encode(op, learned)
-    _set(op, "weights_scales", learned.weight_basis)
-    _set(op, "weights_binary", binary)
-    _set(op, "input_scales", learned.input_basis)
-    op.input_offset = float(learned.input_offset)
+    _set(ops, "weights_scales", learned.weight_basis)
+    _set(ops, "weights_binary", binary)
+    _set(ops, "input_scales", learned.input_basis)
+    for each in ops:
+        each.input_offset = float(learned.input_offset)
     for name, array in (("bias", learned.bias), ("weights_offsets", learned.weight_offset)):
         if array.any() or dict(op.named_operands()).get(name) is not None:
-            _set(op, name, array)
+            _set(ops, name, array)
 
 
-def _set(op: Op, name: str, array: Array) -> None:
-    graph = op.graph
+def _set(ops: Sequence[LQOp], name: str, array: Array) -> None:
+    op, graph = ops[0], ops[0].graph
     assert graph is not None, "a layer that was trained is part of a graph"
     value: Value | None = dict(op.named_operands()).get(name)
-    if value is not None and len(value.users) == 1 and not value.is_output:
+    if value is not None and not value.is_output and {use.op for use in value.users} <= set(ops):
         value.set_data(array)
         return
     place = [field.name for field in op.operand_fields()].index(name)
-    op.set_operand(place, graph.add_constant(graph.unique_name(f"{op.name}/{name}"), array))
+    constant = graph.add_constant(graph.unique_name(f"{op.name}/{name}"), array)
+    for each in ops:
+        each.set_operand(place, constant)

@@ -21,7 +21,8 @@ Forward = Callable[..., Tensor]
 class TensorGraph:
     """A graph that TensorFlow can run and differentiate; the first axis of inputs stays open.
 
-    ``layers`` replace operators, ``variables`` constants. Raises UnsupportedError that lists every
+    ``layers`` replace operators, ``variables`` constants; ``before_pass`` is called before each
+    pass through the graph. Raises UnsupportedError that lists every
     operator without a TensorFlow form, QuantizeError for inputs or outputs that do not count
     records.
     """
@@ -31,8 +32,9 @@ class TensorGraph:
         graph: Graph,
         layers: Mapping[Any, Forward] | None = None,
         variables: Mapping[Value, Tensor] | None = None,
+        before_pass: Callable[[], None] | None = None,
     ) -> None:
-        self.graph = graph
+        self.graph, self._before_pass = graph, before_pass
         self.tf: TensorFlow = tensorflow()
         self._layers: dict[Op, Forward] = dict(layers or {})
         self._variables = dict(variables or {})
@@ -58,6 +60,8 @@ class TensorGraph:
         Call it inside of a ``tf.function`` with the ``signature``: constant shapes that say 1
         record are understood as any number only where the number is open.
         """
+        if self._before_pass is not None:
+            self._before_pass()
         contents: dict[Value, Any] = {**self._constants, **self._variables}
         contents.update(zip(self.graph.inputs, inputs, strict=True))
         for op in self._ops:

@@ -47,7 +47,7 @@ from luciole.lquantizer.uniform.fragile import REASON
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
 from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of
 from luciole.lquantizer.uniform.preparation import prepared
-from luciole.lquantizer.uniform.walk import Known, Walked, round_plainly, walk
+from luciole.lquantizer.uniform.walk import Known, Walked, recurrent, round_plainly, walk
 from luciole.lquantizer.uniform.weights_alone import learn_weights, store_weights
 
 _JUDGES = 48
@@ -106,12 +106,16 @@ def quantize_uniform(
     report.tensors = known.tensors
     why |= dict.fromkeys(walked.lost, REASON)
     report.floats = float_operators(work.graph, why) if takes_data else []
-    remove_dead(work.graph)
-    forget_missing(work)
-    remove_dead_buffers(work)
+    _leave_out_unused(work)
     report.seconds = time.perf_counter() - begun
     ranges = known.limits.ranges() if integers else None
     return Result(work, report, walked.latents, rounded=rounded, ranges=ranges)
+
+
+def _leave_out_unused(work: Model) -> None:
+    remove_dead(work.graph)
+    forget_missing(work)
+    remove_dead_buffers(work)
 
 
 def known_of(options: UniformOptions) -> Known:
@@ -166,6 +170,8 @@ def _said(graph: Graph, integers: dict[Op, Scheme], given: Given) -> dict[Op, Sc
     """Find the operators whose tensors all have scales that are given. Raises QuantizeError where
     there are none.
     """
+    inside = set(recurrent(graph, integers))  # of which nothing is said
+    integers = {op: types for op, types in integers.items() if op not in inside}
     while missing := unsaid(graph, types_of(integers), given.tensors):
         near = {op for op in integers if not missing.isdisjoint((*op.operands, *op.results))}
         integers = {op: types for op, types in integers.items() if op not in near}

@@ -1,4 +1,4 @@
-"""What each layer is in each file of a front, as a picture."""
+"""Draw what each layer is in each file of a front, as a picture."""
 
 from __future__ import annotations
 

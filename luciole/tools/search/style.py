@@ -1,4 +1,4 @@
-"""How the page of a search looks, by day and by night, on narrow and wide screens."""
+"""Style the page of a search, by day and by night, on narrow and wide screens."""
 
 STYLE = """
 :root {

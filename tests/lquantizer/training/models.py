@@ -52,7 +52,7 @@ def blunt(student: Model, teacher: Model, inputs: tuple[float, ...]) -> None:
             np.array(0, np.float32),
             data_of(source, "bias"),
         )
-        write(op, learned)
+        write([op], learned)
 
 
 def run(model: Model, records: dict[str, Array]) -> Array:
@@ -135,6 +135,21 @@ def regression() -> tuple[Model, Model, dict[str, Array]]:
     graph.outputs = [graph.append(FullyConnected(x, weights, bias), "y").output]
     records = {"x": generator.normal(0, 1, (1200, 40)).astype(np.float32)}
     return model, luciole.quantize(model, records, encode_bits=2).model, records
+
+
+def recurrent() -> Model:
+    """Three dense layers that share their weights and bias."""
+    generator = np.random.default_rng(6)
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    weights = graph.add_constant("w", random_constant(generator, 8, 8))
+    bias = graph.add_constant("b", random_constant(generator, 8))
+    state = graph.add_input("x", (1, 8))
+    for step in range(3):
+        op = FullyConnected(state, weights, bias, activation=ActivationFunctionType.TANH)
+        state = graph.append(op, f"step{step}").output
+    graph.outputs = [graph.append(Softmax(state, beta=1.0), "classes").output]
+    return model
 
 
 FEW: dict[str, Any] = {"held_back": 0.25, "batch": 50}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.exporters import to_bytes
 from luciole.ir import Array, learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.lquantizer import QuantizeError
@@ -19,7 +20,14 @@ from luciole.lquantizer.training.parameters import encode, read, trained_ops
 from luciole.lquantizer.training.straight_through import quantized
 from luciole.lquantizer.training.tensorflow import tensorflow
 from luciole.schema.enums import Padding
-from tests.lquantizer.training.models import convolutional, data_of, digits, run
+from tests.lquantizer.training.models import (
+    constants,
+    convolutional,
+    data_of,
+    digits,
+    recurrent,
+    run,
+)
 
 
 def bases(rows: int, bits: int) -> tuple[Array, Array]:
@@ -180,3 +188,21 @@ def test_even_levels_stay_even_and_are_exported_as_they_were_trained() -> None:
             old, new = data_of(before, which), data_of(after, which)
             assert not np.array_equal(old, new)
             assert is_even(new)
+
+
+def test_operators_that_share_their_constants_are_trained_as_one() -> None:
+    """A recurrent layer that was unrolled stays one: weights, levels and bias of all its steps."""
+    teacher = recurrent()
+    x = np.random.default_rng(4).normal(0, 1, (40, 8)).astype(np.float32)
+    student = luciole.quantize(teacher, x, encode_bits=2).model
+    trainer = LevelsTrainer(student, teacher, FinetuneSettings(learning_rate=1e-2))
+    assert_alike(outputs_of(trainer, x), run(student, {"x": x}))
+    take_steps(trainer, x, 10)
+    trained = trainer.exported()
+    assert_alike(run(trained, {"x": x}), outputs_of(trainer, x))
+    steps = trained_ops(trained.graph)
+    assert len(steps) == len(trained_ops(student.graph)) == 3
+    assert all(op.operands[1:] == steps[0].operands[1:] for op in steps)
+    assert {op.input_offset for op in steps} == {steps[0].input_offset}
+    assert constants(trained) != constants(student)
+    assert len(to_bytes(trained)) == len(to_bytes(student))

@@ -1,4 +1,4 @@
-"""What can be chosen for the published search."""
+"""Choose how the published search is run."""
 
 from __future__ import annotations
 
