@@ -72,9 +72,9 @@ SPACINGS = 2
 every step, luciole as onnxruntime computes with float32 between them.
 """
 
-CANCELS = {"DFT"}
-"""Operators whose terms cancel, so that results near 0 are noise, ONNX's own of 1e-7 too: a spacing
-of float32 at the largest result is allowed.
+IN_SINGLE = ("test_dft_inverse", "test_dft_inverse_opset19")
+"""Tests whose results are those of NumPy's transform along axis 1 in single precision, whose noise
+of 1.5e-6 is more than they allow: they are held to the transform in double precision.
 """
 
 HEAD = """\
@@ -161,6 +161,7 @@ def outcome(case: Any, *, as_files: bool = True) -> Outcome:
     model = case.model
     operators = tuple(sorted({_called(node) for node in model.graph.node}))
     inputs, wanted = case.data_sets[0]
+    wanted = [_inverse(_array(inputs[0]))] if case.name in IN_SINGLE else wanted
     given = {v.name for v in model.graph.initializer}
     names = [v.name for v in model.graph.input if v.name not in given]
     feeds = dict(zip(names, map(_array, inputs), strict=False))
@@ -173,14 +174,14 @@ def outcome(case: Any, *, as_files: bool = True) -> Outcome:
         return Outcome(case.name, operators, REFUSED, f"{type(error).__name__}: {error}")
     except Exception as error:
         return Outcome(case.name, operators, WRONG, f"{type(error).__name__}: {error}")
-    noise = _noise(wanted) if CANCELS & set(operators) else 0.0
-    reason = difference(got, wanted, case.rtol or 1e-3, max(case.atol or 1e-6, noise))
+    reason = difference(got, wanted, case.rtol or 1e-3, case.atol or 1e-6)
     return Outcome(case.name, operators, WRONG if reason else PASSED, reason)
 
 
-def _noise(wanted: Sequence[Any]) -> float:
-    """A spacing of float32 at the largest of results."""
-    return float(max(np.spacing(np.abs(w).max().astype(np.float32)) for w in map(_array, wanted)))
+def _inverse(parts: Array) -> Array:
+    """Transform real and imaginary parts [..., 2] back along axis 1."""
+    found = np.fft.ifft(parts.astype(np.float64).view(np.complex128)[..., 0], axis=1)
+    return np.stack([found.real, found.imag], -1).astype(parts.dtype)
 
 
 def answers(model: Any, feeds: dict[str, Any], fixed: set[str]) -> list[Array]:

@@ -145,7 +145,9 @@ def test_a_box_whose_overlap_is_the_threshold_is_dropped_there_too(share: float)
     heights = np.array([1, 0.5, 0.75, 0.25], np.float32)
     rows = np.stack([heights * 0, heights * 0, heights, heights * 0 + 1], 1)
     given = [rows, np.array([0.9, 0.8, 0.7, 0.6], np.float32), np.array(share, np.float32)]
-    same(by_onnxruntime(written(model), given), ours(model, given))
+    content = written(model)
+    same(by_onnxruntime(content, given), ours(model, given))
+    same(ours(back(content), given), ours(model, given))
 
 
 # ---------------------------------------------------------------------------------------- networks

@@ -281,6 +281,8 @@ def main() -> None:
             continue
         if HUNGRY in wanted:
             kernel.function = _hungry(kernel.function)
+        gc.collect()
+        gc.freeze()  # what there is by now is not looked through again for every model
         with kernel.watched():
             peaks = list(islice(measured(kernel), MODELS))
         types = " x ".join(t.name for t in kernel.signature)

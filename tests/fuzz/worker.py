@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import mmap
@@ -39,6 +40,8 @@ def main() -> None:
     for kind in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(kind, signal.SIG_DFL)  # also while compiled code runs
     kinds()
+    gc.collect()
+    gc.freeze()  # what there is by now is not looked through again for every case
     prepare()
     with place.open("r+b") as file, mmap.mmap(file.fileno(), 8) as shared:
         for number in _numbers(first, end, step, cases.PER_MODEL):

@@ -103,6 +103,26 @@ def images() -> Model:
     return b.model
 
 
+@pytest.mark.parametrize(("size", "wanted"), [(3, "INT8"), (1, "INT4")])
+def test_small_depthwise_layers_keep_8_bits(size: int, wanted: str) -> None:
+    """Those that hold up to 2 % of the weights, between layers of 4."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 6, 6, 16))
+    layers: list[Op] = [Conv2D(x, b.weights(16, 3, 3, 16), None, stride_h=1, stride_w=1)]
+    weights = b.weights(1, 3, 3, 16)
+    before = b.add(layers[0])
+    layers.append(
+        DepthwiseConv2D(before, weights, None, stride_h=1, stride_w=1, depth_multiplier=1)
+    )
+    for count, given in ((48, 16), (48, 48)):
+        filters = b.weights(count, size, size, given)
+        layers.append(Conv2D(b.add(layers[-1]), filters, None, stride_h=1, stride_w=1))
+    b.graph.outputs = [b.add(layers[-1])]
+    made = luciole.quantize(b.model, records(b.model, 8), scheme="w4a8").model
+    found = [op for op in made.graph.ops if isinstance(op, Conv2D | DepthwiseConv2D)]
+    assert [op.filter.dtype.name for op in found] == ["INT4", wanted, "INT4", "INT4"]
+
+
 def with_sine() -> Model:
     """An operator without a form on integers between two layers."""
     b = Builder()

@@ -18,6 +18,7 @@ from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.mirror_pad import MirrorPad
 from luciole.ir.ops.pad import Pad, PadV2
+from luciole.ir.ops.reduce import ReduceProd
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.reverse_sequence import ReverseSequence
 from luciole.ir.ops.shape import Shape
@@ -211,7 +212,10 @@ def _part(k: Building, vector: Value, places: range) -> Value:
 @rule("Size")
 def size(k: Building, node: Node) -> Value:
     """Return the number of elements."""
-    return k.constant(np.array(math.prod(k.dims(node[0])), np.int64))
+    found = extents(k, node[0], 0, len(node[0].shape))
+    if found.data is not None:
+        return k.constant(np.array(math.prod(k.integers(found)), np.int64))
+    return k.add(ReduceProd(found, k.constant(np.zeros(1, np.int32)), keep_dims=False))
 
 
 @rule("Tile")

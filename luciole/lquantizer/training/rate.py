@@ -14,6 +14,8 @@ STEPS = 100
 """Steps of a trial at the most."""
 SHARE = 4
 """A trial is at most one part in so many of the whole training."""
+_NEARLY = 0.8
+"""Share of the best trial's gain that is enough: what is short favours rates that are low."""
 _STEP = math.sqrt(10)
 _LEAST = 1e-3
 
@@ -29,17 +31,21 @@ def chosen_factor(trial: Callable[[float], float], start: float) -> float:
 
     ``trial`` trains for a little while at a multiple of the usual rates and gives the loss on
     records held back, which was ``start`` before. Rates fall by half a power of ten as long as
-    that helps, or until something does.
+    that helps, or until something does; of those that gain nearly as much as the best, the highest
+    is chosen.
     """
-    factor, best, least = 1.0, 1.0, _finite(trial(1.0))
+    factor, best = 1.0, 1.0
+    losses = {1.0: _finite(trial(1.0))}
     while factor > _LEAST:
         factor /= _STEP
-        loss = _finite(trial(factor))
-        if loss >= least and least < start:
+        losses[factor] = _finite(trial(factor))
+        if losses[factor] >= losses[best] and losses[best] < start:
             break
-        if loss < least:
-            best, least = factor, loss
-    return best
+        if losses[factor] < losses[best]:
+            best = factor
+    gain = max(start - losses[best], 0.0)
+    enough = losses[best] + (1 - _NEARLY) * gain
+    return max(factor for factor, loss in losses.items() if loss <= enough)
 
 
 def _finite(loss: float) -> float:

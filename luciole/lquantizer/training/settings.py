@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
 
-RATES = (1e-3, 3e-4, 1e-4, 3e-5)
+RATES = (1e-3, 1e-3, 1e-4, 3e-5)
 """Learning rates for 1, 2, 3 and more bits, measured on MNIST and CIFAR-10: larger ones move too
-many weights to another level and back, from two bits on, and smaller ones do not get far enough.
+many weights to another level and back, from three bits on, and smaller ones do not get far enough
+(an LSTM with two bits, six epochs on 20,000 digits: 96.7 % at 1e-3, 96.0 % at 3e-4).
 """
 
 FLOAT_RATE = 1e-4
