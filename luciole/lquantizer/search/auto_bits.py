@@ -182,7 +182,7 @@ def for_drop(
     widths = Widths.measure(model, records, config, size, seed, track, unroll, levels_only)
     whole = Sum((), 0.0, size(widths.bench.model), 0.0)
     steps = thinned(widths.front, _GOALS, _POINTS, whole)
-    best, lost = _smallest(steps, target, widths.fit, widths.drop)
+    best, lost = _smallest(steps, target, widths.fit, widths.drop, widths.bench.size)
     if lost > target:
         what = "of the answers" if widths.bench.judge.has_classes else "of the variance"
         best.report.warnings.append(
@@ -196,8 +196,11 @@ def _smallest(
     target: float,
     fit: Callable[[Sum], Result],
     drop: Callable[[Result], float],
+    size: Size,
 ) -> tuple[Result, float]:
-    """Halve the steps until the smallest one that keeps to the target is found, else the last."""
+    """Halve the steps until the smallest one that keeps to the target is found, else the last; of
+    those that were fitted the smallest file counts, which sums only estimate.
+    """
     low, high = 0, len(steps) - 1
     best = fit(steps[high])
     lost = drop(best)
@@ -205,10 +208,12 @@ def _smallest(
         middle = (low + high) // 2
         result = fit(steps[middle])
         found = drop(result)
-        if found <= target:
-            best, lost, high = result, found, middle
-        else:
+        if found > target:
             low = middle + 1
+            continue
+        high = middle
+        if size(result.model) <= size(best.model):
+            best, lost = result, found
     return best, lost
 
 
