@@ -5,7 +5,7 @@
 Every file of the folder ``foreign`` that LUCIOLE_DATA names, recipes as the ``.tflite`` files they
 stand for. The largest difference from the results of LiteRT's reference kernels on the same random
 input, in steps where they are integers; medians of interleaved calls on one thread, LiteRT with its
-default kernels; operators that NumPy runs. What LiteRT refuses is timed alone.
+default kernels; operators that NumPy runs. What one of both refuses is timed alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import numpy as np
 from benchmarks.kinds import PACKAGES, not_compiled, random_input
 from benchmarks.machine import machine
 from luciole.exporters import to_bytes
-from luciole.importers import from_bytes, load
+from luciole.importers import from_bytes
+from luciole.importers.recipe.cook import cook_file
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, LucioleError
 from luciole.kernels.core.custom import custom_operator
@@ -37,8 +38,14 @@ def files() -> list[Path]:
 
 
 def content_of(path: Path) -> bytes:
-    """Read a file, or write what a recipe describes. Raises LucioleError where it is no model."""
-    return path.read_bytes() if path.suffix == ".tflite" else to_bytes(load(path), "tflite")
+    """Read a file, or cook a recipe, as ``.circle`` where only that has its types."""
+    if path.suffix == ".tflite":
+        return path.read_bytes()
+    model = cook_file(path).model
+    try:
+        return to_bytes(model, "tflite")
+    except LucioleError:
+        return to_bytes(model)
 
 
 def ready(runtime: Any) -> Any:
@@ -66,24 +73,32 @@ def difference(ours: list[Array], theirs: list[Array]) -> str:
     return "none" if most == 0 else f"{most:.1e}"
 
 
+def tried(make: Callable[[], Any]) -> tuple[list[Any], str]:
+    """Make a runtime and feed it; none where it refuses, and what it says then."""
+    try:
+        return [ready(make())], ""
+    except (LucioleError, ValueError, RuntimeError) as error:
+        return [], str(error).splitlines()[0]
+
+
 def line(name: str, content: bytes, rounds: int) -> str:
-    """Write one row. Raises LucioleError for what luciole does not run."""
+    """Write one row."""
     from ai_edge_litert.interpreter import Interpreter as LiteRT
     from ai_edge_litert.interpreter import OpResolverType
 
-    ours = ready(Interpreter(from_bytes(content)))
-    calls: list[Callable[[], object]] = [ours.invoke]
-    try:
-        theirs = ready(LiteRT(model_content=content, num_threads=1))
-    except (ValueError, RuntimeError) as error:
-        (mine,) = interleaved_medians(calls, rounds)
-        why = str(error).splitlines()[0]
-        return f"{name} | | {mine:.2f} | | | {'; '.join(not_compiled(ours))} | {why} |"
-    exact = LiteRT(model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    apart = difference(results(ours), results(ready(exact)))
-    mine, other = interleaved_medians([*calls, theirs.invoke], rounds)
-    times = f"{mine:.2f} | {other:.2f} | {other / mine:.2f}x"
-    return f"{name} | {apart} | {times} | {'; '.join(not_compiled(ours))} | |"
+    ours, why = tried(lambda: Interpreter(from_bytes(content)))
+    theirs, they_say = tried(lambda: LiteRT(model_content=content, num_threads=1))
+    calls = [runtime.invoke for runtime in (*ours, *theirs)]
+    times = interleaved_medians(calls, rounds) if calls else []
+    mine, other = ([f"{times.pop(0):.2f}"] if runtime else [""] for runtime in (ours, theirs))
+    apart = ratio = ""
+    if ours and theirs:
+        reference = OpResolverType.BUILTIN_REF
+        exact = LiteRT(model_content=content, experimental_op_resolver_type=reference)
+        apart = difference(results(ours[0]), results(ready(exact)))
+        ratio = f"{float(*other) / float(*mine):.2f}x"
+    why = why or "; ".join(not_compiled(ours[0]))
+    return " | ".join([name, apart, *mine, *other, ratio, why, f"{they_say} |"])
 
 
 def main() -> None:
@@ -95,13 +110,10 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     erf = np.vectorize(math.erf, otypes=[np.float32])
     custom_operator("Erf")(lambda x, **_: np.asarray(erf(x), np.float32))
-    print("file | difference | luciole us | LiteRT us | ratio | NumPy | LiteRT says |")
+    print("file | difference | luciole us | LiteRT us | ratio | not compiled | LiteRT says |")
     print("---|---|---|---|---|---|---|")
     for path in files():
-        try:
-            print(line(path.name, content_of(path), rounds), flush=True)
-        except LucioleError as error:
-            print(f"{path.name} | | | | | | luciole: {str(error).splitlines()[0]} |", flush=True)
+        print(line(path.name, content_of(path), rounds), flush=True)
     print(f"\n{machine(PACKAGES)}")
 
 

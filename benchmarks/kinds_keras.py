@@ -1,5 +1,9 @@
 """Kinds of models for ``benchmarks.kinds`` that TensorFlow converts; none where it is not
 installed.
+
+    python3 -m benchmarks.kinds_keras
+
+prints how far what luciole imports of each is from what Keras computes, on normal numbers.
 """
 
 from __future__ import annotations
@@ -10,8 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from benchmarks.machine import machine
 from benchmarks.tflite_models import convert
-from luciole.importers.keras.convert import tensorflow
+from luciole.importers.keras.convert import from_keras, tensorflow
+from luciole.interpreter import Interpreter
 
 
 def kinds() -> Iterator[tuple[str, bytes]]:
@@ -109,3 +117,31 @@ NETWORKS: dict[str, Callable[[Any], Any]] = {
     "MobileNetV3Small": _application("MobileNetV3Small"),
     "EfficientNet-Lite": _efficient_lite,
 }
+
+
+def apart(keras: Any, network: Any) -> tuple[float, float]:
+    """The largest difference of an output, and the largest number in one."""
+    rng = np.random.default_rng(3)
+    given = [rng.normal(size=value.shape).astype(np.float32) for value in network.inputs]
+    computed = network(given if len(given) > 1 else given[0], training=False)
+    wanted = [np.asarray(y) for y in keras.tree.flatten(computed)]
+    interpreter = Interpreter(from_keras(network))
+    names = [value.name for value in interpreter.graph.inputs]
+    found = interpreter.run(dict(zip(names, given, strict=True))).values()
+    differences = [np.abs(y - w).max() for y, w in zip(found, wanted, strict=True)]
+    return float(max(differences)), float(max(np.abs(w).max() for w in wanted))
+
+
+def main() -> None:
+    """Print the table."""
+    keras = tensorflow("kinds_keras").keras
+    print("network | largest difference | largest number |\n---|---|---|")
+    for name, make in NETWORKS.items():
+        keras.utils.set_random_seed(0)
+        difference, largest = apart(keras, make(keras))
+        print(f"{name} | {difference:.1e} | {largest:.2g} |", flush=True)
+    print(f"\n{machine(('luciole', 'keras', 'tensorflow-cpu', 'numpy'))}")
+
+
+if __name__ == "__main__":
+    main()

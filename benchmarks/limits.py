@@ -34,8 +34,9 @@ def lq_counting(r: Pointer) -> None:
     for k in range(r[2]):
         at = r[0] + ((k & 63) << 8)
         small = jit.xor_popcount(small, at, 0, at)
-    sums = jit.scale_accumulate(jit.small_added(tile, small), r[0], r[0], 0)
-    jit.write(sums, np.float32(0), np.float32(0), r[1], 0, 2 * LANES)
+    chains = jit.begin_chains(tile, r[0], 0)
+    chains = jit.scale_accumulate(chains, jit.small_added(tile, small), r[0])
+    jit.write(jit.joined(chains), np.float32(0), np.float32(0), r[1], 0, 2 * LANES)
 
 
 @jit.kernel
@@ -47,8 +48,9 @@ def lq_reading(r: Pointer) -> None:
         at = r[0] + STEP * k
         jit.prefetch_words(tile, at)
         small = jit.xor_popcount(small, r[0], 0, at)
-    sums = jit.scale_accumulate(jit.small_added(tile, small), r[0], r[0], 0)
-    jit.write(sums, np.float32(0), np.float32(0), r[1], 0, 4 * LANES)
+    chains = jit.begin_chains(tile, r[0], 0)
+    chains = jit.scale_accumulate(chains, jit.small_added(tile, small), r[0])
+    jit.write(jit.joined(chains), np.float32(0), np.float32(0), r[1], 0, 4 * LANES)
 
 
 def counted_per_us() -> float:

@@ -1,11 +1,12 @@
 """Networks quantized to uniform integers: size, accuracy, agreement and latency, scheme by scheme.
 
-    python3 -m benchmarks.uniform [--quick] [--network resnet8,uneven] [--draws 0,1,2]
+    python3 -m benchmarks.uniform [--quick] [--network resnet8,mbnet,uneven] [--draws 0,1,2]
                                   [--peer-draws 0] [--output FILE.json]
 
 The first table is that of a thesis on dynamic, static and learned quantization (float, dynamic,
-static; bytes, accuracy, its change, time) for MLPerf Tiny's ResNet-8; the second is of a RELU6
-network whose channels were made uneven, its float answers unchanged. Beside ours are TFLite's
+static; bytes of the file and of the weights alone, accuracy, its change, time) for MLPerf Tiny's
+ResNet-8; others are of a RELU6 network of depthwise convolutions, and of the same after its
+channels were made uneven, its float answers unchanged. Beside ours are TFLite's
 converter and AI Edge Quantizer, where they are installed, on the same records: unlabelled training
 images drawn by each seed. All files are judged on all test images by luciole, whose integers equal
 LiteRT's reference kernels; "agree" is the share of images that a file answers as the float network
@@ -46,7 +47,9 @@ from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.interpreter.affine import as_input
 from luciole.interpreter.records import outputs_of
-from luciole.ir import Array, LucioleError, Model
+from luciole.ir import Array, LucioleError, Model, Op, Value
+from luciole.ir.analysis.weights import has_weights
+from luciole.ir.passes.fuse_quantization import integers_behind
 from luciole.tools.common.command import UsageError
 from luciole.tools.common.console import say, to_json
 from luciole.tools.common.timing import interleaved_medians
@@ -80,8 +83,9 @@ class Way:
 
 @dataclass(frozen=True)
 class Row:
-    """One file: bytes, answers that are right and that are the float network's in percent, how long
-    it took to make in seconds, and microseconds of a call here and in LiteRT.
+    """One file: its bytes and those of its weights, answers that are right and that are the float
+    network's in percent, how long it took to make in seconds, and microseconds of a call here and
+    in LiteRT.
     """
 
     network: str
@@ -89,6 +93,7 @@ class Row:
     name: str
     draw: int
     bytes: int
+    weights: int
     top1: float
     delta: float
     agree: float
@@ -168,9 +173,9 @@ class Subject:
         """Read a network and its data; of test images the first so many."""
         arrays = np.load(DATA / "cifar10_subset.npz")
         train, test = (arrays[k].astype(np.float32) for k in ("x_train", "x_test"))
-        if name == "uneven":
+        if name != "resnet8":
             train, test = train / np.float32(127.5) - 1, test / np.float32(127.5) - 1
-        file = {"resnet8": "resnet8_fp32", "uneven": "mbnet_bad_fp32"}[name]
+        file = {"resnet8": "resnet8_fp32", "mbnet": "mbnet_fp32", "uneven": "mbnet_bad_fp32"}[name]
         model = luciole.load(DATA / "models" / f"{file}.tflite")
         labels = arrays["y_test"].reshape(-1)[:images]
         return cls(name, model, train, test[:images], labels)
@@ -206,12 +211,13 @@ class Judge:
         subject, begun = self.subject, time.process_time()
         content = way.make(subject.model, records)
         seconds = time.process_time() - begun
-        answers = subject.answers(from_bytes(content))
+        model = from_bytes(content)
+        answers = subject.answers(model)
         top1, right = (100 * float(np.mean(a == subject.labels)) for a in (answers, self.answers))
         agree = 100 * float(np.mean(answers == self.answers))
         timed = draw == 0 and self.rounds and way.in_litert
         times = self._times(content) if timed else (None, None)
-        kept = (len(content), top1, top1 - right, agree, seconds, *times)
+        kept = (len(content), weight_bytes(model), top1, top1 - right, agree, seconds, *times)
         return Row(subject.name, way.maker, way.name, draw, *kept)
 
     def _times(self, content: bytes) -> tuple[float, float]:
@@ -224,6 +230,18 @@ class Judge:
             calls = [our_call(model, x)[0], litert_call(path, x)[0]]
             ours, theirs = interleaved_medians(calls, self.rounds)
         return ours, theirs
+
+
+def weight_bytes(model: Model) -> int:
+    """Count the bytes of layers' constant weights."""
+    found = {constant(op) for graph in model.graphs for op in graph.ops if has_weights(op)}
+    return sum(len(value.buffer or ()) for value in found if value is not None)
+
+
+def constant(op: Op) -> Value | None:
+    """Find a layer's constant weights, behind a DEQUANTIZE too."""
+    weights = op.given_operands().get((op.quant and op.quant.weight) or "")
+    return None if weights is None else integers_behind(weights) or weights
 
 
 def measured(judge: Judge, draws: Mapping[str, Sequence[int]], count: int) -> Iterator[Row]:
@@ -245,13 +263,16 @@ def measured(judge: Judge, draws: Mapping[str, Sequence[int]], count: int) -> It
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Print one line for each way: means over draws, their number, and the first draw's times."""
-    head = ["made by", "scheme", "draws", "bytes", "top-1", "delta", "agree", "s"]
+    """Print one line for each way: means over draws, their number, the largest of the draws' files,
+    and the first draw's times.
+    """
+    head = ["made by", "scheme", "draws", "bytes", "weights", "top-1", "delta", "agree", "s"]
     grid = [[*head, "luciole, us", "LiteRT, us"]]
     for key in dict.fromkeys((row.maker, row.name) for row in rows):
         some = [row for row in rows if (row.maker, row.name) == key]
         means = [np.mean([getattr(r, n) for r in some]) for n in ("top1", "delta", "agree")]
-        cells = [*key, str(len(some)), f"{some[0].bytes:,}", *(f"{mean:.2f}" for mean in means)]
+        sizes = [f"{max(getattr(row, name) for row in some):,}" for name in ("bytes", "weights")]
+        cells = [*key, str(len(some)), *sizes, *(f"{mean:.2f}" for mean in means)]
         cells.append(f"{np.mean([row.seconds for row in some]):.1f}")
         times = (some[0].luciole_us, some[0].litert_us)
         grid.append([*cells, *("" if t is None else f"{t:.0f}" for t in times)])
@@ -271,7 +292,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("--network", default="resnet8,uneven", help="resnet8, uneven or both")
+    made.add_argument("--network", default="resnet8,mbnet,uneven", help="(all three)")
     made.add_argument("--draws", default="0,1,2", metavar="SEEDS", help="of records (0,1,2)")
     made.add_argument(
         "--peer-draws", default="0,1,2", metavar="SEEDS", help="the same for other quantizers"

@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from luciole import lquantizer
 from luciole.compiler import CompileOptions, Program, compile_model
@@ -23,40 +24,18 @@ from luciole.interpreter.records import Track
 from luciole.ir import Array, Model
 from luciole.ir.names import by_own_names
 from luciole.ir.passes.unroll_lstm import unroll_lstm, whole_lstms
-from luciole.lquantizer import (
-    Config,
-    MinifloatOptions,
-    OutputAware,
-    Published,
-    Result,
-    Rounded,
-    Settings,
-    UniformOptions,
-    quantize_minifloat,
-    quantize_mixed,
-    quantize_records,
-    quantize_uniform,
-    with_integers,
-)
+from luciole.lquantizer import FitOptions, Result, Rounded, UniformOptions
 from luciole.lquantizer.compatible.choosing import Options, options_for
-from luciole.lquantizer.compatible.one import OneOptions, quantize_one
-from luciole.lquantizer.options import (
-    Choices,
-    FitOptions,
-    PublishedOptions,
-    QuantizeOptions,
-)
+from luciole.lquantizer.options import Choices
 from luciole.lquantizer.rewrite.batch_norm import BatchNorm, Normalized
-from luciole.lquantizer.schemes import FLOAT, LEARNED, MIXED
-from luciole.lquantizer.search.auto_bits import for_drop, for_size
 from luciole.lquantizer.search.begin import search_network
-from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.published.begin import search_published
 from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.sensitivity import Sensitivity
 from luciole.lquantizer.search.sensitivity import sensitivity as measure_layers
+from luciole.quantizing import Task, note_sizes, quantized
 
 if TYPE_CHECKING:
     from luciole.lquantizer.training import FinetuneResult, FinetuneSettings, UniformSettings
@@ -75,6 +54,8 @@ __all__ = [
 ]
 
 Path_ = str | os.PathLike[str]
+Data = Mapping[str, ArrayLike] | ArrayLike
+"""Samples: arrays by input name, one array alone for a model with one input."""
 
 
 def compile(  # what the program is called
@@ -97,22 +78,26 @@ def compile(  # what the program is called
     "class". Raises UnsupportedError that lists operators without a C form, and LucioleError for
     choices that do not suit the model.
     """
-    found = model if isinstance(model, Model) else load(model)
+    found = _opened(model)
     transforms = [preprocess] * len(found.graph.inputs)
     target = target or (NATIVE if library else PORTABLE)
     options = CompileOptions(name, input, output, transforms, "", target, arena)
     program = compile_model(found, options)
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    for file, text in program.files.items():
-        write_file(Path(folder) / file, text)
+    _write(program, Path(folder))
     if library:
         build_library(program, Path(folder) / f"{name}.so")
     return program
 
 
+def _write(program: Program, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, text in program.files.items():
+        write_file(folder / file, text)
+
+
 def quantize(
     model: Path_ | Model,
-    data: Mapping[str, Any] | Any = None,
+    data: Data | None = None,
     options: Options | None = None,
     *,
     labels: Array | None = None,
@@ -122,11 +107,11 @@ def quantize(
     """Quantize a model's dense layers and convolutions to learned levels, or with a ``scheme``
     ("int8", "uint8", "w4a8", "int16x8", "w4a16", "dynamic", "dynamic4", "weights", "weights4",
     "float16", "from_fake_quant") the whole network to uniform integers; those from "dynamic" on
-    need no data, nor do the others with ``ranges_from`` and ``rounding="nearest"``. "w4a4" and the
-    like ("w1a1" to "w4a7") are evenly spaced levels, as ``uniform=True`` makes of learned ones, and
-    int8 beside them. ``config`` may
-    be a recipe of AI Edge Quantizer or a configuration of Samsung ONE. The scheme "minifloat"
-    rounds all numbers to floats of ``exponent`` and ``mantissa`` bits.
+    need no data ("dynamic4" and "weights4" learn from some), nor do the others with ``ranges_from``
+    and ``rounding="nearest"``. "w4a4" and the like ("w1a1" to "w4a7") are evenly spaced levels, as
+    ``uniform=True`` makes of learned ones, and int8 beside them. ``config`` may be a recipe of AI
+    Edge Quantizer or a configuration of Samsung ONE. The scheme "minifloat" rounds all numbers to
+    floats of ``exponent`` and ``mantissa`` bits.
 
     ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one
     input) whose first axis counts them; uint8 and float64 will do for float32. What to do is said
@@ -138,22 +123,42 @@ def quantize(
     choices do not go together, InputError for data whose names, types or shapes the model does not
     take.
     """
+    options = _options(options, choices)
+    model = _opened(model)
+    records = None if data is None else _records(model, data)
+    result = quantized(Task(model, records, labels, track), options)
+    _warn(result, model, options)
+    return result
+
+
+def _options(options: Options | None, choices: Choices) -> Options:
+    """Take options, or what keywords stand for. Raises TypeError for both at once."""
     if options is not None and choices:
         raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")
-    options = options or options_for(choices)
-    model = model if isinstance(model, Model) else load(model)
-    records = None if data is None else _records(model, data)
-    result = _quantized(model, records, options, track, labels)
+    return options or options_for(choices)
+
+
+def _opened(model: Path_ | Model) -> Model:
+    return model if isinstance(model, Model) else load(model)
+
+
+def _warn(result: Result, model: Model, options: Options) -> None:
+    """Warn of LSTMs that stay whole against the options, and where the new file is not smaller."""
+    report = result.report
     unrolled = isinstance(options, FitOptions) and options.unroll_lstms
     if unrolled:
-        result.report.warnings += whole_lstms(model.graph)
-    _weigh(result, model, unrolled)
-    return result
+        report.warnings += whole_lstms(model.graph)
+    if report.bytes_after >= report.bytes_before:
+        why = ": an unrolled LSTM has operators for each step" if unrolled else ""
+        report.warnings.append(
+            f"the file is not smaller, {report.bytes_after:,} bytes instead of "
+            f"{report.bytes_before:,}{why}"
+        )
 
 
 def sensitivity(
     model: Path_ | Model,
-    data: Mapping[str, Any] | Any = None,
+    data: Data | None = None,
     options: UniformOptions | None = None,
     *,
     track: Track | None = None,
@@ -167,22 +172,19 @@ def sensitivity(
     keywords. Raises what ``quantize`` does, and QuantizeError for a scheme that learns nothing
     from data.
     """
-    if options is not None and choices:
-        raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")
-    choices.setdefault("scheme", "int8")
-    chosen = options or options_for(choices)
+    if options is None:
+        choices.setdefault("scheme", "int8")
+    chosen, model = _options(options, choices), _opened(model)
     if not isinstance(chosen, UniformOptions):
         raise lquantizer.QuantizeError("sensitivity is of uniform integers: give their scheme")
-    model = model if isinstance(model, Model) else load(model)
     if data is None and chosen.takes_data:
         raise lquantizer.QuantizeError("what layers lose is seen on data: give some")
-    records = {} if data is None else _records(model, data)
-    return measure_layers(model, records, chosen, track)
+    return measure_layers(model, {} if data is None else _records(model, data), chosen, track)
 
 
 def search(
     model: Path_ | Model,
-    data: Mapping[str, Any] | Any,
+    data: Data,
     output: Path_,
     options: SearchOptions | SeedOptions | None = None,
     *,
@@ -201,19 +203,27 @@ def search(
     told in a line how it goes. Raises QuantizeError when nothing qualifies, the data cannot be
     used, and for a folder with another search, InputError as ``quantize`` does.
     """
-    source, model = model, model if isinstance(model, Model) else load(model)
-    records = _records(model, data)
-    files = (from_bytes, to_bytes, say, track)
-    if isinstance(options, SeedOptions):
-        if finish is not None:
-            raise lquantizer.QuantizeError("finish does not go with the published search")
-        how = (Path(output), options, *files, _folded(source))
-        return search_published(model, records, labels, *how)
+    opened, chosen = _opened(model), _finished(options, finish)
+    records = _records(opened, data)
+    how = (from_bytes, to_bytes, say, track)
+    if isinstance(chosen, SeedOptions):
+        return search_published(opened, records, labels, Path(output), chosen, *how, _folded(model))
     if labels is not None:
         raise lquantizer.QuantizeError("only the published search minds labels")
-    chosen = options or SearchOptions()
-    chosen = chosen if finish is None else replace(chosen, finish=finish)
-    return search_network(model, records, Path(output), chosen, *files)
+    return search_network(opened, records, Path(output), chosen, *how)
+
+
+def _finished(
+    options: SearchOptions | SeedOptions | None, finish: str | None
+) -> SearchOptions | SeedOptions:
+    """Let a way to finish replace the options' own. Raises QuantizeError for the published search,
+    which has none.
+    """
+    if finish is None:
+        return options or SearchOptions()
+    if isinstance(options, SeedOptions):
+        raise lquantizer.QuantizeError("finish does not go with the published search")
+    return replace(options or SearchOptions(), finish=finish)
 
 
 def _folded(source: Path_ | Model) -> list[Normalized]:
@@ -236,79 +246,15 @@ def _floats(*arrays: Array) -> tuple[Array, Array, Array, Array]:
     return one, two, three, four
 
 
-def _quantized(
-    model: Model,
-    records: Mapping[str, Array] | None,
-    options: Options,
-    track: Track | None,
-    labels: Array | None = None,
-) -> Result:
-    if isinstance(options, MinifloatOptions):
-        return quantize_minifloat(model, records, options, track, labels)
-    if labels is not None:
-        raise lquantizer.QuantizeError("only the search of minifloats minds labels")
-    if isinstance(options, OneOptions):
-        return quantize_one(model, records, options, track)
-    if isinstance(options, UniformOptions) and options.scheme == MIXED:
-        if records is None:
-            raise lquantizer.QuantizeError("the scheme 'mixed' learns from data: give some")
-        return quantize_mixed_bits(model, records, options, track)
-    if isinstance(options, UniformOptions) and options.config is None:
-        return quantize_uniform(model, records, options, track)
-    if isinstance(options, UniformOptions):
-        fit = FitOptions(config=options.config, spared=options.scheme, seed=options.seed)
-        return quantize_mixed(model, records, fit, options, options.scheme, track)
-    if records is None:
-        raise lquantizer.QuantizeError("levels are learned from data: give some")
-    return _learned(model, records, options, track)
-
-
-def _learned(
-    model: Model, records: Mapping[str, Array], options: QuantizeOptions, track: Track | None
-) -> Result:
-    config = options.per_layer()
-    if isinstance(options, PublishedOptions):
-        if config.schemes:
-            raise lquantizer.QuantizeError("schemes in a config do not go with method 'published'")
-        settings = options.settings or Settings(seed=options.seed)
-        return quantize_records(model, records, Published(settings), config, track)
-    assert isinstance(options, FitOptions), "options are those of a method"
-    if config.schemes:
-        options.refuse_targets("schemes in a config")
-        uniform = UniformOptions(seed=options.seed)
-        return quantize_mixed(model, records, options, uniform, LEARNED, track)
-    result = _fitted(model, records, options, config, track)
-    if options.spared == FLOAT:
-        return result
-    return with_integers(result, model, records, options, track)
-
-
-def _fitted(
-    model: Model,
-    records: Mapping[str, Array],
-    options: FitOptions,
-    config: Config,
-    track: Track | None,
-) -> Result:
-    how = (options.seed, track, options.unroll_lstms)
-    levels = options.levels_only or options.spared != FLOAT
-    if options.target_size is not None:
-        return for_size(model, records, config, options.target_size, _file_size, *how, levels)
-    if options.target_drop is not None:
-        return for_drop(model, records, config, options.target_drop, _file_size, *how, levels)
-    method = OutputAware(options.seed)
-    return quantize_records(model, records, method, config, track, options.unroll_lstms)
-
-
 def simulate(model: Path_ | Model) -> Result:
     """Let a network of integers compute with floats between QUANTIZE and DEQUANTIZE, every tensor
     rounded as before: what training needs, and what other tools take.
 
     Raises QuantizeError where no operator computes with integers.
     """
-    model = model if isinstance(model, Model) else load(model)
+    model = _opened(model)
     result = lquantizer.simulate(model)
-    _note_sizes(result, model)
+    note_sizes(result, model)
     return result
 
 
@@ -318,37 +264,16 @@ def requantize(model: Path_ | Model, to: str) -> Result:
     The report's warnings say which weights had to be rounded again, and which operators stay as
     they are between two QUANTIZE. Raises QuantizeError where there is nothing to change.
     """
-    model = model if isinstance(model, Model) else load(model)
+    model = _opened(model)
     result = lquantizer.requantize(model, to)
-    _note_sizes(result, model)
+    note_sizes(result, model)
     return result
-
-
-def _note_sizes(result: Result, model: Model) -> None:
-    report = result.report
-    report.bytes_before, report.bytes_after = _file_size(model), _file_size(result.model)
-
-
-def _weigh(result: Result, model: Model, unrolled: bool) -> None:
-    """Note the sizes of both files, and warn where the new one is not smaller."""
-    _note_sizes(result, model)
-    report = result.report
-    if report.bytes_after >= report.bytes_before:
-        why = ": an unrolled LSTM has operators for each step" if unrolled else ""
-        report.warnings.append(
-            f"the file is not smaller, {report.bytes_after:,} bytes instead of "
-            f"{report.bytes_before:,}{why}"
-        )
-
-
-def _file_size(model: Model) -> int:
-    return len(to_bytes(model))
 
 
 def finetune(
     student: Path_ | Model | Result,
     teacher: Path_ | Model,
-    data: Mapping[str, Any] | Any,
+    data: Data,
     *,
     epochs: int,
     labels: Array | None = None,
@@ -370,12 +295,10 @@ def finetune(
     """
     from luciole.lquantizer import training as training
 
-    if isinstance(student, Result):
-        latents = student.latents if latents is None else latents
-        given: Model | Rounded = student.rounded or student.model
-    else:
-        given = student if isinstance(student, Model) else load(student)
-    teacher = (teacher if isinstance(teacher, Model) else load(teacher)).clone()
+    if isinstance(student, Result) and latents is None:
+        latents = student.latents
+    given = _trained(student)
+    teacher = _opened(teacher).clone()
     unroll_lstm(teacher.graph)  # it has no differentiable form of its own
     return training.finetune(
         given,
@@ -392,7 +315,14 @@ def finetune(
     )
 
 
-def _records(model: Model, data: Mapping[str, Any] | Any) -> dict[str, Array]:
+def _trained(student: Path_ | Model | Result) -> Model | Rounded:
+    """Find what training works on: a result's rounded network where it has one."""
+    if isinstance(student, Result):
+        return student.rounded or student.model
+    return _opened(student)
+
+
+def _records(model: Model, data: Data) -> dict[str, Array]:
     if isinstance(data, Mapping):
         inputs = {v.name: v for v in model.graph.inputs}
         given = {str(name): np.asarray(array) for name, array in data.items()}

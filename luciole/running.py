@@ -31,19 +31,20 @@ class Interpreter(interpreter.Interpreter):
         loop_limit: int = DEFAULT_LOOP_LIMIT,
         graph: Graph | None = None,
     ) -> None:
-        if (model_path is None) == (model_content is None):
-            raise TypeError("give either a model or its bytes as model_content")
-        if model_content is not None:
-            model = from_bytes(model_content)
-        elif isinstance(model_path, Model):
-            model = model_path
-        else:
-            model = load(model_path)  # type: ignore[arg-type]  # None was refused above
         super().__init__(
-            model,
+            _model_of(model_path, model_content),
             memory_limit=memory_limit,
             keep_tensors=keep_tensors,
             num_threads=num_threads,
             loop_limit=loop_limit,
             graph=graph,
         )
+
+
+def _model_of(source: str | os.PathLike[str] | Model | None, content: bytes | None) -> Model:
+    """Read the model of a path or of bytes. Raises TypeError where not one of both is given."""
+    if (source is None) == (content is None):
+        raise TypeError("give either a model or its bytes as model_content")
+    if content is not None:
+        return from_bytes(content)
+    return source if isinstance(source, Model) else load(source)  # type: ignore[arg-type]  # given

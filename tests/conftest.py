@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -24,6 +25,12 @@ def pytest_configure(config: pytest.Config) -> None:
     end = config.getoption("--guard")
     if end is not None:
         watch(end)
+
+
+def pytest_collection_finish() -> None:
+    """Have the collector look through what tests make, not again and again through all tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

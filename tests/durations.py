@@ -100,6 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "quick: a sample of the tests, chosen by what they took")
     if config.getoption("dist", None) == "load":  # what -n means by itself
         config.option.dist = "loadfile"  # modules' fixtures are made once
+        config.option.loadscopereorder = False  # files come in the order that workers give them
     if config.getoption("--measure") and not is_worker(config):
         config.pluginmanager.register(Recorder())
 
@@ -137,8 +138,18 @@ def sample(tests: Sequence[Test], count: int) -> Sequence[Test]:
     return tests[:: -(-len(tests) // count)] if count else ()
 
 
+def place(test: str) -> tuple[float, str]:
+    """Where a test stands among others: those of files that take longest come first, so that no
+    worker ends with one of them alone.
+    """
+    name = test.partition("::")[0]
+    return -table().files.get(name, UNKNOWN).seconds, name
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if is_worker(config):
+        items.sort(key=lambda item: place(item.nodeid))
     files: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         files[item.nodeid.partition("::")[0]].append(item)

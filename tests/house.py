@@ -94,7 +94,9 @@ def _annotations(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr 
 
 
 def _holds_any(kind: ast.expr) -> bool:
-    """Whether a parameter or result is ``Any`` itself; ``dict[str, Any]`` says what it is."""
+    """Whether a parameter or result may be ``Any`` itself; ``dict[str, Any]`` says what it is."""
+    if isinstance(kind, ast.BinOp):
+        return _holds_any(kind.left) or _holds_any(kind.right)
     return isinstance(kind, ast.Name) and kind.id == "Any"
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import luciole
 
 ROOT = Path(luciole.__path__[0])
-FACADE = ("luciole", "luciole.__main__", "luciole.api", "luciole.running")
+FACADE = tuple(f"luciole{m}" for m in ("", ".__main__", ".api", ".quantizing", ".running"))
 
 
 class Import(NamedTuple):

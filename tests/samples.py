@@ -32,8 +32,6 @@ def content(field: Field, number: int) -> Any:
         return np.array(numbers, np.bool_ if field.of == "bool" else SCALARS[field.of])
     if field.kind == "string":
         return f"{field.name} ünïcode"
-    if field.kind == "strings":
-        return ["", f"{field.name} \N{SNOWMAN}"]
     if field.kind == "union":
         return filled(TABLES[next(tag.name for tag in UNIONS[field.of] if tag)])
     inner = TABLES[field.of]

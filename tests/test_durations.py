@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.durations import ROOT, UNKNOWN, Cost, sample, sentence, table
+from tests.durations import ROOT, UNKNOWN, Cost, place, sample, sentence, table
 
 FILES = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
 
@@ -46,6 +46,13 @@ def test_quick_tests_take_less_than_a_minute() -> None:
     costs = [cost for cost in table().files.values() if cost.quick()]
     tests = sum(c.longest + (c.quick() - 1) * c.seconds / c.tests for c in costs)
     assert 5 < tests < 40  # collecting them and starting takes 10 s more
+
+
+def test_workers_begin_with_the_files_that_take_longest() -> None:
+    costs = sorted(table().files.items(), key=lambda item: item[1].seconds)
+    (short, _), *_, (long, _) = costs
+    tests = [f"{short}::test_a", "tests/test_new.py::test_b", f"{long}::test_z", f"{long}::test_a"]
+    assert sorted(tests, key=place) == [tests[2], tests[3], tests[1], tests[0]]
 
 
 def test_it_is_said_how_long_tests_take() -> None:

@@ -1,4 +1,6 @@
-"""Networks as C99: one header and one source file, which need neither Python nor a library."""
+"""Write networks as C99: one header and one source file, which need neither Python nor a
+library.
+"""
 
 from luciole.compiler.compiled import Compiled
 from luciole.compiler.options import CompileOptions

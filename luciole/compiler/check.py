@@ -67,9 +67,9 @@ def compare(
 
 
 def batches(program: Program, records: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-    """Cut records into what one run takes."""
+    """Cut records into what one run takes; one run where it takes nothing."""
     sizes = {end.original.name: _batch(end.value) for end in program.inputs}
-    count = min(len(records[name]) // size for name, size in sizes.items())
+    count = min((len(records[name]) // size for name, size in sizes.items()), default=1)
     shapes = {end.original.name: end.value.dims for end in program.inputs}
     for k in range(count):
         yield {
@@ -79,7 +79,7 @@ def batches(program: Program, records: Mapping[str, Array]) -> Iterator[dict[str
 
 
 def _batch(value: Value) -> int:
-    """How many records an input takes at once."""
+    """Count how many records an input takes at once."""
     return value.dims[0] if value.dims else 1
 
 

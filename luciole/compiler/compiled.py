@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import json
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +38,14 @@ class Compiled:
     """A network in a shared library that ``luciole compile --library`` made.
 
     The library is code that this process runs: load only what you or somebody you trust compiled.
-    Raises LucioleError for a file that is none.
+    Threads may call it: tensors lie in memory of the library's own, so that one run waits for the
+    other. Raises LucioleError for a file that is none.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._lock = threading.Lock()
         try:
+            _refuse_cut(Path(path))
             self._library = ctypes.CDLL(_as_new(Path(path).resolve()))
             describe = self._library.luciole_describe
             self._run = self._library.luciole_run
@@ -77,9 +81,12 @@ class Compiled:
         given = [tensor.checked(np.asarray(inputs[tensor.name])) for tensor in self._inputs]
         gotten = [np.zeros(tensor.shape, tensor.dtype) for tensor in self._outputs]
         run, name, held = self._run, self.name, (given, _pointers(given), _pointers(gotten))
+        lock = self._lock
 
         def call() -> None:
-            if run(held[1], held[2]):
+            with lock:
+                failed = run(held[1], held[2])
+            if failed:
                 raise LucioleError(f"{name} failed")
 
         return call, gotten
@@ -87,7 +94,8 @@ class Compiled:
     def reset(self) -> None:
         """Let the next run begin from the start, where a network has states."""
         if hasattr(self._library, "luciole_reset"):
-            self._library.luciole_reset()
+            with self._lock:
+                self._library.luciole_reset()
 
     @property
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -98,6 +106,20 @@ class Compiled:
     def places(self) -> list[int | None]:
         """For each output in fixed point: its integers are numbers times 2^places."""
         return [tensor.places for tensor in self._outputs]
+
+
+def _refuse_cut(path: Path) -> None:
+    """Refuse a file whose end is missing, which the loader would map and fall over: an ELF file of
+    64 bits ends with the headers of its sections. Raises OSError.
+    """
+    with path.open("rb") as file:
+        head = file.read(64)
+        size = os.fstat(file.fileno()).st_size
+    start, each, count = (
+        int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62))
+    )
+    if head[:6] == b"\x7fELF\x02\x01" and size < start + each * count:
+        raise OSError(f"it has {size} bytes of {start + each * count}")
 
 
 _loaded = itertools.count(1)

@@ -1,8 +1,8 @@
-"""What callers give and get: bytes for floats, fixed point or a class for scores."""
+"""Convert what callers give and get: bytes for floats, fixed point or a class for scores."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,7 +34,8 @@ _KINDS = {TensorType.INT32: 0, TensorType.FLOAT32: 1, TensorType.INT8: 2}
 @dataclass(frozen=True, eq=False)
 class End:
     """An input or an output: the tensor in C, the graph's tensor that it stands for (what is
-    compared), how many binary places fixed point has, and a sentence for people.
+    compared), how many binary places fixed point has, a sentence for people, and what it is called
+    in C where that is not the tensor's name.
     """
 
     value: Value
@@ -42,6 +43,12 @@ class End:
     form: str
     places: int | None = None
     note: str = ""
+    name: str = ""
+
+    def called(self, name: str) -> End:
+        """Call it by a signature's name, and by its form where that is another number."""
+        form = f"_{self.form}" if self.form in (FIXED, CLASS) else ""
+        return replace(self, name=f"{name}{form}") if name else self
 
 
 def enter(network: Network, options: CompileOptions) -> list[End]:
@@ -115,7 +122,7 @@ def _left(network: Network, value: Value, options: CompileOptions) -> End:
 
 
 def _suits(options: CompileOptions) -> bool:
-    """Whether nobody asked for floats that the machine does not have."""
+    """Tell whether nobody asked for floats that the machine does not have."""
     return options.output == MODEL and not options.machine.has_floats
 
 
@@ -166,4 +173,4 @@ def _own_place(network: Network, place: int, end: End) -> End:
     size = element_count(value.dims) * NUMPY[value.dtype].itemsize
     network.calls.append(CCall("luc_copy", {"bytes": size}, (value,), (copy,)))
     network.outputs[place] = copy
-    return End(copy, end.original, end.form, end.places, end.note)
+    return replace(end, value=copy)

@@ -60,7 +60,7 @@ def keep_fixed(network: Network) -> None:
 
 
 def _vanishes(network: Network, call: CCall) -> bool:
-    """Whether an activation becomes part of thresholds wherever it is read."""
+    """Tell whether an activation becomes part of thresholds wherever it is read."""
     (y,) = call.writes
     readers = {reader.function for reader in network.readers(y)}
     return call.function in INVERSES and readers == {LEVELS_OF_FLOATS} and y not in network.outputs

@@ -105,7 +105,7 @@ def _refuse_open(ops: Sequence[Op]) -> None:
 
 
 def _is_alone(op: Op, value: Value) -> bool:
-    """Whether a variable is the state of one layer and nothing else."""
+    """Tell whether a variable is the state of one layer and nothing else."""
     users = len(value.users) == 1 and not value.is_input and not value.is_output
     return users and isinstance(op, LSTMLayer)
 

@@ -1,4 +1,4 @@
-"""What people choose of a program in C."""
+"""Choose how a program in C is to be."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ MODEL, BYTES, FLOAT, QUANTIZED, FIXED, CLASS = (
 INPUTS, OUTPUTS = (BYTES, FLOAT, QUANTIZED), (FLOAT, QUANTIZED, FIXED, CLASS)
 STATIC, CALLER = "static", "caller"
 ARENAS = (STATIC, CALLER)
+C_HEADERS = ("stddef", "stdint", "string")
+"""What programs include: a header of theirs with such a name would stand before it."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class CompileOptions:
         """Refuse what is no choice. Raises OptionError."""
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,39}", self.name):
             raise OptionError(f"name {self.name!r}: letters, digits and _ (up to 40) make a name")
+        if self.name in C_HEADERS:
+            raise OptionError(f"name {self.name!r}: C has a header of that name")
         _choose("target", self.target, (*TARGETS, NATIVE))
         _choose("arena", self.arena, ARENAS)
         _choose("input", self.input, (MODEL, *INPUTS))

@@ -19,6 +19,7 @@ from luciole.ir import Graph, LucioleError, Model, TensorType, Value
 from luciole.ir.analysis.layout import Layout, lay_out
 from luciole.ir.analysis.lifetimes import Lifetime
 from luciole.ir.dtypes import NUMPY
+from luciole.ir.graph import Signature
 from luciole.ir.value import element_count
 from luciole.kernels.portable.calls import CCall, Vectors
 
@@ -77,9 +78,10 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
     do not suit the model.
     """
     network = _lowered(model.graph, options.machine.vectors)
-    inputs = enter(network, options)
+    given, gotten = _spoken(model)
+    inputs = [end.called(given[place]) for place, end in enumerate(enter(network, options))]
     keep_fixed(network)
-    outputs = leave(network, options)
+    outputs = [end.called(gotten[place]) for place, end in enumerate(leave(network, options))]
     pull_thresholds(network)
     join_sums(network)
     _refuse_odd(network)
@@ -88,6 +90,14 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
     constants, states = network.constants, network.states
     writer = Writer(options, inputs, outputs, calls, constants, layout, rooms, states, origin)
     return Program(options, inputs, outputs, calls, layout, writer)
+
+
+def _spoken(model: Model) -> tuple[list[str], list[str]]:
+    """Find what the main graph's only signature calls its inputs and outputs; nothing without."""
+    graph, found = model.graph, [s for s in model.signatures if s.graph is model.graph]
+    only = found[0] if len(found) == 1 else Signature("", graph)
+    given, gotten = ({v: name for name, v in ends} for ends in (only.inputs, only.outputs))
+    return [given.get(v, "") for v in graph.inputs], [gotten.get(v, "") for v in graph.outputs]
 
 
 def _lowered(graph: Graph, vectors: Vectors) -> Network:

@@ -35,6 +35,9 @@ _LIMITS = {
     for bits in (8, 16, 32, 64)
 }
 _WIDTH = 100
+_LONGEST = 32
+"""Characters of an identifier."""
+
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if
     inline int long register restrict return short signed sizeof static struct switch typedef
@@ -117,8 +120,11 @@ class Names:
         self._taken = {*taken, *_KEYWORDS}
 
     def of(self, text: str) -> str:
-        """Make an identifier that says what a tensor is called."""
-        plain = re.sub(r"[^a-z0-9]+", "_", text.split(";")[-1].lower()).strip("_")[-32:].strip("_")
+        """Make an identifier that says what a tensor is called: its last words that fit."""
+        plain = re.sub(r"[^a-z0-9]+", "_", text.split(";")[-1].lower()).strip("_")
+        if len(plain) > _LONGEST:
+            cut = plain[-_LONGEST - 1 :]
+            plain = cut.partition("_")[2].lstrip("_0123456789") or cut[1:]
         is_free = plain[:1].isalpha() and not plain.startswith("luc_")
         plain = plain if is_free else f"t_{plain}"
         found, more = plain, 2

@@ -45,8 +45,8 @@ def _behind_logistic(t: Doubles, fields: Mapping[str, Field]) -> Doubles:
 
 
 def _behind_clamp(t: Doubles, fields: Mapping[str, Field]) -> Doubles:
-    """What a clamp yields is above a threshold below its least number always, and never above one
-    that is not below its largest.
+    """Move thresholds from behind a clamp: what it yields is above a threshold below its least
+    number always, and never above one that is not below its largest.
     """
     found = t
     if fields["has_least"]:

@@ -48,7 +48,7 @@ class Writer:
         self.table_bytes = 0
         self._tables: dict[tuple[str, bytes], str] = {}
         names = Names("arena", options.name, _AT, _BEGUN)
-        self._values = {e.value: names.of(e.value.name) for e in (*inputs, *outputs)}
+        self._values = {e.value: names.of(e.name or e.value.name) for e in (*inputs, *outputs)}
         for call in calls:
             for value in (*call.reads, *call.writes):
                 if value not in self._values:
@@ -294,7 +294,7 @@ class Writer:
 
 
 def _is_operator(call: CCall) -> bool:
-    """Whether a call is what an operator is about, and no conversion around it."""
+    """Tell whether a call is what an operator is about, and no conversion around it."""
     return call.source is not None and call.function.startswith(f"luc_{call.source.kind.lower()}")
 
 

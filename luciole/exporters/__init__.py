@@ -1,4 +1,6 @@
-"""Models to files. These names are imported when one is first used: help texts ask the writers."""
+"""Write models to files. These names are imported when one is first used: help texts ask the
+writers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models are written as: one writer for each kind of file.
+"""Find what writes models: one writer for each kind of file.
 
 A writer is a class in the ``__init__`` of a folder beside this file, where it is found, as readers
 of files are. The ``__init__`` imports nothing heavy before a file is written.

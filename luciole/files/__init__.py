@@ -1,4 +1,4 @@
-"""Files on disk: written so that a reader never sees half of one, and mapped.
+"""Write files so that a reader never sees half of one, and map them.
 
 Links, devices and pipes stay what they are.
 """

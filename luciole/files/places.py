@@ -1,4 +1,4 @@
-"""Where what is written to a path goes: behind links, to a file, or to what is no file."""
+"""Find where what is written to a path goes: behind links, to a file, or to what is no file."""
 
 from __future__ import annotations
 

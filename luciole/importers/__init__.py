@@ -1,4 +1,5 @@
-"""Files and frameworks to models. ``load`` looks at what a file is, not at what it is called.
+"""Read files of many frameworks as models. ``load`` looks at what a file is, not at what it is
+called.
 
 These names are imported when one is first used: help texts ask the readers what they read.
 """

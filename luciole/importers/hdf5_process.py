@@ -40,7 +40,7 @@ class _File:
         self.file = h5py.File(path, "r", rdcc_nbytes=2 * _LARGEST_CHUNK)
 
     def limit(self, size: int) -> None:
-        """From now on end after some seconds of computing, and take no more memory than that."""
+        """End from now on after some seconds of computing, and take no more memory than that."""
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_PROF, self.seconds + size / _BYTES_PER_SECOND)
         with contextlib.suppress(ImportError, OSError, ValueError):

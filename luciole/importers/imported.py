@@ -1,4 +1,4 @@
-"""What reading a file gives."""
+"""Hold what reading a file gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read as a model: one reader for each kind of file.
+"""Find what reads a model: one reader for each kind of file.
 
 A reader is a class in the ``__init__`` of a folder beside this file, where it is found: reading
 another kind of file means another folder, and nothing else. The ``__init__`` imports nothing heavy

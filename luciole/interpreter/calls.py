@@ -95,7 +95,7 @@ class _Called:
         self._inputs = [(plan.array(value), value) for value in graph.inputs]
 
     def __call__(self, arguments: Sequence[Array]) -> tuple[Array, ...]:
-        """Copies of what the graph returns. Raises LucioleError for other element types."""
+        """Return copies of what the graph returns. Raises LucioleError for other element types."""
         for (place, value), array in zip(self._inputs, arguments, strict=True):
             if place is None or array.dtype != place.dtype:
                 raise LucioleError(

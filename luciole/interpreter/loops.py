@@ -209,7 +209,7 @@ class _Arrays:
         return (Part(arrays[n], array) for n, array in zip(places, to, strict=True))
 
     def _kept(self) -> list[int]:
-        """Places of what is neither made anew by each step nor a counter."""
+        """List the places of what is neither made anew by each step nor a counter."""
         made = {*self._scan.states, *self._scan.counts}
         return [n for n in range(len(self._operands)) if n not in made]
 

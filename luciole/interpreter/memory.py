@@ -66,7 +66,9 @@ def _bytes(extents: tuple[int, ...], value: Value) -> int:
 
 
 def _hidden(value: Value) -> int:
-    """Bytes that an extent of 0 hides: what is computed on the way to nothing may need them."""
+    """Count the bytes that an extent of 0 hides: what is computed on the way to nothing may need
+    them.
+    """
     return _bytes(tuple(max(n, 1) for n in value.dims), value)
 
 

@@ -15,13 +15,13 @@ class Observer:
     """
 
     def before_operator(self, op: Op) -> None:
-        """Called before an operator runs."""
+        """Learn that an operator is about to run."""
 
     def after_operator(self, op: Op) -> None:
-        """Called after an operator ran."""
+        """Learn that an operator ran."""
 
     def after_tensor_write(self, value: Value, array: Array) -> None:
-        """Called after a tensor got its contents; model inputs are reported before the first
+        """Learn that a tensor got its contents; model inputs are reported before the first
         operator.
         """
 

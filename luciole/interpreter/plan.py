@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -103,7 +103,7 @@ class Plan(Uncopied):
         return own + (0 if inner is None else inner.taken_bytes)
 
     def array(self, value: Value) -> Array | None:
-        """The contents of a tensor of the original graph; texts are read-only.
+        """Return the contents of a tensor of the original graph; texts are read-only.
 
         None where it has none yet, or had to make room for a later one (``is_overwritten``).
         """
@@ -121,12 +121,12 @@ class Plan(Uncopied):
         self._contents.write(self._settled.values[value], array)
 
     def shape(self, value: Value) -> tuple[int, ...] | None:
-        """The shape of a tensor of the original graph, None where nothing settled it yet."""
+        """Return the shape of a tensor of the original graph, None where nothing settled it yet."""
         array = self._contents.arrays.get(self._settled.values[value])
         return None if array is None else array.shape
 
     def is_overwritten(self, value: Value) -> bool:
-        """Whether a tensor of the original graph makes room for a later one during a run."""
+        """Tell whether a tensor of the original graph makes room for a later one during a run."""
         return self._settled.values[value] in self._layout.overwritten
 
     def reset_variables(self) -> None:
@@ -145,6 +145,11 @@ class Plan(Uncopied):
         working = [step.native for step in self.steps if not step.nothing_to_do]
         found = [native for native in working if native is not None]
         return found if len(found) == len(working) else None
+
+    @property
+    def call(self) -> Callable[[], object]:
+        """What runs every step: the compiled driver itself where it does all."""
+        return self.calls[0] if len(self.calls) == 1 else self.run
 
     def run(self) -> None:
         """Run every step."""

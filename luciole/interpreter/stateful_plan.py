@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,11 @@ class StatefulPlan(Plan):
         self._stateful = [step for step in self.steps if registry.compiles_later(step.op)]
         self._tries = not any(map(_assigns_elsewhere, self._settled.ops))
         self._moves: int | None = None
+
+    @property
+    def call(self) -> Callable[[], object]:
+        """What runs every step: which that are may change from run to run."""
+        return self.run
 
     def run(self) -> None:
         """Run every step, and compile what could not be before."""

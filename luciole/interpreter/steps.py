@@ -75,7 +75,9 @@ class Run:
             check()
 
     def _shared_table(self, threads: int) -> NDArray[np.int64]:
-        """As ``luciole.kernels.jit.threads`` has it: all meet before and after a shared step."""
+        """Lay the table out as ``luciole.kernels.jit.threads`` has it: all meet before and after a
+        shared step.
+        """
         table = np.zeros((len(self.table), 1 + 2 * threads), np.int64)
         table[:, 1:3] = self.table
         for row, (kernel, parts) in enumerate(zip(self.table[:, 0], self._parts, strict=True)):
@@ -130,7 +132,8 @@ def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Decline
         with listening() as reasons:
             found = loop(op, contents.arrays)
         return _named(found, op) if found else Declined(reasons[-1] if reasons else OPEN)
-    return registry.build_native(op, context)
+    made = registry.build_native(op, context)
+    return made if isinstance(made, Declined) else _named(made, op)
 
 
 def _named(step: NativeStep, op: Op) -> NativeStep:

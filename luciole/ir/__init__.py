@@ -1,4 +1,4 @@
-"""The pointer-graph form of a model: values, operators, graphs, rules, checks and passes."""
+"""Hold a model as a graph of pointers: values, operators, graphs, rules, checks and passes."""
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError, LucioleError, ShapeError, UnsupportedError

@@ -155,7 +155,7 @@ def result_shapes(graph: Graph, arguments: Sequence[Shape]) -> tuple[Shape, ...]
 
 
 def merged(first: Sequence[Shape], second: Sequence[Shape]) -> tuple[Shape, ...]:
-    """Shapes that hold whichever of two graphs ran: extents or ranks in which they differ are
+    """Find shapes that hold whichever of two graphs ran: extents or ranks in which they differ are
     unknown.
     """
     return tuple(_merged(a, b) for a, b in zip(first, second, strict=True))

@@ -71,7 +71,7 @@ def byte_count(dtype: TensorType, elements: int) -> int | None:
 
 
 def element_bits(dtype: TensorType) -> int | None:
-    """Bits of one element, None where that is not fixed (strings, ...)."""
+    """Count the bits of one element, None where that is not fixed (strings, ...)."""
     if dtype in PACKED:
         return PACKED[dtype][0]
     return NUMPY[dtype].itemsize * 8 if dtype in NUMPY else None

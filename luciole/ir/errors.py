@@ -1,4 +1,4 @@
-"""What can go wrong with a model once its bytes are read."""
+"""Name what can go wrong with a model once its bytes are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a file or a model, in words that people and programs read."""
+"""Describe what is wrong with a file or a model, in words that people and programs read."""
 
 from __future__ import annotations
 

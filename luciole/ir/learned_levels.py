@@ -78,7 +78,7 @@ def encode_rows(x: Floats, between: Floats) -> NDArray[np.intp]:
 
 
 def pack(bits: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Bits [..., n] as words [..., ceil(n / 32)]; padding bits are 0."""
+    """Pack bits [..., n] as words [..., ceil(n / 32)]; padding bits are 0."""
     n = bits.shape[-1]
     padded = np.zeros((*bits.shape[:-1], -(-n // WORD) * WORD), np.bool_)
     padded[..., :n] = bits
@@ -92,13 +92,13 @@ def unpack(words: NDArray[np.int32], n: int) -> NDArray[np.bool_]:
 
 
 def planes(codes: NDArray[np.integer], bits: int) -> NDArray[np.int32]:
-    """Code numbers [..., n] as packed bit planes [..., bits, ceil(n / 32)]."""
+    """Turn code numbers [..., n] into packed bit planes [..., bits, ceil(n / 32)]."""
     signs = (codes[..., None, :] >> np.arange(bits)[:, None]) & 1
     return pack(signs.astype(np.bool_))
 
 
 def weight_planes(codes: NDArray[np.integer], bits: int) -> NDArray[np.int32]:
-    """Code numbers [o, ..., n] as the LQ operators hold them: [o, bits, ..., ceil(n / 32)]."""
+    """Pack code numbers [o, ..., n] as the LQ operators hold them: [o, bits, ..., ceil(n / 32)]."""
     return np.ascontiguousarray(np.moveaxis(planes(codes, bits), -2, 1))
 
 

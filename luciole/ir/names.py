@@ -1,4 +1,4 @@
-"""What tensors and layers are called: by themselves, by signatures, and in short in tables."""
+"""Name tensors and layers: by themselves, by signatures, and in short in tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How the elements of an array are stored, one class for each kind of format: floats, integers with
-a scale (``Affine``), and learned levels.
+"""Describe how the elements of an array are stored, one class for each kind of format: floats,
+integers with a scale (``Affine``), and learned levels.
 
 A further kind (minifloat, ...) is one more class with the calls of ``NumberFormat``.
 """

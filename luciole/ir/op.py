@@ -136,7 +136,7 @@ def for_graphs(held: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def dtype_of(name: str) -> Callable[[Any], TensorType]:
-    """Dtype rule: the element type of the named operand."""
+    """Make a dtype rule: the element type of the named operand."""
 
     def rule(op: Any, /) -> TensorType:
         dtype: TensorType = getattr(op, name).dtype
@@ -344,11 +344,11 @@ class Op:
         return tuple(graph for graphs in given for graph in graphs if graph is not None)
 
     def attributes(self) -> dict[str, Any]:
-        """Attribute values by attribute name."""
+        """Return attribute values by attribute name."""
         return {f.name: getattr(self, f.name) for f in self.attr_fields()}
 
     def named_operands(self) -> Iterator[tuple[str, Value | None]]:
-        """Operand names with their values; a variadic one is numbered."""
+        """Return operand names with their values; a variadic one is numbered."""
         for slot, value in enumerate(self.operands):
             field = self.operand_field(slot)
             name = f"{field.name}[{slot - field.index}]" if field.kind == "operands" else field.name
@@ -408,8 +408,8 @@ class Op:
         return None
 
     def macs(self, /) -> int | None:
-        """Multiply-accumulates of one run, None where no matrices are multiplied: for an operator
-        with weights, each element of the result takes as many as an output has weights.
+        """Count multiply-accumulates of one run, None where no matrices are multiplied: for an
+        operator with weights, each element of the result takes as many as an output has weights.
 
         An unknown extent counts as 1. Additions of a bias do not count, taps on padding do.
         """

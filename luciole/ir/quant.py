@@ -1,4 +1,5 @@
-"""What an operator means to a quantizer: where its weights are, and how its result is quantized.
+"""Describe what an operator means to a quantizer: where its weights are, and how its result is
+quantized.
 
 The rules for results are those of TFLite's 8-bit quantization specification
 (https://ai.google.dev/edge/litert/models/quantization_spec) and, for 16 bits, of its converter.
@@ -72,7 +73,7 @@ class Versions:
     hybrid: int = 1
 
     def of(self, input: TensorType, weights: TensorType | None) -> int:
-        """The first version with an input and, of a layer, weights of these types."""
+        """Find the first version with an input and, of a layer, weights of these types."""
         if weights == TensorType.INT4:
             return self.int4
         by_type = {TensorType.INT8: self.int8, TensorType.INT16: self.int16, TensorType.UINT8: 1}
@@ -89,7 +90,8 @@ class Quant:
     """What a quantizer must know about an operator that may compute with integers: which operand is
     the weight (None: it has none), along which axis its output channels lie, which operand is the
     bias, what binds the scale and zero point of its result, since which versions it does, and which
-    ``input`` a layer multiplies its weight with.
+    ``input`` a layer multiplies its weight with. With constants of its ``own`` each has an element
+    type and scales that follow from what the operator is.
     """
 
     weight: str | None = None
@@ -98,6 +100,7 @@ class Quant:
     result: Result = FREE
     since: Versions = Versions()
     input: str = "input"
+    own: bool = False
 
     @property
     def spoken_of(self) -> tuple[str, ...]:

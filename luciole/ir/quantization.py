@@ -98,7 +98,7 @@ class Affine:
             raise LucioleError(
                 f"the weights tensor has its scales along axis {found.axis}, not {axis}"
             )
-        if found.zero_point.any() and (found.scale.size > 1 or not any_zero):
+        if not found.is_symmetric and (found.scale.size > 1 or not any_zero):
             points = sorted({int(n) for n in found.zero_point})
             raise LucioleError(f"the weights tensor has zero points {points}; 0 is needed")
         return found
@@ -125,6 +125,11 @@ class Affine:
         return low, high
 
     @property
+    def is_symmetric(self) -> bool:
+        """Whether 0 is the code of 0 for each scale."""
+        return not self.zero_point.any()
+
+    @property
     def parameters(self) -> tuple[Floats, Points]:
         """Scales and zero points, as many of one as of the other."""
         return self.scale, self.zero_point
@@ -138,8 +143,8 @@ class Affine:
         return codes + self.scale.nbytes + self.zero_point.nbytes
 
     def along(self, shape: tuple[int, ...]) -> tuple[Floats, Points]:
-        """Scales and zero points, shaped to stretch to ``shape``. Raises LucioleError where they do
-        not.
+        """Return scales and zero points, shaped to stretch to ``shape``. Raises LucioleError where
+        they do not.
         """
         axes = [1] * len(shape)
         if self.scale.size != 1:
@@ -200,7 +205,7 @@ class Affine:
 
 
 def stored_parameters(value: Value) -> tuple[Floats, Points]:
-    """Scales and zero points as a file has them, empty where it has none."""
+    """Return scales and zero points as a file has them, empty where it has none."""
     found = value.quantization
     scale = None if found is None else found.scale
     points = None if found is None else found.zero_point

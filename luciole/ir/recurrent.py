@@ -1,4 +1,4 @@
-"""What operators with recurrent layers share: extents that their operands have in common."""
+"""Infer what operators with recurrent layers share: extents that their operands have in common."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ RNN_AUXILIARY: Extents = {"aux_weights": ("units", "auxillary inputs")}
 
 
 def sequence_macs(op: Op) -> int:
-    """Multiply-accumulates of recurrent layers: every constant matrix once for each step of each
-    sequence, which is the first operand.
+    """Count multiply-accumulates of recurrent layers: every constant matrix once for each step of
+    each sequence, which is the first operand.
     """
     matrices = [v for v in op.operands if v is not None and v.is_constant and len(v.dims) == 2]
     first = op.operands[0]

@@ -29,7 +29,7 @@ def rank(value: Value, what: str, *allowed: int) -> Shape:
 def window(
     size: int | None, kernel: int | None, stride: int, dilation: int, padding: Padding
 ) -> int | None:
-    """Output extent of a sliding window, None when an extent is unknown.
+    """Compute the output extent of a sliding window, None when an extent is unknown.
 
     SAME: ceil(size / stride). VALID: ceil((size - (kernel - 1) * dilation) / stride).
     """
@@ -60,7 +60,9 @@ def check_window(kernel: int | None, stride: int, dilation: int = 1) -> None:
 
 
 def padding_before(size: int, kernel: int, stride: int, dilation: int, padding: Padding) -> int:
-    """Rows of padding before the first one: half of what SAME needs, rounded down; 0 for VALID."""
+    """Count rows of padding before the first one: half of what SAME needs, rounded down; 0 for
+    VALID.
+    """
     out = window(size, kernel, stride, dilation, padding) if padding == Padding.SAME else None
     if out is None:
         return 0
@@ -204,8 +206,8 @@ def settled(shape: Shape) -> tuple[int, ...]:
 
 
 def transposed_macs(data: Value, filter: Value) -> int:
-    """Multiply-accumulates of a transposed convolution: each element of the data meets all weights
-    of its channel, the filter's last axis.
+    """Count multiply-accumulates of a transposed convolution: each element of the data meets all
+    weights of its channel, the filter's last axis.
     """
     channels = filter.dims[-1] if filter.dims else 0
     each = element_count(filter.dims) // channels if channels else 0

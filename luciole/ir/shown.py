@@ -1,4 +1,4 @@
-"""What notebooks show of objects: the room of the models only knows that somebody draws them."""
+"""Let notebooks show objects: the room of the models only knows that somebody draws them."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def dense(value: Value) -> Array:
 
 
 def fault(value: Value) -> str | None:
-    """Why a sparse constant's elements do not make up the tensor, None where they do."""
+    """Say why a sparse constant's elements do not make up the tensor, None where they do."""
     try:
         _layout(value)
     except _FaultError as found:

@@ -95,7 +95,7 @@ class Buffer:
         return Buffer(self.data)
 
     def __deepcopy__(self, known: dict[int, Any]) -> Buffer:
-        """Another buffer: with the same bytes where nobody can write to them."""
+        """Make another buffer: with the same bytes where nobody can write to them."""
         shared = self.data is None or not self.data.flags.writeable
         return Buffer(self.data if shared else copy(self.data))
 
@@ -345,7 +345,9 @@ _LARGEST_ARRAY = 2**62
 
 
 def impossible(dims: Sequence[int], itemsize: int = _WIDEST) -> str | None:
-    """Why no array has these extents, None where one may. An extent of 0 hides no absurd one."""
+    """Say why no array has these extents, None where one may. An extent of 0 hides no
+    absurd one.
+    """
     if len(dims) > MOST_AXES:
         return f"{len(dims)} axes, at most {MOST_AXES} are possible"
     if min(dims, default=0) < 0:

@@ -120,7 +120,7 @@ def _sparsity(value: Value, path: str) -> Iterator[Finding]:
 
 
 def _quantization(value: Value, path: str) -> Iterator[Finding]:
-    """Scales and zero points that do not fit, or that kernels do not take."""
+    """Find scales and zero points that do not fit, or that kernels do not take."""
     for sentence in misfit_blocks(value):
         yield Finding(Severity.ERROR, "QUANTIZATION", path, sentence)
     for sentence in misfits(value):

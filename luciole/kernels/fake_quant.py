@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType
-from luciole.ir.ops.fake_quant import FakeQuant
+from luciole.ir.ops.fake_quant import FakeQuant, limits
 from luciole.kernels.core.registry import reference
 
 
@@ -21,13 +21,3 @@ def fake_quant(op: FakeQuant, x: Array) -> Array:
     steps = (inside - low) * (np.float32(1) / scale)
     whole = np.floor(steps.astype(np.float64) + 0.5).astype(np.float32)
     return np.asarray(whole * scale + low, x.dtype)
-
-
-def limits(op: FakeQuant) -> tuple[np.float32, np.float32, np.float32]:
-    """Compute the limits, moved so that zero is expressible, and the step; in single precision."""
-    lowest, highest = np.float32(op.narrow_range), np.float32((1 << op.num_bits) - 1)
-    least, most = np.float32(op.min), np.float32(op.max)
-    scale = (most - least) / (highest - lowest)
-    zero = float(lowest - least / scale)
-    point = np.float32(np.floor(min(max(zero, float(lowest)), float(highest)) + 0.5))
-    return (lowest - point) * scale, (highest - point) * scale, scale

@@ -196,19 +196,28 @@ def integer_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     """Call the layer of bytes."""
     to, weights = _rescaling(op), context.constant(op.weights)
     bias = context.optional(op.bias)
-    check_sums(to, weights, bias, (1,))
+    largest = check_sums(to, weights, bias, (1,))
     if to.weights_zero:
         raise UnsupportedError(f"weights have zero point {to.weights_zero}; in C, 0 is needed")
     starts = -to.input_zero * weights.astype(np.int64).sum(1)
     starts = starts if bias is None else starts + bias.reshape(-1)
     factors = np.array(np.broadcast_to(to.factors, len(weights)), np.float64)
     least, most = to.limits
-    multipliers, shifts = quantize_multiplier(factors)
     fields = _fields(op, context) | {"starts": starts, "factors": factors}
-    fields |= {"multipliers": multipliers, "shifts": shifts}
+    fields |= _in_integers(factors, largest)
     fields |= {"result_zero": to.result_zero, "least": least, "most": most}
     scratch = 8 * -(-op.weights.dims[1] // 4)
     return [CCall("luc_fully_connected_int8", fields, (op.input,), op.results, scratch)]
+
+
+def _in_integers(factors: Array, largest: int) -> dict[str, Field]:
+    """Write factors as numbers of 31 bits, with as many places behind the steps as the largest sum
+    leaves in 32 bits: 0 for none.
+    """
+    multipliers, shifts = quantize_multiplier(factors)
+    up = max(0, min(31 - largest.bit_length(), 31 + int(shifts.min(initial=0))))
+    bits = up - 1 - shifts
+    return {"multipliers": multipliers, "bits": np.where(bits <= 30, bits, 0), "up": up}
 
 
 @portable(FullyConnected, TensorType.FLOAT32)

@@ -11,7 +11,7 @@ from luciole.kernels.core.registry import reference
 
 @reference(LocalResponseNormalization, TensorType.FLOAT32)
 def local_response_normalization(op: LocalResponseNormalization, x: Array) -> Array:
-    """Computed in double precision."""
+    """Compute in double precision."""
     for fault in op.verify():
         raise LucioleError(fault)
     wide, depth = x.astype(np.float64), x.shape[-1]
@@ -22,8 +22,8 @@ def local_response_normalization(op: LocalResponseNormalization, x: Array) -> Ar
 
 
 def _sliding_sums(x: Array, width: int) -> Array:
-    """The sum of each ``width`` neighbours along the last axis, put together from sums of 1, 2, 4,
-    ... of them: what is added is never subtracted, so NaN and infinities stay where they are.
+    """Sum each ``width`` neighbours along the last axis, put together from sums of 1, 2, 4, ... of
+    them: what is added is never subtracted, so NaN and infinities stay where they are.
     """
     total, done, size = np.zeros((*x.shape[:-1], x.shape[-1] - width + 1)), 0, 1
     while size <= width:

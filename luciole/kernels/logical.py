@@ -12,19 +12,19 @@ from luciole.kernels.elements import lookups, mixed
 
 @reference(LogicalOr, TensorType.BOOL)
 def logical_or(op: LogicalOr, x: Array, y: Array) -> Array:
-    """Either or both."""
+    """Tell where either or both are true."""
     return np.logical_or(x, y)
 
 
 @reference(LogicalAnd, TensorType.BOOL)
 def logical_and(op: LogicalAnd, x: Array, y: Array) -> Array:
-    """Both."""
+    """Tell where both are true."""
     return np.logical_and(x, y)
 
 
 @reference(LogicalNot, TensorType.BOOL)
 def logical_not(op: LogicalNot, x: Array) -> Array:
-    """The opposite."""
+    """Turn each element into its opposite."""
     return np.logical_not(x)
 
 

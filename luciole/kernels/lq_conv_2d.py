@@ -298,7 +298,6 @@ class _Layer:
             sums=sums,
             outputs=len(self.aw),
             groups=t.groups,
-            partial=self.memory.scratch(t.most_pixels, t.lanes),
         )
         return self.memory.record(record)
 

@@ -133,6 +133,13 @@ def walk(op: Pool2D, x: Array, y: Array, memory: Memory) -> Windows:
     )
 
 
+@jit.merged
+def met(r: Windows, line: int) -> tuple[int, int]:
+    """Count the rows that the windows of a line meet, and find the first one."""
+    down = inside_at(r.row_taps, line % r.rows)
+    return down.count, r.x + line // r.rows * r.image + down.first * r.row
+
+
 MOST_UNROLLED = 16
 """Taps of a window up to which its loops are unrolled, in a kernel for its size."""
 
@@ -148,12 +155,12 @@ def _kernel(function: int, height: int, width: int) -> jit.Kernel:
         chosen = elementwise.function(function)
         channels, columns, whole = r.channels, r.columns, r.channels // LANES * LANES
         for line in range(r.begin, r.end):
-            down = inside_at(r.row_taps, line % r.rows)
+            taps, source = met(r, line)
             for column in range(columns):
                 across = inside_at(r.column_taps, column)
-                shape = (down.count, across.count)
-                is_full = down.count == height and across.count == width
-                x = r.x + line // r.rows * r.image + down.first * r.row + across.first * r.pixel
+                shape = (taps, across.count)
+                is_full = taps == height and across.count == width
+                x = source + across.first * r.pixel
                 y = r.y + 4 * channels * (line * columns + column)
                 for first in range(0, whole, LANES):
                     if is_full:

@@ -209,8 +209,8 @@ class Cut:
     def of_operator(
         cls, op: Reduction, x: Array, indices: Array, *, columns: bool = False
     ) -> tuple[Cut, int]:
-        """Those of an operator, and how many elements become one. ``columns``: a result stands
-        alone where none are side by side.
+        """Find the loops of an operator, and how many elements become one. ``columns``: a result
+        stands alone where none are side by side.
         """
         gone = where(op, x, indices)["axis"]
         kept = [1 if i in gone else n for i, n in enumerate(x.shape)]
@@ -222,7 +222,7 @@ class Cut:
 
     @classmethod
     def of(cls, table: strided.Table) -> Cut:
-        """The inner loop is the last one of the table."""
+        """Take the inner loop from the end of the table."""
         columns = bool(table[-1, 2])
         around, inner = table[:-1], int(table[-1, 0])
         results, again = around[around[:, 2] != 0], around[around[:, 2] == 0]
@@ -230,7 +230,7 @@ class Cut:
         return cls(results, again[:-1], int(lines), int(distance), inner, columns)
 
     def record(self, x: Array, y: Array, memory: Memory) -> ReduceRecord:
-        """How a kernel goes from result to result."""
+        """Describe how a kernel goes from result to result."""
         to, given = self._places(x, y)
         return ReduceRecord(
             begin=0,
@@ -257,7 +257,7 @@ class Cut:
         return to, reach(x, line, *strided.moves(self.results, 0), *over)
 
     def step(self, function: Binary, x: Array, y: Array, start: float, share: float) -> NativeStep:
-        """The kernel on its record."""
+        """Run the kernel on its record."""
         memory = Memory()
         record = FoldRecord(**self.record(x, y, memory).fields(), start=start, share=share)
         kernel = _columns(int(function)) if self.columns else _rows(int(function))

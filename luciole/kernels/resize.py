@@ -44,7 +44,7 @@ class Sources(NamedTuple):
     part: Array
 
     def of(self, elements: slice) -> Sources:
-        """Those of some of the elements."""
+        """Take those of some of the elements."""
         return Sources(*(array[elements] for array in self))
 
 

@@ -1,4 +1,4 @@
-"""Which layers get how many bits: defaults, and per-layer exceptions from a JSON file."""
+"""Say which layers get how many bits: defaults, and per-layer exceptions from a JSON file."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What can be chosen for a network of minifloats."""
+"""Choose how a network of minifloats is to be."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from luciole.ir.minifloat import Minifloat
-from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.errors import QuantizeError, check_drop
 
 MINIFLOAT = "minifloat"
 """The scheme's name."""
@@ -37,8 +37,7 @@ class MinifloatOptions:
             raise QuantizeError(
                 "the scheme minifloat takes exponent and mantissa, or target_drop to search them"
             )
-        if self.target_drop is not None and not 0 <= self.target_drop <= 100:
-            raise QuantizeError(f"target_drop is {self.target_drop}: 0 to 100 points are possible")
+        check_drop(self.target_drop)
         if self.per_layer and not searched:
             raise QuantizeError("per_layer goes with target_drop")
         for fault in () if searched else self.numbers.faults():

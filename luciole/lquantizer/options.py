@@ -1,4 +1,4 @@
-"""What can be chosen for a quantization: one class for each method, and what goes together."""
+"""Choose how to quantize: one class for each method, and what goes together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol, TypedDict
 
 from luciole.lquantizer.config import Choice, Config, widths
-from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.errors import QuantizeError, check_drop, check_seed
 from luciole.lquantizer.formats.levels import Settings
 from luciole.lquantizer.minifloat_options import MINIFLOAT, MinifloatOptions
 from luciole.lquantizer.schemes import (
@@ -91,6 +91,10 @@ class QuantizeOptions:
     seed: int = 0
     all_layers: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse a seed that is none."""
+        check_seed(self.seed)
+
     @property
     def default(self) -> Choice:
         """The choice for every layer that nothing else speaks of."""
@@ -142,6 +146,8 @@ class FitOptions(QuantizeOptions):
 
     def __post_init__(self) -> None:
         """Refuse a target beside widths, two targets, and what spared layers cannot be."""
+        super().__post_init__()
+        check_drop(self.target_drop)
         possible = [name for name in PER_LAYER if name != LEARNED]
         if self.spared not in possible:
             raise QuantizeError(f"spared is {self.spared!r}: {', '.join(possible)} are possible")

@@ -1,4 +1,4 @@
-"""What a quantization did to each layer."""
+"""Report what a quantization did to each layer."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ _HEADINGS = {"output_aware": "fit", "fine_tuned": "tuned"}
 
 
 def _row(layer: LayerReport, stages: Sequence[str]) -> tuple[str, ...]:
-    """Bits are written w2a3: 2 for weights and 3 for inputs, w2 where inputs stay float."""
+    """Write bits as w2a3: 2 for weights and 3 for inputs, w2 where inputs stay float."""
     bits = f"w{layer.weight_bits}" + ("" if layer.input_bits is None else f"a{layer.input_bits}")
     ratios = [layer.stages.get(stage) for stage in stages] if stages else [layer.snr_db]
     shown = ["" if ratio is None else f"{ratio:.1f}" for ratio in ratios]
@@ -180,14 +180,16 @@ def _row(layer: LayerReport, stages: Sequence[str]) -> tuple[str, ...]:
 
 
 def error_of(wanted: Array, found: Array) -> tuple[float, float | None]:
-    """Mean squared error, and signal-to-noise ratio in dB (None without signal or error)."""
+    """Compute mean squared error, and signal-to-noise ratio in dB (None without signal or
+    error).
+    """
     signal = float(np.mean(np.square(wanted, dtype=np.float64)))
     mse = float(np.mean(np.square(np.subtract(wanted, found, dtype=np.float64))))
     return mse, snr_db(signal, mse)
 
 
 def snr_db(signal: float, mse: float) -> float | None:
-    """10 log10(signal / error), None where there is no signal or no error."""
+    """Compute 10 log10(signal / error), None where there is no signal or no error."""
     return 10 * math.log10(signal / mse) if signal > 0 and mse > 0 else None
 
 

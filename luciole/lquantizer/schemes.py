@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from luciole.ir import Graph, Op, TensorType
 from luciole.ir.dtypes import element_bits
-from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.errors import QuantizeError, check_drop, check_seed
 from luciole.lquantizer.minifloat_options import MINIFLOAT
 
 Granularity = Literal["channel", "tensor"]
@@ -45,6 +45,11 @@ class Scheme:
     def weight_bits(self) -> int:
         """Bits of a weight."""
         return element_bits(self.weights) or 0
+
+    @property
+    def learns_weights(self) -> bool:
+        """Whether records are not needed, but weights are learned where there are some."""
+        return self.activations is None and self.weights == TensorType.INT4
 
     @property
     def wider(self) -> Scheme:
@@ -148,6 +153,8 @@ class UniformOptions:
         self._check("granularity", get_args(Granularity))
         self._check("rounding", get_args(Rounding))
         self._check("rescale", get_args(Rescale))
+        check_seed(self.seed)
+        check_drop(self.target_drop)
         if self.target_drop is not None and self.scheme != MIXED:
             raise QuantizeError(f"target_drop does not go with the scheme {self.scheme!r}")
         if self.config is not None and self.scheme == MIXED:
@@ -203,8 +210,13 @@ class UniformOptions:
         return self.ranges_from is not None and self.rounding == "nearest"
 
     def channels(self, types: Scheme) -> bool:
-        """Whether each of a layer's outputs has a scale of its own."""
+        """Tell whether each of a layer's outputs has a scale of its own."""
         return self.granularity == "channel" and types.by_channel
+
+
+def may_learn(scheme: str) -> bool:
+    """Tell whether a scheme is better where there are records, but needs none."""
+    return scheme in SCHEMES and SCHEMES[scheme].learns_weights
 
 
 def learns(scheme: str) -> bool:

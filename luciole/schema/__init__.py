@@ -1,1 +1,3 @@
-"""The file format: its tables, what is derived from them, and reading and writing their bytes."""
+"""Describe the file format: its tables, what is derived from them, and how bytes are read and
+written.
+"""

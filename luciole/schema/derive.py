@@ -149,7 +149,7 @@ def _default(python: str, of: str, default: str | None, kinds: dict[str, Declara
 
 
 def derived() -> dict[str, str]:
-    """File name to text, of everything derived from the schema."""
+    """Map file names to texts, of everything derived from the schema."""
     declared = parse((HERE / "circle.fbs").read_text())
     return {"enums.py": enums(declared), "tables.py": tables(declared)}
 

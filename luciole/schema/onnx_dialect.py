@@ -1,4 +1,4 @@
-"""What luciole adds to ONNX files: a domain of operators, and entries of the metadata."""
+"""Name what luciole adds to ONNX files: a domain of operators, and entries of the metadata."""
 
 from __future__ import annotations
 

@@ -330,12 +330,11 @@ class Reader:
                 break
         return items
 
-    def _item(self, field: Field, position: int) -> object:
-        """Read a text or a table of a list, an empty one where it does not hold."""
-        cls = None if field.kind == "strings" else TABLES[field.of]
+    def _item(self, field: Field, position: int) -> Table:
+        """Read a table of a list, an empty one where it does not hold."""
+        cls = TABLES[field.of]
         try:
-            target = self.offset(position)
-            return self._string(target) if cls is None else self.table(cls, target)
+            return self.table(cls, self.offset(position))
         except _DamageError as error:
             self._note(error)
-            return "" if cls is None else cls()
+            return cls()

@@ -1,4 +1,4 @@
-"""What ONE's model recipes call operators and their options, and where their defaults differ.
+"""List what ONE's model recipes call operators and their options, and where their defaults differ.
 
 A recipe is a model in protobuf's text format (``compiler/tflchef``, ``compiler/circlechef``). Names
 follow rules; what departs from them stands in one table each.

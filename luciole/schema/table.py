@@ -1,14 +1,14 @@
-"""What a flatbuffer table is once it is decoded: a record with typed fields and a known layout."""
+"""Describe a flatbuffer table once it is decoded: a record with typed fields and a known layout."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Literal, dataclass_transform
+from typing import Any, ClassVar, Literal, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
-Kind = Literal["scalar", "string", "table", "union", "vector", "strings", "tables"]
+Kind = Literal["scalar", "string", "table", "union", "vector", "tables"]
 
 SCALARS: dict[str, np.dtype[Any]] = {
     "bool": np.dtype("<u1"),
@@ -42,44 +42,44 @@ class Field:
         self.name = name
 
 
-# Field specifiers: they return Any so that the annotation beside them rules.
-def scalar(id: int, of: str, *, default: object, enum: type[IntEnum] | None = None) -> Any:
+T = TypeVar("T")
+
+
+# Field specifiers: to a type checker they return the default, of the type written beside them.
+def _declared(field: Field, default: T) -> T:
+    return cast(T, field)
+
+
+def scalar(id: int, of: str, *, default: T, enum: type[IntEnum] | None = None) -> T:
     """Declare a number, a bool or an enum member."""
-    return Field(id, "scalar", of, default, enum)
+    return _declared(Field(id, "scalar", of, default, enum), default)
 
 
-def string(id: int, *, default: str | None = None) -> Any:
+def string(id: int, *, default: T) -> T:
     """Declare a UTF-8 text."""
-    return Field(id, "string", "string", default)
+    return _declared(Field(id, "string", "string", default), default)
 
 
-def strings(id: int, *, default: None = None) -> Any:
-    """Declare a list of texts."""
-    return Field(id, "strings", "string", default)
-
-
-def vector(
-    id: int, of: str, *, default: None = None, enum: type[IntEnum] | None = None, align: int = 0
-) -> Any:
+def vector(id: int, of: str, *, default: T, enum: type[IntEnum] | None = None, align: int = 0) -> T:
     """Declare a list of numbers, as a read-only NumPy view of the file."""
-    return Field(id, "vector", of, default, enum, align)
+    return _declared(Field(id, "vector", of, default, enum, align), default)
 
 
-def table(id: int, of: str, *, default: None = None) -> Any:
+def table(id: int, of: str, *, default: T) -> T:
     """Declare a nested table."""
-    return Field(id, "table", of, default)
+    return _declared(Field(id, "table", of, default), default)
 
 
-def tables(id: int, of: str, *, default: None = None) -> Any:
+def tables(id: int, of: str, *, default: T) -> T:
     """Declare a list of tables."""
-    return Field(id, "tables", of, default)
+    return _declared(Field(id, "tables", of, default), default)
 
 
-def union(id: int, of: str, *, default: None = None) -> Any:
+def union(id: int, of: str, *, default: T) -> T:
     """Declare one of several tables; the class of the value is the tag, which the file keeps in
     slot ``id - 1``.
     """
-    return Field(id, "union", of, default)
+    return _declared(Field(id, "union", of, default), default)
 
 
 TABLES: dict[str, type[Table]] = {}
@@ -87,7 +87,7 @@ UNIONS: dict[str, type[IntEnum]] = {}
 
 
 @dataclass_transform(
-    kw_only_default=True, field_specifiers=(scalar, string, strings, vector, table, tables, union)
+    kw_only_default=True, field_specifiers=(scalar, string, vector, table, tables, union)
 )
 class Table:
     """Base of every decoded table. A field that was not given has the schema's default."""

@@ -139,7 +139,7 @@ class _Reader:
         return FormatError(f"line {self.line}: expected {wanted}, found {shorten(shown)}")
 
     def message(self, closing: str, line: int) -> Message:
-        """Fields up to a closing brace."""
+        """Read fields up to a closing brace."""
         message = Message(line)
         while not self.skip(closing):
             message.entries += self.field(f"a field's name or {closing!r}")
@@ -190,7 +190,7 @@ class _Reader:
         return message
 
     def _text(self) -> str:
-        """Texts that follow each other are one."""
+        """Join texts that follow each other."""
         joined = bytearray()
         while self.kind in ("text", "quote"):
             if self.kind == "quote":

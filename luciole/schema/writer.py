@@ -120,8 +120,7 @@ class Writer:
             return self.table(value, shared=True)
         if field.kind == "vector":
             return self._numbers(field, value)
-        write = self.builder.CreateString if field.kind == "strings" else self.table
-        return self._offsets([write(item) for item in value])
+        return self._offsets([self.table(item) for item in value])
 
     def _number(self, field: Field, value: Number) -> Number:
         if field.enum is None or value not in set(field.enum):

@@ -1,1 +1,1 @@
-"""The command-line programs: one file each, what they share in files of its own."""
+"""Offer command-line programs: one file each, what they share in files of its own."""

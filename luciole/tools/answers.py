@@ -1,4 +1,4 @@
-"""What a model answers: the class whose number is the largest, output by output."""
+"""Read a model's answers: the class whose number is the largest, output by output."""
 
 from __future__ import annotations
 

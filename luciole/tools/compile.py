@@ -138,8 +138,10 @@ def _options(arguments: argparse.Namespace, model: Model) -> CompileOptions:
 
 def _name_of(path: str) -> str:
     """Make a name of a file's."""
+    from luciole.compiler.options import C_HEADERS
+
     plain = re.sub(r"[^A-Za-z0-9]+", "_", Path(path).stem).strip("_")[:40]
-    return plain if plain[:1].isalpha() else f"model_{plain}"[:40]
+    return plain if plain[:1].isalpha() and plain not in C_HEADERS else f"model_{plain}"[:40]
 
 
 def _origin(path: str) -> str:
@@ -154,9 +156,17 @@ def _origin(path: str) -> str:
 def _write(folder: Path, texts: dict[str, str]) -> None:
     from luciole.files import write_file
 
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     for name, text in texts.items():
         write_file(folder / name, text)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder. Raises UsageError where it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made a folder: {error.strerror}") from None
 
 
 def _tested(
@@ -176,7 +186,7 @@ def _tested(
         if arguments.check:
             given, agreement = _checked(arguments, model, program, compiled)
         if arguments.library:
-            folder.mkdir(parents=True, exist_ok=True)
+            _make(folder)
             build_library(program, folder / f"{name}.so")
         if arguments.self_test:
             _write(folder, {f"{name}_test.c": _self_test(program, compiled, given)})

@@ -1,4 +1,4 @@
-"""What ``luciole eval`` says about single classes: what each is taken for, recall and precision."""
+"""Count how ``luciole eval`` sees single classes: what each is taken for, recall and precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``luciole diff`` found, for people, for other programs and for ONE's viewers."""
+"""Report what ``luciole diff`` found, for people, for other programs and for ONE's viewers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _colour_range(found: Comparison, metric: str, values: Sequence[float]) -> tu
 
 
 def print_report(found: Comparison, by: str, in_order: bool, top: int | None) -> None:
-    """Layers with a bar each, the worst first, then the outputs."""
+    """Print layers with a bar each, the worst first, then the outputs."""
     short = short_names(e.name for e in found.layers)
     layers = found.layers if in_order else sorted(found.layers, key=lambda e: -_size(e, by))
     shown = layers if top is None else layers[:top]

@@ -54,7 +54,7 @@ def contents(value: Value) -> Array:
 
 
 def as_text(value: Value) -> str:
-    """Type, shape, quantization and values, as NumPy prints them."""
+    """Print type, shape, quantization and values, as NumPy prints them."""
     lines = [f"{one_line(value.name)}: {value.dtype.name} {shape_text(value.shape)}"]
     for name, numbers in parameters(value):
         lines.append(f"{name}: {np.array2string(numbers, threshold=8, edgeitems=3)}")
@@ -75,7 +75,7 @@ def as_json(value: Value) -> dict[str, Any]:
 
 
 def parameters(value: Value) -> Iterator[tuple[str, Array]]:
-    """Quantization parameters by the names that circle-tensordump gives them."""
+    """Return quantization parameters by the names that circle-tensordump gives them."""
     found = value.quantization
     if found is None:
         return

@@ -72,7 +72,7 @@ def _tensor_dtype(model: Model) -> Answer:
 
 
 def _tensor_shape(model: Model) -> Answer:
-    """Extents as the file has them: 1 for an unknown one."""
+    """Write extents as the file has them: 1 for an unknown one."""
     values = list(_values(model))
     content = [{"name": utf8(v.name), "shape": list(v.dims)} for v in values]
     return Answer(content, [f"{one_line(v.name)} {shape_text(v.dims)}" for v in values])

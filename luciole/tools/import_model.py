@@ -13,9 +13,9 @@ from luciole.exporters.writer import writable
 from luciole.tools.common import console
 from luciole.tools.common.command import (
     FINE,
-    UsageError,
     a_model,
     add_common,
+    check_batch,
     parser_for,
     run_program,
 )
@@ -74,8 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.ir.passes.channels_last import put_channels_last
     from luciole.tools.common.writing import check_output
 
-    if arguments.batch is not None and arguments.batch < 1:
-        raise UsageError(f"--batch is {arguments.batch}: it is 1 or more")
+    check_batch(arguments.batch)
     check_output(arguments.output)
     _announce(arguments)
     found = read(arguments.source, arguments.batch)

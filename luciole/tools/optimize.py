@@ -18,10 +18,10 @@ from luciole.exporters.writer import writable
 from luciole.tools.common import console
 from luciole.tools.common.command import (
     FINE,
-    UsageError,
     a_model,
     add_common,
     add_strip_names,
+    check_batch,
     parser_for,
     run_program,
 )
@@ -52,8 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.ir.passes.strip_names import strip_names
     from luciole.tools.common.writing import check_output
 
-    if arguments.batch is not None and arguments.batch < 1:
-        raise UsageError(f"--batch is {arguments.batch}: it is 1 or more")
+    check_batch(arguments.batch)
     check_output(arguments.output)
     found = read(arguments.model, arguments.batch)
     with named(Path(arguments.model)):

@@ -278,7 +278,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole import api, exporters
     from luciole.files import check_writable, write_file
     from luciole.ir.passes.strip_names import strip_names
-    from luciole.tools.common.writing import check_output
+    from luciole.tools.common.writing import check_apart, check_output
 
     is_converted = arguments.simulate or arguments.requantize is not None
     options = None if is_converted else _options(arguments)
@@ -286,7 +286,10 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UsageError("give a file to write (-o FILE), or --sensitivity, which writes none")
     if arguments.output:
         check_output(arguments.output)
-    for path in filter(None, (arguments.report, arguments.save_ranges)):
+    places = (arguments.report, arguments.save_ranges)
+    check_apart((arguments.output, *places))
+    check_apart(places, (arguments.model, arguments.data, arguments.config))
+    for path in filter(None, places):
         check_writable(path)
     model = api.load(arguments.model)
     if options is None:
@@ -330,16 +333,30 @@ _CHOICES: tuple[str, ...] = (
 def _convert(arguments: argparse.Namespace, model: Model) -> int:
     """Change a network that has integers already."""
     from luciole import api, exporters
+    from luciole.files import write_file
+    from luciole.ir.passes.strip_names import strip_names
 
-    if arguments.data is not None:
-        raise UsageError("--simulate and --requantize need no data: leave --data out")
+    _refuse_beside_conversion(arguments)
     if arguments.simulate:
         result = api.simulate(model)
     else:
         result = api.requantize(model, arguments.requantize)
-    exporters.save(result.model, arguments.output)
+    if arguments.strip_names:
+        strip_names(result.model)
+    result.report.bytes_after = exporters.save(result.model, arguments.output)
+    if arguments.report:
+        write_file(arguments.report, console.to_json(result.report.to_json()))
     _tell(result, arguments)
     return FINE
+
+
+def _refuse_beside_conversion(arguments: argparse.Namespace) -> None:
+    """Refuse what means nothing where integers are there already."""
+    names = ("data", "calibration", "preprocess", "save_ranges", "tune", "qat", *_CHOICES)
+    for name in names:
+        if getattr(arguments, name, None) is not None:
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"--simulate and --requantize learn nothing: leave {option} out")
 
 
 def _show_sensitivity(
@@ -372,6 +389,7 @@ def _show_sensitivity(
 def _options(arguments: argparse.Namespace) -> WholeOptions:
     """Read the options. Raises QuantizeError for what there is not, UsageError for missing data."""
     from luciole.lquantizer.compatible.choosing import options_for_network
+    from luciole.lquantizer.schemes import may_learn
 
     given = {name: getattr(arguments, name) for name in _CHOICES}
     options = options_for_network(_with_scheme(given))
@@ -381,7 +399,7 @@ def _options(arguments: argparse.Namespace) -> WholeOptions:
     takes_data = options.takes_data or learning is not None
     if arguments.save_ranges and not takes_data:
         raise UsageError(f"--scheme {options.scheme} has no ranges: leave --save_ranges out")
-    if not takes_data and arguments.data is not None:
+    if not takes_data and not may_learn(options.scheme) and arguments.data is not None:
         raise UsageError(f"--scheme {options.scheme} needs no data: leave --data out")
     check_training(arguments)
     if is_trained(arguments) and not options.needs_data:

@@ -31,8 +31,9 @@ HIGHEST_LEVEL = {1: 0.798, 2: 1.494, 3: 2.051, 4: 2.514}
 
 
 def lq_dense(sizes: Sequence[int], bits: int, rows: int = 1, seed: int = 0) -> Model:
-    """Dense layers with learned levels of ``bits`` bits for inputs and weights: ``sizes`` are those
-    of the input and of each layer. TANH follows each but the last, SOFTMAX the last of several.
+    """Make dense layers with learned levels of ``bits`` bits for inputs and weights: ``sizes`` are
+    those of the input and of each layer. TANH follows each but the last, SOFTMAX the last of
+    several.
     """
     model, x = _begun((rows, sizes[0]))
     graph, rng = model.graph, np.random.default_rng(seed)
@@ -164,7 +165,7 @@ def _layer(
 
 
 def _weights(graph: Graph, rng: np.random.Generator, shape: tuple[int, ...]) -> Value:
-    """Weights [outputs, ...] that keep the size of what they are multiplied with."""
+    """Draw weights [outputs, ...] that keep the size of what they are multiplied with."""
     array = rng.normal(size=shape) / np.sqrt(np.prod(shape[1:]))
     return _constant(graph, array.astype(np.float32))
 

@@ -77,7 +77,7 @@ def compile_kernels(model: Model) -> None:
 
 
 def usual_models() -> Iterator[Model]:
-    """Small models that together need the kernels of common networks."""
+    """Make small models that together need the kernels of common networks."""
     from luciole.kernels.core import registry
     from luciole.tools import random_models
 

@@ -11,14 +11,18 @@ import luciole
 from luciole.compiler import Program
 from luciole.compiler.check import batches
 from luciole.compiler.self_test import random_records
-from luciole.ir import Model
+from luciole.ir import Model, TensorType
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.tools.random_models import convolutions, in_int8, lq_convolution, lq_dense
 from tests.boards import firmware
 from tests.boards.firmware import BOARDS, Ran
 from tests.compiler_support import built, program_of
 from tests.lstm_support import integer_lstm
-from tests.support import data_path
+from tests.support import Affine, data_path, one_op
+from tests.windows_support import WINDOWED, WINDOWS, Window, windowed
 
 
 def ran(program: Program, name: str, folder: Path, optimize: str = "-Os") -> Ran:
@@ -49,6 +53,24 @@ def test_learned_levels_give_the_same_bits(board: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("board", ["m0plus", "m4", "riscv32", "aarch64"])
 def test_bytes_give_the_same_bits(board: str, tmp_path: Path) -> None:
     ran(program_of(in_int8(convolutions(8, 4))), board, tmp_path)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(("cls", "times"), WINDOWED)
+def test_windows_of_bytes_give_the_same_bits_by_dsp_instructions(
+    cls: type[Conv2D | DepthwiseConv2D], times: int, window: Window, tmp_path: Path
+) -> None:
+    ran(program_of(in_int8(windowed(cls, times, window))), "m4", tmp_path)
+
+
+@pytest.mark.parametrize("scale", [1.3e-9, 2.0, 5000.0])
+def test_small_and_large_factors_give_the_same_bits(scale: float, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    weights, bias = rng.integers(-99, 99, (9, 6), np.int8), rng.integers(-999, 999, 9, np.int32)
+    one, to = Affine(1.0), Affine(scale, 3, dtype=TensorType.INT8)
+    given = [np.zeros((4, 6), np.int8), weights, bias]
+    model = one_op(FullyConnected, given, (1, 2), affine=[one, one, one], results=[to])
+    ran(program_of(model), "m4", tmp_path)
 
 
 @pytest.mark.parametrize("board", ["m0plus", "m4"])

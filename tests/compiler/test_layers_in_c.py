@@ -28,6 +28,7 @@ from tests.compiler_support import built, close, interpreted, needs_compiler, pr
 from tests.fuzz import in_c
 from tests.fuzz.in_c import given
 from tests.support import Affine, data_path, one_op
+from tests.windows_support import WINDOWED, WINDOWS, Window, windowed
 
 pytestmark = needs_compiler
 
@@ -54,44 +55,12 @@ def test_dense_layers_of_floats(tmp_path: Path) -> None:
     check(dense((20, 30, 7)), tmp_path)
 
 
-WINDOWS = [
-    ((1, 7, 9, 4), (6, 3, 2, 4), 1, 1, Padding.SAME),
-    ((2, 8, 7, 4), (6, 3, 3, 2), 2, 1, Padding.VALID),
-    ((1, 9, 9, 2), (4, 3, 3, 2), 1, 2, Padding.SAME),
-    ((1, 5, 5, 3), (2, 5, 5, 3), 3, 1, Padding.SAME),
-]
-"""Image, filters, stride, dilation and padding."""
-
-
-@pytest.mark.parametrize(("image", "filters", "stride", "dilation", "padding"), WINDOWS)
-@pytest.mark.parametrize("cls", [Conv2D, DepthwiseConv2D])
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(("cls", "times"), WINDOWED)
 def test_windows(
-    cls: type[Conv2D | DepthwiseConv2D],
-    image: tuple[int, ...],
-    filters: tuple[int, ...],
-    stride: int,
-    dilation: int,
-    padding: Padding,
-    tmp_path: Path,
+    cls: type[Conv2D | DepthwiseConv2D], times: int, window: Window, tmp_path: Path
 ) -> None:
-    rng = np.random.default_rng(0)
-    outputs, times = filters[0], 2
-    shape = filters if cls is Conv2D else (1, *filters[1:3], times * image[3])
-    outputs = filters[0] if cls is Conv2D else times * image[3]
-    weights, bias = rng.normal(size=shape) / 5, rng.normal(size=outputs)
-    model = one_op(
-        cls,
-        [np.zeros(image, np.float32), weights.astype(np.float32), bias.astype(np.float32)],
-        (1, 2),
-        stride_h=stride,
-        stride_w=stride,
-        dilation_h_factor=dilation,
-        dilation_w_factor=dilation,
-        padding=padding,
-        activation=Act.RELU6,
-    )
-    if cls is DepthwiseConv2D:
-        model.graph.ops[0].depth_multiplier = times  # type: ignore[attr-defined]
+    model = windowed(cls, times, window)
     check(model, tmp_path, 1)
     check(in_int8(model), tmp_path, 1)
 

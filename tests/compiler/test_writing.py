@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from luciole.compiler import Compiled
+from luciole.compiler import Compiled, CompileOptions
 from luciole.compiler.headers import needed, pieces, struct_fields
+from luciole.compiler.options import OptionError
+from luciole.compiler.self_test import random_records, self_test
 from luciole.compiler.text import Names, comment, number, table
-from luciole.ir import LucioleError, UnsupportedError
+from luciole.ir import Graph, LucioleError, Model, UnsupportedError
+from luciole.ir.graph import Signature
 from luciole.tools.random_models import lq_dense
-from tests.compiler_support import built, needs_compiler, program_of
+from tests.compiler_support import built, needs_compiler, program_of, run_sound
 
 
 def test_a_person_finds_each_layer_its_shape_and_its_bytes() -> None:
@@ -100,3 +104,58 @@ def test_other_arrays_than_were_compiled_are_refused(tmp_path: Path) -> None:
         compiled.run({"x": np.zeros((1, 9))})
     with pytest.raises(LucioleError, match="inputs are 'x'; 'y' were given"):
         compiled.run({"y": np.zeros((1, 9), np.float32)})
+
+
+@needs_compiler
+def test_a_library_whose_end_is_missing_is_refused(tmp_path: Path) -> None:
+    built(program_of(lq_dense((9, 4), 1)), tmp_path)
+    library = (tmp_path / "net.so").read_bytes()
+    (tmp_path / "cut.so").write_bytes(library[: len(library) // 2])
+    with pytest.raises(LucioleError, match=r"is no compiled network: it has \d+ bytes of \d+"):
+        Compiled(tmp_path / "cut.so")
+
+
+@needs_compiler
+def test_threads_may_call_a_library(tmp_path: Path) -> None:
+    compiled = built(program_of(lq_dense((64, 320, 10), 2)), tmp_path)
+    rng = np.random.default_rng(0)
+    given = [{"x": rng.normal(size=(1, 64)).astype(np.float32)} for _ in range(4)]
+    wanted = [compiled.run(x)[0].tobytes() for x in given]
+
+    def found(k: int) -> set[bytes]:
+        return {compiled.run(given[k])[0].tobytes() for _ in range(3000)}
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(found, range(4))) == [{one} for one in wanted]
+
+
+@pytest.mark.parametrize("name", ["string", "a b", "caf\u00e9", "*/", "9", ""])
+def test_names_that_c_does_not_take_are_refused(name: str) -> None:
+    with pytest.raises(OptionError, match=r"C has a header of that name|make a name"):
+        CompileOptions(name)
+
+
+def test_arguments_are_called_what_a_signature_does() -> None:
+    model = lq_dense((9, 4), 1)
+    x, y = model.graph.inputs[0], model.graph.outputs[0]
+    model.signatures.append(Signature("s", model.graph, [("image", x)], [("digit", y)]))
+    assert "int net_run(const float image[9], float digit[4]);" in program_of(model).header
+    wanted = "int net_run(const float image[9], int32_t digit_class["
+    assert wanted in program_of(model, output="class").header
+
+
+def test_long_names_begin_with_a_whole_word() -> None:
+    text = "sequential_1/dense_hidden_layer_1/MatMul"
+    assert Names().of(text) == "dense_hidden_layer_1_matmul"
+    assert Names().of("x" * 50) == "x" * 32
+
+
+@needs_compiler
+def test_a_network_without_inputs_has_a_self_test(tmp_path: Path) -> None:
+    graph = Graph("main")
+    model = Model()
+    model.add_graph(graph)
+    graph.outputs = [graph.add_constant("c", np.arange(3, dtype=np.float32))]
+    program = program_of(model)
+    test = self_test(program, built(program, tmp_path), random_records(program))
+    assert run_sound(program, tmp_path, test) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -25,14 +25,29 @@ def written(model: Model, opset: int | None = None, exact: bool = False) -> byte
     return content
 
 
-def by_onnxruntime(content: bytes, inputs: Sequence[Array]) -> list[Array]:
-    """The outputs of a file for inputs in its order."""
+def session(
+    content: bytes, entries: Mapping[str, str] = {}
+) -> Callable[[Sequence[Array]], list[Array]]:
+    """Load a file in onnxruntime, with entries of its session's configuration: what gives the
+    outputs for inputs in its order.
+    """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
-    session = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
-    feed = {slot.name: array for slot, array in zip(session.get_inputs(), inputs, strict=True)}
-    found: list[Array] = session.run(None, feed)
-    return found
+    for name, entry in entries.items():
+        options.add_session_config_entry(name, entry)
+    loaded = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
+    names = [slot.name for slot in loaded.get_inputs()]
+
+    def run(inputs: Sequence[Array]) -> list[Array]:
+        found: list[Array] = loaded.run(None, dict(zip(names, inputs, strict=True)))
+        return found
+
+    return run
+
+
+def by_onnxruntime(content: bytes, inputs: Sequence[Array]) -> list[Array]:
+    """The outputs of a file for inputs in its order."""
+    return session(content)(inputs)
 
 
 def ours(model: Model, inputs: Sequence[Array]) -> list[Array]:
@@ -67,23 +82,3 @@ def constants(model: Model) -> list[bytes]:
 def back(content: bytes) -> Model:
     """The model that a file is read as."""
     return from_bytes(content).model
-
-
-def unnamed(content: bytes) -> list[tuple[object, ...]]:
-    """A file's nodes without the names of tensors: kinds, attributes, and for each operand the
-    number of what makes it, or a constant's type, shape and bytes.
-    """
-    graph = onnx.load_from_string(content).graph
-    known = {t.name: (t.data_type, tuple(t.dims), t.raw_data) for t in graph.initializer}
-    made = [value.name for value in graph.input]
-    made += [name for node in graph.node for name in node.output]
-    numbers = {name: number for number, name in enumerate(made)}
-    return [
-        (
-            node.domain,
-            node.op_type,
-            [known.get(name, numbers.get(name)) for name in node.input],
-            sorted(a.SerializeToString(deterministic=True) for a in node.attribute),
-        )
-        for node in graph.node
-    ]

@@ -50,13 +50,13 @@ from tests.exporters.onnx_support import (
     kinds,
     ours,
     same,
-    unnamed,
     written,
 )
 from tests.networks import random
 from tests.support import data_path
 from tests.tools.running import call
 
+RELU, RELU6 = ActivationFunctionType.RELU, ActivationFunctionType.RELU6
 REFUSED = {
     "NonMaxSuppressionV4_000": "max_output_size is computed, ONNX needs a constant",
     "NonMaxSuppressionV5_000": "soft_nms_sigma is computed, ONNX needs a constant",
@@ -145,7 +145,9 @@ def test_a_box_whose_overlap_is_the_threshold_is_dropped_there_too(share: float)
     heights = np.array([1, 0.5, 0.75, 0.25], np.float32)
     rows = np.stack([heights * 0, heights * 0, heights, heights * 0 + 1], 1)
     given = [rows, np.array([0.9, 0.8, 0.7, 0.6], np.float32), np.array(share, np.float32)]
-    same(by_onnxruntime(written(model), given), ours(model, given))
+    content = written(model)
+    same(by_onnxruntime(content, given), ours(model, given))
+    same(ours(back(content), given), ours(model, given))
 
 
 # ---------------------------------------------------------------------------------------- networks
@@ -158,10 +160,26 @@ def test_a_network_has_transposes_at_its_ends_alone(name: str) -> None:
     assert kinds(content)["Transpose"] <= 2
 
 
-@pytest.mark.parametrize("name", ["resnet8_fp32", "resnet8_int8", "mbnet_fp32", "ad01_int8"])
-def test_a_file_that_was_read_is_written_again_but_for_names(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["resnet8_fp32", "resnet8_int8", "mbnet_fp32", "ad01_int8", "kws_fp32", "vww_96_int8"]
+)
+def test_a_file_that_was_read_is_written_again(name: str) -> None:
     content = to_bytes(load(data_path(f"models/{name}.tflite")), "onnx")
-    assert unnamed(to_bytes(back(content), "onnx")) == unnamed(content)
+    assert to_bytes(back(content), "onnx") == content
+
+
+def test_biases_of_more_than_24_bits_come_back() -> None:
+    model = load(data_path("models/vww_96_int8.tflite"))
+    large = {v.name: v.data for v in model.graph.values if is_large(v)}
+    again = {v.name: v.data for v in back(to_bytes(model, "onnx")).graph.values}
+    assert large
+    for name, codes in large.items():
+        np.testing.assert_array_equal(again[name], codes)
+
+
+def is_large(value: Value) -> bool:
+    codes, is_bias = value.data, value.dtype == TensorType.INT32 and value.quantization is not None
+    return is_bias and codes is not None and bool((abs(codes) > 1 << 24).any())
 
 
 def test_an_lstm_that_onnx_has_not_is_spelled_out() -> None:
@@ -314,6 +332,27 @@ def test_exact_integers_are_those_of_the_kernels(name: str) -> None:
         np.testing.assert_array_equal(by_onnxruntime(content, inputs)[0], ours(model, inputs)[0])
 
 
+@pytest.mark.parametrize("scales", [[0.25], [0.25] * 4, [0.01, 0.2, 3.0, 0.5]])
+@pytest.mark.parametrize("activation", [ActivationFunctionType.NONE, RELU6])
+def test_exact_filters_under_floats_are_those_of_the_kernels(
+    scales: list[float], activation: ActivationFunctionType
+) -> None:
+    rng, graph = np.random.default_rng(0), Graph("main")
+    filter = graph.add_constant("filter", rng.integers(-127, 128, (4, 3, 2, 5)).astype(np.int8))
+    table = Affine.channels(np.array(scales), np.zeros(len(scales)), 0, TensorType.INT8).table()
+    filter.quantization = table
+    bias = graph.add_constant("bias", rng.normal(size=4).astype(np.float32))
+    conv = Conv2D(graph.add_input("x", (3, 9, 8, 5)), filter, bias, activation=activation)
+    conv.padding, conv.stride_h, conv.stride_w = Padding.SAME, 2, 1
+    model = alone(conv, graph, "y")
+    content = written(model, exact=True)
+    assert kinds(content)["DequantizeLinear"] == 0
+    for shift in (0, 3, -100):
+        x = [rng.normal(shift, 1, (3, 9, 8, 5)).astype(np.float32)]
+        x[0][1] = 0
+        same(by_onnxruntime(content, x), ours(model, x))
+
+
 def int8(graph: Graph, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Value:
     """An input of int8 with a scale and zero point drawn at random."""
     value = graph.add_input(name, shape, TensorType.INT8)
@@ -324,9 +363,6 @@ def scaled(value: Value, scale: float, zero: int) -> Value:
     value.dtype = TensorType.INT8
     value.quantization = Affine.single(scale, zero, TensorType.INT8).table()
     return value
-
-
-RELU, RELU6 = ActivationFunctionType.RELU, ActivationFunctionType.RELU6
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,6 +1,9 @@
 """Random models in C beside the interpreter: equal, or refused with a reason.
 
-python -m tests.fuzz.in_c --count 2000 --first 0
+python -m tests.fuzz.in_c --count 2000 --first 0 [--sound]
+
+With --sound those that are equal run once more under gcc's sanitizers of addresses and of undefined
+behaviour.
 """
 
 from __future__ import annotations
@@ -15,14 +18,14 @@ import numpy as np
 
 import luciole
 from luciole.compiler import Program
-from luciole.compiler.self_test import random_records
+from luciole.compiler.self_test import random_records, self_test
 from luciole.ir import Array, LucioleError, Model, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.quantization import zero_code
 from luciole.kernels.portable.calls import portable_kinds
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
-from tests.compiler_support import built, interpreted, program_of
+from tests.compiler_support import built, interpreted, program_of, run_sound
 from tests.fuzz.compiled import alike
 from tests.fuzz.models import random_model
 from tests.lq_conv_support import random_conv, with_offsets
@@ -32,8 +35,10 @@ RUNS = 2
 """Of a model: states last from one to the next."""
 
 
-def checked(seed: int, folder: Path) -> str:
-    """Make a model, and compare; say ``equal``, ``refused``, or what is wrong."""
+def checked(seed: int, folder: Path, sound: bool = False) -> str:
+    """Make a model, and compare; say ``equal``, ``refused``, or what is wrong. Under sanitizers too
+    where it is to be ``sound``.
+    """
     model = made(seed)
     if len({v.name for v in model.graph.inputs}) < len(model.graph.inputs):
         return "refused"
@@ -49,6 +54,8 @@ def checked(seed: int, folder: Path) -> str:
         for found, array in zip(compiled.run(x), results, strict=True):
             if not alike(found.astype(array.dtype), array.reshape(found.shape)):
                 return f"seed {seed}: {[op.kind for op in model.graph.ops]} differ"
+    if sound and run_sound(program, folder, self_test(program, compiled, random_records(program))):
+        return f"seed {seed}: {[op.kind for op in model.graph.ops]} is unsound"
     return "equal"
 
 
@@ -99,12 +106,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.in_c", description=__doc__)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--sound", action="store_true", help="run under sanitizers, too")
     options = parser.parse_args(argv)
     seen: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     for seed in range(options.first, options.first + options.count):
         with tempfile.TemporaryDirectory() as folder:
-            found = checked(seed, Path(folder))
+            found = checked(seed, Path(folder), options.sound)
         seen[found if found in ("equal", "refused") else "different"] += 1
         kinds[made(seed).graph.ops[0].kind] += found == "equal"
         if found not in ("equal", "refused"):

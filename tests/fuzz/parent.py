@@ -18,7 +18,9 @@ from tests.fuzz import cases
 from tests.fuzz.subjects import Subject
 
 SECONDS = 5.0
-"""For one case."""
+"""Of computing, for one case."""
+TOO_LONG = (-signal.SIGPROF, -signal.SIGALRM)
+"""What a process answers that computed, or waited, longer than it may."""
 _COMPILING = 120.0
 """For a case whose kernels must be compiled first."""
 
@@ -34,7 +36,7 @@ class Result:
 @dataclass(frozen=True)
 class Work:
     """Whose cases workers run, from which seed, at which end of arrays a guard stands, and how many
-    seconds each may take.
+    seconds each may compute.
     """
 
     seed: int
@@ -70,13 +72,13 @@ def _share(work: Work, first: int, end: int, step: int, result: Result) -> None:
         if died is None:
             return
         case, why = died
-        if why == -signal.SIGALRM and _was_compiling(work, case):
+        if why in TOO_LONG and _was_compiling(work, case):
             first = case
             continue
         if why > 0:
             result.findings.append({"case": case, "what": "no case", "said": "no worker starts"})
             return
-        said = "it ran too long" if why == -signal.SIGALRM else f"signal {-why} ended it"
+        said = "it ran too long" if why in TOO_LONG else f"signal {-why} ended it"
         result.findings.append({"case": case, "what": _what(work, case), "said": said})
         result.ends["finding"] += 1
         first = _behind(case, step, work.source.PER_MODEL)

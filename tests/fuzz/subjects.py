@@ -12,6 +12,7 @@ SUBJECTS = {
     "lists": "tests.fuzz.data.lists",
     "keras": "tests.fuzz.data.keras",
     "recipes": "tests.fuzz.data.recipes",
+    "onnx": "tests.fuzz.data.onnx_files",
 }
 
 

@@ -31,7 +31,8 @@ from tests.guard.quantized import quantized
 from tests.guard.recurrent import recurrent
 from tests.guard.sizes import ODD, OddSizes
 
-PER_MODEL = 1
+PER_MODEL = 2
+"""One worker has both cases of a kernel: two would compile it at the same time."""
 SECONDS = 120.0
 """For one case, whose kernels may have to be compiled."""
 

@@ -7,6 +7,7 @@ Tolerance: 1e-5, with outputs of about 1.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,29 @@ def not_compiled(model: luciole.Model) -> list[str]:
     return [s.op.kind for s in steps if s.native is None and not s.nothing_to_do]
 
 
+Imported = Callable[[str, int], tuple[Any, luciole.Model]]
+
+
+@pytest.fixture(scope="module")
+def imported_once(keras: Any) -> Imported:
+    """A model of Keras with one of the layers, and what it is imported as, made once for all tests:
+    TensorFlow converts each for seconds.
+    """
+
+    @cache
+    def make(name: str, batch: int) -> tuple[Any, luciole.Model]:
+        model = sequential(keras, RECURRENT[name](keras.layers))
+        return model, from_keras(model, None if batch == 1 else batch)
+
+    return make
+
+
 @pytest.mark.parametrize("name", RECURRENT)
 @pytest.mark.parametrize("batch", [1, 3])
-def test_recurrent_layers_give_what_keras_computes(keras: Any, name: str, batch: int) -> None:
-    model = sequential(keras, RECURRENT[name](keras.layers))
-    imported = from_keras(model, None if batch == 1 else batch)
+def test_recurrent_layers_give_what_keras_computes(
+    imported_once: Imported, name: str, batch: int
+) -> None:
+    model, imported = imported_once(name, batch)
     assert imported.graph.inputs[0].shape == (batch, TIME, INPUTS)
     interpreter = luciole.Interpreter(imported)
     for _ in range(2):  # nothing is left over from the run before
@@ -81,8 +100,8 @@ def test_recurrent_layers_give_what_keras_computes(keras: Any, name: str, batch:
 
 
 @pytest.mark.parametrize("name", RECURRENT)
-def test_recurrent_layers_run_compiled(keras: Any, name: str) -> None:
-    assert not_compiled(from_keras(sequential(keras, RECURRENT[name](keras.layers)))) == []
+def test_recurrent_layers_run_compiled(imported_once: Imported, name: str) -> None:
+    assert not_compiled(imported_once(name, 1)[1]) == []
 
 
 def test_two_inputs_and_two_outputs_keep_their_names(keras: Any) -> None:

@@ -159,6 +159,39 @@ def test_import_refuses_what_has_no_form_and_lists_it(
     assert not (tmp_path / "out.circle").exists()
 
 
+@pytest.mark.parametrize("length", [5, 8, 13])
+@pytest.mark.parametrize("inverse", [0, 1])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_transforms_are_those_of_numpy(parts: int, inverse: int, length: int) -> None:
+    node = helper.make_node("DFT", ["x", "n"], ["y"], axis=1, inverse=inverse)
+    data = network([node], {"x": (2, 8, 3, parts)}, n=np.array(length))
+    x = numbers(2, 8, 3, parts)
+    given = x[..., 0] + 1j * (x[..., 1] if parts == 2 else np.zeros(1))
+    (got,) = luciole.Interpreter(from_bytes(data).model).run({"x": x}).values()
+    want = (np.fft.ifft if inverse else np.fft.fft)(given.astype(np.complex128), length, axis=1)
+    np.testing.assert_allclose(got[..., 0] + 1j * got[..., 1], want, rtol=0, atol=4e-6)
+
+
+@pytest.mark.parametrize("length", [None, 5, 8, 13])
+def test_transforms_of_half_of_the_bins_come_back(length: int | None) -> None:
+    there = helper.make_node(
+        "DFT", ["x", "n", "a"] if length else ["x", "", "a"], ["h"], onesided=1
+    )
+    constants = {"a": np.array(1), **({"n": np.array(length)} if length else {})}
+    model = onnx.ModelProto.FromString(network([there], {"x": (2, 8, 3, 1)}, **constants))
+    model.opset_import[0].version = 20
+    back = helper.make_node("DFT", ["h", *there.input[1:]], ["y"], onesided=1, inverse=1)
+    x = numbers(2, 8, 3, 1)
+    (got,) = luciole.Interpreter(from_proto(model)).run({"x": x}).values()
+    want = np.fft.rfft(x[..., 0].astype(np.float64), length, axis=1)
+    np.testing.assert_allclose(got[..., 0] + 1j * got[..., 1], want, rtol=0, atol=4e-6)
+    model.graph.node.append(back)
+    model.graph.output[0].name = "y"
+    (got,) = luciole.Interpreter(from_proto(model)).run({"x": x}).values()
+    real = np.fft.irfft(want, length, axis=1)
+    np.testing.assert_allclose(got[..., 0], real, rtol=0, atol=4e-6)
+
+
 # --------------------------------------------------------------------------------------- integers
 def quantized(tmp_path: Path, form: str, activations: str) -> bytes:
     """A small network that onnxruntime's static quantizer made integers of."""
@@ -271,6 +304,19 @@ def test_constants_in_files_below_the_folder_are_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got, numbers(6)[2:])
 
 
+def test_constants_beside_the_file_may_take_more_than_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = helper.make_node("Conv", ["x", "c"], ["y"])
+    proto = onnx.ModelProto.FromString(
+        network([node], {"x": (1, 64, 4, 4)}, c=numbers(64, 64, 3, 3))
+    )
+    data = {"location": "data.bin", "size_threshold": 0}
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, **data)
+    monkeypatch.setattr("luciole.importers.onnx.model.SPARE_BYTES", 0)
+    assert [op.kind for op in luciole.load(tmp_path / "m.onnx").graph.ops].count("CONV_2D") == 1
+
+
 @pytest.mark.parametrize(
     ("location", "said", "reason"),
     [
@@ -328,15 +374,66 @@ def short() -> bytes:
     return bytes(model.SerializeToString())
 
 
+def squares(kind: str, rank: int = 4, **attributes: Any) -> Callable[[], bytes]:
+    """A node whose rule makes arrays as large as an input says that it is."""
+    node = helper.make_node(kind, ["x"], ["y"], **attributes)
+    return lambda: network([node], {"x": (1, 1, 60000, 60000)[-rank:]})
+
+
+UNEVEN: dict[str, Any] = {
+    "kernel_shape": [9, 9],
+    "strides": [2, 2],
+    "pads": [4] * 4,
+    "ceil_mode": 1,
+    "count_include_pad": 1,
+}
+"""A pool whose last windows reach beyond the padding."""
+
+
+def repeated() -> bytes:
+    """A loop around a constant of 4 MB."""
+    tensor = onnx.numpy_helper.from_array(np.zeros(1 << 20, np.float32), "k")
+    nodes = [
+        helper.make_node("Constant", [], ["k"], value=tensor),
+        helper.make_node("Identity", ["going"], ["goes"]),
+        helper.make_node("Add", ["state", "k"], ["next"]),
+    ]
+    given = [helper.make_empty_tensor_value_info(n) for n in ("step", "going", "state")]
+    body = helper.make_graph(
+        nodes, "b", given, [helper.make_empty_tensor_value_info(n) for n in ("goes", "next")]
+    )
+    loop = helper.make_node("Loop", ["count", "", "x"], ["y"], body=body)
+    return network([loop], {"x": (1,)}, count=np.array(256))
+
+
+def wide_padding() -> bytes:
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1 << 40] * 4)
+    return network([node], {"x": (1, 1, 4, 4)}, w=numbers(1, 1, 3, 3))
+
+
+def twice() -> bytes:
+    nodes = [helper.make_node(kind, ["x"], ["y"]) for kind in ("Relu", "Neg")]
+    return network(nodes, {"x": (1,)})
+
+
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
         (recursive, "functions stand in each other"),
         (huge, "computing it takes"),
         (short, "holds 16, not"),
+        (repeated, "computing it takes"),
+        (squares("EyeLike", rank=2), "computing it takes"),
+        (squares("Trilu"), "computing it takes"),
+        (squares("AveragePool", **UNEVEN), "computing it takes"),
+        (wide_padding, "more than 32 bits"),
+        (twice, "two values have the name 'y'"),
     ],
 )
-def test_import_refuses_what_would_take_all_memory(make: Callable[[], bytes], reason: str) -> None:
+def test_import_refuses_what_would_take_all_memory(
+    make: Callable[[], bytes], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luciole.importers.onnx.model.SPARE_BYTES", 64 << 20)
     with pytest.raises(LucioleError, match=reason):
         from_bytes(make())
 

@@ -10,7 +10,18 @@ pytest.importorskip("onnx")
 
 from tests.onnx_nodes import PAGE, PASSED, WRONG, outcome, rules_text, some_cases
 
-SAMPLE = ("conv", "gemm", "maxpool", "averagepool", "slice", "resize", "gather", "topk", "einsum")
+SAMPLE = (
+    "conv",
+    "gemm",
+    "maxpool",
+    "averagepool",
+    "slice",
+    "resize",
+    "gather",
+    "topk",
+    "einsum",
+    "nonmaxsuppression",
+)
 LEAST = 1350
 
 

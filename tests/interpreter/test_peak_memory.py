@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from luciole.kernels.core.meter import UNCOUNTED
-from tests.fuzz.peaks import HUNGRY, Peak
+from tests.fuzz.peaks import HUNGRY, UNMEASURED, Peak
 from tests.fuzz.peaks import kernels as registered
 
 pytestmark = pytest.mark.skipif(
@@ -21,29 +21,6 @@ pytestmark = pytest.mark.skipif(
 
 PARTS = 4
 """Processes that measure some of the operators each: tests side by side share them."""
-UNMEASURED = {
-    "BroadcastArgs": "its operands have a number for each axis",
-    "CallOnce": "it has neither operands nor results",
-    "Hashtable": "its result is a number",
-    "HashtableFind": "chance fills no table",
-    "HashtableImport": "it takes texts and numbers, which are counted as they are held",
-    "HashtableSize": "its result is a number",
-    "LevelsDecode": "chance makes no codes, bases and scales that fit large tensors",
-    "MaxUnpooling2D": "places are those of a pool: chance makes none that lie in windows",
-    "Rank": "a plan knows the result from the operand's shape",
-    "ReadVariable": "it gives what ASSIGN_VARIABLE took, which is measured",
-    "ReduceWindow": "chance makes no windows and steps that fit large tensors",
-    "Rsqrt": "with 16 bits chance makes no numbers none of which is negative",
-    "Shape": "a plan knows the result from the operand's shape",
-    "SkipGram": "it takes and gives texts, which are counted as they are held",
-    "StablehloCase": "it calls graphs, whose operators are measured",
-    "StablehloReduceWindow": "chance makes no windows and steps that fit large tensors",
-    "StablehloRngBitGenerator": "chance makes no state of two numbers of 64 bits",
-    "StablehloScatter": "chance makes no places that fit large tensors",
-    "VarHandle": "its result is a number",
-    "While": "bodies that chance makes have no operators: such loops are compiled",
-}
-"""Operators whose kernels never run with large tensors."""
 
 
 class Kernel(NamedTuple):

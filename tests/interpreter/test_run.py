@@ -108,6 +108,17 @@ def test_runs_of_one_shape_in_a_row_give_results_of_their_own() -> None:
         np.testing.assert_allclose(y, wanted[i : i + 1], atol=1e-6)
 
 
+@pytest.mark.parametrize("given", [{"x": X[1:2]}, X[1:2]], ids=["by name", "alone"])
+def test_a_second_run_of_one_shape_takes_the_short_way(
+    monkeypatch: pytest.MonkeyPatch, given: Any
+) -> None:
+    interpreter = Interpreter(network())
+    (wanted,) = interpreter.run(given).values()
+    monkeypatch.delattr(Interpreter, "computed")
+    (found,) = interpreter.run(given).values()
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_a_second_run_refuses_what_the_first_would_and_tells_observers() -> None:
     interpreter = Interpreter(network())
     interpreter.run({"x": X[:1]})

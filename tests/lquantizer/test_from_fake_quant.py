@@ -13,13 +13,12 @@ from luciole.ir import Model, Op, TensorType, Value
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.elementwise_unary import Sin
-from luciole.ir.ops.fake_quant import FakeQuant
+from luciole.ir.ops.fake_quant import FakeQuant, limits
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pool_2d import MaxPool2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.quantization import Affine
-from luciole.kernels.fake_quant import limits
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.rewrite.integers import weight_slot
 from luciole.schema.enums import ActivationFunctionType as Act

@@ -10,6 +10,7 @@ from luciole.interpreter.records import Records
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.transpose import Transpose
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.calibration import front as module
 from luciole.lquantizer.calibration.front import Front
@@ -88,6 +89,19 @@ def test_pieces_equal_the_whole(model: Model, records: Records, most: int) -> No
     found = _walked(Front(model, records, _BATCH, most))
     for name, wanted in _whole(model, records).items():
         np.testing.assert_array_equal(found[name], wanted)
+
+
+@pytest.mark.parametrize("times", [4, 7, 12])
+def test_records_behind_a_transpose_are_told_apart(times: int) -> None:
+    made = Model()
+    graph = made.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, times, 3))
+    order = graph.add_constant("order", np.array([1, 2, 0], np.int32))
+    y = graph.append(Transpose(x, order), "y").output
+    graph.outputs = [y]
+    given = _RNG.normal(size=(12, times, 3)).astype(np.float32)
+    ((_, (found,)),) = Front(made, {"x": given}, 12).run([y])
+    np.testing.assert_array_equal(found.reshape(given.shape), given)
 
 
 def test_each_operator_runs_once(model: Model, records: Records, runs: list[int]) -> None:

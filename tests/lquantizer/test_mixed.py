@@ -10,7 +10,8 @@ import pytest
 
 import luciole
 from luciole.ir import Model, TensorType
-from luciole.ir.analysis.weights import learned_weights, weight_constant
+from luciole.ir.analysis.weights import has_weights, learned_weights, weight_constant
+from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.lquantizer import QuantizeError, Result
@@ -151,6 +152,21 @@ def test_a_depthwise_layer_that_is_to_be_learned_has_its_weights_stored_as_level
     made = mixed(images(), scheme="int8", config={"layers": rules}).model
     (found,) = (op for op in made.graph.ops if op.kind == "DEPTHWISE_CONV_2D")
     assert learned_weights(found) is not None
+
+
+def test_products_that_can_have_no_levels_hinder_nothing() -> None:
+    """A network all of whose layers get integers for their weights has a BATCH_MATMUL, which is
+    learned by default and cannot be.
+    """
+    model = network((20, 20, 20))
+    graph = model.graph
+    last = graph.outputs[0]
+    graph.append(BatchMatMul(last, last, adjoint_rhs=True), "product")
+    graph.outputs = [graph.ops[-1].results[0]]
+    layers = [{"name": op.name, "scheme": "dynamic"} for op in graph.ops if has_weights(op)]
+    data = random(1, 40, 20)
+    result = luciole.quantize(model, data, config={"layers": layers})
+    assert {layer.weight_bits for layer in result.report.layers} == {8}
 
 
 def test_what_moves_elements_follows_the_integers_in_front() -> None:

@@ -103,6 +103,24 @@ def images() -> Model:
     return b.model
 
 
+@pytest.mark.parametrize(("size", "wanted"), [(3, "INT8"), (1, "INT4")])
+def test_small_depthwise_layers_keep_8_bits(size: int, wanted: str) -> None:
+    """Those that hold up to 2 % of the weights, between layers of 4."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 6, 6, 16))
+    layers: list[Op] = [Conv2D(x, b.weights(16, 3, 3, 16), None, stride_h=1, stride_w=1)]
+    weights = b.weights(1, 3, 3, 16)
+    how = {"stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
+    layers.append(DepthwiseConv2D(b.add(layers[0]), weights, None, **how))
+    for count, given in ((48, 16), (48, 48)):
+        filters = b.weights(count, size, size, given)
+        layers.append(Conv2D(b.add(layers[-1]), filters, None, stride_h=1, stride_w=1))
+    b.graph.outputs = [b.add(layers[-1])]
+    made = luciole.quantize(b.model, records(b.model, 8), scheme="w4a8").model
+    found = [op for op in made.graph.ops if isinstance(op, Conv2D | DepthwiseConv2D)]
+    assert [op.filter.dtype.name for op in found] == ["INT4", wanted, "INT4", "INT4"]
+
+
 def with_sine() -> Model:
     """An operator without a form on integers between two layers."""
     b = Builder()
@@ -231,6 +249,54 @@ def test_results_of_joined_and_moved_tensors_have_one_scale() -> None:
     (join,) = [op for op in graph.ops if isinstance(op, Concatenation)]
     grids = [Affine.of(v, "it") for v in (*join.operands, join.output) if v is not None]
     assert all(grids[0].same_numbers(other) for other in grids)
+
+
+def pooled(size: int, **given: Any) -> Model:
+    """A convolution whose results are averaged over windows of 8 x 8, 4 x 4, ... pixels."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 8, 8, 3))
+    y = b.add(Conv2D(x, b.weights(8, 3, 3, 3), None, stride_h=1, stride_w=1, activation=Act.RELU))
+    given |= {"filter_width": size, "filter_height": size, "stride_w": size, "stride_h": size}
+    pool = b.add(AveragePool2D(y, padding=Padding.VALID, **given))
+    flat = b.add(
+        Reshape(pool, b.constant(np.array([1, -1], np.int32)), new_shape=(1, pool_size(size)))
+    )
+    b.graph.outputs = [b.add(FullyConnected(flat, b.weights(4, pool_size(size)), None))]
+    return b.model
+
+
+def pool_size(size: int) -> int:
+    return 8 * (8 // size) ** 2
+
+
+@pytest.mark.parametrize("scheme", STATIC)
+def test_an_average_of_all_pixels_has_a_scale_of_its_own_in_bytes(
+    scheme: str, tmp_path: Path
+) -> None:
+    model, path = pooled(8), tmp_path / "q.tflite"
+    data = records(model)
+    made = luciole.quantize(model, data, scheme=scheme, rescale="none").model
+    (op,) = [op for op in made.graph.ops if op.kind in ("MEAN", "AVERAGE_POOL_2D")]
+    assert op.kind == ("AVERAGE_POOL_2D" if scheme == "int16x8" else "MEAN")
+    given = op.operands[0]
+    assert given is not None
+    before, behind = (float(Affine.of(v, "it").scale[0]) for v in (given, op.output))
+    assert (behind == before) if scheme == "int16x8" else (behind < 0.7 * before)
+    luciole.save(made, path)
+    ours = luciole.Interpreter(path, keep_tensors=True)
+    ours.run({"x": data["x"][:1]})
+    theirs = integers_of_litert(path, data["x"][:1])
+    value = next(v for v in ours.graph.values if v.name == op.output.name)
+    found = ours.get_tensor(ours.graph.values.index(value))
+    np.testing.assert_array_equal(found, theirs[value.name])
+    assert len(np.unique(found)) > 4
+
+
+@pytest.mark.parametrize("given", [{"size": 4}, {"size": 8, "activation": Act.RELU6}])
+def test_other_averages_keep_the_scale_of_what_they_read(given: dict[str, Any]) -> None:
+    model = pooled(**given)
+    made = luciole.quantize(model, records(model), scheme="int8").model
+    assert "AVERAGE_POOL_2D" in [op.kind for op in made.graph.ops]
 
 
 def test_fixed_scales_are_those_of_the_specification() -> None:

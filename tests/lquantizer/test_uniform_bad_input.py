@@ -264,15 +264,125 @@ def test_a_network_without_float_operators_has_nothing_to_quantize() -> None:
         luciole.quantize(b.model, {"x": np.zeros((3, 4), np.int32)}, scheme="int8")
 
 
-def test_nothing_is_half_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a network and records, which is where programs run."""
+    luciole.save(network(), tmp_path / "m.tflite")
+    np.save(tmp_path / "x.npy", records(network())["x"])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(words: str, capsys: pytest.CaptureFixture[str], code: int = 1) -> str:
+    """Run the program, which writes nothing; what it says."""
     from luciole.tools.quantize import main
 
-    model, out = tmp_path / "m.tflite", tmp_path / "q.tflite"
-    luciole.save(network(), model)
-    data = records(network())["x"]
+    before = sorted(Path().iterdir())
+    assert main(words.split()) == code
+    assert sorted(Path().iterdir()) == before
+    (line,) = capsys.readouterr().err.splitlines()[-1:]
+    assert line.startswith("luciole: error: ")
+    return line
+
+
+INT8 = "m.tflite -o q.tflite --scheme int8 --data"
+
+
+@pytest.mark.parametrize("scheme", ["int8", "uint8", "w4a8", "int16x8", "mixed"])
+def test_nothing_is_half_written(
+    scheme: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = np.load(folder / "x.npy")
     data[1, 1] = np.nan
-    np.save(tmp_path / "x.npy", data)
-    words = [str(model), "-o", str(out), "--scheme", "uint8", "--data", str(tmp_path / "x.npy")]
-    assert main(words) == 1
-    assert "nan" in capsys.readouterr().err
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.tflite", "x.npy"]
+    np.save(folder / "nan.npy", data)
+    words = f"m.tflite -o q.tflite --scheme {scheme} --report r.json --data nan.npy"
+    assert "record 1 of the array is nan" in refused(words, capsys)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int32", "int64", "float16", "bool", "complex64", "<U4", "datetime64[s]"]
+)
+def test_records_of_another_element_type_are_refused_in_a_sentence(
+    dtype: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = np.abs(np.load(folder / "x.npy"))
+    given = data.astype("int64").astype(dtype) if dtype.startswith("date") else data.astype(dtype)
+    np.save(folder / "other.npy", given)
+    assert "'x' takes float32" in refused(f"{INT8} other.npy", capsys)
+
+
+@pytest.mark.parametrize("kind", ["one", "constant", "zero", "far from 0"])
+def test_a_program_takes_records_that_say_little(kind: str, folder: Path) -> None:
+    from luciole.tools.quantize import main
+
+    x = np.load(folder / "x.npy")
+    given = {
+        "one": x[:1],
+        "constant": np.full_like(x, 3.5),
+        "zero": np.zeros_like(x),
+        "far from 0": x * np.float32(0.1) + 300,
+    }
+    np.save(folder / "few.npy", given[kind])
+    assert main(f"{INT8} few.npy".split()) == 0
+    check_scales(luciole.load(folder / "q.tflite"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        ("--scheme int8 --data x.npy --seed -1", 1, "seed is -1"),
+        ("--scheme int8 --data x.npy --ranges percentile:200", 1, "50 to 100 are possible"),
+        ("--scheme int8 --data x.npy --ranges percentile:nan", 1, "50 to 100 are possible"),
+        ("--scheme int8 --data x.npy --ranges moving_average:2", 1, "0 to 1 are possible"),
+        ("--scheme int8 --data x.npy --ranges entropy:3", 1, "this rule takes no number"),
+        ("--scheme mixed --data x.npy --target-drop nan", 1, "0 to 100 points are possible"),
+        ("--scheme mixed --data x.npy --target-drop -1", 1, "0 to 100 points are possible"),
+        ("--scheme int8 --data x.npy --report q.tflite", 2, "q.tflite is named twice"),
+        ("--scheme int8 --data x.npy --report ./x.npy", 2, "./x.npy is named twice"),
+        ("--scheme int8 --data x.npy --save-ranges m.tflite", 2, "m.tflite is named twice"),
+        ("--simulate --rounding nearest", 2, "learn nothing: leave --rounding out"),
+        ("--requantize uint8 --data x.npy", 2, "learn nothing: leave --data out"),
+    ],
+)
+def test_what_means_nothing_is_refused_in_a_sentence(
+    words: str, code: int, sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sentence in refused(f"m.tflite -o q.tflite {words}", capsys, code)
+
+
+def test_a_file_may_be_written_over_the_one_that_was_read(folder: Path) -> None:
+    from luciole.tools.quantize import main
+
+    assert main(["m.tflite", "-o", "m.tflite", "--scheme", "dynamic"]) == 0
+    graph = luciole.load(folder / "m.tflite").graph
+    layers = [op for op in graph.ops if isinstance(op, FullyConnected)]
+    assert [op.weights.dtype for op in layers] == [TensorType.INT8] * 2
+
+
+@pytest.mark.parametrize("words", ["--simulate", "--requantize uint8", "--scheme dynamic"])
+@pytest.mark.parametrize(
+    ("scale", "point"),
+    [(0.0, 0), (-0.1, 0), (np.inf, 0), (np.nan, 0), (0.1, 2**40)],
+)
+def test_files_whose_scales_cannot_be_are_refused(
+    words: str, scale: float, point: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = quantized(network(), scheme="int8", input_type="int8", output_type="int8")
+    (value,) = model.graph.outputs
+    assert value.quantization is not None
+    value.quantization.scale = np.array([scale], np.float32)
+    value.quantization.zero_point = np.array([point])
+    luciole.save(model, folder / "lies.tflite")
+    line = refused(f"lies.tflite -o q.tflite {words}", capsys)
+    assert "scale" in line or "zero point" in line or "quantized already" in line
+
+
+def test_report_of_a_conversion_is_written(folder: Path) -> None:
+    from luciole.tools.quantize import main
+
+    luciole.save(quantized(network(), scheme="int8"), folder / "q.tflite")
+    words = "q.tflite -o s.tflite --simulate --report r.json --strip-names"
+    assert main(words.split()) == 0
+    assert (folder / "r.json").read_text().startswith("{")
+    names = [v.name for v in luciole.load(folder / "s.tflite").graph.values]
+    assert max(map(len, names)) < 8

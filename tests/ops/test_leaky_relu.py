@@ -5,6 +5,7 @@ import pytest
 
 from luciole.ir import UnsupportedError
 from luciole.ir.ops.leaky_relu import LeakyRelu
+from tests.native_support import check_compiled
 from tests.support import run_litert, run_reference
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -25,3 +26,9 @@ def test_numbers_are_those_of_litert(alpha: float) -> None:
 def test_leaky_relu_refuses_integers() -> None:
     with pytest.raises(UnsupportedError, match="no kernel for INT32; there is FLOAT32"):
         run_reference(LeakyRelu, [np.ones(2, np.int32)], alpha=0.5)
+
+
+@pytest.mark.parametrize("shape", [(1,), (17,), (3, 33)])
+def test_the_compiled_formula_gives_what_the_reference_gives(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    check_compiled(LeakyRelu, [x], alpha=0.3)

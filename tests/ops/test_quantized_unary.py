@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
+from luciole.interpreter import Interpreter
 from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import activations, elementwise_unary
@@ -140,6 +141,25 @@ def test_quantized_rsqrt_refuses_negative_numbers() -> None:
     given = affine(INT8, *GRIDS[0])
     with pytest.raises(LucioleError, match="131 of 256 numbers are negative, roots need others"):
         run_reference(elementwise_unary.Rsqrt, [every(INT8)], **given)
+
+
+@pytest.mark.parametrize("cls", [elementwise_unary.Rsqrt, elementwise_unary.Sqrt])
+@pytest.mark.parametrize("scale", [1e-4, 0.003, 1.0])
+def test_roots_of_16_bits_run_compiled(cls: type[Op], scale: float) -> None:
+    x = every(INT16)[2**15 :]
+    check_compiled(cls, [x], affine=[Affine(scale)], results=[Affine(scale / 3)])
+
+
+@pytest.mark.parametrize("cls", [elementwise_unary.Rsqrt, elementwise_unary.Sqrt])
+def test_compiled_roots_refuse_negative_numbers(cls: type[Op]) -> None:
+    x = np.array([4, -3, 9, -1, 0], np.int16)
+    model = one_op(cls, [x], affine=[Affine(0.01)], results=[Affine(0.02)])
+    interpreter = Interpreter(model)
+    name = model.graph.inputs[0].name
+    with pytest.raises(LucioleError, match=r"'y0': 2 of 5 numbers are negative, roots need"):
+        interpreter.run({name: x})
+    (found,) = interpreter.run({name: np.abs(x)}).values()
+    assert (found > 0).sum() >= 4
 
 
 def test_quantized_logistic_refuses_other_results_of_16_bits() -> None:

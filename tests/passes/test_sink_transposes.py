@@ -97,7 +97,7 @@ def test_a_whole_chain_is_passed() -> None:
 
 KEPT: dict[str, Callable[[Graph, Value], Op]] = {
     "softmax": lambda g, v: Softmax(v, beta=1.0),
-    "dropped axes": lambda g, v: Mean(v, constant(g, axes(1)), keep_dims=False),
+    "dropped axes": lambda g, v: Mean(v, constant(g, axes(2)), keep_dims=False),
     "another operand": lambda g, v: Add(v, g.add_input("z", (2, 5, 3, 4))),
 }
 
@@ -110,6 +110,21 @@ def test_they_stay_before_what_means_certain_axes(name: str) -> None:
     graph.outputs = [graph.append(KEPT[name](graph, value), "y").output]
     assert not sink_transposes(graph)
     assert left(model) == 1
+
+
+@pytest.mark.parametrize("dropped", [(1,), (2, 3), (-1, -2), (1, 2, 3)])
+def test_one_goes_where_a_reduction_leaves_the_other_axes_in_their_order(
+    dropped: tuple[int, ...],
+) -> None:
+    model, graph = Model(), Graph("main")
+    model.add_graph(graph)
+    value = turned(graph, graph.add_input("x", SHAPE), FIRST)
+    mean = Mean(value, constant(graph, axes(*dropped)), keep_dims=False)
+    graph.outputs = [graph.append(mean, "y").output]
+    want = ran(model)
+    run_passes(graph, (sink_transposes,))
+    assert left(model) == 0
+    np.testing.assert_allclose(ran(model), want, rtol=1e-6, atol=1e-7)
 
 
 def test_a_sum_with_what_was_turned_before_reads_that() -> None:

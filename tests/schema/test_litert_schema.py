@@ -165,7 +165,7 @@ def _layout(field: Field) -> tuple[str, str, Any]:
         default = field.default
         number = TFLITE.number(default) if isinstance(default, IntEnum) else default
         return "scalar", FLAGS[field.of], number
-    kind = "list" if field.kind in ("vector", "strings", "tables") else "one"
+    kind = "list" if field.kind in ("vector", "tables") else "one"
     of = "union" if field.kind == "union" else FLAGS.get(field.of, field.of)
     return kind, of, None
 

@@ -56,6 +56,16 @@ def test_no_data_is_needed_for_weights_alone(folder: Path, scheme: str) -> None:
     assert (TensorType.FLOAT16 if scheme == "float16" else TensorType.INT8) in stored
 
 
+def test_weights_of_4_bits_learn_from_data_where_there_are_some(folder: Path) -> None:
+    words = "net.tflite --scheme dynamic4 --report r.json"
+    found = []
+    for more in ("", " --data data.npz:x_train"):
+        assert run(f"{words} -o q.tflite{more}") == 0
+        layers = json.loads((folder / "r.json").read_text())["layers"]
+        found.append([layer["mse"] is not None for layer in layers])
+    assert found == [[False, False], [True, True]]
+
+
 def test_levels_are_learned_unless_a_scheme_says_otherwise(folder: Path) -> None:
     for words in ("--encode_bits 2", "--scheme learned --encode_bits 2", "--scheme=learned"):
         assert run(f"net.tflite -o q.circle --data data.npz:x_train {words}") == 0

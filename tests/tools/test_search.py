@@ -96,7 +96,12 @@ def test_it_refuses_what_there_is_not(folder: Path, capsys: Capture) -> None:
         (["--objectives", "size"], "objectives are accuracy and at least one of"),
         (["--objectives", "accuracy,beauty"], "objective 'beauty'"),
         (["--options", "w9a9"], "option 'w9a9'"),
+        (["--objectives", "accuracy,size,size"], "objective 'size' is there twice"),
         (["--evaluations", "0"], "evaluations is 0"),
+        (["--minutes", "-3"], "minutes is -3.0: more than 0 is needed"),
+        (["--max-us", "nan"], "max_us is nan: more than 0 is needed"),
+        (["--max-size", "-5"], "max_size is -5: more than 0 is needed"),
+        (["--seed", "-1"], "seed is -1: at least 0 is needed"),
         (["--fixed", "fc1"], "--fixed fc1: PATTERN=OPTION is needed"),
         (["--finish", "train"], "finish 'train': fit, finetune:EPOCHS"),
         (["--device", "none.json"], "device none.json: No such file or directory; ready ones"),
@@ -108,7 +113,25 @@ def test_it_refuses_what_there_is_not(folder: Path, capsys: Capture) -> None:
         assert message in capsys.readouterr().err
 
 
+def test_bounds_that_nothing_keeps_to_are_said(folder: Path, capsys: Capture) -> None:
+    files = {path: path.read_bytes() for path in (folder / "front").glob("[fr]*")}
+    assert main([*arguments(folder), "--max-size", "10"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "no network keeps to the bounds: the smallest one has " in error
+    assert {path: path.read_bytes() for path in (folder / "front").glob("[fr]*")} == files
+
+
+def test_it_refuses_a_folder_that_cannot_be_made(folder: Path, capsys: Capture) -> None:
+    (folder / "file").write_text("kept")
+    for output in ("file", "file/below"):
+        assert main([*arguments(folder), "-o", str(folder / output)]) == 1
+        error = capsys.readouterr().err.splitlines()[-1]
+        assert str(folder / output) in error
+        assert "--debug" not in error
+    assert (folder / "file").read_text() == "kept"
+
+
 def test_it_refuses_a_folder_with_another_search(folder: Path, capsys: Capture) -> None:
     assert main([*arguments(folder), "--seed", "3"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
-    assert "search.db is of a search with another settings" in error
+    assert "search.db is of a search with other settings" in error

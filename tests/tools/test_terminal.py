@@ -81,6 +81,11 @@ def test_texts_that_print_stand_as_they_are() -> None:
     assert printable("a\tb\x1b\n\udcff\u2028") == "a\\tb\\x1b\\n\\udcff\\u2028"
 
 
+def test_parts_of_short_runs_are_told_in_nanoseconds() -> None:
+    times = [console.part_time_text(us) for us in (0.0412, 0.9994, 1.04, 1234.0)]
+    assert times == ["41 ns", "999 ns", "1.0 us", "1.23 ms"]
+
+
 def test_only_the_console_prints() -> None:
     tools = Path(console.__file__).parent
     prints = [

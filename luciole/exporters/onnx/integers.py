@@ -69,12 +69,15 @@ def _keep_bias(graph: Graph, op: Op) -> None:
     codes, limits = bias.data, np.iinfo(np.int32)
     if codes.size and not (limits.min <= codes.min() and codes.max() <= limits.max):
         return
-    kept = graph.add_constant(graph.unique_name(bias.name), codes.astype(np.int32))
+    name = graph.unique_name(f"{bias.name}/integers")
+    kept = graph.add_constant(name, codes.astype(np.int32))
     points = np.zeros(len(steps))
     kept.quantization = Affine.channels(steps, points, 0, TensorType.INT32).table()
     real = Dequantize(kept)
     graph.insert_before(op, real, graph.unique_name(f"{bias.name}/real"))
     op.set_operand(op.operands.index(bias), real.output)
+    if not bias.users:
+        real.output.name, bias.name = bias.name, real.output.name
 
 
 def _read_blocks(graph: Graph, op: Op) -> None:

@@ -1,4 +1,4 @@
-"""What is done to a model before its operators are written: in a copy, where there is anything."""
+"""Prepare a model before its operators are written: in a copy, where there is anything to do."""
 
 from __future__ import annotations
 

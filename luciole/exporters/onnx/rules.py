@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ Rule = Callable[[Building, Any], Made]
 _R = TypeVar("_R", bound=Rule)
 
 _RULES: dict[type[Op], Rule] = {}
-_EXACT: dict[type[Op], tuple[Callable[[Any], bool], Rule]] = {}
+_EXACT: dict[type[Op], list[tuple[Callable[[Any], bool], Rule]]] = defaultdict(list)
 
 
 def rule(*kinds: type[Op]) -> Callable[[_R], _R]:
@@ -43,7 +44,8 @@ def exact_rule(*kinds: type[Op], fits: Callable[[Any], bool]) -> Callable[[_R], 
     """
 
     def register(function: _R) -> _R:
-        _EXACT.update(dict.fromkeys(kinds, (fits, function)))
+        for kind in kinds:
+            _EXACT[kind].append((fits, function))
         return function
 
     return register
@@ -51,13 +53,13 @@ def exact_rule(*kinds: type[Op], fits: Callable[[Any], bool]) -> Callable[[_R], 
 
 def is_exact(op: Op) -> bool:
     """Tell whether an operator can be written in exact arithmetic."""
-    found = _EXACT.get(type(op)) if rules() else None
-    return found is not None and found[0](op)
+    rules()
+    return any(fits(op) for fits, _ in _EXACT.get(type(op), ()))
 
 
 def apply_exactly(k: Building, op: Op) -> None:
     """Write an operator of which ``is_exact`` tells."""
-    _EXACT[type(op)][1](k, op)
+    next(write for fits, write in _EXACT[type(op)] if fits(op))(k, op)
 
 
 def elementwise(*kinds: type[Op]) -> Callable[[Callable[..., Term]], Callable[..., Term]]:

@@ -1,4 +1,4 @@
-"""Which filler a recipe gives a constant."""
+"""Choose the filler that a recipe gives a constant."""
 
 from __future__ import annotations
 

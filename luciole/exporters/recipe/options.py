@@ -1,4 +1,6 @@
-"""What recipes say of an operator: its type, and the options that a reader would not assume."""
+"""Write what recipes say of an operator: its type, and the options that a reader would
+not assume.
+"""
 
 from __future__ import annotations
 

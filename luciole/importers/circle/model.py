@@ -120,7 +120,9 @@ class _Importer:
         return self.raw[offset : offset + size]
 
     def _large_options(self, operator: tables.Operator, path: str) -> NDArray[np.uint8] | None:
-        """Custom options behind the tables. They are copied, so operators may share only some."""
+        """Read custom options behind the tables. They are copied, so operators may share
+        only some.
+        """
         offset, size = operator.large_custom_options_offset, operator.large_custom_options_size
         if size > self.room:
             sentence = f"custom options come to more bytes than a file of {len(self.raw)} can hold"

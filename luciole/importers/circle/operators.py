@@ -60,7 +60,7 @@ def _find(number: int, custom_code: str | None) -> type[Op] | None:
 
 
 def _attributes(cls: type[Op], operator: tables.Operator) -> dict[str, Any]:
-    """Attribute values by name, from the options table or, behind CUSTOM, a FlexBuffer map."""
+    """Read attribute values by name, from the options table or, behind CUSTOM, a FlexBuffer map."""
     if operator.builtin_options_2 is not None and operator.builtin_options is not None:
         raise _NotUnderstoodError("two options tables")
     options = operator.builtin_options or operator.builtin_options_2
@@ -82,7 +82,7 @@ def _attributes(cls: type[Op], operator: tables.Operator) -> dict[str, Any]:
 def _with_graphs(
     cls: type[Op], attributes: dict[str, Any], graphs: Sequence[Graph]
 ) -> dict[str, Any]:
-    """Attributes in which numbers of graphs are the graphs. A number that is not there is 0."""
+    """Put graphs in place of their numbers in attributes. A number that is not there is 0."""
     for field in cls.attr_fields():
         if field.is_graph:
             held = attributes.get(field.name, 0 if field.default is None else field.default)

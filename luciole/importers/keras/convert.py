@@ -147,7 +147,9 @@ def _reason(error: Exception) -> str:
 
 
 def _read(framework: ModuleType, path: Path) -> Any:
-    """Keras looks at the extension: the file, called anything, is given the right one."""
+    """Read a file under the right extension: Keras looks at it, and the file may be called
+    anything.
+    """
     suffix = ".keras" if file_bytes(path, 2) == b"PK" else ".h5"
     if path.suffix == suffix:
         return framework.keras.models.load_model(path, compile=False, safe_mode=True)
@@ -207,7 +209,7 @@ def _quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """Quiet, and without what Python prints: that stays in a buffer until all is over."""
+    """Keep quiet, without what Python prints: that stays in a buffer until all is over."""
     with _quiet(), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         yield
 

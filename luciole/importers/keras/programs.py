@@ -1,4 +1,4 @@
-"""What a Keras file would make Keras run: looked for in its configuration, before Keras reads it.
+"""Find what a Keras file would make Keras run: in its configuration, before Keras reads it.
 
 A ``.keras`` file is a zip archive with ``config.json``, a ``.h5`` file has such a text as an
 attribute. Every object in it names a class or a function, and Keras makes what it names. Some of

@@ -46,9 +46,7 @@ def clip(k: Building, node: Node) -> Value:
 
 
 _CLAMPS: dict[tuple[float | None, ...], type[activations.Clamp]] = {
-    (0.0, 6.0): activations.Relu6,
-    (-1.0, 1.0): activations.ReluN1To1,
-    (0.0, 1.0): activations.Relu0To1,
+    cls.limits: cls for cls in (activations.Relu6, activations.ReluN1To1, activations.Relu0To1)
 }
 
 

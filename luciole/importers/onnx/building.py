@@ -1,15 +1,16 @@
-"""What rules build with: operators are added to a graph, and computed at once where all operands
-are known.
+"""Give rules what they build with: operators are added to a graph, and computed at once where all
+operands are known.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from luciole.importers.computing import Computing
 from luciole.importers.onnx.element_types import WIDER
@@ -48,7 +49,7 @@ from luciole.schema.printable import quoted, shorten
 if TYPE_CHECKING:
     from luciole.importers.onnx.nodes import Nodes
 
-_LONGEST_NAME = 200
+_LONGEST_NAME = 1000
 
 
 class Budget:
@@ -64,7 +65,7 @@ class Budget:
         """Take some bytes. Raises RefusedError where there are no more."""
         if size > self.bytes:
             raise RefusedError(f"computing it takes {size:,} bytes, {self.bytes:,} are left")
-        self.bytes -= size
+        self.bytes -= max(0, size)
 
     def spend_node(self) -> None:
         """Count a node. Raises RefusedError where functions and loops make too many."""
@@ -98,6 +99,10 @@ class Building:
         self._taken: set[str] = set()
         self._wide: dict[Value, Value] = {}
         self._counts: dict[str, int] = {}
+        self.made: dict[str, str] = {}
+        """Names that no file has: of values on the way to a node's result, whose name that is."""
+        self.biases: dict[str, tuple[Array, Affine]] = {}
+        """By name, codes of 32 bits that floats of 24 do not hold, and what a step of them is."""
 
     # ------------------------------------------------------------------------------- what is added
     def add(self, op: Op) -> Value:
@@ -162,9 +167,12 @@ class Building:
         return wide if wide is not None and wide.dtype == dtype else self.cast(value, dtype)
 
     def _place(self, op: Op) -> list[Value]:
+        _refuse_large(op)
         count = len(op.result_shapes())
         hint = f"{self.prefix}/{op.kind.lower()}"
-        self.graph.append(op, *(self.name(hint) for _ in range(count)))
+        names = [self.name(hint) for _ in range(count)]
+        self.made |= dict.fromkeys(names, self.prefix)
+        self.graph.append(op, *names)
         _keep_scale(op)
         known = bool(op.operands) and all(v is None or v.is_constant for v in op.operands)
         if not known or op.stateful or any(v is not None and v.is_variable for v in op.operands):
@@ -181,18 +189,44 @@ class Building:
             return None
         names = [value.name for value in op.results]
         self.graph.remove(op)
-        return [self.constant(a, name) for a, name in zip(arrays, names, strict=True)]
+        return [self.held(a, name) for a, name in zip(arrays, names, strict=True)]
 
     def constant(self, array: ArrayLike, name: str = "", dtype: TensorType | None = None) -> Value:
-        """Add a constant; a scalar stays one."""
+        """Add a constant; a scalar stays one. Raises RefusedError where the file may not take so
+        much.
+        """
+        self.budget.spend(np.asarray(array).nbytes)
+        return self.held(array, name, dtype)
+
+    def held(self, array: ArrayLike, name: str = "", dtype: TensorType | None = None) -> Value:
+        """Add a constant that the file holds, or that is paid already."""
         given = np.array(array, order="C")
         return self.graph.add_constant(name or self.name(f"{self.prefix}/constant"), given, dtype)
 
+    def filled(self, dims: Sequence[int], number: float, dtype: DTypeLike = np.float32) -> Array:
+        """Make an array of one number, [dims]. Raises RefusedError where the file may not take so
+        much.
+        """
+        self.budget.spend(math.prod(dims) * np.dtype(dtype).itemsize)
+        return np.full(dims, number, dtype)
+
+    def int32(self, numbers: ArrayLike) -> Value:
+        """Add INT32 numbers: extents, places, padding. Raises RefusedError for larger ones."""
+        given = np.asarray(numbers, np.int64)
+        if given.size and not -(1 << 31) <= given.min() <= given.max() < 1 << 31:
+            raise RefusedError(f"a number of it has more than 32 bits: {abs(given).max()}")
+        return self.constant(given.astype(np.int32))
+
     def like(self, value: Value, number: ArrayLike) -> Value:
-        """Add a constant of a value's element type."""
-        found = np.zeros(0, np.float32) if value.dtype == TensorType.FLOAT32 else None
-        kind = np.dtype(np.float32) if found is not None else numpy_type(value.dtype)
-        return self.constant(np.asarray(number).astype(kind))
+        """Add a constant of a value's element type. Raises RefusedError for an integer that has no
+        such number.
+        """
+        kind, given = numpy_type(value.dtype), np.asarray(number)
+        with np.errstate(invalid="ignore"):
+            found = given.astype(kind)
+        if kind.kind in "iu" and (found != given).any():
+            raise RefusedError(f"{value.dtype.name} does not hold {quoted(given.tolist())}")
+        return self.constant(found)
 
     def name(self, hint: str) -> str:
         """Make a name that nothing has yet."""
@@ -212,22 +246,26 @@ class Building:
         codes = codes_of(value)
         if codes is not None:
             return self._transposed_codes(codes, order)
-        return self.add(Transpose(value, self.constant(np.array(order, np.int32))))
+        found = self.add(Transpose(value, self.constant(np.array(order, np.int32))))
+        if found.is_constant and not value.users:
+            found.name, value.name = value.name, found.name
+        return found
 
     def _transposed_codes(self, codes: Value, order: Sequence[int]) -> Value:
         """Exchange the axes of constant integers that a DEQUANTIZE reads."""
         affine = Affine.given(codes)
         assert affine is not None, "codes have a scale"
         axis = list(order).index(affine.axis) if affine.scale.size > 1 else 0
-        return self.dequantized(
-            self.known(codes).transpose(order), replace(affine, axis=axis), codes.name
-        )
+        turned = self.known(codes).transpose(order)
+        return self.dequantized(turned, replace(affine, axis=axis), codes)
 
-    def dequantized(self, codes: Array, affine: Affine, name: str) -> Value:
-        """Add constant integers, and the DEQUANTIZE that makes them numbers: it stays, so that a
-        layer can read the integers.
+    def dequantized(self, codes: Array, affine: Affine, source: Value) -> Value:
+        """Add constant integers in the place of a ``source``, and the DEQUANTIZE that makes them
+        numbers: it stays, so that a layer can read the integers.
         """
-        constant = self.constant(codes, self.name(name), affine.dtype)
+        constant = self.constant(codes, self.name(source.name), affine.dtype)
+        if not any(result.users for use in source.users for result in use.op.results):
+            constant.name, source.name = source.name, constant.name
         constant.quantization = affine.table()
         op = Dequantize(constant)
         self.graph.append(op, self.name(f"{self.prefix}/dequantize"))
@@ -295,6 +333,18 @@ class Building:
         if not -rank <= axis < max(rank, 1):
             raise RefusedError(f"there is no axis {axis} of {rank}")
         return axis + rank if axis < 0 else axis
+
+
+def _refuse_large(op: Op) -> None:
+    """Raise RefusedError for an attribute or an extent of the result that files have no room
+    for.
+    """
+    named = op.attributes().items()
+    numbers = [(name, n) for name, n in named if isinstance(n, int)]
+    numbers += [("an extent of its result", n or 0) for shape in op.result_shapes() for n in shape]
+    for name, number in numbers:
+        if not -(1 << 31) <= number < 1 << 31:
+            raise RefusedError(f"{name} is {number}, more than 32 bits")
 
 
 def _keep_scale(op: Op) -> None:

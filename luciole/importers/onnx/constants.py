@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ import numpy as np
 from luciole.importers.onnx.element_types import element_type
 from luciole.ir import Array
 from luciole.ir.dtypes import PACKED, array_type, byte_count
-from luciole.ir.errors import FormatError
+from luciole.ir.errors import SLIPS, FormatError
 from luciole.ir.value import element_count
 from luciole.schema.enums import TensorType
 from luciole.schema.printable import quoted
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from onnx import AttributeProto, TensorProto
 
 _EXTERNAL = 1
+_BLOCK = 512
+"""Bytes in which stat counts."""
 
 
 def array_of(tensor: TensorProto, folder: Path | None) -> tuple[Array, TensorType]:
@@ -42,7 +44,10 @@ def array_of(tensor: TensorProto, folder: Path | None) -> tuple[Array, TensorTyp
     if tensor.data_location == _EXTERNAL:
         return _outside(tensor, dtype, shape, folder), dtype
     _check_length(tensor, dtype, shape)
-    array = numpy_helper.to_array(tensor)
+    try:
+        array = numpy_helper.to_array(tensor)
+    except SLIPS as error:
+        raise FormatError(f"tensor {quoted(tensor.name)} is damaged: {error}") from None
     if dtype in PACKED:
         array = array.astype(array_type(dtype))
     return np.array(array, order="C"), dtype
@@ -95,6 +100,15 @@ def _outside(
         return np.zeros(shape, array_type(dtype))
     raw = np.memmap(path, np.uint8, "r", offset, (size,))
     return np.asarray(raw).view(array_type(dtype)).reshape(shape)
+
+
+def outside_bytes(tensors: Iterable[TensorProto], folder: Path | None) -> int:
+    """Count the bytes that the files beside a model take on the disk: holes in them count
+    nothing.
+    """
+    said = {e.value for t in tensors for e in t.external_data if e.key == "location"}
+    paths = [_below(folder, location, location) for location in said]
+    return sum(path.stat().st_blocks * _BLOCK for path in paths)
 
 
 def _below(folder: Path | None, location: str, name: str) -> Path:

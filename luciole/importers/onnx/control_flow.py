@@ -73,6 +73,8 @@ def scan(k: Building, node: Node) -> list[Value | None]:
     if shift:
         raise RefusedError(f"its version {node.opset} is not done")
     given = [node[slot] for slot in range(len(node.operands))]
+    if not 0 < count <= len(given):
+        raise RefusedError(f"it scans {count} of {len(given)} operands")
     state, scanned = given[: len(given) - count], given[len(given) - count :]
     slices = _slices(k, node, scanned)
     seen: list[list[Value]] = [[] for _ in body.output[len(state) :]]

@@ -95,7 +95,7 @@ def _padded(k: Building, image: Value, windows: Windows) -> tuple[Value, Padding
 
 
 def _steps(windows: Windows) -> dict[str, int]:
-    """Strides and dilations as attributes of circle's operators."""
+    """Read strides and dilations as attributes of circle's operators."""
     names = ("d", "h", "w")[-windows.axes :]
     steps = {f"stride_{n}": s for n, s in zip(names, windows.strides, strict=True)}
     far = zip(names, windows.dilations, strict=True)
@@ -208,7 +208,7 @@ def _spread(k: Building, w: Value, windows: Windows) -> tuple[Value, Windows]:
     if max(windows.dilations) == 1:
         return w, windows
     data = k.known(w)
-    spread = np.zeros((*data.shape[:2], *windows.spans()), data.dtype)
+    spread = k.filled((*data.shape[:2], *windows.spans()), 0, data.dtype)
     spread[(slice(None), slice(None), *(slice(None, None, d) for d in windows.dilations))] = data
     ones = [1] * windows.axes
     return k.constant(spread), Windows(windows.spans(), windows.strides, ones, windows.pads)

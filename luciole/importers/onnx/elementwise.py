@@ -89,7 +89,7 @@ def dropout(k: Building, node: Node) -> list[Value | None]:
     if not node.has_result(1):
         return [node[0]]
     dtype = np.bool_ if node.opset >= 10 else numpy_type(node[0].dtype)
-    return [node[0], k.constant(np.ones(k.dims(node[0]), dtype))]
+    return [node[0], k.held(k.filled(k.dims(node[0]), 1, dtype))]
 
 
 @rule("Div")

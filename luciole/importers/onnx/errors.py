@@ -1,4 +1,4 @@
-"""Why a node of an ONNX graph is not imported."""
+"""Say why a node of an ONNX graph is not imported."""
 
 from __future__ import annotations
 

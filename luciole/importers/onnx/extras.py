@@ -1,4 +1,4 @@
-"""What ONNX has no place for, as luciole writes it into a file's metadata."""
+"""Read what ONNX has no place for, as luciole writes it into a file's metadata."""
 
 from __future__ import annotations
 
@@ -53,4 +53,6 @@ def _signatures(graph: Graph, text: str) -> Iterator[Signature]:
 
 
 def _named(side: Mapping[str, int], values: Sequence[Value]) -> list[tuple[str, Value]]:
+    if any(number < 0 for number in side.values()):
+        raise LookupError("values are counted from 0")
     return [(name, values[number]) for name, number in side.items()]

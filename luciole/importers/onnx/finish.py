@@ -1,6 +1,8 @@
-"""What a graph goes through once all nodes are imported."""
+"""Finish a graph once all nodes are imported."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from luciole.ir.passes.fuse_quantization import (
     raise_version,
 )
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
-from luciole.ir.passes.sink_transposes import sink_transposes
+from luciole.ir.passes.sink_transposes import MOVED, sink_transposes
 from luciole.ir.quant import Fixed, Like
 from luciole.ir.quantization import ACTIVATIONS, Affine
 from luciole.schema.enums import Padding
@@ -44,6 +46,32 @@ def finish(model: Model, halves_to_even: bool) -> None:
             for pool in pools:
                 _filter_means(graph, pool)
     remove_dead_buffers(model)
+
+
+def keep_names(graph: Graph, made: Mapping[str, str]) -> None:
+    """Give values the names that the file has for them: the last one on the way to a node's result
+    is what the file calls so, once the TRANSPOSE behind it is gone. ``made`` says of names that no
+    file has to which result they lead.
+    """
+    taken = {value.name for value in graph.values}
+    for value in (v for op in reversed(graph.ops) for v in op.results):
+        name = value.name
+        while name in made or name.endswith(MOVED):
+            name = made.get(name, name.removesuffix(MOVED))
+        if name not in taken:
+            value.name = name
+            taken.add(name)
+
+
+def keep_biases(graph: Graph, biases: Mapping[str, tuple[Array, Affine]]) -> None:
+    """Give biases the codes that the file has, which were floats meanwhile, by their names."""
+    for value in graph.values:
+        found = Affine.given(value) if value.dtype == TensorType.INT32 else None
+        if found is None or value.name not in biases:
+            continue
+        codes, affine = biases[value.name]
+        if found.same_numbers(affine):
+            value.set_data(codes, TensorType.INT32)
 
 
 def _quantize(graph: Graph) -> None:

@@ -58,6 +58,7 @@ def gather_nd(k: Building, node: Node) -> Value:
         places = k.add(binary.FloorMod(places, k.constant(extents.astype(np.int64))))
     if batch:
         outer = k.dims(places)[:-1]
+        k.budget.spend(len(outer) * math.prod(outer) * 8)
         grid = np.moveaxis(np.indices(outer)[:batch], 0, -1).astype(np.int64)
         places = k.add(Concatenation((k.constant(grid), places), axis=len(outer)))
     return k.add(GatherNd(x, places))
@@ -77,7 +78,7 @@ def flat_places(k: Building, x: Value, places: Value, axis: int) -> Value:
     if len(dims) != len(extents) or math.prod(dims) >= 1 << 31:
         raise RefusedError(f"places {list(extents)} in {list(dims)}")
     strides = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
-    others = np.zeros(extents, np.int64)
+    others = k.filled(extents, 0, np.int64)
     for i, steps in enumerate(np.indices(extents, sparse=True)):
         others += 0 if i == axis else strides[i] * steps
     along = k.cast(counted(k, places, dims[axis]), TensorType.INT32)
@@ -136,7 +137,7 @@ def _scattered(k: Building, node: Node, places: Value, updates: Value) -> Value:
     shape = k.constant(np.array([rows, width], np.int32))
     column = k.reshape(places, (*places.shape, 1))
     put = k.add(ScatterNd(column, updates, shape))
-    ones = k.constant(np.ones(k.dims(updates), np.int32))
+    ones = k.held(k.filled(k.dims(updates), 1, np.int32))
     there = k.add(ScatterNd(column, ones, shape))
     mask = k.add(comparisons.Greater(there, k.constant(np.int32(0))))
     return k.reshape(k.add(SelectV2(mask, put, flat)), k.dims(x))

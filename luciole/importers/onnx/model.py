@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 from luciole.importers.imported import Imported
 from luciole.importers.onnx.building import Budget, Building
+from luciole.importers.onnx.constants import outside_bytes
 from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.extras import restore
-from luciole.importers.onnx.finish import finish
+from luciole.importers.onnx.finish import finish, keep_biases, keep_names
 from luciole.importers.onnx.functions import Functions, versions
-from luciole.importers.onnx.nodes import Nodes, Scope
+from luciole.importers.onnx.nodes import Nodes, Scope, names_given
 from luciole.importers.reader import file_bytes
 from luciole.ir import Array, Graph, Model, Signature, UnsupportedError
 from luciole.ir.errors import FormatError, missing_extra
 from luciole.ir.findings import Finding, Severity
+from luciole.ir.verify import verify
 from luciole.schema.onnx_dialect import PRODUCER
 from luciole.schema.printable import printable, quoted, shorten
 
@@ -27,8 +29,12 @@ if TYPE_CHECKING:
 OLDEST = 6
 """The first operator set that is read."""
 _LONGEST = 200
-_SPARE_BYTES = 1 << 30
-"""What computing constants may take besides four times the file."""
+_MOST_LISTED = 100
+"""Operators without a form that a sentence lists."""
+SPARE_BYTES, _TIMES = 1 << 30, 5
+"""What constants may take: so many bytes besides so many times those of the file, and of what lies
+beside it: they are stored, turned, cast and computed with.
+"""
 
 
 KEEPS_STATE = Finding(
@@ -60,8 +66,10 @@ def from_bytes(data: bytes) -> Imported:
 
 
 def from_proto(proto: ModelProto, constants: Mapping[str, Array] | None = None) -> Model:
-    """Import a model; ``constants`` take the place of inputs of their names."""
-    return _imported(proto, None, proto.ByteSize(), constants).model
+    """Import a model; ``constants`` take the place of inputs of their names. Raises what ``load``
+    does.
+    """
+    return _imported(proto, None, proto.ByteSize(), constants).sound()
 
 
 def _parsed(data: bytes) -> ModelProto:
@@ -87,7 +95,8 @@ def _imported(
         raise FormatError("there is no graph in it")
     if opsets.get("", OLDEST) < OLDEST:
         raise UnsupportedError(f"operator set {opsets['']}: {OLDEST} and later are read")
-    nodes = Nodes(Functions(proto.functions), folder, Budget(_SPARE_BYTES + 4 * size))
+    size += outside_bytes(proto.graph.initializer, folder)
+    nodes = Nodes(Functions(proto.functions), folder, Budget(SPARE_BYTES + _TIMES * size))
     nodes.opsets = opsets
     graph = Graph("main")
     name = proto.producer_name
@@ -109,7 +118,9 @@ def _imported(
     _sign(model, proto.graph)
     restore(model, proto)
     finish(model, halves_to_even=proto.producer_name != PRODUCER)
-    return Imported(model, [KEEPS_STATE] if nodes.keeps_state else [])
+    keep_biases(graph, k.biases)
+    keep_names(graph, k.made)
+    return Imported(model, [*verify(model), *([KEEPS_STATE] if nodes.keeps_state else [])])
 
 
 def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, Array]) -> None:
@@ -118,7 +129,7 @@ def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, 
     for info in graph.input:
         if info.name not in scope:
             _add_input(k, nodes, info, scope, constants.get(info.name))
-    nodes.run(k, graph.node, scope, [v.name for v in graph.output])
+    nodes.run(k, graph.node, scope, [v.name for v in graph.output], names_given(graph))
     if nodes.refused:
         _refuse(nodes.refused)
     outputs = []
@@ -160,7 +171,9 @@ def _add_input(
 def _refuse(refused: Mapping[str, str]) -> None:
     """Raise UnsupportedError that lists what has no form here."""
     listed = [f"{kind} ({reason})" for kind, reason in refused.items()]
-    raise UnsupportedError(f"not imported: {'; '.join(listed)}", listed)
+    more = len(listed) - _MOST_LISTED
+    named = [*listed[:_MOST_LISTED], *([f"and {more} more"] if more > 0 else [])]
+    raise UnsupportedError(f"not imported: {'; '.join(named)}", listed)
 
 
 def _sign(model: Model, graph: GraphProto) -> None:

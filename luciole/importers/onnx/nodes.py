@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 DEEPEST = 32
 """How deep functions and graphs of nodes may stand in each other."""
+_ENDS = 250
+"""Characters of a reason's beginning and end that are kept where functions make it long."""
 
 Scope = dict[str, Value]
 """Values by the names that nodes call them."""
@@ -47,6 +49,8 @@ class Nodes:
     def refuse(self, what: str, reason: str) -> None:
         """Note what is not imported; what depends on it is then left out."""
         self.is_whole = False
+        if len(reason) > 2 * _ENDS:
+            reason = f"{reason[:_ENDS]} ... {reason[-_ENDS:]}"
         self.refused.setdefault(what, reason)
 
     def note_state(self) -> None:
@@ -65,18 +69,22 @@ class Nodes:
             except RefusedError as error:
                 self.refuse(f"tensor {quoted(tensor.name)}", str(error))
                 continue
-            except SLIPS as error:
-                raise FormatError(f"tensor {quoted(tensor.name)} is damaged: {error}") from None
             scope[tensor.name] = k.constant(array, k.name(tensor.name), dtype)
 
     def run(
-        self, k: Building, nodes: Iterable[NodeProto], scope: Scope, outputs: Iterable[str]
+        self,
+        k: Building,
+        nodes: Iterable[NodeProto],
+        scope: Scope,
+        outputs: Iterable[str],
+        taken: Iterable[str],
     ) -> None:
-        """Import nodes, and note their results in the scope; ``outputs`` are wanted. Raises
-        FormatError for a node that reads what nothing makes; nodes behind a refused one are left
-        out.
+        """Import nodes, and note their results in the scope; ``outputs`` are wanted, ``taken`` are
+        the names that the graph has already. Raises FormatError for a node that reads what nothing
+        makes, and for two of one name; nodes behind a refused one are left out.
         """
         given = list(nodes)
+        _refuse_twice([*taken, *(name for proto in given for name in proto.output)])
         wanted = {*outputs, *(name for proto in given for name in names_read(proto))}
         outer, self.scope = self.scope, scope
         try:
@@ -143,7 +151,7 @@ class Nodes:
         prefix = k.prefix
         self.depth += 1
         try:
-            self.run(k, body.nodes(node, scope), scope, body.outputs)
+            self.run(k, body.nodes(node, scope), scope, body.outputs, body.inputs)
             if self.refused:
                 kind, reason = next(iter(self.refused.items()))
                 raise RefusedError(f"its body has {kind}: {reason}")
@@ -158,12 +166,13 @@ class Nodes:
         """
         if self.depth >= DEEPEST:
             raise RefusedError(f"its graphs stand in each other more than {DEEPEST} deep")
+        self.budget.spend_node()
         scope = self.scope | {v.name: x for v, x in zip(graph.input, given, strict=True)}
         refused, self.refused, prefix = self.refused, {}, k.prefix
         self.depth += 1
         try:
             self.constants(k, graph.initializer, scope)
-            self.run(k, graph.node, scope, [v.name for v in graph.output])
+            self.run(k, graph.node, scope, [v.name for v in graph.output], names_given(graph))
             if self.refused:
                 kind, reason = next(iter(self.refused.items()))
                 raise RefusedError(f"its graph has {kind}: {reason}")
@@ -171,6 +180,8 @@ class Nodes:
             self.depth -= 1
             self.refused, k.prefix = refused, prefix
         missing = [v.name for v in graph.output if v.name not in scope]
+        if missing and not self.is_whole:
+            raise RefusedError("its graph reads what is not imported")
         if missing:
             raise FormatError(f"a graph returns {quoted(missing[0])}, which nothing makes")
         return [scope[v.name] for v in graph.output]
@@ -183,6 +194,22 @@ class Nodes:
             if value not in node.operands and value.name.startswith(f"{k.prefix}/"):
                 value.name = k.name(name)
             self.scope[name] = value
+
+
+def names_given(graph: GraphProto) -> list[str]:
+    """List the names of a graph's inputs and constants; an input's constant is its default."""
+    constants = [tensor.name for tensor in graph.initializer]
+    defaults = set(constants)
+    return [*(v.name for v in graph.input if v.name not in defaults), *constants]
+
+
+def _refuse_twice(names: Iterable[str]) -> None:
+    """Raise FormatError where a name stands for two values."""
+    seen: set[str] = set()
+    for name in names:
+        if name and name in seen:
+            raise FormatError(f"two values have the name {quoted(name)}")
+        seen.add(name)
 
 
 def names_read(proto: NodeProto) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -110,9 +112,9 @@ def _means(
     if plain and (not everything or (padding_counts and not beyond.any())):
         whole = padded(k, image, inner.table(), k.like(image, 0))
         return k.make(AveragePool2D, (whole,), padding=Padding.VALID, **_sizes(windows))
-    counted = np.ones([1, *k.dims(image)[1:-1], 1], np.float32)
-    ones = np.pad(counted, windows.table(), constant_values=float(padding_counts))
-    extra = Windows([], [], [], beyond).table()
+    counted, extra = [1, *k.dims(image)[1:-1], 1], Windows([], [], [], beyond).table()
+    k.budget.spend(4 * math.prod(np.add(counted, inner.table().sum(1)).tolist()))
+    ones = np.pad(k.filled(counted, 1), windows.table(), constant_values=float(padding_counts))
     ones = np.pad(ones, extra)
     whole, counts = padded(k, image, inner.table(), k.like(image, 0)), k.constant(ones)
     if plain:

@@ -57,14 +57,27 @@ def dequantize_linear(k: Building, node: Node) -> Value:
     """Compute (x - zero point) scale."""
     if node.integer("block_size", 0):
         return _blocks(k, node)
+    _note_bias(k, node)
     return dequantize(k, node[0], node[1], node.get(2), node.integer("axis", 1))
+
+
+def _note_bias(k: Building, node: Node) -> None:
+    """Keep constant codes of 32 bits that floats do not hold: a layer of integers may read them."""
+    codes, scale = node[0].data, node[1].data
+    points = np.zeros(1) if node.get(2) is None else node[2].data
+    if node[0].dtype != TensorType.INT32 or codes is None or scale is None or points is None:
+        return
+    if not points.any() and codes.size and abs(codes.astype(np.int64)).max() > _EXACT:
+        zeros, axis = np.zeros(scale.size), node.integer("axis", 1) if scale.size > 1 else 0
+        affine = Affine.channels(scale.reshape(-1), zeros, axis, TensorType.INT32)
+        k.biases[node.outputs[0]] = codes, affine
 
 
 def dequantize(k: Building, x: Value, scale: Value, point: Value | None, axis: int = 1) -> Value:
     """Compute (x - zero point) scale, by DEQUANTIZE where a tensor can have these."""
     found = affine_from(k, x, x.dtype, scale, point, axis)
     if found is not None and x.data is not None:
-        return k.dequantized(x.data, found, x.name)
+        return k.dequantized(x.data, found, x)
     single = found is not None and found.scale.size == 1
     if single and found is not None and _takes(x, found):
         op = Dequantize(x)

@@ -186,7 +186,7 @@ def _direction(
         given = node.get(5 + i)
         if given is not None and node.integer("layout", 0):
             given = k.transpose(given, (1, 0, 2))
-        zeros = np.zeros((batch, units))
+        zeros = k.filled((batch, units), 0)
         begin.append(k.like(weights, zeros) if given is None else _part(k, given, slot))
     peepholes = []
     if node.kind == "LSTM" and node.get(7) is not None:

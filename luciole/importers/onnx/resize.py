@@ -70,11 +70,12 @@ def resize(k: Building, node: Node) -> Value:
     for axis, line in enumerate(lines):
         if line.before == line.behind and line.scale == 1 and line.part == (0.0, 1.0):
             continue
+        k.budget.spend(line.behind * 8)
         if mode == "nearest":
             picked = _rounded(line.places(how), rounding).clip(0, line.before - 1)
-            x = k.add(Gather(x, k.constant(picked.astype(np.int32)), axis=axis))
+            x = k.add(Gather(x, k.int32(picked), axis=axis))
         else:
-            x = _weighted(k, x, axis, _weights(node, line, mode, how))
+            x = _weighted(k, x, axis, _weights(k, node, line, mode, how))
     return x
 
 
@@ -144,7 +145,7 @@ def _rounded(places: Floats, how: str) -> Floats:
     return np.ceil(places - 0.5)
 
 
-def _weights(node: Node, line: Line, mode: str, how: str) -> Floats:
+def _weights(k: Building, node: Node, line: Line, mode: str, how: str) -> Floats:
     """Compute the share of each old element in each new one: [new, old]."""
     places = line.places(how)
     scale = min(line.scale, 1.0) if node.flag("antialias") else 1.0
@@ -154,7 +155,7 @@ def _weights(node: Node, line: Line, mode: str, how: str) -> Floats:
         raise RefusedError(f"its mode is {mode}")
     reach = math.ceil((1 if mode == "linear" else 2) / scale)
     base = np.floor(places)
-    weights = np.zeros((line.behind, line.before))
+    weights = k.filled((line.behind, line.before), 0, np.float64)
     outside = node.flag("exclude_outside")
     for step in range(-reach, reach + 2):
         there = base + step
@@ -174,7 +175,7 @@ def _hat(distance: Floats) -> Floats:
 
 
 def _cubic(distance: Floats, a: float) -> Floats:
-    """Keys 1981, "Cubic convolution interpolation for digital image processing"."""
+    """Interpolate as Keys 1981, "Cubic convolution interpolation for digital image processing"."""
     x = abs(distance)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a

@@ -1,4 +1,4 @@
-"""What turns ONNX's operators into circle's: one function each, found in the files of this folder.
+"""Turn ONNX's operators into circle's: by one function each, found in the files of this folder.
 
 Another operator means another function with ``@rule("ItsName")`` in the file of its family, and
 nothing else.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.importers.onnx.building import Building
+from luciole.importers.onnx.building import Building, numpy_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
@@ -18,6 +18,7 @@ from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.mirror_pad import MirrorPad
 from luciole.ir.ops.pad import Pad, PadV2
+from luciole.ir.ops.reduce import ReduceProd
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.reverse_sequence import ReverseSequence
 from luciole.ir.ops.shape import Shape
@@ -211,7 +212,10 @@ def _part(k: Building, vector: Value, places: range) -> Value:
 @rule("Size")
 def size(k: Building, node: Node) -> Value:
     """Return the number of elements."""
-    return k.constant(np.array(math.prod(k.dims(node[0])), np.int64))
+    found = extents(k, node[0], 0, len(node[0].shape))
+    if found.data is not None:
+        return k.constant(np.array(math.prod(k.integers(found)), np.int64))
+    return k.add(ReduceProd(found, k.constant(np.zeros(1, np.int32)), keep_dims=False))
 
 
 @rule("Tile")
@@ -234,7 +238,7 @@ def pad(k: Building, node: Node) -> Value:
     if mode == "constant":
         return padded(k, x, table, _filler(k, node, x))
     if mode == "reflect":
-        return k.add(MirrorPad(x, k.constant(table.astype(np.int32)), mode=MirrorPadMode.REFLECT))
+        return k.add(MirrorPad(x, k.int32(table), mode=MirrorPadMode.REFLECT))
     return _gathered(k, x, table, mode)
 
 
@@ -247,7 +251,7 @@ def padded(k: Building, x: Value, table: NDArray[np.int64], filler: Value) -> Va
     """Add elements of one number at both ends of axes: [rank, 2] of them."""
     if not table.any():
         return x
-    pads = k.constant(table.astype(np.int32))
+    pads = k.int32(table)
     if filler.data is not None and not filler.data.any():
         return k.add(Pad(x, pads))
     return k.add(PadV2(x, pads, k.reshape(filler, (1,))))
@@ -256,8 +260,7 @@ def padded(k: Building, x: Value, table: NDArray[np.int64], filler: Value) -> Va
 def _cut(k: Building, x: Value, table: NDArray[np.int64]) -> Value:
     begin = np.maximum(-table[:, 0], 0)
     left = np.array(k.dims(x)) - begin - np.maximum(-table[:, 1], 0)
-    begin_, left_ = (k.constant(v.astype(np.int32)) for v in (begin, left))
-    return k.add(Slice(x, begin_, left_))
+    return k.add(Slice(x, k.int32(begin), k.int32(left)))
 
 
 def _gathered(k: Building, x: Value, table: NDArray[np.int64], mode: str) -> Value:
@@ -268,8 +271,9 @@ def _gathered(k: Building, x: Value, table: NDArray[np.int64], mode: str) -> Val
         raise RefusedError(f"its mode {mode} is not done")
     for axis, (before, behind) in enumerate(table.tolist()):
         if before or behind:
+            k.budget.spend((k.dims(x)[axis] + before + behind) * 8)
             places = np.pad(np.arange(k.dims(x)[axis]), (before, behind), mode)  # type: ignore[call-overload]  # one of two names
-            x = k.add(Gather(x, k.constant(places.astype(np.int32)), axis=axis))
+            x = k.add(Gather(x, k.int32(places), axis=axis))
     return x
 
 
@@ -316,8 +320,8 @@ def trilu(k: Building, node: Node) -> Value:
     dims = k.dims(node[0])
     place = k.integers(node[1])[0] if node.get(1) is not None else 0
     keep = np.triu if node.flag("upper", True) else np.tril
-    mask = np.broadcast_to(keep(np.ones(dims[-2:], np.bool_), place), dims)
-    zeros = k.like(node[0], np.zeros(dims))
+    mask = np.broadcast_to(keep(k.filled(dims[-2:], 1, np.bool_), place), dims)
+    zeros = k.like(node[0], k.filled(dims, 0, numpy_type(node[0].dtype)))
     return k.add(SelectV2(k.constant(mask), node[0], zeros))
 
 
@@ -344,8 +348,7 @@ def constant_of_shape(k: Building, node: Node) -> Value:
     if node[0].data is None:
         return k.add(Fill(node[0], k.constant(number.reshape(()))))
     shape = k.integers(node[0])
-    k.budget.spend(max(0, math.prod(shape)) * number.itemsize)
-    return k.constant(np.full(shape, number[0], number.dtype))
+    return k.held(k.filled(shape, number[0], number.dtype))
 
 
 @rule("Constant")
@@ -367,12 +370,15 @@ def constant(k: Building, node: Node) -> Value:
 @rule("EyeLike")
 def eye_like(k: Building, node: Node) -> Value:
     """Return a matrix of a diagonal of ones."""
-    from luciole.importers.onnx.building import numpy_type
     from luciole.importers.onnx.element_types import element_type
 
     dtype = element_type(node.integer("dtype")) if node.has("dtype") else node[0].dtype
     rows, columns = k.dims(node[0])
-    return k.constant(np.eye(rows, columns, node.integer("k", 0), numpy_type(dtype)))
+    found, place = k.filled((rows, columns), 0, numpy_type(dtype)), node.integer("k", 0)
+    above, left = max(0, -place), max(0, place)
+    count = max(0, min(rows - above, columns - left))
+    found[np.arange(above, above + count), np.arange(left, left + count)] = 1
+    return k.held(found)
 
 
 @rule("CumSum")
@@ -398,7 +404,7 @@ def cumprod(k: Building, node: Node) -> Value:
     parts = parts[::-1] if node.flag("reverse") else parts
     if node.flag("exclusive"):
         parts = [
-            k.like(x, np.ones([1 if i == axis else n for i, n in enumerate(k.dims(x))])),
+            k.like(x, k.filled([1 if i == axis else n for i, n in enumerate(k.dims(x))], 1)),
             *parts[:-1],
         ]
     found = parts[:1]

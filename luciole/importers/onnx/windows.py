@@ -1,4 +1,6 @@
-"""Where the windows of convolutions and pools lie: strides, dilations and padding of each axis."""
+"""Find where the windows of convolutions and pools lie: strides, dilations and padding of each
+axis.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class Windows:
         return len(self.kernel)
 
     def spans(self) -> list[int]:
-        """How far a window reaches along each axis."""
+        """Say how far a window reaches along each axis."""
         return [(n - 1) * d + 1 for n, d in zip(self.kernel, self.dilations, strict=True)]
 
     def is_same(self, extents: Sequence[int | None]) -> bool:
@@ -51,7 +53,7 @@ class Windows:
         return Windows([1, *self.kernel], [1, *self.strides], [1, *self.dilations], pads)
 
     def table(self) -> Pads:
-        """Padding of images whose channels come last, [axes + 2, 2]."""
+        """Lay out the padding of images whose channels come last, [axes + 2, 2]."""
         none = np.zeros((1, 2), np.int64)
         return np.concatenate([none, self.pads, none])
 

@@ -128,7 +128,7 @@ def scalar(field: Field, entry: Entry) -> float | IntEnum:
 
 
 def truth(entry: Entry) -> bool:
-    """True or false, by name or as 1 or 0."""
+    """Read true or false, by name or as 1 or 0."""
     value = entry.value
     if isinstance(value, int) and value in (0, 1):
         return bool(value)

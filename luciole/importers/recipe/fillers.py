@@ -1,4 +1,4 @@
-"""What recipes fill constants with: ``explicit``, ``constant`` and ``gaussian``.
+"""Fill constants as recipes say: ``explicit``, ``constant`` and ``gaussian``.
 
 ONE seeds its random numbers from the clock; here the same seed gives the same numbers.
 """
@@ -130,7 +130,7 @@ def _constant(
 def _gaussian(
     arguments: Arguments, dtype: TensorType, count: int, rng: np.random.Generator
 ) -> Filler:
-    """Normal numbers; integers are the nearest that the type holds."""
+    """Draw normal numbers; integers are the nearest that the type holds."""
     if len(arguments) != 2:
         raise FormatError(
             f"filler 'gaussian' takes mean and standard deviation, found {len(arguments)} arguments"

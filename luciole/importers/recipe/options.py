@@ -1,4 +1,4 @@
-"""What operators a recipe's operations are, and their options."""
+"""Find which operators a recipe's operations are, and their options."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _dimension(source: Message) -> tables.DimensionMetadata:
 
 
 def _vector(entries: list[Entry]) -> Table | None:
-    """Indices in the width that their ``type`` says."""
+    """Write indices in the width that their ``type`` says."""
     if not entries:
         return None
     found: Mapping[str, list[Entry]] = members(message(entries[-1]), "indices", "dim", "type")

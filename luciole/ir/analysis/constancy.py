@@ -1,4 +1,4 @@
-"""Which tensors hold the same for every record, and what an operator's constants take."""
+"""Find which tensors hold the same for every record, and what an operator's constants take."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from luciole.ir.value import Value, element_count
 
 
 def macs(op: Op) -> int | None:
-    """Multiply-accumulates of one run; an unknown extent (a batch) counts as 1.
+    """Count multiply-accumulates of one run; an unknown extent (a batch) counts as 1.
 
     None for operators that multiply no matrices. Additions of a bias and taps on padding count as
     they do in common tools: the first not, the second as if they were computed.

@@ -110,7 +110,7 @@ class _Packing:
         return int(free[np.argmax(fits)])
 
     def overwritten(self) -> Iterator[int]:
-        """Tensors that share bytes with one that is written later."""
+        """List tensors that share bytes with one that is written later."""
         for i in range(len(self.begin)):
             later = (self.first > self.last[i]) & (self.begin < self.end[i])
             if not self.lasting[i] and np.any(later & (self.end > self.begin[i])):

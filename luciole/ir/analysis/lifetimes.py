@@ -21,8 +21,8 @@ class Lifetime(NamedTuple):
 
 
 def shared_places(ops: Sequence[Op]) -> dict[Value, Value]:
-    """Results that are their operand's elements under another shape, and the tensor in whose place
-    they stand.
+    """Find results that are their operand's elements under another shape, and the tensor in whose
+    place they stand.
 
     Not where somebody else may write the operand after the operator ran: a variable, or an input of
     the graph that would also be its output. Nor where contents or size are not settled.

@@ -203,7 +203,7 @@ def _of_levels(op: LQFullyConnected | LQConv2D) -> Weights[LearnedLevels] | None
 
 
 def _of_planes(op: BCQFullyConnected) -> Weights[LearnedLevels] | None:
-    """Rows have the bits of their clusters; what is behind them in the bases is 0."""
+    """Give rows the bits of their clusters; what is behind them in the bases is 0."""
     found = [v.data for v in (op.weights_scales, op.weights_binary, op.weights_clusters)]
     scales, words, table = found
     if scales is None or words is None or table is None:

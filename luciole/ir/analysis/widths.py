@@ -1,4 +1,4 @@
-"""How many bits an operator's weights and inputs have."""
+"""Count how many bits an operator's weights and inputs have."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def _input_bits(op: Op) -> int | None:
 
 
 def _width(value: Value) -> int | None:
-    """Bits of a tensor's elements; of a float one as many as it was read from or rounded to."""
+    """Count the bits of a tensor's elements; of a float one as many as it was read from or rounded
+    to.
+    """
     codes, numbers = decoded(value), minifloat_of(value)
     if codes is not None:
         return codes.format.bits

@@ -9,7 +9,7 @@ from luciole.schema.enums import BuiltinOperator
 
 
 def _matrix(value: Value, name: str, adjoint: bool) -> tuple[Shape, int | None, int | None]:
-    """Batch axes, rows and columns of an operand."""
+    """Return batch axes, rows and columns of an operand."""
     if len(value.shape) < 2:
         raise ShapeError(f"{name} has shape {shape_text(value.shape)}, rank 2 or more is needed")
     *batch, rows, columns = value.shape

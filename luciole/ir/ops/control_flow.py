@@ -102,8 +102,8 @@ class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
     body_graph: Graph = subgraph(field="body_subgraph_index", dump="body_subgraph_index")
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
-        """Extents and ranks that a step changes are unknown; all are where that does not end
-        soon.
+        """Leave open the extents and ranks that a step changes, and all of them where that does not
+        end soon.
         """
         body = self._graph("body_graph")
         if len(self.inputs) != len(body.outputs):

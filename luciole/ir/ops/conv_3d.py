@@ -52,10 +52,10 @@ class Conv3D(Op, code=BuiltinOperator.CONV_3D, options="Conv3DOptions"):
 
 
 def strides(op: Windows3D) -> tuple[int, int, int]:
-    """Along depth, height and width."""
+    """Return strides along depth, height and width."""
     return op.stride_d, op.stride_h, op.stride_w
 
 
 def dilations(op: Windows3D) -> tuple[int, int, int]:
-    """Along depth, height and width."""
+    """Return dilations along depth, height and width."""
     return op.dilation_d_factor, op.dilation_h_factor, op.dilation_w_factor

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from luciole.ir.op import Op, attr, dtype_of, like, operand
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator
@@ -26,3 +28,13 @@ class FakeQuant(Op, code=BuiltinOperator.FAKE_QUANT, options="FakeQuantOptions")
     def verify(self, /) -> Iterator[str]:
         if not 2 <= self.num_bits <= 16:
             yield f"num_bits is {self.num_bits}, 2 to 16 are possible"
+
+
+def limits(op: FakeQuant) -> tuple[np.float32, np.float32, np.float32]:
+    """Compute the limits, moved so that zero is expressible, and the step; in single precision."""
+    lowest, highest = np.float32(op.narrow_range), np.float32((1 << op.num_bits) - 1)
+    least, most = np.float32(op.min), np.float32(op.max)
+    scale = (most - least) / (highest - lowest)
+    zero = float(lowest - least / scale)
+    point = np.float32(np.floor(min(max(zero, float(lowest)), float(highest)) + 0.5))
+    return (lowest - point) * scale, (highest - point) * scale, scale

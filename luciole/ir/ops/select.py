@@ -45,7 +45,7 @@ class SelectV2(Choice, code=BuiltinOperator.SELECT_V2, options="SelectV2Options"
 
 
 def chosen(condition: Shape, t: Shape, e: Shape) -> Shape:
-    """SELECT's result. Raises ShapeError when the shapes do not fit."""
+    """Infer the shape of SELECT's result. Raises ShapeError when the shapes do not fit."""
     shape = tuple(same_extent(axis, each) for axis, each in enumerate(by_axis([t, e])))
     if len(condition) not in (0, 1, len(shape)) or (condition and not shape):
         raise ShapeError(

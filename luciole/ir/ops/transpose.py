@@ -29,7 +29,7 @@ class Transpose(Op, code=BuiltinOperator.TRANSPOSE, options="TransposeOptions"):
 
 
 def permutation(perm: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes counted from the front. Raises ShapeError unless each of them is there once."""
+    """Return axes counted from the front. Raises ShapeError unless each of them is there once."""
     order = tuple(axis(n, rank, "an axis of perm") for n in perm)
     if sorted(order) != list(range(rank)):
         raise ShapeError(f"perm is {list(perm)}, each of the {rank} axes is needed once")

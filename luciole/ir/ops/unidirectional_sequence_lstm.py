@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from luciole.ir.errors import UnsupportedError
 from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
+from luciole.ir.quant import FIRST, Quant
 from luciole.ir.recurrent import (
     WEIGHTS,
     Sizes,
@@ -63,6 +64,7 @@ class LSTMLayer(Op):
     proj_clip: float = attr(default=0.0, dump="proj_clip")
 
     infer_dtype = dtype_of("input")
+    quant = Quant(since=FIRST, own=True)
 
     def verify(self, /) -> Iterator[str]:
         yield from clip_faults(cell_clip=self.cell_clip, proj_clip=self.proj_clip)

@@ -22,7 +22,7 @@ def put_channels_last(graph: Graph) -> bool:
 
 
 def last(rank: int) -> tuple[int, ...]:
-    """The order of axes that puts the second one behind all others."""
+    """Give the order of axes that puts the second one behind all others."""
     return (0, *range(2, rank), 1)
 
 

@@ -70,7 +70,9 @@ def layer_and_factor(op: Op) -> tuple[Op, Array] | None:
 
 
 def _is_plain(layer: Op) -> bool:
-    """Float, constant, in plain order, without activation, and only this one user."""
+    """Tell whether it is float, constant, in plain order, without activation, and only this one
+    user.
+    """
     attributes = layer.attributes()
     _, weights, bias = (*layer.operands, None)[:3]
     constant = (

@@ -1,4 +1,4 @@
-"""What passes look for around a value: who computes it, orders of axes, and constants of one
+"""Find what passes look for around a value: who computes it, orders of axes, and constants of one
 number.
 """
 

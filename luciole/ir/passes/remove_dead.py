@@ -39,7 +39,7 @@ def _is_needed(op: Op) -> bool:
 
 
 def _spoken_of(graph: Graph) -> set[Value]:
-    """Tensors that are named from outside the operators' operands and results."""
+    """List tensors that are named from outside the operators' operands and results."""
     named = {*graph.inputs, *graph.outputs}
     named.update(v for value in graph.values for v in value.block_tensors if v is not None)
     for op in graph.ops:

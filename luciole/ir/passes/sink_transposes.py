@@ -32,6 +32,8 @@ from luciole.ir.value import Value
 
 _ELEMENTS = (Unary, Rectifier, Binary, SelectV2, Cast, Quantize, Dequantize)
 """Operators that work element by element, and stretch what has fewer."""
+MOVED = "/moved"
+"""Behind the name of a tensor that is another one before its TRANSPOSE."""
 
 
 def sink_transposes(graph: Graph) -> bool:
@@ -49,6 +51,8 @@ def sink_transposes(graph: Graph) -> bool:
 def _moved(graph: Graph, op: Op) -> bool:
     if isinstance(op, Transpose):
         return _cancel(graph, op)
+    if isinstance(op, Reduction) and not op.keep_dims:
+        return _reduce_before(graph, op)
     return turn_reshape(graph, op) if isinstance(op, Reshape) else _sink(graph, op)
 
 
@@ -124,7 +128,7 @@ def _moved_already(op: Op, value: Value, order: Order) -> Value | None:
 def _put(graph: Graph, op: Op, new: Op, order: Order) -> None:
     """Put an operator and a TRANSPOSE behind it in another's place."""
     result = op.output
-    made = Value(graph.unique_name(f"{result.name}/moved"), result.dtype)
+    made = Value(graph.unique_name(f"{result.name}{MOVED}"), result.dtype)
     made.shape = _unmoved(result.shape, order)
     made.quantization = result.quantization
     graph.insert_before(op, new, results=[graph.add_value(made)])
@@ -190,6 +194,22 @@ def _reduction(graph: Graph, op: Reduction, order: Order) -> Op | None:
         return None
     moved = sorted(order[int(axis) % len(order)] for axis in axes.reshape(-1))
     return op.clone([before.a, _vector(graph, "axes", moved)])
+
+
+def _reduce_before(graph: Graph, op: Reduction) -> bool:
+    """Let a reduction that drops its axes read what is before a TRANSPOSE, where the axes that stay
+    have the same order there.
+    """
+    axes, before = op.reduction_indices.data, made_by(op.input, Transpose)
+    order = None if before is None else order_of(before)
+    if axes is None or before is None or order is None:
+        return False
+    gone = {order[int(axis) % len(order)] for axis in axes.reshape(-1)}
+    left = [axis for axis in order if axis not in gone]
+    if left != sorted(left):
+        return False
+    op.set_operands([before.a, _vector(graph, "axes", sorted(gone))])
+    return True
 
 
 def _pad(graph: Graph, op: Pad | PadV2, order: Order) -> Op | None:

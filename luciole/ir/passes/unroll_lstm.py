@@ -63,7 +63,7 @@ def whole_lstms(graph: Graph) -> list[str]:
 
 
 def not_unrolled(op: UnidirectionalSequenceLSTM) -> str | None:
-    """Why an LSTM stays as it is, None when it can be spelled out."""
+    """Say why an LSTM stays as it is, None when it can be spelled out."""
     try:
         op.result_shapes()
     except ShapeError as error:
@@ -210,7 +210,7 @@ def _parameters(writer: _Writer, op: UnidirectionalSequenceLSTM) -> _Parameters:
 
 
 def _matrix(weights: Array) -> Array:
-    """Weights [cells, n], of which a file may hold the diagonal alone."""
+    """Return weights [cells, n], of which a file may hold the diagonal alone."""
     return np.diag(weights) if weights.ndim == 1 else weights
 
 

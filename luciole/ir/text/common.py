@@ -1,4 +1,6 @@
-"""What all texts of a model share: indices, names that fit a line, numbers as ONE has them."""
+"""Write what all texts of a model share: indices, names that fit a line, numbers as ONE
+has them.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,9 @@ def hex_bytes(data: Array | bytes | None, limit: int = 16) -> str:
 
 
 def code_name(builtin: int, custom: str | None) -> str | None:
-    """Circle's name of an operator number, ``CUSTOM(code)`` for a custom one, None without one."""
+    """Return circle's name of an operator number, ``CUSTOM(code)`` for a custom one, None without
+    one.
+    """
     if builtin == BuiltinOperator.CUSTOM:
         return "(invalid custom)" if custom is None else f"CUSTOM({one_line(custom)})"
     return BuiltinOperator(builtin).name if builtin in set(BuiltinOperator) else None

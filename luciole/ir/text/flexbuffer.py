@@ -130,12 +130,12 @@ class _Reader:
         return self.raw[at : at + size]
 
     def typed(self, at: int, width: int, kind: int, size: int, depth: int) -> list[Any]:
-        """Elements that are all of one kind."""
+        """Read elements that are all of one kind."""
         self.need(at, size * width)
         return [self.value(at + i * width, width, kind << 2, depth + 1) for i in range(size)]
 
     def vector(self, at: int, width: int, size: int, depth: int) -> list[Any]:
-        """Elements with their types behind them."""
+        """Read elements with their types behind them."""
         self.need(at, size * (width + 1))
         types = self.raw[at + size * width : at + size * (width + 1)]
         return [self.value(at + i * width, width, t, depth + 1) for i, t in enumerate(types)]
@@ -171,7 +171,7 @@ def value_text(value: Any, nested: bool = False) -> str:
 
 
 def _decimal(value: float) -> str:
-    """Twelve digits behind the point without the zeros at the end, one at least."""
+    """Write twelve digits behind the point without the zeros at the end, one at least."""
     whole, point, fraction = f"{value:.12f}".partition(".")
     return f"{whole}.{fraction.rstrip('0') or '0'}" if point else whole
 

@@ -1,4 +1,6 @@
-"""How an operator is configured: attributes, options table, custom options, as text and by name."""
+"""Write how an operator is configured: attributes, options table, custom options, as text and by
+name.
+"""
 
 from __future__ import annotations
 

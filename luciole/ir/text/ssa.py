@@ -22,7 +22,7 @@ Indices = Mapping[Value, int]
 
 
 def show(graph: Graph) -> str:
-    """Inputs and outputs, then the constants that operators use, then the operators in order.
+    """Write inputs and outputs, then the constants that operators use, then the operators in order.
 
     ``%9: float32[1,10] = FULLY_CONNECTED(%0, %1, none) {activation=RELU} 'logits'``: tensor index,
     type and shape (``?`` for an unknown extent), kind, operands (``none`` for an absent one), the

@@ -18,29 +18,52 @@ struct luc_depthwise_conv_2d_int8 {
     const int8_t *shifts;       /* [outputs] */
 };
 
-/* Sums of four neighbouring outputs, each of a channel of its own. */
-static void luc_depthwise_4(const struct luc_depthwise_conv_2d_int8 *op, const int8_t *x,
-                            const struct luc_image_window *at, int32_t output, int32_t sums[4])
+/* Adds one tap of four neighbouring outputs, each of a channel of its own. */
+static inline void luc_depthwise_tap(const int8_t *from, const int8_t *by, int32_t zero, int32_t sums[4])
+{
+#if LUC_DSP
+    const uint32_t both = (-(uint32_t)zero & 0xffffu) * 0x10001u, x = luc_load(from), w = luc_load(by);
+    uint32_t pair = luc_add_even_bytes(both, x), weights = luc_even_bytes(w);
+    sums[0] = luc_add_lower(pair, weights, sums[0]);
+    sums[2] = luc_add_higher(pair, weights, sums[2]);
+    pair = luc_add_odd_bytes(both, x), weights = luc_odd_bytes(w);
+    sums[1] = luc_add_lower(pair, weights, sums[1]);
+    sums[3] = luc_add_higher(pair, weights, sums[3]);
+#else
+    for (int k = 0; k < 4; k++) sums[k] += (from[k] - zero) * by[k];
+#endif
+}
+
+static inline int8_t luc_depthwise_byte(const struct luc_depthwise_conv_2d_int8 *op, int32_t output,
+                                        int32_t sum)
+{
+    if (op->bias) sum += op->bias[output];
+    sum = luc_scaled(sum, op->multipliers[output], op->shifts[output]);
+    return luc_byte(sum, op->result_zero, op->least, op->most);
+}
+
+/* Four neighbouring outputs. */
+static LUC_APART void luc_depthwise_4(const struct luc_depthwise_conv_2d_int8 *op, const int8_t *x,
+                                      const struct luc_image_window *at, int32_t output, int8_t *restrict y)
 {
     const struct luc_windows *w = &op->windows;
-    int32_t a = 0, b = 0, c = 0, d = 0, zero = op->input_zero;
+    int32_t sums[4] = {0}, zero = op->input_zero, outputs = w->outputs;
+    int32_t step = w->dilation_width * w->channels, first = at->columns.first;
     for (int32_t k = at->rows.first; k < at->rows.last; k++) {
-        int32_t l = at->columns.first;
-        const int8_t *from = x + luc_pixel(w, at, k, l) * w->channels + output;
-        const int8_t *by = op->weights + (k * w->kernel_width + l) * w->outputs + output;
-        for (; l < at->columns.last; l++) {
-            a += (from[0] - zero) * by[0];
-            b += (from[1] - zero) * by[1];
-            c += (from[2] - zero) * by[2];
-            d += (from[3] - zero) * by[3];
-            from += w->dilation_width * w->channels;
-            by += w->outputs;
+        int32_t count = at->columns.last - first;
+        const int8_t *from = x + luc_pixel(w, at, k, first) * w->channels + output;
+        const int8_t *by = op->weights + (k * w->kernel_width + first) * outputs + output;
+        for (; count >= 3; count -= 3, from += 3 * step, by += 3 * outputs) {
+            luc_depthwise_tap(from, by, zero, sums);
+            luc_depthwise_tap(from + step, by + outputs, zero, sums);
+            luc_depthwise_tap(from + 2 * step, by + 2 * outputs, zero, sums);
         }
+        for (; count > 0; count--, from += step, by += outputs) luc_depthwise_tap(from, by, zero, sums);
     }
-    sums[0] = a;
-    sums[1] = b;
-    sums[2] = c;
-    sums[3] = d;
+    y[0] = luc_depthwise_byte(op, output, sums[0]);
+    y[1] = luc_depthwise_byte(op, output + 1, sums[1]);
+    y[2] = luc_depthwise_byte(op, output + 2, sums[2]);
+    y[3] = luc_depthwise_byte(op, output + 3, sums[3]);
 }
 
 static int32_t luc_depthwise_1(const struct luc_depthwise_conv_2d_int8 *op, const int8_t *x,
@@ -56,14 +79,6 @@ static int32_t luc_depthwise_1(const struct luc_depthwise_conv_2d_int8 *op, cons
     return sum;
 }
 
-static inline int8_t luc_depthwise_byte(const struct luc_depthwise_conv_2d_int8 *op, int32_t output,
-                                        int32_t sum)
-{
-    if (op->bias) sum += op->bias[output];
-    sum = luc_scaled(sum, op->multipliers[output], op->shifts[output]);
-    return luc_byte(sum, op->result_zero, op->least, op->most);
-}
-
 static void luc_depthwise_conv_2d_int8(const struct luc_depthwise_conv_2d_int8 *op, const int8_t *x,
                                        int8_t *y)
 {
@@ -71,11 +86,7 @@ static void luc_depthwise_conv_2d_int8(const struct luc_depthwise_conv_2d_int8 *
     int32_t count = luc_window_count(w), fours = op->times == 1 ? w->outputs / 4 * 4 : 0;
     for (int32_t number = 0; number < count; number++) {
         struct luc_image_window at = luc_window_at(w, number);
-        for (int32_t o = 0; o < fours; o += 4) {
-            int32_t sums[4];
-            luc_depthwise_4(op, x, &at, o, sums);
-            for (int32_t k = 0; k < 4; k++) *y++ = luc_depthwise_byte(op, o + k, sums[k]);
-        }
+        for (int32_t o = 0; o < fours; o += 4, y += 4) luc_depthwise_4(op, x, &at, o, y);
         for (int32_t o = fours; o < w->outputs; o++)
             *y++ = luc_depthwise_byte(op, o, luc_depthwise_1(op, x, &at, o));
     }

@@ -4,71 +4,22 @@
 #ifndef LUC_DOTS_H
 #define LUC_DOTS_H
 
-#include <stdint.h>
-#include <string.h>
-
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-#define LUC_DSP 1
-#else
-#define LUC_DSP 0
-#endif
-
-#if LUC_DSP
-/* Bytes 0 and 2, or 1 and 3, as signed halfwords. */
-static inline uint32_t luc_even_bytes(uint32_t four)
-{
-    uint32_t found;
-    __asm__("sxtb16 %0, %1" : "=r"(found) : "r"(four));
-    return found;
-}
-static inline uint32_t luc_odd_bytes(uint32_t four)
-{
-    uint32_t found;
-    __asm__("sxtb16 %0, %1, ror #8" : "=r"(found) : "r"(four));
-    return found;
-}
-/* Adds the products of both halfwords. */
-static inline int32_t luc_add_both(uint32_t x, uint32_t y, int32_t sum)
-{
-    __asm__ volatile("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(x), "r"(y)); /* in this order */
-    return sum;
-}
-/* Differences of both halfwords. */
-static inline uint32_t luc_subtract_both(uint32_t x, uint32_t y)
-{
-    uint32_t found;
-    __asm__("ssub16 %0, %1, %2" : "=r"(found) : "r"(x), "r"(y));
-    return found;
-}
-static inline uint32_t luc_load(const void *from)
-{
-    uint32_t found;
-    memcpy(&found, from, sizeof found);
-    return found;
-}
-#endif
+#include "dsp.h"
 
 /* Bytes less a number as halfwords, where whole fours of them are, ready for sums. */
 static inline void luc_spread(const int8_t *from, int32_t less, int32_t count, int16_t *to)
 {
 #if LUC_DSP
-    const uint32_t both = ((uint32_t)less & 0xffffu) * 0x10001u;
+    const uint32_t both = (-(uint32_t)less & 0xffffu) * 0x10001u;
     for (; count >= 4; count -= 4, from += 4, to += 4) {
         uint32_t four = luc_load(from), pairs[2];
-        pairs[0] = luc_subtract_both(luc_even_bytes(four), both);
-        pairs[1] = luc_subtract_both(luc_odd_bytes(four), both);
+        pairs[0] = luc_add_even_bytes(both, four);
+        pairs[1] = luc_add_odd_bytes(both, four);
         memcpy(to, pairs, sizeof pairs);
     }
 #endif
     for (int32_t k = 0; k < count; k++) to[k] = (int16_t)(from[k] - less);
 }
-
-/* What is called, whatever is gained by more of it in one function: there are few registers. */
-#if defined(__GNUC__)
-#define LUC_APART __attribute__((noinline))
-#else
-#define LUC_APART
-#endif
 
 /* Makes halfwords ready for sums: those in the middle of each four change places, for what two
  * bytes of four are spread to.

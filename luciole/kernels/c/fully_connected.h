@@ -15,8 +15,9 @@ struct luc_fully_connected_int8 {
     const int8_t *weights; /* [outputs][inputs] */
     const int32_t *starts; /* [outputs]: biases, less what the zero point of inputs adds */
     const double *factors; /* [outputs] */
-    const int32_t *multipliers; /* [outputs]: the same as numbers of 31 bits and powers of two */
-    const int8_t *shifts;       /* [outputs] */
+    const int32_t *multipliers; /* [outputs]: the same as numbers of 31 bits */
+    const int8_t *bits;         /* [outputs]: places behind the steps that these and `up` leave */
+    int32_t up;                 /* places that all sums leave free above them */
 };
 
 /* A sum times a factor in double precision, halves away from zero, as TFLite does. */
@@ -31,21 +32,21 @@ static int32_t luc_scaled_exactly(int32_t sum, double factor)
     return scaled - steps <= -0.5 ? steps - 1 : steps;
 }
 
-/* The same by integers, but for what may lie on a half: 32 bits behind the steps are exact enough to
+/* The same by integers, but for what may lie on a half: some bits behind the steps are exact enough to
  * tell all others.
  */
-static int8_t luc_fully_connected_byte(const struct luc_fully_connected_int8 *op, int32_t output,
-                                       int32_t sum)
+static inline int8_t luc_fully_connected_byte(const struct luc_fully_connected_int8 *op, int32_t output,
+                                              int32_t sum)
 {
-    int bits = -1 - op->shifts[output];
+    int bits = op->bits[output];
     int32_t steps, rest, mask;
     sum += op->starts[output];
-    if (bits < 2 || bits > 30) {
+    if (bits < 2) {
         steps = luc_scaled_exactly(sum, op->factors[output]);
         return luc_byte(steps, op->result_zero, op->least, op->most);
     }
-    steps = (int32_t)((int64_t)sum * op->multipliers[output] >> 32) + (1 << (bits - 1));
-    mask = (1 << bits) - 1;
+    steps = (int32_t)((int64_t)(sum * (1 << op->up)) * op->multipliers[output] >> 32);
+    steps += 1 << (bits - 1), mask = (1 << bits) - 1;
     rest = steps & mask;
     steps = rest && rest != mask ? steps >> bits : luc_scaled_exactly(sum, op->factors[output]);
     return luc_byte(steps, op->result_zero, op->least, op->most);

@@ -1,4 +1,4 @@
-"""Why an operator is not compiled: what builders say while they decline, or else what shows."""
+"""Say why an operator is not compiled: what builders say while they decline, or else what shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which implementation runs an operator: tables from operator class and element types to code."""
+"""Find which implementation runs an operator: tables from operator class and element
+types to code.
+"""
 
 from __future__ import annotations
 

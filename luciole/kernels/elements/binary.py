@@ -112,7 +112,7 @@ def step(
     walk, cut = strided.walk(z, x, y, memory)
     a, b = LIMITS.get(activation, (0.0, 0.0))
     then = Unary.TANH if is_tanh else Unary.CLAMP
-    left, right = (VECTOR if move else 0 for move in cut.inner[2:])
+    left, right = (VECTOR * move for move in cut.moving)
     found = kernel(int(function), left, right, int(then))
     return strided.step(found, BinaryRecord(**walk.fields(), a=a, b=b), z.size, memory)
 

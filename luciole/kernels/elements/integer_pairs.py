@@ -162,7 +162,7 @@ def step(pairs: Pairs, x: Array, y: Array, z: Array) -> NativeStep:
         high=high,
     )
     kinds = (int(_kind(array)) for array in (z, x, y))
-    found = kernel(int(pairs.function), *kinds, *(int(move > 0) for move in cut.inner[2:]))
+    found = kernel(int(pairs.function), *kinds, *cut.moving)
     return strided.step(found, record, z.size, memory)
 
 

@@ -4,11 +4,13 @@ there are, which the reference kernel fills.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
-from luciole.ir import Array, Op, TensorType
+from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import Context, NativeStep, accepted, computed, native
@@ -60,11 +62,37 @@ def step(op: Op, x: Array, y: Array) -> NativeStep | None:
     found = accepted(computed, op, [given])
     if found is None or found[0].itemsize not in KINDS:
         return None
+    return _step(found[0], x, y)
+
+
+def _step(table: Array, x: Array, y: Array) -> NativeStep:
     memory = Memory()
     places = {"y": reach(y, x.size * y.itemsize), "x": reach(x, x.size * x.itemsize)}
-    record = LookUp(begin=0, end=x.size, **places, table=memory.keep(found[0], count))
+    record = LookUp(begin=0, end=x.size, **places, table=memory.keep(table, 1 << 8 * x.itemsize))
     chosen = kernel(int(KINDS[x.itemsize]), int(KINDS[y.itemsize]))
     return strided.step(chosen, record, x.size, memory)
+
+
+def step_from(
+    op: Op, x: Array, y: Array, least: int, refuse: Callable[[int], LucioleError]
+) -> NativeStep | None:
+    """Make the step of a function of integers from ``least`` on that never gives the lowest result:
+    that marks what is below, of which ``refuse`` makes the error, given how many there were.
+    """
+    every = np.arange(np.iinfo(x.dtype).min, np.iinfo(x.dtype).max + 1)
+    found = accepted(computed, op, [np.maximum(every, least).astype(x.dtype)])
+    mark = np.iinfo(y.dtype).min
+    if found is None or (found[0] == mark).any():
+        return None
+    marked = np.where(every < least, mark, found[0]).astype(y.dtype)
+    made = _step(np.roll(marked, len(every) // 2), x, y)  # entries from 0 on, then those below
+
+    def check() -> None:
+        wrong = int(np.count_nonzero(y == mark))
+        if wrong:
+            raise refuse(wrong)
+
+    return replace(made, check=check)
 
 
 def register(cls: type[Op], *types: TensorType) -> None:

@@ -56,7 +56,7 @@ def compare(test: Test, x: Array | None, y: Array | None, z: Array) -> NativeSte
         return None
     memory = Memory()
     walk, cut = strided.walk(z, x, y, memory)
-    kernel = _compared(int(test), int(KINDS[x.dtype]), *(int(move > 0) for move in cut.inner[2:]))
+    kernel = _compared(int(test), int(KINDS[x.dtype]), *cut.moving)
     return strided.step(kernel, walk, z.size, memory)
 
 
@@ -88,7 +88,7 @@ def choose(asked: Array | None, x: Array | None, y: Array | None, z: Array) -> N
             for number, (name, array) in enumerate(given.items())
         },
     )
-    kernel = _chosen(int(SIZES[z.itemsize]), *(int(move > 0) for move in cut.inner[2:]))
+    kernel = _chosen(int(SIZES[z.itemsize]), *cut.moving)
     return strided.step(kernel, record, z.size, memory)
 
 

@@ -71,7 +71,7 @@ def step(function: Integers, context: Context) -> NativeStep:
     memory = Memory()
     walk, cut = strided.walk(z, x, y, memory)
     kind = int(KINDS[tensor_type(z.dtype)])
-    found = kernel(int(function), kind, *(int(move > 0) for move in cut.inner[2:]))
+    found = kernel(int(function), kind, *cut.moving)
     return strided.step(found, walk, z.size, memory)
 
 

@@ -64,6 +64,11 @@ class Cut:
             line, around = around[-1], around[:-1]
         return cls(around, tuple(line.tolist()), tuple(inner.tolist()))
 
+    @property
+    def moving(self) -> tuple[int, ...]:
+        """For each operand 1, or 0 where one element meets all of the innermost loop."""
+        return tuple(int(step > 0) for step in self.inner[2:])
+
 
 def count(table: Table) -> int:
     """Count how often the innermost body runs."""

@@ -234,7 +234,7 @@ def step(function: Function, context: Context, kind: int, parameters: Parameters
     assert y is not None
     z = context.results[0]
     walk, cut = strided.walk(z, x, y, parameters.memory)
-    left, right = cut.inner[2:]
+    left, right = cut.moving
     wide = parameters.wide if left and right else Wide.NONE
     found = kernel(int(function), kind, left, right, int(wide))
     record = PairRecord(**walk.fields(), **NOTHING | parameters.fields)

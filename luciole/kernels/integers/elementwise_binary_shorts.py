@@ -89,7 +89,7 @@ def _step(pairs: integer_pairs.Pairs, x: Array, y: Array, z: Array, minus: int) 
         low=low,
         high=high,
     )
-    found = kernel(minus, *(int(move > 0) for move in cut.inner[2:]))
+    found = kernel(minus, *cut.moving)
     return strided.step(found, record, z.size, memory)
 
 

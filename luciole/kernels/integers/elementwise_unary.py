@@ -177,10 +177,24 @@ lookups.register(elementwise_unary.Rsqrt, INT8)
 
 def _not_negative(x: Array, zero_point: int) -> Array:
     steps = x.astype(np.int64) - zero_point
-    wrong = np.count_nonzero(steps < 0)
+    wrong = int(np.count_nonzero(steps < 0))
     if wrong:
-        raise LucioleError(f"{wrong} of {x.size} numbers are negative, roots need others")
+        raise _negative(wrong, x)
     return steps
+
+
+def _negative(wrong: int, x: Array) -> LucioleError:
+    return LucioleError(f"{wrong} of {x.size} numbers are negative, roots need others")
+
+
+@native(elementwise_unary.Rsqrt, INT16)
+@native(elementwise_unary.Sqrt, INT16)
+def build_root(op: elementwise_unary.Unary, context: Context) -> NativeStep | None:
+    """Look a root up in a table of all integers, where those that have none are marked."""
+    x, grids = context.operands[0], accepted(parameters, op)
+    if x is None or grids is None:
+        return None
+    return lookups.step_from(op, x, context.results[0], grids[1], lambda n: _negative(n, x))
 
 
 @reference(elementwise_unary.Sqrt, INT8, INT16)
@@ -193,7 +207,7 @@ def sqrt(op: elementwise_unary.Sqrt, x: Array) -> Array:
     return saturated(np.minimum(np.sqrt(numbers) / to, 2.0**30), to_zero, x)
 
 
-lookups.register(elementwise_unary.Sqrt, INT8, INT16)
+lookups.register(elementwise_unary.Sqrt, INT8)
 
 
 @reference(elementwise_unary.Rsqrt, INT16)
@@ -210,9 +224,6 @@ def rsqrt_16(op: elementwise_unary.Rsqrt, x: Array) -> Array:
         (to, to_zero),
     )
     return interpolated(table, x)
-
-
-lookups.register(elementwise_unary.Rsqrt, INT16)
 
 
 @reference(activations.HardSwish, INT8, UINT8)

@@ -39,7 +39,7 @@ from luciole.kernels.jit.vector.shorts import (
     store_all_shorts,
     store_shorts,
 )
-from luciole.kernels.pool_2d import Windows, inside_at, pool_fields, walk, windows
+from luciole.kernels.pool_2d import Windows, inside_at, met, pool_fields, walk, windows
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.integers import check_grid
 from luciole.schema.enums import ActivationFunctionType
@@ -123,12 +123,12 @@ def _kernel(kind: int, is_mean: int) -> jit.Kernel:
     def quantized_pool_2d(r: PoolRecord) -> None:
         channels, columns = r.channels, r.columns
         for line in range(r.begin, r.end):
-            down = inside_at(r.row_taps, line % r.rows)
+            rows, source = met(r, line)
             for column in range(columns):
                 across = inside_at(r.column_taps, column)
-                x = r.x + line // r.rows * r.image + down.first * r.row + across.first * r.pixel
+                x = source + across.first * r.pixel
                 y = r.y + size * channels * (line * columns + column)
-                rows, taps, done = down.count, across.count, 0
+                taps, done = across.count, 0
                 if not is_mean and size == 1:
                     done = channels // WIDE * WIDE
                     for first in range(0, done, WIDE):

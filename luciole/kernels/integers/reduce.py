@@ -110,7 +110,8 @@ def _same_grid(op: Reduction) -> None:
 
 @reference(ReduceProd, *TYPES)
 def reduce_prod(op: ReduceProd, x: Array, indices: Array) -> Array:
-    """Brought to the result's grid after every factor; without scales, the plain one, which wraps.
+    """Multiply, with the product brought to the result's grid after every factor; without scales
+    the plain product, which wraps.
 
     With a single factor, too, as in TFLite.
     """

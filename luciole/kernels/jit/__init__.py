@@ -14,9 +14,11 @@ from luciole.kernels.jit.objects import of_single
 from luciole.kernels.jit.scalars import Pointer, call, floats, longs, popcount, words
 from luciole.kernels.jit.vector.bit_lookups import ones, write_word
 from luciole.kernels.jit.vector.bits import (
+    begin_chains,
     counters,
     fill,
     float_tile,
+    joined,
     prefetch_words,
     scale_accumulate,
     small_added,
@@ -46,6 +48,7 @@ __all__ = [
     "Pointer",
     "Single",
     "add_products",
+    "begin_chains",
     "call",
     "caller",
     "counters",
@@ -58,6 +61,7 @@ __all__ = [
     "floats",
     "inline",
     "is_empty",
+    "joined",
     "kernel",
     "kernel_cache",
     "longs",

@@ -1,5 +1,5 @@
-"""Where compiled functions are kept: in a folder for all of the user's processes, else in one for
-this process alone.
+"""Keep compiled functions: in a folder for all of the user's processes, else in one for this
+process alone.
 """
 
 from __future__ import annotations

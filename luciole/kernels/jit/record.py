@@ -121,7 +121,7 @@ def reader(kind: type[R]) -> Callable[[int, int], R]:
     form = ir.ArrayType(ir.IntType(8), size).as_pointer()
 
     def row(builder: Builder, address: Address, number: Int64) -> R:
-        """The record of a row."""
+        """Find the record of a row."""
         place = builder.add(address, builder.mul(number, ir.Constant(I64, size)))
         return builder.inttoptr(place, form)
 

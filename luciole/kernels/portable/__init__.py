@@ -1,1 +1,1 @@
-"""How operators run without Python: as calls of the C functions in ``luciole/kernels/c``."""
+"""Run operators without Python: as calls of the C functions in ``luciole/kernels/c``."""

@@ -1,4 +1,4 @@
-"""What an operator becomes in C: calls of functions, and which builder makes them."""
+"""Describe what an operator becomes in C: calls of functions, and which builder makes them."""
 
 from __future__ import annotations
 

@@ -42,14 +42,17 @@ def zeros(to: Rescaling) -> dict[str, Field]:
 
 def check_sums(
     to: Rescaling, weights: Array, bias: Array | None, sums_over: tuple[int, ...]
-) -> None:
-    """Refuse sums beyond 32 bits, and zero points that are none. Raises UnsupportedError."""
+) -> int:
+    """Find how large sums may be. Raises UnsupportedError for sums beyond 32 bits, and for zero
+    points that are none.
+    """
     largest = 255
     sizes = np.abs(weights.astype(np.int64) - to.weights_zero).sum(axis=sums_over).ravel()
     most = largest * sizes + (0 if bias is None else np.abs(bias.astype(np.int64)).ravel())
     check_grid((to.input_zero, to.weights_zero, to.result_zero), to.limits)
     if most.max(initial=0) >= 2**31:
         raise UnsupportedError("its sums may leave 32 bits")
+    return int(most.max(initial=0))
 
 
 def check_grid(zeros: Sequence[int], limits: tuple[int, int]) -> None:

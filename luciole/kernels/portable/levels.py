@@ -164,8 +164,8 @@ class FixedLayer:
         return CCall(function, fields, (x,), (y,), scratch, self.note, fixed=point, words=words)
 
     def _is_counted(self, words: int) -> bool:
-        """Whether counting the ones of all pairs of planes takes fewer steps than adding rows, half
-        of the inputs on the most frequent level: fitted to what both take on AMD's Zen 4.
+        """Tell whether counting the ones of all pairs of planes takes fewer steps than adding rows,
+        half of the inputs on the most frequent level: fitted to what both take on AMD's Zen 4.
         """
         layer, kx, n = self.layer, len(self.basis), self.layer.inputs
         groups = -(-layer.outputs // words) * layer.weight_planes
@@ -218,7 +218,7 @@ def whole(size: int) -> int:
 
 
 def _places(largest: float, most: int) -> int:
-    """How many places let a number fit into so many units."""
+    """Count how many places let a number fit into so many units."""
     return int(np.floor(np.log2(most / max(largest, 2.0**-MOST_PLACES))))
 
 

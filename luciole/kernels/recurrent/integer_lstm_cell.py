@@ -45,12 +45,12 @@ class Factor:
 
     @classmethod
     def of(cls, factor: float | np.floating) -> Factor:
-        """The nearest; TFLite computes factors in single precision."""
+        """Find the nearest; TFLite computes factors in single precision."""
         real = np.float64(np.float32(factor))
         return cls(real, *quantize_multiplier(real))
 
     def __call__(self, x: Array, more: int = 0) -> Numbers:
-        """x times the factor and 2^more."""
+        """Multiply x by the factor and 2^more."""
         return multiply(np.asarray(x).astype(np.int32), self.multiplier, self.shift + more).astype(
             np.int64
         )
@@ -68,7 +68,7 @@ class Product:
     factor: Factor
 
     def __call__(self, x: Array) -> Numbers:
-        """What they make of x [batch, inputs]."""
+        """Compute what they make of x [batch, inputs]."""
         return self.factor((x.astype(np.int64) - self.zero) @ self.weights.T + self.bias)
 
 
@@ -82,7 +82,7 @@ class Norm:
     guard: int
 
     def __call__(self, x: Numbers) -> Numbers:
-        """Rows with mean 0 and variance 1, times the coefficients, plus the bias."""
+        """Make rows with mean 0 and variance 1, times the coefficients, plus the bias."""
         count, unit = x.shape[1], 1 << 20
         mean = _quotient(x.sum(axis=1) * 1024, count)
         variance = _quotient(np.square(x).sum(axis=1) * (unit // count) - mean * mean, unit)
@@ -110,7 +110,7 @@ class Gate:
     norm: Norm | None
 
     def __call__(self, x: Array, hidden: Array, cell: Numbers) -> Numbers:
-        """The gate [batch, cells] before its activation."""
+        """Compute the gate [batch, cells] before its activation."""
         y = saturated(self.input(x))
         y = saturated(y + self.recurrent(hidden))
         if self.peephole is not None:
@@ -131,7 +131,7 @@ class Scales:
             )
 
     def of(self, name: str) -> np.float32:
-        """The scale of an operand."""
+        """Read the scale of an operand."""
         return self.affine(name)[0]
 
     def affine(self, name: str) -> tuple[np.float32, int]:
@@ -214,7 +214,7 @@ class IntegerCell:
     def step(
         self, x: Array, hidden: Array, cell: Array, other: Array | None = None
     ) -> tuple[Array, Array]:
-        """The next output [batch, outputs] and cell state [batch, cells]."""
+        """Compute the next output [batch, outputs] and cell state [batch, cells]."""
         before = cell.astype(np.int64)
         forget = logistic(self.forget(x, hidden, before))
         write = ONE - forget if self.input is None else logistic(self.input(x, hidden, before))

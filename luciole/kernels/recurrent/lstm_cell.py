@@ -38,18 +38,23 @@ class Gate:
     auxiliary: Weights | None
 
     def __call__(self, x: Array, hidden: Array, cell: Array, other: Array | None) -> Array:
-        """The gate [batch, cells] before its activation, of x [batch, inputs], the states, and the
-        auxiliary input.
+        """Compute the gate [batch, cells] before its activation, of x [batch, inputs], the states,
+        and the auxiliary input.
         """
+        y = self.sums(x, hidden, cell, other)
+        if self.norm is not None:
+            y = _normalized(y) * self.norm
+        y += self.bias
+        return y
+
+    def sums(self, x: Array, hidden: Array, cell: Array, other: Array | None) -> Array:
+        """Add up all products of the gate, before its normalization and its bias."""
         y = self.weights(x)
         if self.auxiliary is not None and other is not None:
             y += self.auxiliary(other)
         y += self.recurrent(hidden)
         if self.peephole is not None:
             y += cell * self.peephole
-        if self.norm is not None:
-            y = _normalized(y) * self.norm
-        y += self.bias
         return y
 
 

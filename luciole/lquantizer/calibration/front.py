@@ -190,7 +190,8 @@ def _record_bytes(value: Value) -> int:
 
 def _by_record(value: Value, array: Array, count: int) -> Array:
     """Shape a tensor of a run of ``count`` records with the records along its first axis: behind a
-    RESHAPE that axis may hold several rows of each, which get an axis of their own.
+    TRANSPOSE they may lie along another one, and behind a RESHAPE an axis may hold several rows of
+    each, which get an axis of their own.
 
     Raises QuantizeError for NaN and infinity.
     """
@@ -202,4 +203,12 @@ def _by_record(value: Value, array: Array, count: int) -> Array:
         return np.resize(array, (count, array.size))
     if is_fixed(value):
         return np.broadcast_to(array, (count, *array.shape))
-    return array if len(array) == count else array.reshape(count, -1, *array.shape[1:])
+    axis = 0 if count == 1 else _axis_of_records(value, array)
+    first = np.moveaxis(array, axis, 0)
+    return first if len(first) == count else first.reshape(count, -1, *first.shape[1:])
+
+
+def _axis_of_records(value: Value, array: Array) -> int:
+    """Find the axis that is longer where several records run at once than in the network."""
+    grown = (axis for axis, n in enumerate(value.shape) if n is None or n != array.shape[axis])
+    return next(grown, 0)

@@ -62,7 +62,7 @@ class Slope(ABC):
 
     @abstractmethod
     def at(self, places: NDArray[np.intp]) -> Matrix:
-        """Its rows for some inputs."""
+        """Return its rows for some inputs."""
 
     @abstractmethod
     def move(self, places: NDArray[np.intp], moves: Matrix) -> None:

@@ -103,7 +103,7 @@ class Part:
         return np.where(self.targets > self.floors, self.targets, np.minimum(y, self.floors))
 
     def error(self, y: Array) -> float:
-        """Mean squared error of outputs [r, o]."""
+        """Compute the mean squared error of outputs [r, o]."""
         return float(np.mean(np.square(self._above(y) - self._above(self.targets))))
 
     @property

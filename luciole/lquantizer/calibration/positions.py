@@ -52,7 +52,7 @@ def pick(positions: int, records: range, most: int | None, seed: int) -> Picks:
 
 
 def positions(op: Dense, x: Array) -> int:
-    """Output positions of one record, given a batch of inputs."""
+    """List output positions of one record, given a batch of inputs."""
     if isinstance(op, FullyConnected):
         return int(x[0].size // weight_matrix(op).shape[1])
     _, kh, kw, _ = op.filter.dims
@@ -63,14 +63,14 @@ def positions(op: Dense, x: Array) -> int:
 
 
 def output_rows(y: Array, outputs: int, picks: Picks) -> Array:
-    """Outputs [records, ..., o] at sampled positions: [records * positions, o]."""
+    """Pick outputs [records, ..., o] at sampled positions: [records * positions, o]."""
     by_position = y.reshape(len(picks), -1, outputs)
     return by_position[np.arange(len(picks))[:, None], picks].reshape(-1, outputs)
 
 
 def input_rows(op: Dense, x: Array, picks: Picks) -> Rows:
-    """Inputs [records, ...] as the rows that sampled output positions meet; a record may hold
-    several images.
+    """Lay out inputs [records, ...] as the rows that sampled output positions meet; a record may
+    hold several images.
     """
     if isinstance(op, FullyConnected):
         n = weight_matrix(op).shape[1]
@@ -100,5 +100,5 @@ def window_places(windows: Array, picks: Picks) -> tuple[Picks, Picks, Picks]:
 
 
 def _flat(windows: Array) -> Array:
-    """[records, positions, c, kh, kw] as rows in the order of the weights."""
+    """Lay [records, positions, c, kh, kw] out as rows in the order of the weights."""
     return windows.transpose(0, 1, 3, 4, 2).reshape(windows.shape[0] * windows.shape[1], -1)

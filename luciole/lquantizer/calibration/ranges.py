@@ -129,15 +129,15 @@ def _divergence(limits: Floats, middles: Floats, counts: Floats, dtype: TensorTy
     return float(np.sum(p * np.log(p / q)))
 
 
-RULES: dict[str, tuple[Rule, float]] = {
-    "mse": (mse, 0.0),
-    "min_max": (min_max, 0.0),
-    "percentile": (percentile, 99.99),
-    "moving_average": (moving_average, 0.99),
-    "record_percentile": (record_percentile, 99.0),
-    "entropy": (entropy, 0.0),
+RULES: dict[str, tuple[Rule, float, Range | None]] = {
+    "mse": (mse, 0.0, None),
+    "min_max": (min_max, 0.0, None),
+    "percentile": (percentile, 99.99, (50.0, 100.0)),
+    "moving_average": (moving_average, 0.99, (0.0, 1.0)),
+    "record_percentile": (record_percentile, 99.0, (50.0, 100.0)),
+    "entropy": (entropy, 0.0, None),
 }
-"""Rules by name, with the number that each takes unless told otherwise."""
+"""Rules by name, with the number that each takes unless told otherwise, and which are possible."""
 
 
 def symmetric(rule: Chosen) -> Chosen:
@@ -157,14 +157,25 @@ def symmetric(rule: Chosen) -> Chosen:
 def rule_of(text: str) -> Chosen:
     """Read a rule: its name, or its name, a colon and its number (``percentile:99.9``).
 
-    Raises QuantizeError for another name, and for what is no number.
+    Raises QuantizeError for another name, and for a number that the rule does not take.
     """
     name, _, number = text.partition(":")
     if name not in RULES:
         raise QuantizeError(f"ranges is {text!r}: {', '.join(RULES)} are possible")
-    rule, default = RULES[name]
+    rule, default, possible = RULES[name]
+    given = _number(text, number, possible) if number else default
+    return lambda seen, dtype: rule(seen, given, dtype)
+
+
+def _number(text: str, number: str, possible: Range | None) -> float:
+    """Read the number of a rule. Raises QuantizeError for what it cannot be."""
+    if possible is None:
+        raise QuantizeError(f"ranges is {text!r}: this rule takes no number")
     try:
-        given = float(number) if number else default
+        given = float(number)
     except ValueError:
         raise QuantizeError(f"ranges is {text!r}: {number!r} is no number") from None
-    return lambda seen, dtype: rule(seen, given, dtype)
+    low, high = possible
+    if not low <= given <= high:
+        raise QuantizeError(f"ranges is {text!r}: {low:g} to {high:g} are possible")
+    return given

@@ -1,4 +1,4 @@
-"""What a network's layers see on real data."""
+"""Watch what a network's layers see on real data."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def _initial(samples: Samples, centre: Floats, bits: int, settings: Settings) ->
 
 
 def _random(samples: Samples, rest: Floats, bits: int, seed: int) -> Floats:
-    """|normal| scaled to each row's root mean square: a basis far from the data's size never
+    """Draw |normal| scaled to each row's root mean square: a basis far from the data's size never
     finds it.
     """
     generator = np.random.default_rng(seed)
@@ -200,7 +200,7 @@ def _random(samples: Samples, rest: Floats, bits: int, seed: int) -> Floats:
 
 
 def _greedy(samples: Samples, rest: Floats, bits: int) -> Floats:
-    """Element by element, the mean magnitude of what the elements before left over."""
+    """Take, element by element, the mean magnitude of what the elements before left over."""
     basis = np.empty((len(rest), bits))
     for k in range(bits):
         basis[:, k] = _mean(samples, np.abs(rest))
@@ -209,7 +209,7 @@ def _greedy(samples: Samples, rest: Floats, bits: int) -> Floats:
 
 
 def _uniform(rest: Floats, bits: int) -> Floats:
-    """Evenly spaced levels over each row's range: a_i = range 2^i / (2^K - 1)."""
+    """Make evenly spaced levels over each row's range: a_i = range 2^i / (2^K - 1)."""
     steps = 2.0 ** np.arange(bits) / (2**bits - 1)
     return np.asarray(np.abs(rest).max(1)[:, None] * steps)
 
@@ -230,7 +230,9 @@ def _gradient(samples: Samples, basis: Floats, settings: Settings) -> Floats:
 def _least_squares(
     samples: Samples, basis: Floats, centre: Floats, settings: Settings, offset: bool
 ) -> tuple[Floats, Floats]:
-    """(B^T B + ridge) a = B^T x + ridge * present a, the offset being one more column of ones."""
+    """Solve (B^T B + ridge) a = B^T x + ridge * present a, the offset being one more column of
+    ones.
+    """
     count, total, signs = _statistics(samples, basis, centre)
     present = basis
     if offset:
@@ -244,8 +246,8 @@ def _least_squares(
 
 
 def _statistics(samples: Samples, basis: Floats, centre: Floats) -> tuple[Floats, Floats, Floats]:
-    """Per row and level: weight and weighted target sum of the samples there [rows, L], and signs
-    [rows, L, K].
+    """Sum up, per row and level, weight and weighted target sum of the samples there [rows, L], and
+    signs [rows, L, K].
     """
     levels, order = learned_levels.levels(basis, centre)
     index = _encode(samples, levels)
@@ -267,7 +269,9 @@ def _encode(samples: Samples, levels: Floats) -> NDArray[np.intp]:
 
 
 def levels_error(samples: Samples, basis: Floats, centre: Floats) -> Floats:
-    """Mean squared distance of the targets from their levels, exact also for compressed targets."""
+    """Compute the mean squared distance of the targets from their levels, exact also for compressed
+    targets.
+    """
     levels, _ = learned_levels.levels(basis, centre)
     quantized = np.take_along_axis(levels, _encode(samples, levels), axis=1)
     cross = _mean(samples, quantized * (quantized - 2 * samples.targets))

@@ -130,7 +130,7 @@ def _ways(problem: LayerProblem, choice: Choice, whole: Part, plain: Coded) -> d
 
 
 def _units(problem: LayerProblem) -> Array:
-    """What outputs are judged times: [o] or []."""
+    """Give what outputs are judged times: [o] or []."""
     return np.ones((), np.float32) if problem.units is None else problem.units
 
 

@@ -47,8 +47,8 @@ class Published:
         return LearnedLayer(inputs, coded, problem.bias, warning=warning)
 
     def _inputs(self, problem: LayerProblem, choice: Choice) -> Fit:
-        """Stages (b) and (c): codes come from what the quantized network computes, levels get close
-        to what the float network does.
+        """Run stages (b) and (c): codes come from what the quantized network computes, levels get
+        close to what the float network does.
         """
         assert problem.float_rows is not None, "the scope asks for them"
         seen, own = problem.float_rows.values, problem.rows.values

@@ -56,8 +56,8 @@ def fit_codes(
     rounds: int = ROUNDS,
     even: bool = False,
 ) -> Coded:
-    """Codes and bases with a small output error for float weights [n, o] and second moments h of
-    n inputs.
+    """Find codes and bases with a small output error for float weights [n, o] and second moments h
+    of n inputs.
 
     The bases begin as those of ``start``; levels that are evenly spaced stay so where that is asked
     for. ``h`` must be positive definite (add to its diagonal what makes it so).
@@ -73,8 +73,9 @@ def fit_codes(
 def fit_steps(
     h: Gram, weights: Matrix, scale: NDArray[np.float32], most: int, rounds: int, moves: bool
 ) -> Stepped:
-    """Integers from -most to most with a small output error for float weights [n, o] and second
-    moments h [n, n], positive definite; the scales [o] are where they begin, and move if they may.
+    """Find integers from -most to most with a small output error for float weights [n, o] and
+    second moments h [n, n], positive definite; the scales [o] are where they begin, and move if
+    they may.
     """
     coded = Stepped(np.zeros(weights.shape, np.intp), scale, most, weights)
     move = (lambda: move_scales(h, weights, coded)) if moves else (lambda: None)
@@ -104,8 +105,8 @@ def plain_codes(
     seed: int = 0,
     even: bool = False,
 ) -> Coded:
-    """Codes and bases with a small error of the weights themselves, each input [n] as important as
-    said; evenly spaced levels where these are asked for.
+    """Find codes and bases with a small error of the weights themselves, each input [n] as
+    important as said; evenly spaced levels where these are asked for.
     """
     counts = None if importance is None else np.asarray(importance, np.float64)
     samples = Samples.of(weights.T, counts)
@@ -195,7 +196,9 @@ def move_scales(h: Gram, weights: Matrix, coded: Stepped) -> None:
 
 
 def _scales(h: Gram, weights: Matrix, codes: Matrix, present: NDArray[np.floating]) -> Matrix:
-    """s = q^T H w / q^T H q for codes [n, o], as at present where that is not above 0: [o]."""
+    """Compute s = q^T H w / q^T H q for codes [n, o], as at present where that is not
+    above 0: [o].
+    """
     seen = h.times(codes)
     above, below = (seen * weights).sum(0), (seen * codes).sum(0)
     solved = np.divide(above, below, out=np.zeros_like(above), where=below > 0)

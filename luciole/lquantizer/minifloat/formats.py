@@ -1,5 +1,5 @@
-"""Which minifloats the tensors of a network have: bits for a part of the network, powers of two for
-a tensor.
+"""Choose which minifloats the tensors of a network have: bits for a part of the network, powers of
+two for a tensor.
 """
 
 from __future__ import annotations

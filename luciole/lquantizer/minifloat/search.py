@@ -56,7 +56,7 @@ class Judge:
         self._before = float(np.mean(answers == self._right))
 
     def drop(self, chosen: Chosen) -> float:
-        """Points of answers that are lost; below 0 where more are right than before."""
+        """Count the points of answers that are lost; below 0 where more are right than before."""
         answers = self._answers(to_minifloats(self.model, chosen.by_value()))
         return 100 * (self._before - float(np.mean(answers == self._right)))
 

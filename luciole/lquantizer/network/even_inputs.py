@@ -149,8 +149,8 @@ def input_samples(rows: Rows, seed: int) -> Samples:
 
 
 def quantized_rows(rows: Rows, inputs: Fit | None) -> Matrix:
-    """Rows as the quantized layer sees them: nearest levels (as they are where inputs stay float),
-    exact zeros outside the image.
+    """Return rows as the quantized layer sees them: nearest levels (as they are where inputs stay
+    float), exact zeros outside the image.
     """
     if inputs is None:
         return np.asarray(rows.values, np.float32)

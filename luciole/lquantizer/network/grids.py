@@ -160,8 +160,13 @@ def touched(
         read = [integers[use.op] for use in value.users if use.op in integers]
         widest = max(read, key=lambda dtype: element_bits(dtype) or 0, default=ends.get(value))
         dtype = made or widest
-        if dtype is not None and is_float(value) and not value.is_constant:
+        if dtype is not None and _is_between(value):
             yield value, dtype
+
+
+def _is_between(value: Value) -> bool:
+    """Tell whether a tensor holds what an operator gives to others."""
+    return is_float(value) and not value.is_constant and not value.is_variable
 
 
 def is_float(value: Value | None) -> bool:
@@ -178,6 +183,8 @@ def _constants(ops: Sequence[Op]) -> Iterator[tuple[Use, Value]]:
     """Yield the constants that an operator reads beside its weights and bias, and where."""
     for op in ops:
         assert op.quant is not None, "an operator on integers says how it is quantized"
+        if op.quant.own:
+            continue
         layer = (op.quant.weight, op.quant.bias)
         for slot, (name, value) in enumerate(op.named_operands()):
             if value is not None and value.is_constant and is_float(value) and name not in layer:

@@ -28,7 +28,7 @@ _ASKED = "all_layers or a config that names it quantizes it"
 
 
 def misfit(op: Op) -> str | None:
-    """Why a layer cannot be quantized, None when it can."""
+    """Say why a layer cannot be quantized, None when it can."""
     if not isinstance(op, FullyConnected | Conv2D):
         return _without_kernel(op)
     weights = op.weights if isinstance(op, FullyConnected) else op.filter
@@ -173,7 +173,7 @@ def _inside(graph: Graph) -> dict[str, str]:
 
 
 def _why_not(op: Op, choice: Choice, scope: Scope) -> str | None:
-    """Why a layer is left alone, None where nothing speaks against it."""
+    """Say why a layer is left alone, None where nothing speaks against it."""
     if choice.skip:
         return "skipped by the config"
     if isinstance(op, Conv2D) and not scope.convolutions:

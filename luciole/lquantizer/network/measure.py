@@ -1,4 +1,6 @@
-"""How close the layers of a finished network are to the float network's, on held-back records."""
+"""Measure how close the layers of a finished network are to the float network's, on held-back
+records.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is learned together and in which order: groups of layers, and the branches added to them."""
+"""Prepare a network: groups of layers in the order in which they are learned, and the branches
+added to them.
+"""
 
 from __future__ import annotations
 
@@ -226,7 +228,9 @@ def learning_order(
     seen: set[int] = set()
 
     def partners(number: int) -> Iterator[int]:
-        """Groups of fewer weights whose results are added, and which do not need this one's."""
+        """Find groups of fewer weights whose results are added, and which do not need
+        this one's.
+        """
         for own, other in zip(groups[number], others[number], strict=True):
             if other is None or other.producer is None or own in behind(other):
                 continue

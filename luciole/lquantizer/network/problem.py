@@ -1,4 +1,6 @@
-"""What a method is told of one layer, what it gives back, and how much of a network it takes on."""
+"""Describe what a method is told of one layer, what it gives back, and how much of a network it
+takes on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What layers see and compute at sampled positions, in the float and in the quantized network."""
+"""Sample what layers see and compute at sampled positions, in the float and in the quantized
+network.
+"""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.ir import Graph, Value
+from luciole.ir import Graph, TensorType, Value
 from luciole.ir.ops.elementwise_binary import Minimum
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.formats.affine import min_max, nearest_levels
+from luciole.lquantizer.rewrite.integers import insert_pair
 
 _LOWEST = -128
 """The code of the smallest number, where QUANTIZE to INT8 saturates."""
@@ -37,10 +37,5 @@ def rounded_input(graph: Graph, op: Dense, low: float, high: float, bits: int) -
     limit = graph.add_constant(graph.unique_name(f"{x.name}/most"), most)
     cut = Minimum(x, limit)
     graph.insert_before(op, cut, graph.unique_name(f"{x.name}/cut"))
-    integer = Quantize(cut.output)
-    graph.insert_before(op, integer, graph.unique_name(f"{x.name}/int"))
-    affine = Affine.single(scale, zero_point + _LOWEST, integer.output.dtype)
-    integer.output.quantization = affine.table()
-    real = Dequantize(integer.output)
-    graph.insert_before(op, real, graph.unique_name(f"{x.name}/real"))
-    return real.output
+    affine = Affine.single(scale, zero_point + _LOWEST, TensorType.INT8)
+    return insert_pair(graph, cut.output, affine, graph.ops.index(op)).output

@@ -119,5 +119,7 @@ def _extents(op: FullyConnected) -> tuple[int, ...]:
 
 
 def _by_plane(planes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Bits [o, k, words] as one cluster [k * o, words]: plane 0 of all rows, then plane 1, ..."""
+    """Lay bits [o, k, words] as one cluster [k * o, words]: plane 0 of all rows, then
+    plane 1, ...
+    """
     return np.ascontiguousarray(planes.transpose(1, 0, 2)).reshape(-1, planes.shape[-1])

@@ -18,6 +18,7 @@ from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
 from luciole.kernels.core import registry
 from luciole.lquantizer.rewrite.placing import behind, insert_at, read_instead
+from luciole.lquantizer.rewrite.recurrent import encode_layers
 
 
 def runs(op: Op) -> bool:
@@ -54,14 +55,14 @@ def _round(graph: Graph, value: Value, affine: Affine, only: Container[Op] | Non
     users = [use for use in value.users if only is None or use.op in only]
     if not users and not (only is None and value.is_output):
         return
-    dequantize = _pair(graph, value, affine, behind(graph, value))
+    dequantize = insert_pair(graph, value, affine, behind(graph, value))
     if only is None:
         read_instead(graph, users, value, dequantize.output, f"{value.name}/integers")
     for op, slot in users:
         op.set_operand(slot, dequantize.output)
 
 
-def _pair(graph: Graph, value: Value, affine: Affine, place: int) -> Dequantize:
+def insert_pair(graph: Graph, value: Value, affine: Affine, place: int) -> Dequantize:
     """Insert a QUANTIZE and a DEQUANTIZE in front of the operator at a place; returns the last."""
     quantize = Quantize(value)
     insert_at(graph, place, quantize, f"{value.name}/integers")
@@ -79,7 +80,7 @@ def _round_operand(graph: Graph, op: Op, slot: int, affine: Affine) -> None:
     if value.data is not None:
         set_constant(graph, Use(op, slot), affine.encode(value.data), affine)
         return
-    dequantize = _pair(graph, value, affine, graph.ops.index(op))
+    dequantize = insert_pair(graph, value, affine, graph.ops.index(op))
     op.set_operand(slot, dequantize.output)
 
 
@@ -159,5 +160,6 @@ def to_integers(graph: Graph, chosen: Container[Op]) -> None:
     """Let chosen operators compute with the integers around them, and drop what nothing uses any
     more.
     """
+    encode_layers(graph, chosen)
     fuse_quantization(graph, lambda op: (isinstance(op, Quantize) or op in chosen) and runs(op))
     remove_dead(graph)

@@ -94,7 +94,7 @@ def _constants(graph: Graph, op: Dense, learned: LearnedParameters) -> _Constant
 
 
 def _by_position(op: Dense, code: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Code numbers [o, n] in the weights' shape: each kernel position has its own words."""
+    """Lay code numbers [o, n] in the weights' shape: each kernel position has its own words."""
     return code if isinstance(op, FullyConnected) else code.reshape(op.filter.dims)
 
 

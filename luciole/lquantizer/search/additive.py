@@ -1,4 +1,4 @@
-"""What single layers lost, added up: the exact Pareto front of the sum, by dynamic programming."""
+"""Add up what single layers lost: the exact Pareto front of the sum, by dynamic programming."""
 
 from __future__ import annotations
 

@@ -25,9 +25,10 @@ from luciole.lquantizer.search.evaluate import Alone, Bench, Size
 from luciole.lquantizer.search.search import tasks_of
 from luciole.lquantizer.search.space import Gene, Space, is_learned
 
-BYTES = "dynamic"
-"""Weights of 8 bits beside float inputs: smaller than learned levels where channels are few."""
-OPTIONS = (*(f"w{bits}a{inputs}" for bits in (1, 2, 3, 4) for inputs in (4, 8)), BYTES)
+BYTES, NIBBLES = "dynamic", "dynamic4"
+"""Weights of 8 and 4 bits beside float inputs: smaller than learned levels where channels are few.
+"""
+OPTIONS = (*(f"w{bits}a{inputs}" for bits in (1, 2, 3, 4) for inputs in (4, 8)), BYTES, NIBBLES)
 """What layers may be: inputs of fewer bits take no fewer bytes worth mentioning."""
 _GOALS = (ACCURACY, SIZE)
 _FITS = 4
@@ -234,5 +235,5 @@ def _gene(gene: Gene, config: Config, levels_only: bool) -> Gene:
     is_float |= levels_only and gene.is_end and not named
     options = [option for option in gene.options if (option == FLOAT) == is_float]
     if levels_only:
-        options = [option for option in options if option != BYTES]
+        options = [option for option in options if is_learned(option)]
     return replace(gene, options=tuple(options) or (FLOAT,))

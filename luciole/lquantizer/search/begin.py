@@ -27,7 +27,7 @@ from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
 from luciole.lquantizer.search.runners import Begin, InProcess, Runner
 from luciole.lquantizer.search.search import Found, Materials, Search, Searched
 from luciole.lquantizer.search.space import Space
-from luciole.lquantizer.search.storage import Storage
+from luciole.lquantizer.search.storage import Storage, opened
 from luciole.lquantizer.search.tuned_front import finish_front
 from luciole.lquantizer.search.workers import Workers
 
@@ -63,8 +63,7 @@ def search_network(
     training = rest(records, options) if finish.epochs else None
     seeded = (options.seed, options.few)
     given = Materials(content, read, write, fitted, judges, space, timed, *seeded, training)
-    folder.mkdir(parents=True, exist_ok=True)
-    storage = Storage(folder / "search.db", _identity(given, options))
+    storage = opened(folder, _identity(given, options))
     us = float(storage.kept("float_us", lambda: str(_float_us(model, judges, timed))))
     how = (options.seed, options.budget, say, track or untracked, devices, costs)
     search = Search(space, options.goal, storage, len(content), us, *how)

@@ -1,4 +1,5 @@
-"""What operators cost on another device, as a file says: instructions, cycles or microseconds.
+"""Estimate what operators cost on another device, as a file says: instructions, cycles or
+microseconds.
 
 A file has a name, a unit and costs, each of a kind of operator and a width: of exact shapes, or
 linear in the elements that the operator reads and gives, and the products that it adds up.

@@ -122,7 +122,7 @@ class Bench:
         return [group.name for group in find_groups(self.model.graph, config)[0]]
 
     def _learned(self, layer: str, options: Sequence[str]) -> list[Alone]:
-        """The way of coding that wins in the middle of the inputs' widths codes the others."""
+        """Code all of the inputs' widths in the way that wins in their middle."""
         if not options:
             return []
         layers, middle = self._prepared(), options[len(options) // 2]

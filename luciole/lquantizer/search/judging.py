@@ -1,4 +1,6 @@
-"""How far a network's answers are from the float network's, on records nothing was fitted to."""
+"""Measure how far a network's answers are from the float network's, on records nothing was fitted
+to.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long operators take: medians measured here, or what a file says of another device."""
+"""Say how long operators take: medians measured here, or what a file says of another device."""
 
 from __future__ import annotations
 

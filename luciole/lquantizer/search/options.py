@@ -1,4 +1,4 @@
-"""What can be chosen for a search."""
+"""Choose how to search."""
 
 from __future__ import annotations
 
@@ -60,6 +60,12 @@ class SearchOptions:
             found = getattr(self, name)
             if found is not None and found < 1:
                 raise QuantizeError(f"{name} is {found}: at least 1 is needed")
+        for name in ("minutes", "max_size", "max_us"):
+            found = getattr(self, name)
+            if found is not None and not found > 0:
+                raise QuantizeError(f"{name} is {found}: more than 0 is needed")
+        if self.seed < 0:
+            raise QuantizeError(f"seed is {self.seed}: at least 0 is needed")
         assert self.goal is not None, "objectives are checked when a goal is made"
         if self.finishing.epochs and find_spec("tensorflow") is None:
             raise missing_extra(f"finish {self.finish!r}: this needs TensorFlow", "tensorflow")

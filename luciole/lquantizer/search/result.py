@@ -1,4 +1,4 @@
-"""What a search found, as plain values, and the files of its front."""
+"""Hold what a search found, as plain values, and the files of its front."""
 
 from __future__ import annotations
 

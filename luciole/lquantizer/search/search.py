@@ -120,6 +120,8 @@ class Goal:
         for name in self.objectives:
             if name not in known:
                 raise QuantizeError(f"objective {name!r}: {', '.join(known)} are possible")
+            if self.objectives.count(name) > 1:
+                raise QuantizeError(f"objective {name!r} is there twice")
         if ACCURACY not in self.objectives or len(self.objectives) < 2:
             raise QuantizeError("objectives are accuracy and at least one of size and latency")
 
@@ -224,6 +226,8 @@ class Search:
         whole = {one.candidate: one for one in fitted}
         uniform = {name: whole[c] for name, c in self._uniform().items() if c in whole}
         failed = len(self.storage.in_state("shortened", "failed"))
+        if not fitted:
+            raise QuantizeError(_beyond(evaluated))
         front = self._thinned(self.front_of(fitted), uniform.values())
         return Searched(evaluated, uniform, greedy, front, failed)
 
@@ -476,6 +480,13 @@ def _gains(
             now, then = table.rows[gene][ladder[at]], table.rows[gene][ladder[at + 1]]
             found[gene] = (now.loss - then.loss) / max(then.bytes - now.bytes, 1)
     return found
+
+
+def _beyond(evaluated: Sequence[Found]) -> str:
+    """Say that bounds are too narrow, and what there is."""
+    size, us = min(one.bytes for one in evaluated), min(one.us for one in evaluated)
+    fastest = f", the fastest {us:.0f} us" if us else ""
+    return f"no network keeps to the bounds: the smallest one has {size:,} bytes{fastest}"
 
 
 def _is_known(task: Mapping[str, Any], known: set[tuple[str, str]]) -> bool:

@@ -1,4 +1,4 @@
-"""What each layer of a network may become, and a candidate's choice as a config."""
+"""List what each layer of a network may become, and a candidate's choice as a config."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LEARNED_OPTIONS = tuple(f"w{w}a{a}" for w in WEIGHT_BITS for a in INPUT_BITS)
 _NAMED = {"int8x4": "w4a8", "int16x4": "w4a16"}
 """Schemes that would be called like learned levels: inputs x weights, as "int16x8" is."""
 UNIFORM_OPTIONS = (*(n for n in SCHEMES if n not in (FROM_FAKE_QUANT, *_NAMED.values())), *_NAMED)
-OPTIONS = (*LEARNED_OPTIONS, "dynamic", FLOAT)
-"""What is tried unless other options are asked for: learned levels, int8 weights, floats."""
+OPTIONS = (*LEARNED_OPTIONS, "dynamic", "dynamic4", FLOAT)
+"""What is tried unless others are asked for: learned levels, int8 and int4 weights, floats."""
 
 Candidate = tuple[str, ...]
 """An option for each gene of a space."""

@@ -22,6 +22,8 @@ from luciole.lquantizer.search.space import Candidate
 
 State = Literal["running", "done", "failed"]
 
+_OTHER = {"model": "another model", "data": "other records", "settings": "other settings"}
+
 _SCHEMA = """
 create table if not exists study (key text primary key, value text not null);
 create table if not exists layer (
@@ -58,7 +60,7 @@ class Storage:
             self._db.execute("insert into study values (?, ?)", (key, value))
         elif found[0] != value:
             raise QuantizeError(
-                f"{self.path} is of a search with another {key}: take another folder, or remove it"
+                f"{self.path} is of a search with {_OTHER[key]}: take another folder, or remove it"
             )
 
     @contextmanager
@@ -171,6 +173,17 @@ class Storage:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def opened(folder: Path, identity: Mapping[str, str]) -> Storage:
+    """Open the storage in a search's folder, which is made where there is none. Raises
+    QuantizeError for a folder that cannot be made, and as ``Storage`` does.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise QuantizeError(f"{folder}: {error.strerror}") from None
+    return Storage(folder / "search.db", identity)
 
 
 def _candidate(text: str) -> Candidate:

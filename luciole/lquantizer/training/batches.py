@@ -68,7 +68,7 @@ class Batches:
         return [np.where(turned, x[:, :, ::-1], x) for x in inputs] if turned.any() else inputs
 
     def labels_at(self, places: Array) -> Array:
-        """Class numbers, zeros where there are none."""
+        """Return class numbers, zeros where there are none."""
         if self.labels is None:
             return np.zeros(len(places), np.int64)
         found: Array = self.labels[places % self.count]

@@ -1,4 +1,4 @@
-"""What the student is measured by: how far its outputs are from the teacher's."""
+"""Measure a student: how far its outputs are from the teacher's."""
 
 from __future__ import annotations
 

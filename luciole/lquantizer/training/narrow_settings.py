@@ -1,4 +1,4 @@
-"""What can be chosen for the training of a network whose integers keep to any number of bits."""
+"""Choose how a network is trained whose integers keep to any number of bits."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Adam:
             moment.assign(self._tf.zeros_like(moment))
 
     def state(self) -> dict[str, Array]:
-        """Variables and moments by name."""
+        """Copy variables and moments by name."""
         found = {}
         for trained, first, second in zip(self.trained, self.first, self.second, strict=True):
             parts = {"value": trained.variable, "first": first, "second": second}
@@ -84,7 +84,7 @@ class Adam:
         return found
 
     def values(self) -> dict[str, Array]:
-        """Variables by name, as in ``state``."""
+        """Copy variables by name, as in ``state``."""
         return {f"value:{t.name}": t.variable.numpy() for t in self.trained}
 
     def restore_values(self, values: Mapping[str, Array]) -> None:

@@ -1,4 +1,4 @@
-"""What is learned in one layer, as arrays: read from its operator and written back.
+"""Read what is learned in one layer, as arrays, from its operator, and write it back.
 
 The codes of a layer follow from its shadow weights: each takes its row's nearest level.
 """

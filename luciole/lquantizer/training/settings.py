@@ -1,4 +1,4 @@
-"""What can be chosen for a fine-tuning, and what it gives back."""
+"""Choose how to fine-tune, and hold what that gives."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _is_open(x: Tensor) -> bool:
 
 @differentiable(Reshape)
 def reshape(tf: TensorFlow, op: Reshape, x: Tensor, shape: Tensor | None) -> Tensor:
-    """A constant shape of an open tensor is that of one record; one extent stays open."""
+    """Reshape; a constant shape of an open tensor is that of one record, one extent stays open."""
     if shape is not None and not isinstance(shape, np.ndarray):
         return tf.reshape(x, shape)
     wanted = attribute_shape(op) if shape is None else integers(shape, "shape")
@@ -185,7 +185,7 @@ def slice_(tf: TensorFlow, op: Slice, x: Tensor, begin: Tensor, size: Tensor) ->
 def split_v(
     tf: TensorFlow, op: SplitV, x: Tensor, size_splits: Tensor, split_dim: Tensor
 ) -> list[Tensor]:
-    """Parts of given sizes."""
+    """Cut into parts of given sizes."""
     (axis,) = integers(_constant(split_dim, "split_dim"), "split_dim", 1)
     sizes = integers(_constant(size_splits, "size_splits"), "size_splits")
     return list(tf.split(x, list(sizes), axis))
@@ -193,13 +193,13 @@ def split_v(
 
 @differentiable(Fill)
 def fill(tf: TensorFlow, op: Fill, dims: Tensor, value: Tensor) -> Tensor:
-    """The same number everywhere."""
+    """Put the same number everywhere."""
     return tf.fill(dims, tf.reshape(value, ()))
 
 
 @differentiable(BroadcastTo)
 def broadcast_to(tf: TensorFlow, op: BroadcastTo, x: Tensor, shape: Tensor) -> Tensor:
-    """Extents of 1 repeated; a constant shape is that of one record."""
+    """Repeat extents of 1; a constant shape is that of one record."""
     if not isinstance(shape, np.ndarray) or not _is_open(x):
         return tf.broadcast_to(x, shape)
     wanted = integers(shape, "shape")
@@ -210,13 +210,13 @@ def broadcast_to(tf: TensorFlow, op: BroadcastTo, x: Tensor, shape: Tensor) -> T
 
 @differentiable(Tile)
 def tile(tf: TensorFlow, op: Tile, x: Tensor, multiples: Tensor) -> Tensor:
-    """Side by side with itself."""
+    """Lay the tensor side by side with itself."""
     return tf.tile(x, multiples)
 
 
 @differentiable(SelectV2)
 def select_v2(tf: TensorFlow, op: SelectV2, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Elements of one tensor or of another."""
+    """Take elements of one tensor or of another."""
     return tf.where(condition, x, y)
 
 

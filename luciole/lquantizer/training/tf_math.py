@@ -29,15 +29,18 @@ def activate(tf: TensorFlow, x: Tensor, activation: ActivationFunctionType) -> T
     """Apply a fused activation. Raises UnsupportedError for one that no kernel has."""
     if activation == ActivationFunctionType.NONE:
         return x
-    if activation == ActivationFunctionType.RELU:
-        return tf.nn.relu(x)
-    if activation == ActivationFunctionType.RELU6:
-        return tf.nn.relu6(x)
-    if activation == ActivationFunctionType.RELU_N1_TO_1:
-        return tf.clip_by_value(x, *act.ReluN1To1.limits)
-    if activation == ActivationFunctionType.TANH:
-        return tf.tanh(x)
-    raise UnsupportedError(f"fused activation {activation.name} is not supported")
+    if activation not in act.FUSED:
+        raise UnsupportedError(f"fused activation {activation.name} is not supported")
+    return _FUSED[act.FUSED[activation]](tf, x)
+
+
+_FUSED: dict[type[Op], Callable[[TensorFlow, Tensor], Tensor]] = {
+    act.Relu: lambda tf, x: tf.nn.relu(x),
+    act.Relu6: lambda tf, x: tf.nn.relu6(x),
+    act.ReluN1To1: lambda tf, x: tf.clip_by_value(x, *act.ReluN1To1.limits),
+    act.Tanh: lambda tf, x: tf.tanh(x),
+}
+"""Forms of operators that others have fused into them."""
 
 
 def dense(tf: TensorFlow, x: Tensor, weights: Tensor) -> Tensor:
@@ -85,13 +88,11 @@ _unary(unary.Rsqrt, lambda tf, x: tf.math.rsqrt(x))
 _unary(unary.Sin, lambda tf, x: tf.sin(x))
 _unary(unary.Cos, lambda tf, x: tf.cos(x))
 _unary(unary.Square, lambda tf, x: tf.square(x))
-_unary(act.Tanh, lambda tf, x: tf.tanh(x))
 _unary(act.Logistic, lambda tf, x: tf.sigmoid(x))
-_unary(act.Relu, lambda tf, x: tf.nn.relu(x))
-_unary(act.Relu6, lambda tf, x: tf.nn.relu6(x))
-_unary(act.ReluN1To1, lambda tf, x: tf.clip_by_value(x, *act.ReluN1To1.limits))
 _unary(act.Elu, lambda tf, x: tf.nn.elu(x))
 _unary(act.HardSwish, lambda tf, x: x * tf.nn.relu6(x + 3) / 6)
+for _op, _form in _FUSED.items():
+    _unary(_op, _form)
 
 
 @differentiable(Gelu)
@@ -149,13 +150,13 @@ def minimum(tf: TensorFlow, op: binary.Minimum, x: Tensor, y: Tensor) -> Tensor:
 def squared_difference(
     tf: TensorFlow, op: binary.SquaredDifference, x: Tensor, y: Tensor
 ) -> Tensor:
-    """The square of x - y."""
+    """Square x - y."""
     return tf.math.squared_difference(x, y)
 
 
 @differentiable(binary.Pow)
 def power(tf: TensorFlow, op: binary.Pow, x: Tensor, y: Tensor) -> Tensor:
-    """x to the power of y."""
+    """Raise x to the power of y."""
     return tf.pow(x, y)
 
 

@@ -1,4 +1,4 @@
-"""Which TensorFlow function computes an operator: a table that modules of functions fill."""
+"""Find which TensorFlow function computes an operator: a table that modules of functions fill."""
 
 from __future__ import annotations
 

@@ -125,13 +125,13 @@ def transpose_conv(
 
 @differentiable(AveragePool2D)
 def average_pool_2d(tf: TensorFlow, op: AveragePool2D, x: Tensor) -> Tensor:
-    """What lies in the padding does not count."""
+    """Average windows; what lies in the padding does not count."""
     kernel, strides = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     return activate(tf, tf.nn.avg_pool2d(x, kernel, strides, op.padding.name), op.activation)
 
 
 @differentiable(MaxPool2D)
 def max_pool_2d(tf: TensorFlow, op: MaxPool2D, x: Tensor) -> Tensor:
-    """What lies in the padding does not count."""
+    """Take maxima of windows; what lies in the padding does not count."""
     kernel, strides = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     return activate(tf, tf.nn.max_pool2d(x, kernel, strides, op.padding.name), op.activation)

@@ -1,4 +1,4 @@
-"""What a rounded network has that can be trained: read from its operators and written back.
+"""Read what can be trained of a rounded network from its operators, and write it back.
 
 A rounded network computes with floats; a QUANTIZE and a DEQUANTIZE stand around every tensor that
 becomes integers, a DEQUANTIZE behind the integer weights of layers.

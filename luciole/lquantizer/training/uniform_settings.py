@@ -1,4 +1,4 @@
-"""What can be chosen for the training of a network of uniform integers."""
+"""Choose how a network of uniform integers is trained."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from luciole.ir import Array, Graph, Model, TensorType, Value
 from luciole.ir.dtypes import integer_range
-from luciole.ir.ops.fake_quant import FakeQuant
+from luciole.ir.ops.fake_quant import FakeQuant, limits
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
-from luciole.kernels.fake_quant import fake_quant, limits
+from luciole.kernels.fake_quant import fake_quant
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import of_range
 from luciole.lquantizer.methods.uniform import Integers, nearest

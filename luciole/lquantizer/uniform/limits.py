@@ -1,4 +1,4 @@
-"""Which numbers the integers of tensors reach: as a file of ranges says, else as data show."""
+"""Find which numbers the integers of tensors reach: as a file of ranges says, else as data show."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from luciole.interpreter.records import Progress, Records, check_records
 from luciole.ir import Array, Graph, Model, TensorType, Value
+from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.lquantizer.calibration.ranges import rule_of, symmetric
+from luciole.lquantizer.calibration.recurrent import inner_tensors, seen_inside
 from luciole.lquantizer.calibration.saved import Found, Ranges, Rescaled, TensorRange, merged
 from luciole.lquantizer.calibration.seen import Seen, seen
 from luciole.lquantizer.errors import QuantizeError
@@ -39,23 +41,31 @@ class Limits:
         records: Records | None,
         batch: int,
         progress: Progress,
+        layers: Sequence[LSTMLayer] = (),
     ) -> None:
-        """Watch those tensors on data that no range was given for, and that were not watched.
+        """Watch those tensors, and those inside of recurrent ``layers``, on data that no range was
+        given for, and that were not watched.
 
         Raises QuantizeError for ranges of other tensors, and for tensors without one where there
         are no data.
         """
+        inner = {op: list(inner_tensors(op).values()) for op in layers}
+        every = [*values, *(value for tensors in inner.values() for value in tensors)]
         if self.given is not None:
-            self.given.check_names([value.name for value in values])
+            self.given.check_names([value.name for value in every])
         self._chosen = {}
         known = {*self._seen, *({} if self.given is None else self.given.tensors)}
         left = [value for value in values if value.name not in known]
+        unseen = [op for op in layers if not known.issuperset(v.name for v in inner[op])]
         if records is None:
-            _refuse_missing(left)
-        elif left:
-            self._records = check_records(model.graph, records)
+            _refuse_missing([value for value in every if value.name not in known])
+            return
+        self._records = check_records(model.graph, records) if left or unseen else self._records
+        if left:
             found = seen(model, left, records, batch, progress)
             self._seen |= {value.name: one for value, one in found.items()}
+        if unseen:
+            self._seen |= seen_inside(model, unseen, records, batch)
 
     def seen_in(self, graph: Graph) -> dict[Value, Seen]:
         """Say of a graph's tensors what was seen of them."""

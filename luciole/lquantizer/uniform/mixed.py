@@ -20,6 +20,7 @@ from luciole.lquantizer.config import Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.choices import among, configured, joined
+from luciole.lquantizer.network.layers import find_groups
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.network.walk import quantize_records
 from luciole.lquantizer.options import FitOptions
@@ -48,7 +49,7 @@ def quantize_mixed(
     if fit.unroll_lstms and unroll_lstm(work.graph):
         remove_dead(work.graph)
     config, chosen = fit.per_layer(), _chosen(fit, default, work.graph)
-    if LEARNED not in {chosen[op.name] for op in work.graph.ops if is_layer(op)}:
+    if not _learns(config, chosen, work.graph):
         return quantize_uniform(work, records, uniform, track, lambda g: _beside(g, chosen, fit))
     if records is None:
         raise QuantizeError("levels are learned from data: give some")
@@ -74,6 +75,16 @@ def _chosen(fit: FitOptions, default: str, graph: Graph) -> dict[str, str]:
     config = fit.per_layer()
     choices = configured(config, config.default.format or default)
     return {op.name: scheme for op, scheme in choices(graph).items()}
+
+
+def _learns(config: Config, chosen: Mapping[str, str], graph: Graph) -> bool:
+    """Tell whether layers get learned levels. Where some are to and none can, what others get is
+    all that is done; where there are no others, learning says why.
+    """
+    schemes = {chosen[op.name] for op in graph.ops if is_layer(op)}
+    if LEARNED not in schemes or schemes.isdisjoint(SCHEMES):
+        return LEARNED in schemes
+    return bool(find_groups(graph, _levels(config, chosen, graph))[0])
 
 
 def _levels(config: Config, chosen: Mapping[str, str], graph: Graph) -> Config:

@@ -17,6 +17,7 @@ from luciole.lquantizer.network.grids import is_float
 from luciole.lquantizer.report import LONGEST_NAME
 from luciole.lquantizer.rewrite.integers import runs
 from luciole.lquantizer.schemes import Scheme
+from luciole.lquantizer.uniform.recurrent import obstacle_of_layer
 
 
 def integers_of(schemes: Mapping[Op, Scheme]) -> dict[Op, Scheme]:
@@ -69,9 +70,10 @@ def obstacle(op: Op, types: Scheme) -> str | None:
     """Say why an operator cannot compute with the scheme's element types; None where it can."""
     if op.called_graphs():
         return "it calls graphs, which have integers for their weights alone"
+    if isinstance(op, LSTMLayer):
+        return obstacle_of_layer(op, types)
     if op.stateful or any(v is not None and v.is_variable for v in op.operands):
-        has_weights = isinstance(op, LSTMLayer)
-        return "it has state; its weights are integers" if has_weights else "it has state"
+        return "it has state"
     if op.quant is None:
         return "the scheme has no form for it"
     weight = op.given_operands().get(op.quant.weight or "")

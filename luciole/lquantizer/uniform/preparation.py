@@ -124,7 +124,7 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
         dropped = len(of_tensors(graph, TensorType.INT8))
         make_float(graph)  # what they were between may be one operator
         schemes = {op: types for op, types in schemes.items() if op in set(graph.ops)}
-        spell_out(graph, schemes)
+        spell_out(graph, schemes, finer=options.per_operator is None)
         return Start(work, options, schemes, NOTHING, dropped, pairs)
     options = replace(options, scheme=scheme_of(work), rescale="none")  # they fit no other weights
     weights = of_weights(graph)

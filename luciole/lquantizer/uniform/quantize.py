@@ -47,8 +47,8 @@ from luciole.lquantizer.uniform.fragile import REASON
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
 from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of
 from luciole.lquantizer.uniform.preparation import prepared
-from luciole.lquantizer.uniform.walk import Known, Walked, round_plainly, walk
-from luciole.lquantizer.uniform.weights_alone import store_weights
+from luciole.lquantizer.uniform.walk import Known, Walked, recurrent, round_plainly, walk
+from luciole.lquantizer.uniform.weights_alone import learn_weights, store_weights
 
 _JUDGES = 48
 """Records that say which rescaling is best, at the most."""
@@ -97,19 +97,25 @@ def quantize_uniform(
         rounded = Rounded(work, frozenset(walked.integers), *ends).copy()
         finish(work, walked.integers, *ends)
     inner = schemes_inside(work, options) if choices is None else {}
-    reports = walked.reports | _weights_alone(work, schemes | inner, options, walked.integers)
+    learned = learn_weights(work, schemes, records, options, track or untracked)
+    stored = _weights_alone(work, schemes | inner, options, walked.integers, learned)
+    reports = walked.reports | learned | stored
     report = _report(reports, names)
     report.warnings += warnings
     report.rules = [] if options.per_operator is None else list(options.per_operator.report())
     report.tensors = known.tensors
     why |= dict.fromkeys(walked.lost, REASON)
     report.floats = float_operators(work.graph, why) if takes_data else []
-    remove_dead(work.graph)
-    forget_missing(work)
-    remove_dead_buffers(work)
+    _leave_out_unused(work)
     report.seconds = time.perf_counter() - begun
     ranges = known.limits.ranges() if integers else None
     return Result(work, report, walked.latents, rounded=rounded, ranges=ranges)
+
+
+def _leave_out_unused(work: Model) -> None:
+    remove_dead(work.graph)
+    forget_missing(work)
+    remove_dead_buffers(work)
 
 
 def known_of(options: UniformOptions) -> Known:
@@ -164,6 +170,8 @@ def _said(graph: Graph, integers: dict[Op, Scheme], given: Given) -> dict[Op, Sc
     """Find the operators whose tensors all have scales that are given. Raises QuantizeError where
     there are none.
     """
+    inside = set(recurrent(graph, integers))  # of which nothing is said
+    integers = {op: types for op, types in integers.items() if op not in inside}
     while missing := unsaid(graph, types_of(integers), given.tensors):
         near = {op for op in integers if not missing.isdisjoint((*op.operands, *op.results))}
         integers = {op: types for op, types in integers.items() if op not in near}
@@ -173,11 +181,15 @@ def _said(graph: Graph, integers: dict[Op, Scheme], given: Given) -> dict[Op, Sc
 
 
 def _weights_alone(
-    work: Model, schemes: Mapping[Op, Scheme], options: UniformOptions, integers: Collection[Op]
+    work: Model,
+    schemes: Mapping[Op, Scheme],
+    options: UniformOptions,
+    integers: Collection[Op],
+    learned: Collection[Op],
 ) -> dict[Op, LayerReport]:
     """Give layers whose tensors stay float their integers in the weights: those that ask for that,
     those of graphs that are called, and recurrent ones. Raises QuantizeError where there are none,
-    nor operators on ``integers``.
+    nor operators on ``integers`` or with ``learned`` ones.
     """
     reports: dict[Op, LayerReport] = {}
     of_main = set(work.graph.ops)
@@ -187,9 +199,9 @@ def _weights_alone(
         if types.activations is not None and (op not in of_main or isinstance(op, LSTMLayer)):
             alone[op] = dynamic
     for graph in work.graphs:
-        reports |= store_weights(graph, alone, options)
+        reports |= store_weights(graph, alone, options, learned)
         remove_dead(graph)
-    if not integers and not reports:
+    if not integers and not reports and not learned:
         where = "layer has constant float weights"
         missing = where if alone or not schemes else "operator has a form on integers"
         raise QuantizeError(f"nothing to quantize: no {missing}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from luciole.ir import Graph, Model, Op, Value
+from luciole.ir import Graph, Model, Op, TensorType, Value
 from luciole.ir.graph import all_ops
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_quantization import computes_with_integers, split_quantization
+from luciole.ir.quantization import Affine, is_affine
 from luciole.ir.text.common import one_line
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.result import Result
@@ -18,9 +19,13 @@ def simulate(model: Model) -> Result:
     """Copy a network of integers as one of floats between QUANTIZE and DEQUANTIZE, weights and
     biases being real numbers. Operators without a form on floats stay, and a warning names them.
 
-    Raises QuantizeError where no operator computes with integers.
+    Raises QuantizeError where no operator computes with integers, and LucioleError for scales in
+    which numbers cannot be stored.
     """
     work, report = model.clone(), Report()
+    for value in [v for graph in work.graphs for v in graph.values if v.producer is not None]:
+        if value.dtype != TensorType.FLOAT32 and is_affine(value):
+            Affine.of(value, f"tensor {one_line(value.name)[:LONGEST_NAME]!r}")
     changed = [split_quantization(graph, runs) for graph in work.graphs]
     if not any(changed):
         raise QuantizeError("nothing to simulate: no operator computes with integers")

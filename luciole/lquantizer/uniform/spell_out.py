@@ -1,4 +1,4 @@
-"""Let operators that have no kernel on a scheme's integers be others that have."""
+"""Let operators that have no kernel on a scheme's integers, or lose by them, be others."""
 
 from __future__ import annotations
 
@@ -9,22 +9,26 @@ import numpy as np
 from luciole.ir import Graph, Op, Value
 from luciole.ir.ops.elementwise_binary import Mul, SquaredDifference, Sub
 from luciole.ir.ops.elementwise_unary import Neg, Square
+from luciole.ir.ops.pool_2d import AveragePool2D
+from luciole.ir.ops.reduce import Mean
 from luciole.lquantizer.network.grids import is_float
 from luciole.lquantizer.schemes import Scheme
 from luciole.lquantizer.uniform.places import obstacle
+from luciole.schema.enums import ActivationFunctionType as Act
+
+_BYTE = 8
 
 
-def spell_out(graph: Graph, schemes: dict[Op, Scheme]) -> None:
+def spell_out(graph: Graph, schemes: dict[Op, Scheme], *, finer: bool) -> None:
     """Let NEG be a product with -1, SQUARE one with itself, and SQUARED_DIFFERENCE a difference and
     its square, where they have no kernel in their schemes, which those get
-    instead: that of NEG does not mind scales.
+    instead: that of NEG does not mind scales. Where results shall be ``finer``, AVERAGE_POOL_2D
+    over all pixels becomes MEAN in 8 bits, which has a scale of its own.
     """
     for op in list(graph.ops):
-        spelled = _SPELLED.get(type(op))
         types = schemes.get(op)
-        if spelled is None or types is None or types.activations is None:
-            continue
-        if not is_float(op.operands[0]) or obstacle(op, types) is None:
+        spelled = None if types is None else _spelled(op, types, finer=finer)
+        if spelled is None or types is None:
             continue
         before = set(graph.ops)
         name = op.output.name
@@ -34,6 +38,29 @@ def spell_out(graph: Graph, schemes: dict[Op, Scheme]) -> None:
         schemes |= {new: types for new in graph.ops if new not in before}
         del schemes[op]
         last.name = name
+
+
+def _spelled(op: Op, types: Scheme, *, finer: bool) -> Callable[[Graph, Op], Op] | None:
+    """Find what an operator is to become; None where it stays."""
+    if types.activations is None or not is_float(op.operands[0]):
+        return None
+    if isinstance(op, AveragePool2D):
+        is_byte = types.activation_bits == _BYTE and obstacle(op, types) is None
+        return _mean if finer and is_byte and _takes_all(op) else None
+    found = _SPELLED.get(type(op))
+    return None if found is None or obstacle(op, types) is None else found
+
+
+def _takes_all(op: AveragePool2D) -> bool:
+    """Tell whether there is one window, of all pixels."""
+    size, window = op.value.shape[1:3], (op.filter_height, op.filter_width)
+    return size == window and op.output.shape[1:3] == (1, 1) and op.activation == Act.NONE
+
+
+def _mean(graph: Graph, op: Op) -> Op:
+    name = graph.unique_name(f"{op.output.name}/axes")
+    axes = graph.add_constant(name, np.array([1, 2], np.int32))
+    return Mean(_operand(op, 0), axes, keep_dims=True)
 
 
 def _negative(graph: Graph, op: Op) -> Op:

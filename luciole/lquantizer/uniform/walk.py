@@ -6,7 +6,7 @@ them computes. At last operators can compute with the integers themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,7 @@ from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights
 from luciole.ir.ops.quantize import Dequantize
+from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.quantization import Affine, is_affine
 from luciole.ir.text.common import one_line
@@ -36,6 +37,7 @@ from luciole.lquantizer.calibration.products import (
     rows_of_results,
     weight_rows,
 )
+from luciole.lquantizer.calibration.recurrent import CELL, HIDDEN, inner_tensors
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
 from luciole.lquantizer.methods.uniform import (
@@ -56,6 +58,7 @@ from luciole.lquantizer.rewrite.integers import (
     to_integers,
     weight_slot,
 )
+from luciole.lquantizer.rewrite.recurrent import prepare_layer, scale_of_cells, symmetric
 from luciole.lquantizer.schemes import Scheme, UniformOptions
 from luciole.lquantizer.uniform.branches import Aim, Branches
 from luciole.lquantizer.uniform.fake_quant import NOTHING, Given, weights_as_given
@@ -99,6 +102,8 @@ def walk(
     way = _Way.begin(work, records, schemes, options, track, known, given)
     found = Walked({}, {}, set(way.schemes), set(schemes) - set(way.schemes))
     aims = way.aims(track("float network", way.count))
+    for layer in recurrent(work.graph, way.schemes):
+        found.reports[layer] = LayerReport(names[layer], 8, 8, bytes_before=constant_bytes(layer))
     step = track("learning layers", len(way.layers))
     for op in way.layers:
         found.latents[op.name] = weight_rows(op)
@@ -158,11 +163,30 @@ class Known:
         for value in ends:
             _check_end(value, grids.tensors.get(value), ends[value])
         self.tensors = tensor_reports(grids, found, self.limits.rule_name)
+        for op in recurrent(graph, schemes):
+            self._prepare(graph, op, grids.tensors[op.output])
         insert_pairs(graph, grids.tensors, grids.operands, types, ends)
+
+    def _prepare(self, graph: Graph, op: LSTMLayer, result: Affine) -> None:
+        """Let a recurrent layer know the scales inside of it."""
+        inner = inner_tensors(op)
+        cells = scale_of_cells(*self.limits.choose(inner.pop(CELL), TensorType.INT16))
+        types = {HIDDEN: TensorType.INT8}
+        between = {HIDDEN: result}
+        for name, value in inner.items():
+            dtype = types.get(name, TensorType.INT16)
+            low, high = self.limits.choose(value, dtype)
+            between[name] = symmetric(max(-low, high), dtype)
+        prepare_layer(graph, op, cells, between)
 
     def _reach(self, value: Value, dtype: TensorType) -> Range:
         """Choose what a tensor's integers reach; nothing for one that shares with what is given."""
         return self.limits.choose(value, dtype) if self.limits.knows(value) else (0.0, 0.0)
+
+
+def recurrent(graph: Graph, chosen: Container[Op]) -> list[LSTMLayer]:
+    """List the chosen recurrent layers of a graph."""
+    return [op for op in graph.ops if isinstance(op, LSTMLayer) and op in chosen]
 
 
 def _check_end(value: Value, affine: Affine | None, wanted: TensorType) -> None:
@@ -230,7 +254,8 @@ class _Way:
         values = [value for value, _ in touched(graph, types_of(schemes), ends)]
         if records is None and given.tensors:  # others share with what is given
             values = list(unsaid(graph, types_of(schemes), given.tensors))
-        known.limits.watch(work, values, records, batch, track("ranges", _count(records)))
+        progress = track("ranges", _count(records))
+        known.limits.watch(work, values, records, batch, progress, recurrent(graph, schemes))
         found = known.limits.seen_in(graph)
         lost = fragile(graph, types_of(schemes), found, known.limits.reach)
         known.limits.floats.update(value.name for op in lost for value in op.results)

@@ -2,38 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import numpy as np
 
-from luciole.ir import Graph, Op, TensorType, Value
+from luciole.interpreter.records import Records, Track, check_records
+from luciole.ir import Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.passes.fuse_quantization import fuse_weights
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use
-from luciole.lquantizer.calibration.products import weight_rows
+from luciole.lquantizer.calibration.products import Product, weight_rows
+from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.uniform import balanced, nearest
 from luciole.lquantizer.report import LayerReport
 from luciole.lquantizer.rewrite.integers import runs, set_constant, set_weights, weight_slot
 from luciole.lquantizer.schemes import Scheme, UniformOptions
+from luciole.lquantizer.uniform.limits import Limits
 from luciole.lquantizer.uniform.recurrent import store_recurrent_weights
+from luciole.lquantizer.uniform.walk import Known, walk
 
+_Known = dict[tuple[Value, Scheme, str], Value]
+"""What reads stored weights, by the float ones, how they are stored, and the kind of the layer."""
 _BYTE = 8
 """Bits of a weight from which its scale reaches the largest one."""
 
 
+def learn_weights(
+    work: Model,
+    schemes: Mapping[Op, Scheme],
+    records: Records | None,
+    options: UniformOptions,
+    track: Track,
+) -> dict[Op, LayerReport]:
+    """Learn the integers of 4 bit weights whose layers' tensors stay float so that what layers give
+    stays close, one after the other, and leave them behind a DEQUANTIZE. Nothing is done without
+    records, and where weights are to be rounded to the nearest.
+
+    Raises QuantizeError for data that cannot be used.
+    """
+    graph = work.graph
+    chosen = {op: schemes[op] for op in graph.ops if op in schemes and _learns(op, schemes[op])}
+    if records is None or options.rounding == "nearest" or not chosen:
+        return {}
+    check_records(graph, records)
+    check_finite(records)
+    plain = UniformOptions("dynamic4", options.granularity, options.ranges, seed=options.seed)
+    return walk(work, records, chosen, plain, track, Known(Limits(plain))).reports
+
+
+def _learns(op: Op, types: Scheme) -> bool:
+    """Tell whether a layer's weights are learned: as many as 8 bits need not be, and those that
+    several layers share stay shared.
+    """
+    value = weight_constant(op) if types.learns_weights and isinstance(op, Product) else None
+    if value is None or value.dtype != TensorType.FLOAT32 or len(value.users) > 1:
+        return False
+    return value.data is not None and bool(np.isfinite(value.data).all())
+
+
 def store_weights(
-    graph: Graph, schemes: Mapping[Op, Scheme], options: UniformOptions
+    graph: Graph,
+    schemes: Mapping[Op, Scheme],
+    options: UniformOptions,
+    learned: Container[Op] = (),
 ) -> dict[Op, LayerReport]:
     """Store the weights of layers that have schemes as integers or in half precision, and say so
-    for each; they read integers themselves where the scheme lets them.
+    for each; they read integers themselves where the scheme lets them, those that were ``learned``
+    before, too.
 
     Raises QuantizeError for weights that are no numbers.
     """
-    reports = {}
+    reports, known = {}, _Known()
     for op in [op for op in graph.ops if op in schemes]:
         value = weight_constant(op) if has_weights(op) else None
         if value is None or value.dtype != TensorType.FLOAT32:
@@ -42,10 +85,11 @@ def store_weights(
         reports[op].bytes_before = constant_bytes(op)
         reports[op].skipped = _too_large(op, value, schemes[op])
         if reports[op].skipped is None:
-            _store(graph, op, value, schemes[op], options)
+            _store_once(graph, op, value, schemes[op], options, known)
     read = {op for op, types in schemes.items() if not types.explicit}
     reports |= store_recurrent_weights(graph, read)
-    fuse_weights(graph, lambda op: op in read and op in reports and runs(op))
+    stored = reports.keys()
+    fuse_weights(graph, lambda op: op in read and (op in stored or op in learned) and runs(op))
     return reports
 
 
@@ -59,6 +103,21 @@ def _too_large(op: Op, value: Value, types: Scheme) -> str | None:
     if types.weights == TensorType.FLOAT16 and peak > most:
         return f"weights reach {peak:g}, half precision {most:g}"
     return None
+
+
+def _store_once(
+    graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOptions, known: _Known
+) -> None:
+    """Store weights, or let a layer read what another one of its kind that shares them does."""
+    slot = op.operands.index(value)
+    key = (value, types, op.kind)
+    if key in known:
+        op.set_operand(slot, known[key])
+        return
+    _store(graph, op, value, types, options)
+    stored = op.operands[slot]
+    assert stored is not None, "it was stored just now"
+    known[key] = stored
 
 
 def _store(graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOptions) -> None:

@@ -47,7 +47,7 @@ class Served:
         self.runtime.invoke()
 
     def fetch(self) -> list[Array]:
-        """Copies of the results."""
+        """Return copies of the results."""
         return self.runtime.fetch()
 
     def warm_up(self, call: str, limits: Limits) -> int:

@@ -1,4 +1,4 @@
-"""What models are run on: records of a file, or random numbers from a seed."""
+"""Choose what models are run on: records of a file, or random numbers from a seed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _random(port: Port, rng: np.random.Generator) -> Array:
 
 
 def data_inputs(runtime: Luciole, data: Data, most: int = MOST_RECORDS) -> list[list[Array]]:
-    """Lists of arrays as the model takes them, at most ``most``, from the first records on.
+    """Return lists of arrays as the model takes them, at most ``most``, from the first records on.
 
     An input whose first axis counts records gets as many as it takes, beginning anew after the
     last.

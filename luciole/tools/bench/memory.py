@@ -1,4 +1,4 @@
-"""How much memory this process took."""
+"""Read how much memory this process took."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long each operator of a model takes, and kinds of operators together."""
+"""Measure how long each operator of a model takes, and kinds of operators together."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def operator_times(
     native: Sequence[bool],
     reasons: Sequence[str],
 ) -> list[OperatorTime]:
-    """Medians, shares and sums from times [runs, operators] in microseconds."""
+    """Compute medians, shares and sums from times [runs, operators] in microseconds."""
     medians, fastest = np.median(times, 0), times.min(0)
     shares = shares_of(medians)
     sums = np.cumsum(shares)

@@ -77,7 +77,7 @@ class OnnxRuntime(Runtime):
             value.update_inplace(array)
 
     def fetch(self) -> list[Array]:
-        """Copies of what was bound for the outputs."""
+        """Return copies of what was bound for the outputs."""
         return list(self._binding.copy_outputs_to_cpu())
 
     def with_copies(self, arrays: Sequence[Array]) -> list[Array]:
@@ -113,7 +113,7 @@ class Onert(Runtime):
         self.session.set_inputs(len(arrays), arrays)
 
     def fetch(self) -> list[Array]:
-        """Copies of the outputs."""
+        """Return copies of the outputs."""
         found = [self.session.session.get_output(i) for i in range(len(self.outputs))]
         return [np.array(array) for array in found]
 

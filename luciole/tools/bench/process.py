@@ -44,7 +44,7 @@ class RemoteRuntime(Runtime):
         self.ask("feed", list(arrays))
 
     def fetch(self) -> list[Array]:
-        """Copies of the results of the last run."""
+        """Return copies of the results of the last run."""
         found: list[Array] = self.ask("fetch")
         return found
 

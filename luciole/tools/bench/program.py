@@ -1,4 +1,4 @@
-"""How long a model takes, operator by operator, beside other runtimes.
+"""Measure how long a model takes, operator by operator, beside other runtimes.
 
 Flags are those of TFLite's benchmark_model. A sample is the mean of as many runs in a row as take
 50 us together; models are measured turn by turn, and ratios are the other's median divided by

@@ -1,4 +1,6 @@
-"""What is measured: something that loads a model file, takes arrays, runs and gives arrays back."""
+"""Describe what is measured: something that loads a model file, takes arrays, runs and gives arrays
+back.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ class Port:
 
     @classmethod
     def of(cls, name: str, dtype: DTypeLike, shape: Sequence[int], *affine: float) -> Port:
-        """From what runtimes tell; ``affine`` is scale and zero point, scale 0 for neither."""
+        """Take what runtimes tell; ``affine`` is scale and zero point, scale 0 for neither."""
         scale, zero = affine or (0.0, 0)
         kind, found = np.dtype(dtype), None
         if scale and kind.kind in "iu":
@@ -122,7 +124,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def fetch(self) -> list[Array]:
-        """Copies of the results of the last ``invoke``, in order."""
+        """Return copies of the results of the last ``invoke``, in order."""
 
     def with_copies(self, arrays: Sequence[Array]) -> list[Array]:
         """Feed, invoke and fetch: what a caller pays whose arrays are elsewhere."""

@@ -9,7 +9,15 @@ from luciole.ir.names import short_names
 from luciole.tools.bench.compare import FIRST, Contender, largest_difference
 from luciole.tools.bench.operators import OperatorTime, by_kind
 from luciole.tools.bench.report import Report
-from luciole.tools.common.console import columns, fitted, print_table, show, size_text, time_text
+from luciole.tools.common.console import (
+    columns,
+    fitted,
+    part_time_text,
+    print_table,
+    show,
+    size_text,
+    time_text,
+)
 from luciole.tools.common.declined import print_declined
 from luciole.tools.common.machine import machine_text
 
@@ -84,7 +92,13 @@ def _print_operators(operators: Sequence[OperatorTime]) -> None:
 def _kind_rows(operators: Sequence[OperatorTime]) -> Rows:
     rows: Rows = [("kind", "count", "time", "%", "cdf %")]
     rows += [
-        (k.kind, str(k.count), time_text(k.median_us), _percent(k.share), _percent(k.cumulative))
+        (
+            k.kind,
+            str(k.count),
+            part_time_text(k.median_us),
+            _percent(k.share),
+            _percent(k.cumulative),
+        )
         for k in by_kind(operators)
     ]
     return rows
@@ -105,7 +119,7 @@ def _operator_rows(
                 short[operator.name],
                 str(operator.index),
                 operator.kind,
-                time_text(operator.median_us),
+                part_time_text(operator.median_us),
                 _percent(operator.share),
                 _percent(total if running else operator.cumulative),
                 "native" if operator.native else "NumPy",

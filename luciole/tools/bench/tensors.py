@@ -18,10 +18,10 @@ class LiteRTCalls(Protocol):
         """Take memory."""
 
     def get_input_details(self) -> Sequence[Mapping[str, Any]]:
-        """Dictionaries of the inputs."""
+        """Return dictionaries of the inputs."""
 
     def get_output_details(self) -> Sequence[Mapping[str, Any]]:
-        """Dictionaries of the outputs."""
+        """Return dictionaries of the outputs."""
 
     def resize_tensor_input(self, input_index: int, tensor_size: Shape, /) -> None:
         """Give an input another shape."""

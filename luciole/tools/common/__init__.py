@@ -1,1 +1,3 @@
-"""What all programs share: how they start and end, read, write and show, and what is measured."""
+"""Share what all programs need: how they start and end, read, write and show, and what is
+measured.
+"""

@@ -1,4 +1,4 @@
-"""How every program starts and ends: arguments, one-line errors, exit codes."""
+"""Start and end every program: arguments, one-line errors, exit codes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from fractions import Fraction
 from typing import NoReturn
 
 import luciole
-from luciole.importers.reader import readable
 from luciole.schema.errors import LucioleError
 from luciole.schema.printable import printable
 from luciole.tools.common import console
@@ -78,6 +76,8 @@ def parser_for(program: str, description: str) -> argparse.ArgumentParser:
 
 def a_model() -> str:
     """Say in a help text what a model may be: all that luciole reads."""
+    from luciole.importers.reader import readable
+
     return f"a {readable()}"
 
 
@@ -133,6 +133,8 @@ def byte_count(text: str) -> int:
 
     Raises ArgumentTypeError for anything else.
     """
+    from fractions import Fraction
+
     found = re.fullmatch(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text)
     unit = None if found is None else _UNITS.get(found[2].lower())
     if found is None or unit is None:
@@ -149,6 +151,12 @@ def add_labelled(parser: argparse.ArgumentParser) -> None:
     )
     add_preprocess(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
+
+
+def check_batch(batch: int | None) -> None:
+    """Refuse a batch without records. Raises UsageError."""
+    if batch is not None and batch < 1:
+        raise UsageError(f"--batch is {batch}: it is 1 or more")
 
 
 def add_data_bounds(parser: argparse.ArgumentParser) -> None:

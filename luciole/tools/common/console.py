@@ -1,8 +1,9 @@
-"""What people see: tables, progress bars, sizes and times; plain text without a terminal."""
+"""Show people what they see: tables, progress bars, sizes and times; plain text without a
+terminal.
+"""
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import sys
@@ -55,11 +56,13 @@ def _print_rich(rows: Sequence[Sequence[str]], title: str, styles: Mapping[int, 
 
 def print_json(content: Any) -> None:
     """Print JSON that every reader takes: NaN and infinity become null."""
-    print(json.dumps(_finite(content), indent=2, allow_nan=False))
+    print(to_json(content), end="")
 
 
 def to_json(content: Any) -> str:
     """Write a value as JSON text for a file."""
+    import json
+
     return json.dumps(_finite(content), indent=2, allow_nan=False) + "\n"
 
 
@@ -90,7 +93,7 @@ def say(line: str) -> None:
 
 @contextmanager
 def tracked(quiet: bool = False) -> Iterator[Track]:
-    """Progress bars for long work; silent without a terminal."""
+    """Draw progress bars for long work; silent without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda what, total: lambda done: None
         return
@@ -139,7 +142,7 @@ def columns() -> int:
 
 
 def fitted(rows: Sequence[tuple[str, ...]], whole: bool = False) -> list[tuple[str, ...]]:
-    """Rows whose first cells are cut so that the table with its borders fits the terminal.
+    """Cut the first cells of rows so that the table with its borders fits the terminal.
 
     Without a terminal long names are cut, too, unless they are to be ``whole``.
     """
@@ -154,3 +157,8 @@ def fitted(rows: Sequence[tuple[str, ...]], whole: bool = False) -> list[tuple[s
 def time_text(microseconds: float) -> str:
     """Write a duration for people."""
     return f"{microseconds:.1f} us" if microseconds < 1000 else f"{microseconds / 1000:.2f} ms"
+
+
+def part_time_text(microseconds: float) -> str:
+    """Write the duration of a part of a run, which may be some nanoseconds."""
+    return f"{1000 * microseconds:.0f} ns" if microseconds < 1 else time_text(microseconds)

@@ -1,4 +1,4 @@
-"""What a figure was measured on: processor, its features, cores, versions and the date."""
+"""Say what a figure was measured on: processor, its features, cores, versions and the date."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ FEATURES = {
 
 
 def machine_facts(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """Processor, features (None where the system does not tell), cores, versions and date."""
+    """Name the processor, features (None where the system does not tell), cores, versions
+    and date.
+    """
     fields = _cpuinfo()
     flags = fields["flags"].split() if "flags" in fields else None
     return {

@@ -1,4 +1,4 @@
-"""How programs that look at models read them: also what ``verify`` refuses, also from stdin."""
+"""Read models for programs that look at them: also what ``verify`` refuses, also from stdin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How long calls take: taken turn by turn, so that a machine's slow moments hit all of them.
+"""Measure how long calls take: taken turn by turn, so that a machine's slow moments hit all of
+them.
 
 A sample is the mean duration of as many calls in a row as take SAMPLE_NS together, so that reading
 the clock (some 50 ns) does not count beside a call of a microsecond; of slow calls it is one. In a

@@ -1,4 +1,4 @@
-"""What data may take, and which files it may be in."""
+"""Bound what data may take, and which files it may be in."""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ class InputSpec:
         return raw.reshape(-1).view(self.dtype.newbyteorder("<")).reshape(shape)
 
     def fit(self, stored: Array, source: str, first: int | None = None) -> Array:
-        """Records as the model takes them: ``[records, *per-record shape]`` of the input's dtype.
+        """Return records as the model takes them: ``[records, *per-record shape]`` of the input's
+        dtype.
 
         ``source`` names them in a refusal, with the record's number if ``first``, the number of the
         first of them, is given. The result shares memory with ``stored`` where nothing changes.

@@ -66,7 +66,7 @@ def _line(file: io.TextIOWrapper) -> str:
 
 
 def _natural(file: Path) -> list[str | int]:
-    """Text and numbers in turn, so that numbers compare as numbers."""
+    """Split into text and numbers in turn, so that numbers compare as numbers."""
     parts = re.split(r"([0-9]+)", file.name)
     return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
@@ -74,7 +74,7 @@ def _natural(file: Path) -> list[str | int]:
 def _records(
     files: Iterable[Path], specs: Sequence[InputSpec], folder: str | None
 ) -> Iterator[Sequence[Rows]]:
-    """Records from files, which must be below the folder unless that is None."""
+    """Read records from files, which must be below the folder unless that is None."""
     top = None if folder is None else os.path.realpath(folder)
     for number, path in enumerate(files):
         with about(str(path)):

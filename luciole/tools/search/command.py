@@ -85,7 +85,7 @@ def _add_space(parser: argparse.ArgumentParser) -> None:
         "--options",
         metavar="NAMES",
         help="of w1a1 to w4a8, float and schemes such as dynamic, int8, float16 "
-        "(default: all learned levels, dynamic, float)",
+        "(default: all learned levels, dynamic, dynamic4, float)",
     )
     space.add_argument(
         "--tie", action="append", default=[], metavar="PATTERN", help="layers that are the same"

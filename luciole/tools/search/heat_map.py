@@ -1,4 +1,4 @@
-"""What each layer is in each file of a front, as a picture."""
+"""Draw what each layer is in each file of a front, as a picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from luciole.lquantizer.search.result import SearchResult
     from luciole.lquantizer.search.search import Found
 
-_CELL, _LINE, _LEFT, _TOP = 70, 26, 150, 58
+_CELL, _LINE, _LEFT, _TOP = 84, 26, 150, 58
 _LONGEST = 10
 _WIDE = {FLOAT: 32, "float16": 16}
 _NARROW = ("dynamic4", "weights4", "int8x4", "int16x4")

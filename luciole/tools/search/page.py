@@ -61,7 +61,7 @@ def _front(found: SearchResult) -> str:
         return "<p>nothing</p>"
     across = Axis.of("bytes", [x for x, _, _ in points])
     up = Axis.of("loss", [y for _, y, _ in points], is_log=True)
-    return _legend(groups) + plot(groups, across, up, "files")
+    return _legend(groups) + _wide(plot(groups, across, up, "files"))
 
 
 def _legend(groups: Mapping[str, Sequence[Point]]) -> str:
@@ -85,7 +85,7 @@ def _growth(found: SearchResult) -> str:
     across = Axis.of("evaluations", [x for x, _, _ in grown])
     up = Axis.of("share of the box", [y for _, y, _ in grown])
     told = "The box reaches to a loss of 1 and the float network's bytes."
-    return f"<p>{told}</p>" + plot({"files": grown}, across, up, "files")
+    return f"<p>{told}</p>" + _wide(plot({"files": grown}, across, up, "files"))
 
 
 # --------------------------------------------------------------------------------- tables
@@ -130,7 +130,7 @@ def _steps(found: SearchResult) -> str:
     head = ("<tr><th>from<th>to<th>less loss for a kilobyte<th><th class=text>what changes",)
     rows = (
         f"<tr><td>{a.bytes:,}<td>{b.bytes:,}<td>{gain:.3g}"
-        f'<td class="text"><span class="bar" style="width:{max(gain, 0) / most * 120:.0f}px">'
+        f'<td class="gain"><span class="bar" style="width:{max(gain, 0) / most * 120:.0f}px">'
         f'</span><td class="text">{escape(_changes(found.layers, a, b))}'
         for (a, b), gain in zip(pairs, gains, strict=True)
     )
@@ -151,4 +151,6 @@ def _against(found: SearchResult) -> str:
         best = sorted(files, key=lambda file: file.loss)[:1]
         cells = [(f"{both.bytes:,}", f"{both.loss:.3g}") for both in (one, *best)]
         rows.append([escape(name), *(cell for pair in cells for cell in pair)])
+    if not rows:
+        return "<p>none keeps to the bounds</p>"
     return _rows(("everywhere", "bytes", "loss", "best no larger", "its loss"), rows)

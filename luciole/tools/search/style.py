@@ -1,4 +1,4 @@
-"""How the page of a search looks, by day and by night, on narrow and wide screens."""
+"""Style the page of a search, by day and by night, on narrow and wide screens."""
 
 STYLE = """
 :root {
@@ -29,14 +29,15 @@ th { text-align: right; font-weight: 600; color: var(--faint); font-size: 13px; 
 th, td { padding: 4px 12px 4px 0; border-bottom: 1px solid var(--rule); vertical-align: top; }
 td { text-align: right; }
 th:first-child, td:first-child, .text { text-align: left; }
-.text { white-space: normal; min-width: 16ch; font-size: 13px; color: var(--faint); }
+.text { white-space: normal; min-width: 44ch; font-size: 13px; color: var(--faint); }
+.gain { text-align: left; }
 .bar { display: inline-block; height: 10px; background: var(--files); border-radius: 2px; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 13px; color: var(--faint); }
 .legend i {
   display: inline-block; width: 10px; height: 10px; border-radius: 50%; margin-right: 6px;
 }
 svg { display: block; font: 13px Helvetica, Arial, "Liberation Sans", sans-serif; }
-svg.plot { width: 100%; height: auto; max-width: 960px; }
+svg.plot { width: 100%; height: auto; min-width: 620px; max-width: 960px; }
 svg text { fill: var(--ink); }
 svg .faint { fill: var(--faint); }
 svg .on { fill: #ffffff; }

@@ -1,4 +1,4 @@
-"""What the inputs of layers with learned levels hold on real data."""
+"""Count what the inputs of layers with learned levels hold on real data."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def notes_of(*models: Model) -> dict[Value, Equalized]:
 
 
 def _by_name(model: Model) -> dict[str, Op]:
-    """Operators by the name of their first result before it was equalized, where only one has
+    """Index operators by the name of their first result before it was equalized, where only one has
     it.
     """
     known = notes_of(model)

@@ -1,4 +1,4 @@
-"""What is known of a model, written for other viewers: Netron's attachments, Model Explorer's node
+"""Write what is known of a model for other viewers: Netron's attachments, Model Explorer's node
 data.
 """
 

@@ -1,4 +1,4 @@
-"""What only learned levels have: bases, the levels they span, how often each is used."""
+"""Describe what only learned levels have: bases, the levels they span, how often each is used."""
 
 from __future__ import annotations
 

@@ -48,7 +48,14 @@ MEASURES = {
     "input_mse": Measure("input error (MSE)", "", "high"),
     "rounding_snr_db": Measure("signal/noise of its rounded result", "dB", "low"),
     "clipped": Measure("clipped share of its result", "%", "high"),
+    "alone_agree": Measure("answers that stay where it alone is integers", "%", "low"),
+    "alone_snr_db": Measure("signal/noise of the network where it alone is integers", "dB", "low"),
+    "spared_agree": Measure("answers that stay where it alone is float", "%", "high"),
+    "spared_snr_db": Measure("signal/noise of the network where it alone is float", "dB", "high"),
 }
+
+_TRIALS = {"only": "alone", "others": "spared"}
+"""What a table of sensitivities calls the networks that it tried for each layer."""
 
 _ALSO = {
     "snr": "snr_db",
@@ -81,11 +88,15 @@ def read_json(path: str) -> Any:
 
 
 def report_figures(content: Any, path: str) -> Figures:
-    """Read the figures of the quantizer's report (``--report``), of layers and of tensors.
+    """Read the figures of the quantizer's report (``--report``), of layers and of tensors; that of
+    ``--sensitivity`` tells what layers lose alone, and others without them.
 
     Raises LucioleError for another file.
     """
-    figures = _of_rows(_rows(content, path, "layers", "a quantizer's report"))
+    layers = _rows(content, path, "layers", "a quantizer's report")
+    figures = _of_rows(layers)
+    for row in layers:
+        figures[str(row["name"])] |= _of_trials(row)
     for name, row in _tensors(content, path).items():
         numbers = {}
         if _is_number(row.get("snr_db")):
@@ -95,6 +106,22 @@ def report_figures(content: Any, path: str) -> Figures:
         for called in (name, f"{name}{_INTEGERS}"):
             figures[called] = figures.get(called, {}) | numbers
     return figures
+
+
+def _of_trials(row: Mapping[str, Any]) -> dict[str, float]:
+    """Read what networks lost in which a layer alone is integers, or alone is not."""
+    found = {}
+    for name, called in _TRIALS.items():
+        tried = row.get(name)
+        noise, agree = (tried.get(k) if isinstance(tried, Mapping) else None for k in _LOST)
+        if isinstance(noise, int | float) and noise > 0:
+            found[f"{called}_snr_db"] = -10 * math.log10(noise)
+        if isinstance(agree, int | float):
+            found[f"{called}_agree"] = float(agree)
+    return found
+
+
+_LOST = ("noise", "agree")
 
 
 def _tensors(content: Any, path: str) -> dict[str, Mapping[str, Any]]:

@@ -1,4 +1,6 @@
-"""What a served page shows, and what becomes of it when the user opens another file in it."""
+"""Choose what a served page shows, and what becomes of it when the user opens another
+file in it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.described import Look, described
 from luciole.tools.view.document import Subject
 from luciole.tools.view.page import html
-from luciole.tools.view.server import Page
+from luciole.tools.view.server import View
 
 Json = dict[str, Any]
 
@@ -28,30 +31,36 @@ MOST_OPENED = 1 << 30
 
 
 class Shown:
-    """The models that a page shows. Only one file is read at a time."""
+    """What the views of a server are made of. Only one file is read at a time."""
 
     def __init__(self, subjects: Sequence[Subject], blobs: Blobs, look: Look) -> None:
-        self.subjects, self.blobs, self.look = list(subjects), blobs, look
+        self.subjects, self.look = tuple(subjects), look
         self.reading = threading.Lock()
+        self._next = blobs.numbers.stop
 
-    def opened(self, name: str, data: bytes, beside: bool) -> Page:
-        """Read a file's bytes and show its model, alone or ``beside`` the first one that is shown.
-        The numbers of the arrays are all new.
+    def opened(self, name: str, data: bytes, beside: bool) -> View:
+        """Read a file's bytes and show its model, alone or ``beside`` the first one that was shown
+        at first. The numbers of the arrays are all new.
 
         Of two, the one whose weights have fewer bits comes second. Raises LucioleError for what is
         not a model, for kinds that are not read from bytes, and while another file is read.
         """
+        return self._opened(self.subjects, name, data, beside)
+
+    def _opened(self, before: tuple[Subject, ...], name: str, data: bytes, beside: bool) -> View:
+        """The same, where a view shows other models."""
         if not self.reading.acquire(blocking=False):
             raise LucioleError("another file is being read")
         try:
             subject = opened_subject(name, data)
-            subjects = _in_order(self.subjects[0], subject) if beside else [subject]
-            blobs = Blobs(self.blobs.numbers.stop)
+            subjects = _in_order(before[0], subject) if beside else [subject]
+            blobs = Blobs(self._next)
             made = described(subjects, blobs, self.look) | served()
-            self.subjects, self.blobs = subjects, blobs
+            self._next = blobs.numbers.stop
         finally:
             self.reading.release()
-        return html(made, {}).encode(), json.dumps(made, allow_nan=False).encode(), blobs
+        page, document = html(made, {}).encode(), json.dumps(made, allow_nan=False).encode()
+        return View(page, document, blobs, partial(self._opened, tuple(subjects)), len(data))
 
 
 def served() -> Json:

@@ -9,11 +9,12 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from luciole.ir import LucioleError
@@ -32,11 +33,27 @@ SECONDS_TO_TAKE = 60.0
 
 PIECE = 1 << 16
 
-Page = tuple[bytes, bytes, Blobs]
-"""A page, the document that it shows as JSON, and its arrays."""
+MOST_VIEWS = 8
+"""Views of opened files that are kept, beside the first one."""
 
-Opener = Callable[[str, bytes, bool], Page]
-"""Makes, of a file's name and bytes, the page that shows it, alone or beside the first model."""
+MOST_KEPT = 2 << 30
+"""Bytes of the files that are opened in them; the newest is always kept."""
+
+Opener = Callable[[str, bytes, bool], "View"]
+"""Makes, of a file's name and bytes, the view that shows it, alone or beside the first model."""
+
+
+class View(NamedTuple):
+    """A page, the document that it shows as JSON, and its arrays; what opens another file from
+    there, and how many bytes the file had that it was opened for. Views never change.
+    """
+
+    page: bytes
+    document: bytes
+    blobs: Blobs
+    opener: Opener | None = None
+    size: int = 0
+
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -54,6 +71,9 @@ be.
 class Server(ThreadingHTTPServer):
     """Answers ``/TOKEN/`` with the page and ``/TOKEN/blob/N`` with an array.
 
+    A file that a page opens makes a view with an address of its own, ``/TOKEN/VIEW/``: pages beside
+    each other do not change what the other ones show. No two arrays have the same number.
+
     Who does not know the token learns nothing. A request whose Host is not this server's own
     address is refused: a page elsewhere that lets its name point here cannot read a model. Raises
     LucioleError when the port is taken.
@@ -70,8 +90,8 @@ class Server(ThreadingHTTPServer):
         opener: Opener | None = None,
         most_opened: int = 0,
     ) -> None:
-        self.page, self.blobs = page.encode(), blobs
-        self.opener, self.most_opened = opener, most_opened
+        self.most_opened = most_opened
+        self._views, self._count = {0: View(page.encode(), b"", blobs, opener)}, 1
         self._token, self._ticket = secrets.token_urlsafe(24), ""
         self._lock = threading.Lock()
         self._until: dict[socket.socket, float] = {}
@@ -113,6 +133,35 @@ class Server(ThreadingHTTPServer):
         """
         begin = self.root
         return path[len(begin) :] if _same(path[: len(begin)], begin) else None
+
+    # ------------------------------------------------------------------------------ views
+    def view(self, number: int) -> View | None:
+        """Find a view, which is then the last one used."""
+        with self._lock:
+            found = self._views.pop(number, None)
+            if found is not None:
+                self._views[number] = found
+            return found
+
+    def keep(self, view: View) -> str:
+        """Keep a view, and forget those that were not used for longest; its path."""
+        with self._lock:
+            number, self._count = self._count, self._count + 1
+            self._views[number] = view
+            while self._has_too_many():
+                del self._views[next(n for n in self._views if n)]
+        return f"{self.root}{number}/"
+
+    def _has_too_many(self) -> bool:
+        others = len(self._views) - 1
+        kept = sum(view.size for view in self._views.values())
+        return others > MOST_VIEWS or (others > 1 and kept > MOST_KEPT)
+
+    def array(self, number: int) -> bytes | None:
+        """Return the bytes of an array of any view."""
+        with self._lock:
+            found = [v.blobs for v in self._views.values() if number in v.blobs.numbers]
+        return found[0].content(number) if found else None
 
     # ------------------------------------------------------------------------ connections
     def verify_request(self, request: Any, client_address: Any) -> bool:
@@ -158,6 +207,11 @@ class Server(ThreadingHTTPServer):
             connection.shutdown(socket.SHUT_RDWR)  # its thread finds nothing more, and closes it
 
 
+def _number(text: str) -> int | None:
+    """Read a number as it stands in addresses."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def _same(found: str, wanted: str) -> bool:
     """Tell whether texts are equal, in a time that does not tell how much of them is."""
     return hmac.compare_digest(found.encode("latin-1", "replace"), wanted.encode())
@@ -184,34 +238,44 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Show a file that the page gives: ``open?name=...``, or ``compare?name=...`` to show it
-        beside the first model. The answer is the document, or one line that says why not.
+        beside the first model. The answer is the document of a new view, whose path is its
+        Location, or one line that says why not.
         """
         server, address = self.server, urlsplit(self.path)
-        if server.opener is None:
-            self.send_error(HTTPStatus.NOT_IMPLEMENTED, "Unsupported method ('POST')")
-        elif not self._is_own_name() or not self._is_own_page():
+        if not self._is_own_name() or not self._is_own_page():
             self.send_error(HTTPStatus.FORBIDDEN, "Another host's name")
-        elif (asked := server.inside(address.path)) is None:
+        elif (inside := server.inside(address.path)) is None:
             self.send_error(HTTPStatus.FORBIDDEN, "Not the address that circle-view printed")
-        elif asked not in ("open", "compare"):
-            self.send_error(HTTPStatus.NOT_FOUND)
         else:
             server.asked(self.connection)
+            view, asked = self._found(inside)
             names = parse_qs(address.query, max_num_fields=8).get("name", ["file"])
-            self._open(server.opener, names[0], asked == "compare")
+            if view is not None and view.opener is None:
+                self.send_error(HTTPStatus.NOT_IMPLEMENTED, "Unsupported method ('POST')")
+            elif view is None or view.opener is None or asked not in ("open", "compare"):
+                self.send_error(HTTPStatus.NOT_FOUND)
+            else:
+                self._open(view.opener, names[0], asked == "compare")
+
+    def _found(self, inside: str) -> tuple[View | None, str]:
+        """Find the view that is meant, and what of it."""
+        first, slash, rest = inside.partition("/")
+        number = _number(first) if slash else None
+        return (self.server.view(0), inside) if number is None else (self.server.view(number), rest)
 
     def _open(self, opener: Opener, name: str, beside: bool) -> None:
         data = self._body()
         if data is None:
             return
         try:
-            self.server.page, document, self.server.blobs = opener(name, data, beside)
+            view = opener(name, data, beside)
         except (LucioleError, MemoryError) as error:
             text = str(error) or "there is not enough memory"
             kind = "text/plain; charset=utf-8"
             self._send(kind, f"{text}\n".encode(), HTTPStatus.UNPROCESSABLE_ENTITY)
         else:
-            self._send("application/json", document)
+            place = {"Location": self.server.keep(view)}
+            self._send("application/json", view.document, HTTPStatus.CREATED, place)
 
     def _body(self) -> bytes | None:
         """Read what came with a request, None where it is refused or ended too early."""
@@ -251,25 +315,34 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def _answer(self, asked: str | None) -> None:
-        if asked is None:
+    def _answer(self, inside: str | None) -> None:
+        if inside is None:
             self.send_error(HTTPStatus.FORBIDDEN, "Not the address that circle-view printed")
             return
         self.server.asked(self.connection)
-        if asked == "":
-            self._send("text/html; charset=utf-8", self.server.page)
-            return
-        blobs = self.server.blobs
-        known = {f"blob/{n}": n for n in blobs.numbers}
-        if asked in known:
-            self._send("application/octet-stream", blobs.content(known[asked]))
+        view, asked = self._found(inside)
+        number = _number(asked.removeprefix("blob/")) if asked.startswith("blob/") else None
+        array = None if number is None else self.server.array(number)
+        if array is not None:
+            self._send("application/octet-stream", array)
+        elif view is None:
+            self.send_error(HTTPStatus.NOT_FOUND, "What was opened here is no longer kept")
+        elif asked == "":
+            self._send("text/html; charset=utf-8", view.page)
         else:
             self.send_error(HTTPStatus.NOT_FOUND)
 
-    def _send(self, kind: str, content: bytes, status: HTTPStatus = HTTPStatus.OK) -> None:
+    def _send(
+        self,
+        kind: str,
+        content: bytes,
+        status: HTTPStatus = HTTPStatus.OK,
+        others: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
+        told = {"Content-Type": kind, "Content-Length": str(len(content)), **others}
+        for name, text in told.items():
+            self.send_header(name, text)
         self.end_headers()
         wanted = memoryview(b"" if self.command == "HEAD" else content)
         for start in range(0, len(wanted), PIECE):  # each within its time

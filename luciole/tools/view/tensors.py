@@ -1,4 +1,4 @@
-"""What the page says of a tensor: type, shape, quantization in words and as a formula, contents."""
+"""Describe a tensor for the page: type, shape, quantization in words and as a formula, contents."""
 
 from __future__ import annotations
 

@@ -212,9 +212,9 @@ def test_the_same_search_again_trains_nothing(
 
 def test_another_search_is_refused(found: tuple[Path, SearchResult]) -> None:
     folder, _ = found
-    with pytest.raises(QuantizeError, match="of a search with another settings"):
+    with pytest.raises(QuantizeError, match="of a search with other settings"):
         searched(folder, replace(SMALL, partial=2))
-    with pytest.raises(QuantizeError, match="of a search with another data"):
+    with pytest.raises(QuantizeError, match="of a search with other records"):
         searched(folder, SMALL, np.zeros(len(X), np.int64))
 
 

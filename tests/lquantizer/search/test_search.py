@@ -139,7 +139,7 @@ def attempts(storage: Path) -> int:
 
 def test_a_folder_refuses_another_search(found: tuple[Path, SearchResult]) -> None:
     folder, _ = found
-    with pytest.raises(QuantizeError, match="is of a search with another settings"):
+    with pytest.raises(QuantizeError, match="is of a search with other settings"):
         searched(folder, seed=1)
 
 

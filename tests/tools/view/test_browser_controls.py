@@ -185,3 +185,19 @@ def test_tabbing_reaches_every_control(resnet: Visit) -> None:
         ".map(e => e.outerHTML.slice(0, 100))"
     )
     assert missed == []
+
+
+def test_the_legend_covers_nothing_of_a_whole_graph(
+    visit: Open, pages: View, digits: Digits
+) -> None:
+    here = visit(pages(digits.float_model, digits.quantized).as_uri())
+    here.page.set_viewport_size({"width": 640, "height": 800})
+    here.settle()
+    here.run("() => app.views[0].fit()")
+    here.settle()
+    nodes = here.page.locator(".pane").first.locator(".node").all()
+    boxes = [box for node in nodes if (box := node.bounding_box())]
+    legend = here.page.locator(".legend").bounding_box()
+    assert legend is not None
+    assert len(boxes) == 6  # four operators between an input and an output
+    assert max(box["y"] + box["height"] for box in boxes) <= legend["y"]

@@ -83,6 +83,43 @@ def test_a_second_file_is_dropped_to_compare_and_its_layers_are_paired(
     assert captions(here) == ["float.circle", "answer.circle"], "the server shows it too"
 
 
+def test_a_second_page_of_the_server_compares_with_what_it_shows_itself(
+    visit: Open, server: Server, digits: Digits
+) -> None:
+    resnet = data_path("models/resnet8_int8.tflite")
+    mine, yours = visit(server.url), visit(server.url)
+    drop(mine, resnet, ALONE)
+    expect(mine.page.locator(".caption-title")).to_have_text("resnet8_int8.tflite")
+    drop(yours, digits.float_model, BESIDE)
+    expect(yours.page.locator(".pane")).to_have_count(2)
+    assert captions(yours) == ["float.circle", "answer.circle"]
+    drop(mine, digits.float_model, BESIDE)
+    expect(mine.page.locator(".pane")).to_have_count(2)
+    assert captions(mine) == ["float.circle", "resnet8_int8.tflite"]
+    yours.page.evaluate("() => app.select(1, 0, 1)")
+    yours.page.locator(".picker").first.wait_for()
+    for here, names in ((mine, captions(mine)), (yours, captions(yours))):
+        here.page.reload()
+        here.settle()
+        assert captions(here) == names
+
+
+def test_a_model_is_compared_with_a_page_and_both_keep_their_values(
+    visit: Open, server: Server, view: View, digits: Digits
+) -> None:
+    page = view(digits.float_model, name="float.html")
+    here = visit(server.url)
+    drop(here, page, BESIDE)
+    expect(here.page.locator(".pane")).to_have_count(2)
+    drop(here, data_path("models/resnet8_int8.tflite"), BESIDE)
+    expect(here.page.locator(".caption-title", has_text="resnet8")).to_have_count(1)
+    for place, operand in ((0, "bias"), (1, "filter")):
+        here.page.evaluate(f"() => app.select({place}, 0, 1)")
+        here.page.locator("summary", has_text=operand).click()
+        here.page.locator(".values-part summary").first.click()
+        here.page.locator(".numbers td").first.wait_for()
+
+
 def test_another_file_is_opened_instead_with_its_values(visit: Open, server: Server) -> None:
     here = visit(server.url, "#node=:1")
     path = data_path("models/resnet8_int8.tflite")

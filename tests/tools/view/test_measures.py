@@ -7,13 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import luciole
 from luciole.ir import LucioleError
 from luciole.tools.view import foreign, measures
 from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.document import Subject, document
-from tests.networks import network
+from tests.networks import network, random
 
 Json = dict[str, Any]
 REPORT = {
@@ -54,6 +56,19 @@ def test_all_three_sources_meet_in_the_operators_figures() -> None:
     }  # fmt: skip
     assert found["fc2"] == {"bytes": 4 * (4 * 16 + 4), "latency_us": 10, "latency_share": 25}
     assert found["act1"] == {"mse": 0.1, "cosine": 0.9, "peak": 0.2}
+
+
+def test_sensitivities_are_figures_of_the_operators() -> None:
+    data = {"x": random(1, 20, 20)}
+    table = luciole.sensitivity(network(), data, scheme="w4a8", rounding="nearest")
+    figures = measures.report_figures(table.to_json(), "s")
+    found = shown(figures)
+    for layer in table.layers:
+        told = found[layer.name]
+        assert told["alone_agree"] == pytest.approx(layer.only.agree, abs=0.01)
+        assert told["alone_snr_db"] == pytest.approx(-10 * np.log10(layer.only.noise), abs=0.01)
+        assert told["spared_agree"] == pytest.approx(layer.others.agree, abs=0.01)
+    assert {layer.name for layer in table.layers} == {"fc1", "fc2"}
 
 
 def test_the_document_says_which_figures_there_are() -> None:

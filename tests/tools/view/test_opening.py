@@ -15,6 +15,7 @@ from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.described import Look, described
 from luciole.tools.view.document import Subject
 from luciole.tools.view.opening import Shown
+from luciole.tools.view.server import Opener, View
 from tests.support import data_path
 from tests.tools.view.conftest import Digits
 
@@ -23,11 +24,13 @@ def shown(path: Path) -> Shown:
     return Shown([Subject(luciole.load(path), path.name)], Blobs(), Look("horizontal", "kind"))
 
 
-def opened(page: Shown, path: Path, beside: bool) -> tuple[dict[str, Any], Blobs]:
-    html, content, blobs = page.opened(path.name, path.read_bytes(), beside)
-    document = json.loads(content)
-    assert document["title"].encode() in html
-    return document, blobs
+def opened(opener: Opener | None, path: Path, beside: bool) -> tuple[dict[str, Any], View]:
+    assert opener is not None
+    view = opener(path.name, path.read_bytes(), beside)
+    document = json.loads(view.document)
+    assert document["title"].encode() in view.page
+    assert view.size == path.stat().st_size
+    return document, view
 
 
 def titles(document: dict[str, Any]) -> list[str]:
@@ -39,7 +42,7 @@ def test_the_model_with_fewer_bits_comes_second(digits: Digits) -> None:
         (digits.float_model, digits.quantized),
         (digits.quantized, digits.float_model),
     ):
-        document, _ = opened(shown(first), second, True)
+        document, _ = opened(shown(first).opened, second, True)
         assert titles(document) == ["float.circle", "answer.circle"]
         assert {d["status"] for d in document["differences"]} == {"replaced", "removed"}
         assert document["models"][1]["graphs"][0]["nodes"][1]["measures"]["bytes_before"] > 80_000
@@ -49,14 +52,24 @@ def test_the_model_with_fewer_bits_comes_second(digits: Digits) -> None:
 def test_what_is_opened_next_replaces_the_second_one_and_no_number_comes_twice(
     digits: Digits,
 ) -> None:
-    page = shown(digits.float_model)
-    _, before = opened(page, digits.quantized, True)
-    document, after = opened(page, data_path("models/resnet8_int8.tflite"), True)
+    _, before = opened(shown(digits.float_model).opened, digits.quantized, True)
+    document, after = opened(before.opener, data_path("models/resnet8_int8.tflite"), True)
     assert titles(document) == ["float.circle", "resnet8_int8.tflite"]
-    assert not set(before.numbers) & set(after.numbers)
-    document, _ = opened(page, digits.quantized, False)
+    assert not set(before.blobs.numbers) & set(after.blobs.numbers)
+    document, last = opened(after.opener, digits.quantized, False)
     assert titles(document) == ["answer.circle"]
     assert "twin" not in document["models"][0]["graphs"][0]["nodes"][1]
+    assert not set(after.blobs.numbers) & set(last.blobs.numbers)
+
+
+def test_views_of_one_server_know_nothing_of_each_other(digits: Digits) -> None:
+    first = shown(digits.float_model)
+    resnet = data_path("models/resnet8_int8.tflite")
+    _, mine = opened(first.opened, digits.quantized, False)
+    _, yours = opened(first.opened, resnet, False)
+    assert not set(mine.blobs.numbers) & set(yours.blobs.numbers)
+    assert titles(opened(mine.opener, resnet, True)[0]) == ["resnet8_int8.tflite", "answer.circle"]
+    assert titles(opened(first.opened, resnet, True)[0]) == ["float.circle", "resnet8_int8.tflite"]
 
 
 def figured(digits: Digits) -> Shown:
@@ -81,8 +94,8 @@ def test_figures_stay_when_a_second_file_is_opened_beside_and_go_with_their_mode
     digits: Digits,
 ) -> None:
     page = figured(digits)
-    alone = described(page.subjects, Blobs(), Look())
-    document, _ = opened(page, digits.float_model, True)
+    alone = described(list(page.subjects), Blobs(), Look())
+    document, view = opened(page.opened, digits.float_model, True)
     assert titles(document) == ["float.circle", "answer.circle"]
     assert len(layers(document)) == len(layers(alone)) > 1
     for before, after in zip(layers(alone), layers(document), strict=True):
@@ -93,7 +106,7 @@ def test_figures_stay_when_a_second_file_is_opened_beside_and_go_with_their_mode
     keys = {measure["key"] for measure in document["measures"]}
     assert {"snr_db", "bytes_before"} <= keys
     assert any("note" in node for node in document["models"][-1]["graphs"][0]["nodes"])
-    document, _ = opened(page, digits.quantized, False)
+    document, _ = opened(view.opener, digits.quantized, False)
     assert "snr_db" not in {measure["key"] for measure in document["measures"]}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -21,7 +23,7 @@ import pytest
 from luciole.ir import LucioleError
 from luciole.tools.view import server as module
 from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.server import MOST_CONNECTIONS, Page, Server
+from luciole.tools.view.server import MOST_CONNECTIONS, MOST_VIEWS, Server, View
 from tests.support import heed_interrupts
 from tests.tools.view.conftest import Digits
 
@@ -270,17 +272,25 @@ def status(netloc: str, path: str) -> int:
 
 
 # ---------------------------------------------------------------------- a page that opens files
+NUMBERS = itertools.count(100)
+
+
+def opened(name: str, data: bytes, beside: bool) -> View:
+    """The view of a file, whose page names it, and from which others are opened."""
+    if data == b"bad":
+        raise LucioleError(f"{name}: not a model")
+    blobs = Blobs(next(NUMBERS))
+    blobs.add(np.frombuffer(data, np.uint8))
+
+    def next_one(other: str, data: bytes, beside: bool) -> View:
+        return opened(f"{name}, {other}" if beside else other, data, beside)
+
+    return View(f"{name} {beside}".encode(), b"{}", blobs, next_one, len(data))
+
+
 @pytest.fixture
 def opener() -> Iterator[Server]:
     """A server that opens files of up to 1,000 bytes: the page that it shows then names them."""
-
-    def opened(name: str, data: bytes, beside: bool) -> Page:
-        if data == b"bad":
-            raise LucioleError(f"{name}: not a model")
-        blobs = Blobs(100)
-        blobs.add(np.frombuffer(data, np.uint8))
-        return f"{name} {beside}".encode(), b"{}", blobs
-
     running = Server("<p>page</p>", Blobs(), opener=opened, most_opened=1000)
     thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -290,24 +300,69 @@ def opener() -> Iterator[Server]:
     thread.join()
 
 
+class Given(NamedTuple):
+    """What the server said to a file, and where it shows it."""
+
+    status: int
+    body: bytes
+    place: str
+
+
 def give(
     server: Server, path: str, body: bytes = b"model", headers: dict[str, str] | None = None
-) -> tuple[int, bytes]:
+) -> Given:
     """Give the server a file."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
     connection.request("POST", path, body, headers or {})
     found = connection.getresponse()
-    return found.status, found.read()
+    place = found.getheader("Location", "").removeprefix(server.root)
+    return Given(found.status, found.read(), place)
 
 
 def test_a_file_is_opened_and_its_page_and_arrays_are_there(opener: Server) -> None:
-    assert give(opener, opener.root + "open?name=a%20b.circle") == (200, b"{}")
-    assert ask(opener, "") == (200, b"a b.circle False")
-    assert ask(opener, "blob/100") == (200, b"model")
-    assert ask(opener, "blob/0")[0] == 404
+    found = give(opener, opener.root + "open?name=a%20b.circle")
+    assert found[:2] == (201, b"{}")
+    assert ask(opener, found.place) == (200, b"a b.circle False")
+    numbers = [n for n in range(100, 200) if ask(opener, f"{found.place}blob/{n}")[0] == 200]
+    assert len(numbers) == 1
+    assert ask(opener, f"{found.place}blob/{numbers[0]}") == (200, b"model")
+    assert ask(opener, f"blob/{numbers[0]}") == (200, b"model"), "numbers do not come twice"
     own = f"http://127.0.0.1:{opener.server_port}"
-    assert give(opener, opener.root + "compare?name=b", headers={"Origin": own})[0] == 200
-    assert ask(opener, "") == (200, b"b True")
+    beside = give(opener, opener.root + found.place + "compare?name=b", headers={"Origin": own})
+    assert ask(opener, beside.place) == (200, b"a b.circle, b True")
+
+
+def test_pages_of_one_server_do_not_change_each_other(opener: Server) -> None:
+    mine, yours = (give(opener, opener.root + f"open?name={name}") for name in "ab")
+    assert mine.place != yours.place
+    beside = give(opener, opener.root + mine.place + "compare?name=c")
+    shown = [ask(opener, place)[1] for place in (mine.place, yours.place, beside.place, "")]
+    assert shown == [b"a False", b"b False", b"a, c True", b"<p>page</p>"]
+
+
+def test_the_server_forgets_the_views_that_were_not_used_for_longest(opener: Server) -> None:
+    places = [give(opener, opener.root + "open?name=x").place for _ in range(MOST_VIEWS)]
+    assert ask(opener, places[0])[0] == 200
+    places.append(give(opener, opener.root + "open?name=y").place)
+    statuses = [ask(opener, place)[0] for place in ("", *places)]
+    assert statuses == [200, 200, 404, *[200] * (MOST_VIEWS - 1)]
+    assert give(opener, opener.root + places[1] + "open").status == 404
+
+
+def test_the_server_keeps_so_many_bytes_of_files_and_the_newest(
+    opener: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_KEPT", 1000)
+    places = [give(opener, opener.root + "open", bytes(n)).place for n in (300, 600, 500, 1000)]
+    assert [ask(opener, place)[0] for place in places] == [404, 404, 404, 200]
+    places = [give(opener, opener.root + "open", bytes(n)).place for n in (300, 600, 100)]
+    assert [ask(opener, place)[0] for place in places] == [200, 200, 200]
+
+
+@pytest.mark.parametrize("place", ["7/", "1", "0x1/", "-1/", "%D9%A1/", "9" * 40 + "/", "1/other"])
+def test_the_server_refuses_views_that_there_are_not(opener: Server, place: str) -> None:
+    give(opener, opener.root + "open?name=a")
+    assert ask(opener, place)[0] == 404
 
 
 def test_who_is_not_the_page_opens_nothing(opener: Server) -> None:
@@ -319,22 +374,22 @@ def test_who_is_not_the_page_opens_nothing(opener: Server) -> None:
         (opener.root + "open", {"Host": "example.org"}),
     ]
     for path, headers in cases:
-        assert give(opener, path, headers=headers)[0] == 403
-    assert give(opener, opener.root + "other")[0] == 404
-    assert ask(opener, "") == (200, b"<p>page</p>")
+        assert give(opener, path, headers=headers).status == 403
+    assert give(opener, opener.root + "other").status == 404
+    assert ask(opener, "1/")[0] == 404
 
 
 def test_a_file_that_is_refused_changes_nothing(opener: Server) -> None:
     found = give(opener, opener.root + "open?name=x.circle", b"bad")
-    assert found == (422, b"x.circle: not a model\n")
-    assert give(opener, opener.root + "open", bytes(1001))[0] == 413
+    assert found == (422, b"x.circle: not a model\n", "")
+    assert give(opener, opener.root + "open", bytes(1001)).status == 413
     for length in ("-1", "1e3", "9" * 40, "\u0661"):
         with socket.create_connection(("127.0.0.1", opener.server_port), timeout=30) as client:
             host = f"Host: 127.0.0.1:{opener.server_port}"
             text = f"POST {opener.root}open HTTP/1.1\r\n{host}\r\nContent-Length: {length}\r\n\r\n"
             client.sendall(text.encode())
             assert client.recv(12)[9:] in (b"411", b"413")
-    assert ask(opener, "") == (200, b"<p>page</p>")
+    assert ask(opener, "1/")[0] == 404
 
 
 def test_a_file_that_ends_early_is_not_opened(opener: Server) -> None:
@@ -344,4 +399,4 @@ def test_a_file_that_ends_early_is_not_opened(opener: Server) -> None:
         client.sendall(text.encode())
         client.shutdown(socket.SHUT_WR)
         assert client.recv(10) == b""
-    assert ask(opener, "") == (200, b"<p>page</p>")
+    assert ask(opener, "1/")[0] == 404

@@ -10,6 +10,7 @@ from luciole.exporters.onnx.building import Building, RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import elementwise
 from luciole.ir.ops.activations import (
+    LIMITS,
     Elu,
     HardSwish,
     Logistic,
@@ -19,7 +20,7 @@ from luciole.ir.ops.activations import (
     ReluN1To1,
     Tanh,
 )
-from luciole.ir.ops.fake_quant import FakeQuant
+from luciole.ir.ops.fake_quant import FakeQuant, limits
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.prelu import PRelu
@@ -29,21 +30,17 @@ _FUSED = {
     ActivationFunctionType.RELU: "Relu",
     ActivationFunctionType.TANH: "Tanh",
 }
-_CLIPPED = {
-    ActivationFunctionType.RELU6: (0.0, 6.0),
-    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
-}
 
 
 def activated(k: Building, term: Term, activation: ActivationFunctionType) -> Term:
     """Apply a fused activation. Raises RefusedError for one that kernels do not apply."""
     if activation == ActivationFunctionType.NONE:
         return term
-    if activation in _CLIPPED:
-        return clipped(k, term, *_CLIPPED[activation])
-    if activation not in _FUSED:
+    if activation in _FUSED:
+        return k.add(_FUSED[activation], term)
+    if activation not in LIMITS:
         raise RefusedError(f"fused activation {activation.name}")
-    return k.add(_FUSED[activation], term)
+    return clipped(k, term, *LIMITS[activation])
 
 
 def clipped(k: Building, term: Term, low: float, high: float) -> Term:
@@ -93,7 +90,7 @@ def prelu(k: Building, op: PRelu, x: Term, alpha: Term) -> Term:
 
 @elementwise(Gelu)
 def gelu(k: Building, op: Gelu, x: Term) -> Term:
-    """Hendrycks and Gimpel 2016, "Gaussian Error Linear Units", equations 1 and 2."""
+    """Spell out Hendrycks and Gimpel 2016, "Gaussian Error Linear Units", equations 1 and 2."""
     if k.opset >= 20:
         return k.add("Gelu", x, approximate="tanh" if op.approximate else "none")
     if op.approximate:
@@ -108,19 +105,11 @@ def gelu(k: Building, op: Gelu, x: Term) -> Term:
 
 @elementwise(FakeQuant)
 def fake_quant(k: Building, op: FakeQuant, x: Term) -> Term:
-    """TensorFlow's FakeQuantWithMinMaxArgs: limits are moved so that zero is expressible."""
-    low, high, scale = (float(number) for number in _limits(op))
+    """Spell out TensorFlow's FakeQuantWithMinMaxArgs: limits are moved so that zero is
+    expressible.
+    """
+    low, high, scale = (float(number) for number in limits(op))
     inside = k.add("Sub", clipped(k, x, low, high), k.number(low))
     steps = k.add("Mul", inside, k.number(float(np.float32(1) / np.float32(scale))))
     whole = k.add("Floor", k.add("Add", steps, k.number(0.5)))
     return k.add("Add", k.add("Mul", whole, k.number(scale)), k.number(low))
-
-
-def _limits(op: FakeQuant) -> tuple[np.float32, np.float32, np.float32]:
-    """Compute both limits and the step, in single precision as kernels do."""
-    lowest, highest = np.float32(op.narrow_range), np.float32((1 << op.num_bits) - 1)
-    least, most = np.float32(op.min), np.float32(op.max)
-    scale = (most - least) / (highest - lowest)
-    zero = float(lowest - least / scale)
-    point = np.float32(np.floor(min(max(zero, float(lowest)), float(highest)) + 0.5))
-    return (lowest - point) * scale, (highest - point) * scale, scale

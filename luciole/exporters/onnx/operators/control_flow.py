@@ -18,7 +18,7 @@ def call(k: Building, op: Delegating) -> list[Term]:
 
 @rule(If)
 def if_(k: Building, op: If) -> list[Term]:
-    """Both graphs read the operator's operands from outside: an ONNX branch has no inputs."""
+    """Let both graphs read the operator's operands from outside: an ONNX branch has no inputs."""
     arguments = [k.of(value) for value in op.inputs]
     branches = [_branch(k, graph, arguments) for graph in (op.then_graph, op.else_graph)]
     condition = k.of(op.condition)
@@ -39,7 +39,7 @@ def _branch(k: Building, graph: Graph, arguments: list[Term]) -> Body:
 
 @rule(While)
 def while_(k: Building, op: While) -> list[Term]:
-    """The condition is computed before the loop, and at the end of each round for the next one."""
+    """Compute the condition before the loop, and at the end of each round for the next one."""
     arguments = [k.of(value) for value in op.inputs]
     (go_on,) = k.run(op.condition_graph, arguments)
     inner = k.inside(op.body_graph.name or "body")

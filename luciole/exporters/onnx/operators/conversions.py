@@ -17,7 +17,7 @@ def _order(k: Building, value: Value) -> list[int] | None:
 
 @rule(Quantize)
 def quantize(k: Building, op: Quantize) -> Term | None:
-    """Codes of other scales are real numbers in between."""
+    """Make codes; those of other scales are real numbers in between."""
     order = _order(k, op.input)
     x = k.of(op.input) if order is None else k.channels_first(op.input)
     if affine_of(op.input) is not None:

@@ -64,7 +64,7 @@ def _known(filter: Value) -> tuple[int, ...]:
 
 @rule(Conv2D)
 def conv_2d(k: Building, op: Conv2D) -> None:
-    """Several groups are those of as many input channels as the filter has."""
+    """Make groups of as many input channels as the filter has."""
     _, kh, kw, depth = _known(op.filter)
     channels = op.input.shape[3]
     group = 1 if channels is None else channels // max(depth, 1)
@@ -89,7 +89,7 @@ def _convolution(
 
 @rule(DepthwiseConv2D)
 def depthwise_conv_2d(k: Building, op: DepthwiseConv2D) -> None:
-    """A group for each input channel: filter [1, h, w, c m] as [c m, 1, h, w]."""
+    """Make a group for each input channel: filter [1, h, w, c m] as [c m, 1, h, w]."""
     _, kh, kw, outputs = _known(op.filter)
     channels = op.input.shape[3]
     group = outputs // max(op.depth_multiplier, 1) if channels is None else channels

@@ -1,4 +1,4 @@
-"""What joins tensors, cuts them apart and pads them."""
+"""Write what joins tensors, cuts them apart and pads them."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _masked(k: Building, value: Value, mask: int, edges: list[int]) -> Term:
 
 @rule(Pad, PadV2)
 def pad(k: Building, op: Pad | PadV2) -> Term | None:
-    """Paddings [axes, 2] are all those before, then all those behind."""
+    """Turn paddings [axes, 2] into all those before, then all those behind."""
     dtype = op.input.dtype
     value = (
         k.of(op.constant_values) if isinstance(op, PadV2) else k.number(zero_code(op.input), dtype)

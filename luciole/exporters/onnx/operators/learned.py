@@ -66,7 +66,7 @@ def lq_fully_connected(k: Building, op: LQFullyConnected) -> Term:
 
 @rule(LQConv2D)
 def lq_conv_2d(k: Building, op: LQConv2D) -> None:
-    """What is padded is exactly 0, as ONNX's own convolution pads."""
+    """Pad with exactly 0, as ONNX's own convolution pads."""
     terms, attributes = _layer(k, op)
     kernel = op.weights_binary.dims[2:4]
     strides, dilations = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)

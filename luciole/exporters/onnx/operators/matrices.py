@@ -15,7 +15,7 @@ from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
 
 @rule(FullyConnected)
 def fully_connected(k: Building, op: FullyConnected) -> Term:
-    """Rows go through Gemm, whose weights are [o, n] as in the model; more axes through MatMul."""
+    """Multiply rows by Gemm, whose weights are [o, n] as in the model; more axes by MatMul."""
     if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise RefusedError(f"weights in the format {op.weights_format.name}")
     n, rank = op.weights.dims[1], len(op.input.shape)

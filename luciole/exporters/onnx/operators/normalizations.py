@@ -48,7 +48,7 @@ def rms_norm(k: Building, op: RmsNorm) -> Term:
 
 @rule(InstanceNorm)
 def instance_norm(k: Building, op: InstanceNorm) -> Term | None:
-    """Of images; tensors of three axes have their channels first already."""
+    """Normalize images; tensors of three axes have their channels first already."""
     images = len(op.input.shape) == 4
     x = k.channels_first(op.input) if images else k.of(op.input)
     sides = [_vector(k, value, op.input.shape[3 if images else 1]) for value in (op.gamma, op.beta)]

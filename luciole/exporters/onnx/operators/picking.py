@@ -1,4 +1,4 @@
-"""What picks elements by their places, and puts elements there."""
+"""Write what picks elements by their places, and puts elements there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from luciole.ir.ops.where import Where
 
 @rule(Gather)
 def gather(k: Building, op: Gather) -> Term:
-    """Batches have indices of their own only where the axis follows them."""
+    """Give batches indices of their own only where the axis follows them."""
     rank = len(op.params.shape)
     axis, batches = op.axis % rank, op.batch_dims
     batches += len(op.indices.shape) if batches < 0 else 0
@@ -102,7 +102,7 @@ def one_hot(k: Building, op: OneHot) -> Term:
 
 @rule(Where)
 def where(k: Building, op: Where) -> Term:
-    """The places of what is true, in rows."""
+    """List the places of what is true, in rows."""
     found = k.add("NonZero", k.of(op.condition))
     places = k.add("Transpose", found, perm=[1, 0])
     kind = op.output.dtype
@@ -131,7 +131,7 @@ def matrix_diag(k: Building, op: MatrixDiag) -> Term:
 
 @rule(MatrixSetDiag)
 def matrix_set_diag(k: Building, op: MatrixSetDiag) -> Term:
-    """The diagonal has as many elements as the shorter side, along which it is laid."""
+    """Lay the diagonal along the shorter side, whose length it has."""
     rows, columns = known_shape(op.input)[-2:]
     laid = k.add("Unsqueeze", k.of(op.diagonal), k.ints(-1 if rows <= columns else -2))
     return k.add("Where", k.constant(np.eye(rows, columns, dtype=np.bool_)), laid, k.of(op.input))
@@ -184,7 +184,7 @@ def non_max_suppression(k: Building, op: NonMaxSuppressionV4) -> list[Term]:
 
 @rule(NonMaxSuppressionV5)
 def soft_non_max_suppression(k: Building, op: NonMaxSuppressionV5) -> list[Term]:
-    """Scores stay as they are: ONNX does not lower them."""
+    """Leave scores as they are: ONNX does not lower them."""
     if constant_of(op.soft_nms_sigma, "soft_nms_sigma").any():
         raise RefusedError("soft_nms_sigma is not 0")
     places, count = _chosen(k, op)

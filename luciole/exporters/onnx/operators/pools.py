@@ -49,7 +49,7 @@ def space_to_depth(k: Building, op: SpaceToDepth) -> None:
 
 @rule(ResizeBilinear, ResizeNearestNeighbor)
 def resize(k: Building, op: ResizeBilinear | ResizeNearestNeighbor) -> None:
-    """Nearest pixels are rounded down where the corners are the pixels' own, else halves up."""
+    """Round nearest pixels down where the corners are the pixels' own, else halves up."""
     names = ((op.align_corners, "align_corners"), (op.half_pixel_centers, "half_pixel"))
     mode = next((name for chosen, name in names if chosen), "asymmetric")
     nearest = "floor" if mode == "asymmetric" else "round_prefer_ceil"
@@ -66,7 +66,7 @@ def resize(k: Building, op: ResizeBilinear | ResizeNearestNeighbor) -> None:
 
 @rule(LocalResponseNormalization)
 def local_response_normalization(k: Building, op: LocalResponseNormalization) -> None:
-    """ONNX divides alpha by the number of neighbours."""
+    """Multiply alpha by the number of neighbours, by which ONNX divides it."""
     size = 2 * op.radius + 1
     x = k.channels_first(op.input)
     options = {"alpha": float(np.float32(op.alpha) * size), "beta": op.beta, "bias": op.bias}

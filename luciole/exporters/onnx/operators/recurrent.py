@@ -153,7 +153,7 @@ def bidirectional_rnn(k: Building, op: BidirectionalSequenceRNN) -> list[Term]:
 
 @rule(GRU)
 def gru(k: Building, op: GRU) -> Term:
-    """ONNX's order of gates is the same; the state's bias is within the reset gate."""
+    """Keep the order of gates, which is ONNX's; the state's bias is within the reset gate."""
     pairs = [
         (op.hidden_hidden, op.hidden_hidden_bias),
         (op.hidden_input, op.hidden_input_bias),

@@ -1,4 +1,4 @@
-"""What makes few numbers of many along axes."""
+"""Write what makes few numbers of many along axes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS: dict[type[Op], str] = {
 
 @rule(*_KINDS)
 def reduce(k: Building, op: Reduction) -> Term | None:
-    """Channels may be first where axes are known and what stays keeps its order."""
+    """Let channels be first where axes are known and what stays keeps its order."""
     if not _stays_first(k, op):
         known = op.reduction_indices.is_constant  # onnxruntime takes none of them twice
         axes = k.ints(*sorted({*_axes(op)})) if known else k.int64(op.reduction_indices)
@@ -96,7 +96,7 @@ def topk(k: Building, op: TopkV2) -> list[Term]:
 
 @rule(Unique)
 def unique(k: Building, op: Unique) -> list[Term]:
-    """Elements in the order in which they come, and for each its number among them."""
+    """List elements in the order in which they come, and for each its number among them."""
     x, narrow = k.of(op.input), NUMPY[op.input.dtype].kind in "iu"
     x = k.cast(x, TensorType.INT64) if narrow else x  # other integers onnxruntime does not take
     found, _, places = k.add_all("Unique", 3, x, sorted=0)

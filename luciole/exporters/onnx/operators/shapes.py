@@ -1,4 +1,4 @@
-"""What gives tensors other axes and extents, and elements other places."""
+"""Write what gives tensors other axes and extents, and elements other places."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def densify(k: Building, op: Densify) -> Term:
 
 @rule(Bitcast)
 def bitcast(k: Building, op: Bitcast) -> Term:
-    """Only where the type stays: ONNX has this operator since opset 26 alone."""
+    """Pass on where the type stays: ONNX has this operator since opset 26 alone."""
     from luciole.exporters.onnx.building import RefusedError
 
     if op.x.dtype != op.output.dtype:
@@ -80,7 +80,9 @@ def squeeze(k: Building, op: Squeeze) -> Term:
 
 @rule(Transpose)
 def transpose(k: Building, op: Transpose) -> Term | None:
-    """What only puts channels first, or last again, is no node where the tensor is there so."""
+    """Write no node for what only puts channels first, or last again, where the tensor is
+    there so.
+    """
     order = ints_of(op.perm, "perm")
     rank = len(order)
     if rank >= 3 and order == to_first(rank) and k.is_first(op.a):
@@ -100,7 +102,7 @@ def broadcast_to(k: Building, op: BroadcastTo) -> Term:
 
 @rule(BroadcastArgs)
 def broadcast_args(k: Building, op: BroadcastArgs) -> Term:
-    """An extent of 1 stretches to the other one."""
+    """Let an extent of 1 stretch to the other one."""
     sides = [known_shape(value)[0] for value in (op.s0, op.s1)]
     terms = [
         k.add("Pad", k.of(value), k.ints(max(sides) - n, 0), k.number(1, value.dtype))

@@ -60,15 +60,17 @@ def _swapped(builder: Builder, a: Value, b: Value, by: int, mask: int) -> tuple[
 
 
 def _interleaved(builder: Builder, vectors: Sequence[Value]) -> list[Value]:
-    """8 vectors as 8 others: every 8 bytes of theirs are the bytes of one place, in order."""
+    """Turn 8 vectors into 8 others: every 8 bytes of theirs are the bytes of one place,
+    in order.
+    """
     pairs = _interleaved_pairs(builder, vectors, 1)
     fours = _interleaved_pairs(builder, [pairs[i] for i in (0, 2, 1, 3, 4, 6, 5, 7)], 2)
     return _interleaved_pairs(builder, [fours[i] for i in (0, 4, 1, 5, 2, 6, 3, 7)], 4)
 
 
 def _interleaved_pairs(builder: Builder, vectors: Sequence[Value], size: int) -> list[Value]:
-    """Neighbours interleaved in elements of ``size`` bytes, within every 16 bytes: the lower half
-    of both, then the upper half.
+    """Interleave neighbours in elements of ``size`` bytes, within every 16 bytes: the lower half of
+    both, then the upper half.
     """
     found = []
     for first, second in zip(vectors[::2], vectors[1::2], strict=True):

@@ -7,6 +7,7 @@ Farhadi, XNOR-Net, 2016).
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Annotated, TypeAlias
 
 from llvmlite import ir
@@ -62,11 +63,14 @@ takes longer than reading (Zen 5: 0.75 cycles for each 64 bytes, against 2).
 """
 
 
-def _scaled(counters: Tile, *_: Kind) -> Tile:
-    return Tile(types.float32, counters.shape[0], counters.shape[3])
+def _chained(counters: Tile, *_: Kind) -> Tile:
+    return Tile(types.float32, *(counters.shape[k] for k in (0, 3, 2)))
 
 
-Scaled: TypeAlias = Annotated[Vectors, _scaled]
+Chains: TypeAlias = Annotated[Vectors, _chained]
+"""Unfinished results [pixels, vectors of outputs, weight planes]."""
+
+Joined: TypeAlias = Annotated[Vectors, lambda chains: Tile(types.float32, *chains.shape[:2])]
 """Results [pixels, vectors of outputs]."""
 
 
@@ -184,26 +188,41 @@ def prefetch_words(builder: Builder, tile: Vectors, weights: Address) -> None:
 
 
 @emits
-def scale_accumulate(
-    builder: Builder, tile: Vectors, factors: Address, start: Address, step: Int64
-) -> Scaled:
-    """Scale and add up counters: results [pixels, vectors of outputs] are start + sum_ij factor_ij
-    counter_ij.
+def begin_chains(builder: Builder, tile: Vectors, start: Address, step: Int64) -> Chains:
+    """Begin the sums that counters [pixels, input planes, weight planes, vectors of outputs] make
+    results of: a chain for each weight plane, so that they hide each other's latency. Pixel p's
+    start stands at ``start + p step``.
+    """
+    pixels, _, weight_planes, vectors = tile.kind.shape
+    nothing = [ir.Constant(FLOATS, None)] * (weight_planes - 1)
+    chains: list[Value] = []
+    for address in addresses(builder, start, step, pixels):
+        for v in range(vectors):
+            chains += [load(builder, FLOATS, address, 4 * LANES * v), *nothing]
+    return gather(builder, chains)
 
-    ``factors`` is the address of [input planes, weight planes, outputs]; pixel p's start stands at
-    ``start + p step``.
+
+@emits
+def scale_accumulate(builder: Builder, chains: Vectors, tile: Vectors, factors: Address) -> Same:
+    """Add to each chain factor_ij counter_ij of its weight plane j, over the input planes i;
+    ``factors`` is the address of [input planes, weight planes, outputs].
     """
     pixels, planes, weight_planes, vectors = tile.kind.shape
     products = planes * weight_planes
-    results = []
-    for p, address in enumerate(addresses(builder, start, step, pixels)):
-        for v in range(vectors):
-            chains = [load(builder, FLOATS, address, 4 * LANES * v)]
-            chains += [ir.Constant(FLOATS, None)] * (weight_planes - 1)
-            for k in range(products):
-                counter = builder.extract_value(tile.value, (p * products + k) * vectors + v)
-                factor = load(builder, FLOATS, factors, 4 * LANES * (k * vectors + v))
-                number, chain = builder.sitofp(counter, FLOATS), k % weight_planes
-                chains[chain] = of_llvm(builder, FMA, number, factor, chains[chain])
-            results.append(functools.reduce(builder.fadd, chains))
-    return gather(builder, results)
+    found = [builder.extract_value(chains.value, k) for k in range(chains.kind.count)]
+    for p, v, k in itertools.product(range(pixels), range(vectors), range(products)):
+        counter = builder.extract_value(tile.value, (p * products + k) * vectors + v)
+        factor = load(builder, FLOATS, factors, 4 * LANES * (k * vectors + v))
+        place = (p * vectors + v) * weight_planes + k % weight_planes
+        number = builder.sitofp(counter, FLOATS)
+        found[place] = of_llvm(builder, FMA, number, factor, found[place])
+    return gather(builder, found)
+
+
+@emits
+def joined(builder: Builder, chains: Vectors) -> Joined:
+    """Add up the chains of each result."""
+    each = chains.kind.shape[2]
+    found = [builder.extract_value(chains.value, k) for k in range(chains.kind.count)]
+    parts = (found[k : k + each] for k in range(0, len(found), each))
+    return gather(builder, [functools.reduce(builder.fadd, part) for part in parts])

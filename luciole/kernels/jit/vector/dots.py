@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from llvmlite import ir
+from numba.core import cgutils
 
 from luciole.kernels.jit.emits import (
     Address,
@@ -24,7 +25,7 @@ from luciole.kernels.jit.emits import (
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.masked import lanes_before, load_first_bytes, store_first_bytes
-from luciole.kernels.jit.vector.pixels import Places, behind, repeated
+from luciole.kernels.jit.vector.pixels import Places, add_words, behind, repeated
 from luciole.kernels.jit.vector.shorts import with_pairs
 from luciole.kernels.jit.vector.vectors import (
     BYTES,
@@ -59,16 +60,7 @@ def add_dots(builder: Builder, tile: Vectors, at: Places, offset: Int64, weights
     """Add to each pixel's row the products of the pixel's own four bytes, ``offset`` bytes behind
     its address, with the bytes [vectors, 16, 4] at ``weights``.
     """
-    vectors = tile.kind.shape[1]
-    add = _adding()
-    factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(vectors)]
-    sums: list[Value] = []
-    for address in behind(builder, at, offset):
-        four = splat(builder, load(builder, I32, address, align=1))
-        for factor in factors:
-            before = builder.extract_value(tile.value, len(sums))
-            sums.append(add(builder, before, four, factor))
-    return gather(builder, sums)
+    return add_words(builder, tile, at, offset, weights, _adding())
 
 
 @emits
@@ -149,12 +141,48 @@ def _adding() -> Callable[[Builder, Value, Value, Value], Value]:
     """Return what the machine adds four products to each lane with."""
     if "avx512vnni" in features():
         return _with_vnni
+    if "i8mm" in features():
+        return _with_usdot
+    if "dotprod" in features():
+        return _with_sdot
     return _with_pairs if PAIRS else _with_products
 
 
 def _with_vnni(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
     """Add to sums of int32 four products in each lane: ``vpdpbusd``."""
     return of_llvm(builder, "llvm.x86.avx512.vpdpbusd.512", sums, unsigned, signed)
+
+
+def _with_usdot(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
+    """Add the same products: ``usdot`` of Arm's processors with I8MM."""
+    return _by_quarters(builder, "usdot", sums, unsigned, signed)
+
+
+def _with_sdot(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
+    """Add the same products by ``sdot``, which takes signed bytes: those of inputs less 128, and
+    twice 64 of each weight. LLVM writes the latter once for all sums that a weight counts in.
+    """
+    turned = builder.xor(unsigned, ir.Constant(INTS, [-0x7F7F7F80] * LANES))
+    half, share = ir.Constant(INTS, [0x40404040] * LANES), ir.Constant(INTS, None)
+    for _ in range(2):
+        share = _by_quarters(builder, "sdot", share, signed, half)
+    return _by_quarters(builder, "sdot", builder.add(sums, share), turned, signed)
+
+
+def _by_quarters(builder: Builder, name: str, sums: Value, a: Value, b: Value) -> Value:
+    """Call an instruction of Neon for each 128 bits."""
+    four, sixteen = ir.VectorType(I32, 4), ir.VectorType(BYTES.element, 16)
+    kind = ir.FunctionType(four, [four, sixteen, sixteen])
+    function = cgutils.get_or_insert_function(
+        builder.module, kind, f"llvm.aarch64.neon.{name}.v4i32.v16i8"
+    )
+    found = []
+    for first in range(0, LANES, 4):
+        own, *given = (wide_shuffle(builder, v, v, range(first, first + 4)) for v in (sums, a, b))
+        found.append(builder.call(function, [own, *(builder.bitcast(v, sixteen) for v in given)]))
+    p, q, r, s = found
+    lower, upper = (wide_shuffle(builder, x, y, range(8)) for x, y in ((p, q), (r, s)))
+    return wide_shuffle(builder, lower, upper, range(LANES))
 
 
 def _with_pairs(

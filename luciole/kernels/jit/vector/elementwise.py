@@ -63,10 +63,9 @@ class Unary(IntEnum):
     GELU_BY_TANH = 11
     HARD_SWISH = 12
     CLAMP = 13
-    LEAKY_RELU = 14
-    SCALE = 15
-    SCALED_EXP = 16
-    LESS_BOTH = 17
+    SCALE = 14
+    SCALED_EXP = 15
+    LESS_BOTH = 16
 
 
 class Binary(IntEnum):
@@ -97,7 +96,6 @@ _UNARY: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
     Unary.GELU_BY_TANH: lambda x, a, b: functions.gelu_by_tanh(x),
     Unary.HARD_SWISH: lambda x, a, b: functions.hard_swish(x),
     Unary.CLAMP: lambda x, a, b: x.at_least(a).at_most(b),
-    Unary.LEAKY_RELU: lambda x, a, b: x.where(x.compared(">", 0.0), x * a),
     Unary.SCALE: lambda x, a, b: x * a,
     Unary.SCALED_EXP: lambda x, a, b: functions.exp_below((x - a) * b),
     Unary.LESS_BOTH: lambda x, a, b: (x - a) - b,

@@ -4,6 +4,7 @@ the pixels' addresses beside them in registers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, TypeAlias
 
 from llvmlite import ir
@@ -30,6 +31,7 @@ from luciole.kernels.jit.vector.vectors import (
     FLOATS,
     FMA,
     I32,
+    INTS,
     LANES,
     Floats,
     Same,
@@ -132,6 +134,29 @@ def add_scaled(
 def behind(builder: Builder, at: Places, offset: Value) -> list[Value]:
     """Move addresses ``offset`` bytes on."""
     return [builder.add(builder.extract_value(at.value, i), offset) for i in range(at.kind.count)]
+
+
+def add_words(
+    builder: Builder,
+    tile: Vectors,
+    at: Places,
+    offset: Value,
+    weights: Value,
+    add: Callable[[Builder, Value, Value, Value], Value],
+) -> Value:
+    """Add to each pixel's row of a tile what ``add`` makes of the sum so far, of the pixel's own
+    four bytes, ``offset`` bytes behind its address, and of each vector of the four bytes of 16
+    outputs at ``weights``.
+    """
+    vectors = tile.kind.shape[1]
+    factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(vectors)]
+    sums: list[Value] = []
+    for address in behind(builder, at, offset):
+        word = splat(builder, load(builder, I32, address, align=1))
+        for factor in factors:
+            before = builder.extract_value(tile.value, len(sums))
+            sums.append(add(builder, before, word, factor))
+    return gather(builder, sums)
 
 
 @emits

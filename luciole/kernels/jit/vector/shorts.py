@@ -19,7 +19,7 @@ from luciole.kernels.jit.vector.masked import (
     load_first_shorts,
     store_first_shorts,
 )
-from luciole.kernels.jit.vector.pixels import Places, behind, repeated
+from luciole.kernels.jit.vector.pixels import Places, add_words, repeated
 from luciole.kernels.jit.vector.vectors import (
     DOUBLES,
     I16,
@@ -63,15 +63,7 @@ def add_pairs(builder: Builder, tile: Vectors, at: Places, offset: Int64, weight
     """Add to each pixel's row the products of the pixel's own two int16, ``offset`` bytes behind
     its address, with the int16 [vectors, 16, 2] at ``weights``.
     """
-    vectors = tile.kind.shape[1]
-    factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(vectors)]
-    sums: list[Value] = []
-    for address in behind(builder, at, offset):
-        two = splat(builder, load(builder, I32, address, align=1))
-        for factor in factors:
-            before = builder.extract_value(tile.value, len(sums))
-            sums.append(with_pairs(builder, before, two, factor))
-    return gather(builder, sums)
+    return add_words(builder, tile, at, offset, weights, with_pairs)
 
 
 def with_pairs(builder: Builder, sums: Value, x: Value, weights: Value) -> Value:

@@ -13,17 +13,14 @@ from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Value, emits
 from luciole.kernels.jit.processor import features
-from luciole.kernels.jit.vector.pixels import Places, behind
+from luciole.kernels.jit.vector.pixels import Places, add_words
 from luciole.kernels.jit.vector.vectors import (
     I16,
     I32,
-    INTS,
     LANES,
     Same,
     Vectors,
     gather,
-    load,
-    splat,
     wide_shuffle,
 )
 
@@ -51,15 +48,7 @@ def add_small_dots(
     ``offset`` bytes behind its address, with the bytes [vectors, 16, 4] at ``weights``. Sums must
     fit.
     """
-    vectors = tile.kind.shape[1]
-    factors = [load(builder, INTS, weights, 4 * LANES * v) for v in range(vectors)]
-    sums: list[Value] = []
-    for address in behind(builder, at, offset):
-        four = splat(builder, load(builder, I32, address, align=1))
-        for factor in factors:
-            before = builder.extract_value(tile.value, len(sums))
-            sums.append(_both(builder, _products, before, four, factor))
-    return gather(builder, sums)
+    return add_words(builder, tile, at, offset, weights, _with_products)
 
 
 @emits
@@ -85,6 +74,11 @@ def _both(builder: Builder, compute: Compute, *given: Value) -> Value:
         compute(builder, *[wide_shuffle(builder, v, v, lanes) for v in given]) for lanes in parts
     )
     return wide_shuffle(builder, low, high, list(range(LANES)))
+
+
+def _with_products(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
+    """Add two sums of two products to each of 16 lanes."""
+    return _both(builder, _products, sums, unsigned, signed)
 
 
 def _products(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:

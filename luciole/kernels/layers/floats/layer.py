@@ -157,7 +157,7 @@ class FloatLayer:
     """Outputs in one block of a convolution; weights stand as [blocks, taps, depth, lanes]."""
 
     def __post_init__(self) -> None:
-        """What the activation does, for all parts."""
+        """Find what the activation does, for all parts."""
         self._tanh = int(self.activation == TANH)
         low, high = ACTIVATIONS[self.activation]
         self._limits = self.memory.record(Clamp(low=low, high=high))

@@ -65,7 +65,9 @@ class Side:
 
     @classmethod
     def of(cls, size: int, kernel: int, stride: int, dilation: int, padding: Padding) -> Side:
-        """The axis of a window over ``size`` inputs. Raises ShapeError where it does not fit."""
+        """Lay out the axis of a window over ``size`` inputs. Raises ShapeError where it does not
+        fit.
+        """
         outputs = window(size, kernel, stride, dilation, padding) or 0
         before = padding_before(size, kernel, stride, dilation, padding)
         needed = (outputs - 1) * stride + (kernel - 1) * dilation + 1
@@ -259,7 +261,7 @@ class ByteLayer:
         return [self.tiles(kernel(n, tiling.vectors), n, table) for n, table in cut if len(table)]
 
     def tiles(self, kernel: Kernel, pixels: int, table: Table) -> Tiles:
-        """A kernel for tiles of so many pixels, and their table."""
+        """Choose a kernel for tiles of so many pixels, and their table."""
         place, row = kept(table, pixels, self.memory), table.nbytes // len(table)
         return Tiles(kernel, place, len(table), row, result_moves(table, self.y.itemsize))
 
@@ -301,9 +303,9 @@ class ByteLayer:
         fields: dict[str, int],
         written: int,
     ) -> Part:
-        """What ``dot_tiles`` and ``hybrid_tiles`` run on, which write so many outputs from each
-        place of a tile on; ``fields`` are those that a record of this kind has of its own. Arrays
-        that a kernel does not read are at 0.
+        """Describe what ``dot_tiles`` and ``hybrid_tiles`` run on, which write so many outputs from
+        each place of a tile on; ``fields`` are those that a record of this kind has of its own.
+        Arrays that a kernel does not read are at 0.
         """
         images = len(self.x)
         image = self.y.nbytes // images

@@ -166,7 +166,9 @@ class IntegerLayer(ByteLayer):
     to: Rescaling
 
     def __post_init__(self) -> None:
-        """Which bits of stored inputs are turned to make them unsigned; then as every layer."""
+        """Find which bits of stored inputs are turned to make them unsigned; then as
+        every layer.
+        """
         self.turned = unsigned(self.to.dtype)
         self.zero = self.to.input_zero + self.turned
         super().__post_init__()

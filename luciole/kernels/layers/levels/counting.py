@@ -63,8 +63,6 @@ class RowsRecord(Record):
     factors: int
     """What a differing bit takes away."""
     starts: int
-    partial: int
-    """Room for a tile's unfinished results."""
     offsets: int
     """The weights' offsets, 0 where there are none."""
     basis: int
@@ -168,7 +166,6 @@ class _Rows:
         return {
             "planes": words,
             "encoding": layer.encoding.record(memory, rows, planes, words),
-            "partial": memory.scratch(self.rows, self.tiling.lanes),
             "sums": memory.scratch(self.block),
             "level_sums": 0 if by_level is None else memory.record(by_level),
         }
@@ -306,15 +303,12 @@ def _group(
             few = jit.xor_popcount(few, x + k * word, count * word, against)
             counted, few, left = emptied(counted, few, left - 1)
         counted = jit.small_added(counted, few)
-        if turn == 0:
-            part = jit.scale_accumulate(counted, factors, r.starts + 4 * group * lanes, 0)
-        else:
-            more = factors + 4 * planes * weight_planes * lanes * turn
-            part = jit.scale_accumulate(counted, more, r.partial, 4 * lanes)
-        if turn == 0 and r.offsets:
-            part = jit.add_products(part, r.sums + 4 * row, 4, r.offsets + 4 * group * lanes)
-        if turn < passes - 1:
-            jit.write(part, -np.inf, np.inf, r.partial, 4 * lanes, lanes)
-        else:
-            part = jit.tanh(part) if tanh else part
-            jit.write(part, low, high, y, 4 * outputs, outputs - group * lanes)
+        if turn == 0:  # not before, as starts would take registers
+            chains = jit.begin_chains(tile, r.starts + 4 * group * lanes, 0)
+        own = factors + 4 * planes * weight_planes * lanes * turn
+        chains = jit.scale_accumulate(chains, counted, own)
+    part = jit.joined(chains)
+    if r.offsets:
+        part = jit.add_products(part, r.sums + 4 * row, 4, r.offsets + 4 * group * lanes)
+    part = jit.tanh(part) if tanh else part
+    jit.write(part, low, high, y, 4 * outputs, outputs - group * lanes)

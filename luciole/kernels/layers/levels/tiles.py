@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Record, reader
@@ -88,8 +86,6 @@ class CountingRecord(Record):
     sums: int
     outputs: int
     groups: int
-    partial: int
-    """Room for a tile's unfinished results."""
 
 
 _sums_at, _counting_at = reader(SumsRecord), reader(CountingRecord)
@@ -196,25 +192,21 @@ def _tile(
     planes, passes, weight_planes, lanes = shape
     low, high, tanh = ending
     n = span.rows * span.columns * c.channels
-    outputs, partial = c.outputs, c.partial
+    outputs = c.outputs
     factors = c.factors + 4 * group * passes * planes * weight_planes * lanes
     start = c.starts + 4 * (span.case * c.groups + group) * lanes
     for turn in range(passes):
         filled = jit.fill(tile, -(n >> 1))
         counted = _counted(filled, c, group, span, x + WORD_BYTES * planes * turn, shape)
-        if turn == 0:
-            part = jit.scale_accumulate(counted, factors, start, 0)
-        else:
-            more = factors + 4 * planes * weight_planes * lanes * turn
-            part = jit.scale_accumulate(counted, more, partial, 4 * lanes)
-        if turn == 0 and c.offsets:
-            part = jit.add_products(part, sums, 4 * span.y_pixel, c.offsets + 4 * group * lanes)
-        if turn < passes - 1:
-            jit.write(part, -np.inf, np.inf, partial, 4 * lanes, lanes)
-        else:
-            part = jit.tanh(part) if tanh else part
-            step = 4 * span.y_pixel * outputs
-            jit.write(part, low, high, y, step, outputs - group * lanes)
+        if turn == 0:  # not before, as starts would take registers
+            chains = jit.begin_chains(tile, start, 0)
+        own = factors + 4 * planes * weight_planes * lanes * turn
+        chains = jit.scale_accumulate(chains, counted, own)
+    part = jit.joined(chains)
+    if c.offsets:
+        part = jit.add_products(part, sums, 4 * span.y_pixel, c.offsets + 4 * group * lanes)
+    part = jit.tanh(part) if tanh else part
+    jit.write(part, low, high, y, 4 * span.y_pixel * outputs, outputs - group * lanes)
 
 
 @jit.merged

@@ -27,7 +27,7 @@ from luciole.lquantizer.search.published.size import float_bytes
 from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
 from luciole.lquantizer.search.search import Found, Searched
 from luciole.lquantizer.search.space import Space
-from luciole.lquantizer.search.storage import Storage
+from luciole.lquantizer.search.storage import Storage, opened
 
 _LEAST = 10
 """Records: some judge, some are held back, the others are trained on."""
@@ -53,8 +53,7 @@ def search_published(
     cannot be used, a folder with another search, and when nothing can be evaluated.
     """
     given, network = materials(model, records, labels, options, read, write, folded)
-    folder.mkdir(parents=True, exist_ok=True)
-    storage = Storage(folder / "search.db", _identity(given))
+    storage = opened(folder, _identity(given))
     runner = runner_for(options.workers, options.cluster, given, say)
     try:
         search = SeedSearch(given.space, options, storage, runner, say, track or untracked)

@@ -1,4 +1,4 @@
-"""Which layers are one when a network is deployed, and how a candidate says their widths.
+"""Find which layers are one when a network is deployed, and how a candidate says their widths.
 
 After "Automated quantization of neural networks" (a thesis on mixed precision by NSGA-II), sections
 6.2.1 (groups), 6.3.1 (chromosome) and 6.3.3 (mask).

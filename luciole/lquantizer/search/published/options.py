@@ -1,4 +1,4 @@
-"""What can be chosen for the published search."""
+"""Choose how the published search is run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SeedOptions:
 
     def __post_init__(self) -> None:
         """Refuse what there is not, and to begin without TensorFlow."""
-        for name, least in (("parents", 2), ("generations", 0)):
+        for name, least in (("parents", 2), ("generations", 0), ("seed", 0)):
             _at_least(self, name, least)
         for name in ("offspring", "partial", "final", "calibration", "judges", "files", "workers"):
             _at_least(self, name, 1)

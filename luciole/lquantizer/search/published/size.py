@@ -1,4 +1,4 @@
-"""What the published search calls a size (equation 6.2): bits of weights, without padding."""
+"""Count what the published search calls a size (equation 6.2): bits of weights, without padding."""
 
 from __future__ import annotations
 

@@ -111,11 +111,14 @@ export class Opening {
     if (file.size > most)
       throw new Error(`${file.name} has ${size(file.size)}, the page takes up to ${size(most)}`);
     const here = isBeside && this.app.doc.isPage; // the server does not know what is shown
-    const path = `${isBeside && !here ? "compare" : "open"}?name=${encodeURIComponent(file.name)}`;
+    const what = `${isBeside && !here ? "compare" : "open"}?name=${encodeURIComponent(file.name)}`;
+    const path = `${this.app.doc.view ?? ""}${what}`;
     const answer = await fetch(path, { method: "POST", body: file }).catch(() => null);
     if (!answer) throw new Error(`${file.name}: circle-view does not answer any more`);
     if (!answer.ok) throw new Error((await answer.text()).trim());
-    const doc = await answer.json();
+    const view = answer.headers.get("Location"); // of this page alone, also when it is reloaded
+    const doc = { ...(await answer.json()), view };
+    history.replaceState(null, "", view);
     if (here) return { ...beside(this.app.doc, doc), isPage: true };
     openBlobs({}, true);
     return doc;
