@@ -123,10 +123,10 @@ def test_the_graph_before_and_after() -> None:
     )
     assert run_passes(graph, [fuse_batch_norm, remove_dead]) is True
     assert show(graph) == (
-        "graph 'main'(%0: float32[1,2] 'x') -> (%1)\n"
-        "%2: float32[2,2] = constant [[10, 20], [1.5, 2]] 'w/fused'\n"
-        "%3: float32[2] = constant [7, -1] 'scaled/bias'\n"
-        "%1: float32[1,2] = FULLY_CONNECTED(%0, %2, %3) 'y'\n"
+        "graph 'main'(%1: float32[1,2] 'x') -> (%2)\n"
+        "%0: float32[2] = constant [7, -1] 'shift'\n"
+        "%3: float32[2,2] = constant [[10, 20], [1.5, 2]] 'w/fused'\n"
+        "%2: float32[1,2] = FULLY_CONNECTED(%1, %3, %0) 'y'\n"
     )
 
 

@@ -57,8 +57,9 @@ def reshape(k: Building, node: Node) -> Value:
         wanted = [x.shape[i] if n == 0 else n for i, n in enumerate(wanted)]
     if -1 in wanted and None not in x.shape and None not in wanted:
         rest = math.prod(n for n in wanted if n is not None and n != -1)
-        whole = math.prod(k.dims(x))
-        wanted[wanted.index(-1)] = whole // rest if rest else 0
+        found = math.prod(k.dims(x)) // rest if rest else 0
+        settled = [found if n == -1 else n for n in wanted]
+        wanted = settled if not rest or tuple(settled) == x.shape else wanted
     return k.reshape(x, [None if n == -1 else n for n in wanted])
 
 

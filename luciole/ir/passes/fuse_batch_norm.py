@@ -48,7 +48,7 @@ def _fuse(graph: Graph, op: Op) -> bool:
     if op.code == BuiltinOperator.MUL:
         _scale(graph, layer, factor)
     else:
-        _shift(graph, layer, factor)
+        _shift(graph, layer, op, factor)
     layer.activation = op.attributes()["activation"]  # type: ignore[attr-defined]  # every layer has one
     name = op.output.name
     op.output.replace_with(layer.output)
@@ -113,10 +113,13 @@ def _scale(graph: Graph, layer: Op, factor: Array) -> None:
         layer.set_operand(2, _like(graph, bias, bias.data * factor))
 
 
-def _shift(graph: Graph, layer: Op, factor: Array) -> None:
+def _shift(graph: Graph, layer: Op, op: Op, factor: Array) -> None:
     bias = (*layer.operands, None)[2]
+    given = next((v for v in op.operands if v is not None and v is not layer.output), None)
     if bias is not None and bias.data is not None:
         layer.set_operand(2, _like(graph, bias, bias.data + factor))
+    elif given is not None and given.shape == factor.shape:
+        layer.set_operand(2, given)
     else:
         name = graph.unique_name(f"{layer.name}/bias")
         layer.set_operand(2, graph.add_constant(name, np.ascontiguousarray(factor)))
