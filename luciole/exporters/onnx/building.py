@@ -8,6 +8,7 @@ there yet: between layers, where all want channels first, there is none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _SMALL = 1024
 """Bytes up to which equal constants are one."""
+_UNNAMED = re.compile(r"constant(_\d+)?")
+"""What constants are called that have no name of their own: each file numbers them anew."""
 END = (1 << 63) - 1
 """What ONNX takes for the end of any axis."""
 Cut = tuple[int, int, int, int]
@@ -79,8 +82,9 @@ class Building:
         if value in self.last:
             return self.last[value]
         if value not in self.shared.values:
-            term = self.constant(data_of(value), value.name, value.dtype)
-            term.named = True
+            name = "" if _UNNAMED.fullmatch(value.name) else value.name
+            term = self.constant(data_of(value), name, value.dtype)
+            term.named = bool(name)
             self.shared.values[value] = term
         return self.shared.values[value]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
 from luciole.importers.onnx.shape import padded
 from luciole.importers.onnx.windows import Windows, windows_of
-from luciole.ir import TensorType, Value
+from luciole.ir import Shape, TensorType, Value
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.conv_3d import Conv3D
@@ -22,6 +22,7 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.slice import Slice
 from luciole.ir.ops.split_v import SplitV
 from luciole.ir.ops.transpose_conv import TransposeConv
+from luciole.ir.rules import padding_before, window
 from luciole.schema.enums import Padding
 
 
@@ -221,8 +222,12 @@ def _transposed(
     groups: int,
     sizes: list[int],
 ) -> Value:
-    """Compute the whole result, and cut the padding off; what is beyond it is 0."""
-    whole = _whole(x, windows)
+    """Compute the whole result, and cut the padding off; what is beyond it is 0. Padding as circle
+    places it needs no cut.
+    """
+    same = _is_same(windows, sizes, x.shape[2:])
+    padding = Padding.SAME if same else Padding.VALID
+    whole = sizes if same else _whole(x, windows)
 
     def convolve(part: Value, filters: Value, bias: Value | None) -> Value:
         outputs = k.dims(filters)[1]
@@ -234,11 +239,25 @@ def _transposed(
                 Conv3DTranspose, (shape, order, part, bias), padding=Padding.VALID, **steps
             )
         order = k.transpose(filters, (1, 2, 3, 0))
-        return k.make(TransposeConv, (shape, order, part, bias), padding=Padding.VALID, **steps)
+        return k.make(TransposeConv, (shape, order, part, bias), padding=padding, **steps)
 
     image = last(k, x)
     result = grouped(k, groups, (image, -1), (w, 0), bias, convolve)
+    if same:
+        return result
     return _window(k, result, windows.pads[:, 0].tolist(), sizes)
+
+
+def _is_same(windows: Windows, sizes: Sequence[int], extents: Shape) -> bool:
+    """Tell whether padding is what SAME has of a convolution from the result to the data."""
+    if windows.axes != 2 or not windows.pads.any():
+        return False
+    rows = zip(sizes, extents, windows.kernel, windows.strides, windows.pads[:, 0], strict=True)
+    return all(
+        window(size, kernel, stride, 1, Padding.SAME) == extent
+        and padding_before(size, kernel, stride, 1, Padding.SAME) == before
+        for size, extent, kernel, stride, before in rows
+    )
 
 
 def _whole(x: Value, windows: Windows) -> list[int]:
