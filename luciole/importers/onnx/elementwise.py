@@ -129,7 +129,7 @@ def reciprocal(k: Building, node: Node) -> Value:
     """Divide 1 by it; by a square root, which circle has an operator for."""
     producer = node[0].producer
     if producer is not None and isinstance(producer.op, unary.Sqrt):
-        return k.add(unary.Rsqrt(producer.op.operands[0]))
+        return k.add(unary.Rsqrt(producer.op.x))
     return k.add(binary.Div(k.like(node[0], 1), node[0]))
 
 

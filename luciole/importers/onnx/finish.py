@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import numpy as np
 
@@ -59,6 +59,16 @@ def keep_names(graph: Graph, made: Mapping[str, str]) -> None:
         while name in made or name.endswith(MOVED):
             name = made.get(name, name.removesuffix(MOVED))
         if name not in taken:
+            value.name = name
+            taken.add(name)
+
+
+def keep_constants(graph: Graph, given: Set[str]) -> None:
+    """Give constants that passes made of ones of the file, which are gone, the names of these."""
+    taken = {value.name for value in graph.values}
+    for value in graph.values:
+        name = value.name.rpartition("_")[0]
+        if value.is_constant and value.name not in given and name in given and name not in taken:
             value.name = name
             taken.add(name)
 

@@ -12,7 +12,7 @@ from luciole.importers.onnx.constants import outside_bytes
 from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.extras import restore
-from luciole.importers.onnx.finish import finish, keep_biases, keep_names
+from luciole.importers.onnx.finish import finish, keep_biases, keep_constants, keep_names
 from luciole.importers.onnx.functions import Functions, versions
 from luciole.importers.onnx.nodes import Nodes, Scope, names_given
 from luciole.importers.reader import file_bytes
@@ -120,6 +120,7 @@ def _imported(
     finish(model, halves_to_even=not nodes.is_ours)
     keep_biases(graph, k.biases)
     keep_names(graph, k.made)
+    keep_constants(graph, {tensor.name for tensor in proto.graph.initializer})
     return Imported(model, [*verify(model), *([KEEPS_STATE] if nodes.keeps_state else [])])
 
 

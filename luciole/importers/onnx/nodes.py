@@ -195,7 +195,8 @@ class Nodes:
         for name, value in zip(names, results, strict=False):
             if not name or value is None:
                 continue
-            if value not in node.operands and value.name.startswith(f"{k.prefix}/"):
+            made = value.name.startswith(f"{k.prefix}/") or value.name in k.made
+            if value not in node.operands and made:
                 value.name = k.name(name)
             self.scope[name] = value
 

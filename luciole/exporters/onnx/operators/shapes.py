@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from luciole.exporters.onnx.building import Building, constant_of, ints_of, known_shape, to_first
@@ -138,6 +140,12 @@ def tile(k: Building, op: Tile) -> Term:
     return k.add("Tile", k.of(op.input), k.int64(op.multiples))
 
 
+def _exchanged(k: Building, x: Term, shape: Sequence[int], order: Sequence[int]) -> Term:
+    """Exchange axes in front of a RESHAPE, which alone will do where they have one element."""
+    moved = [axis for axis in order if shape[axis] != 1]
+    return x if moved == sorted(moved) else k.add("Transpose", x, perm=list(order))
+
+
 @rule(SpaceToBatchND)
 def space_to_batch(k: Building, op: SpaceToBatchND) -> Term:
     """Cut the padded pixels [b, s, ...] into blocks, whose places go before the batch."""
@@ -156,7 +164,7 @@ def space_to_batch(k: Building, op: SpaceToBatchND) -> Term:
     x = k.reshape(x, batch, *split, *rest)
     places = [2 + 2 * i for i in range(count)]
     order = [*places, 0, *(p - 1 for p in places), *range(1 + 2 * count, 1 + 2 * count + len(rest))]
-    x = k.add("Transpose", x, perm=order)
+    x = _exchanged(k, x, (batch, *split, *rest), order)
     return k.reshape(x, batch * int(np.prod(blocks)), *sides, *rest)
 
 
@@ -170,9 +178,8 @@ def batch_to_space(k: Building, op: BatchToSpaceND) -> Term:
     left = batch // int(np.prod(blocks))
     x = k.reshape(k.of(op.input), *blocks, left, *extents)
     pairs = [n for i in range(count) for n in (count + 1 + i, i)]
-    x = k.add(
-        "Transpose", x, perm=[count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
-    )
+    order = [count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
+    x = _exchanged(k, x, (*blocks, left, *extents), order)
     sides = [n * b for n, b in zip(extents, blocks, strict=False)]
     x = k.reshape(x, left, *sides, *rest)
     starts, ends = (
