@@ -87,8 +87,6 @@ OTHERWISE = {
     "Range_000": SETTLED,
     "Rank_000": SETTLED,
     "ResizeNearestNeighbor_000": "import picks pixels by GATHER: ONNX rounds halves otherwise",
-    "ScatterNd_000": LONGER,
-    "SegmentSum_000": LONGER,
     "Shape_000": SETTLED,
     "SparseToDense_000": LONGER,
     "ZerosLike_000": SETTLED,

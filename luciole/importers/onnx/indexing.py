@@ -112,6 +112,9 @@ def scatter_nd(k: Building, node: Node) -> Value:
     depth, count = extents[-1], math.prod(extents[:-1])
     strides = np.array([math.prod(dims[i + 1 : depth]) for i in range(depth)], np.int64)
     places = _counted_rows(k, node[1], np.array(dims[:depth]))
+    if node.text("reduction", "none") == "add" and _is_zero(node[0]):
+        shape = k.constant(np.array(dims, np.int32))
+        return k.add(ScatterNd(k.cast(places, TensorType.INT32), node[2], shape))
     places = k.reshape(places, (count, depth))
     scaled = k.add(binary.Mul(places, k.constant(strides)))
     from luciole.ir.ops.reduce import Sum
@@ -119,6 +122,11 @@ def scatter_nd(k: Building, node: Node) -> Value:
     flat = k.add(Sum(scaled, k.constant(np.array([1], np.int32)), keep_dims=False))
     updates = k.reshape(node[2], (count, math.prod(dims[depth:])))
     return _scattered(k, node, k.cast(flat, TensorType.INT32), updates)
+
+
+def _is_zero(x: Value) -> bool:
+    """Tell whether a value is constant floats of 0, to which SCATTER_ND adds."""
+    return x.dtype == TensorType.FLOAT32 and x.data is not None and not x.data.any()
 
 
 _SEGMENTS: dict[str, tuple[type[Op], type[Op]]] = {

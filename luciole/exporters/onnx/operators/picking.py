@@ -148,7 +148,8 @@ def segment_sum(k: Building, op: SegmentSum) -> Term:
     """Add up rows; their number follows from the last segment, so it must be known."""
     ids = constant_of(op.segment_ids, "segment_ids").astype(np.int64)
     count = int(ids[-1]) + 1 if ids.size else 0
-    zeros = k.constant(np.zeros((count, *known_shape(op.input)[1:]), NUMPY[op.input.dtype]))
+    extents = k.ints(count, *known_shape(op.input)[1:])
+    zeros = k.add("Expand", k.number(0, op.input.dtype), extents)
     return k.add("ScatterND", zeros, k.constant(ids[:, None]), k.of(op.input), reduction="add")
 
 
