@@ -67,21 +67,13 @@ REFUSED = {
 """Recipes of floats that are not written, and why."""
 
 
-FUSED = "import fuses MUL and ADD, or an activation, into the layer before"
 SETTLED = "import computes what is known"
 LONGER = "import spells out what ONNX's operator does for all operands"
 OTHERWISE = {
     "Fill_001": LONGER,
     "FloorMod_000": LONGER,
     "FloorMod_001": LONGER,
-    "Net_Conv_Add_Mul_000": FUSED,
-    "Net_Conv_Add_Mul_001": FUSED,
-    "Net_Conv_Add_Mul_002": FUSED,
-    "Net_Conv_Add_Mul_003": FUSED,
-    "Net_Conv_Relu6_000": FUSED,
-    "Net_DwConv_BN_000": FUSED,
-    "Net_DwConv_BN_001": FUSED,
-    "Net_Preactivation_BN_000": FUSED,
+    "Net_Conv_Relu6_000": "import fuses a RELU6 into the layer before, whose own result is gone",
     "Net_ZeroDim_001": "import moves a TRANSPOSE behind an ADD",
     "NonMaxSuppressionV4_001": LONGER,
     "Range_000": SETTLED,

@@ -117,7 +117,7 @@ def _imported(
         raise UnsupportedError(f"it cannot be imported: {error}") from None
     _sign(model, proto.graph)
     restore(model, proto)
-    finish(model, halves_to_even=not nodes.is_ours)
+    finish(model, nodes.is_ours)
     keep_biases(graph, k.biases)
     keep_names(graph, k.made)
     keep_constants(graph, {tensor.name for tensor in proto.graph.initializer})

@@ -35,6 +35,20 @@ def fuse_batch_norm(graph: Graph) -> bool:
     return any(changes)
 
 
+def fuse_biases(graph: Graph) -> bool:
+    """Fuse ADD by one constant per channel into the layer before that has no bias, where nothing
+    else sees its result.
+    """
+    adds = [op for op in graph.ops if getattr(op, "code", None) == BuiltinOperator.ADD]
+    changes = [_fuse(graph, op) for op in adds if _bias_is_free(op)]
+    return any(changes)
+
+
+def _bias_is_free(op: Op) -> bool:
+    found = layer_and_factor(op)
+    return found is not None and (*found[0].operands, None)[2] is None
+
+
 def _fuse(graph: Graph, op: Op) -> bool:
     if op.graph is None or getattr(op, "code", None) not in (
         BuiltinOperator.MUL,
