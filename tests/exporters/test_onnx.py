@@ -35,6 +35,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.dilate import Dilate
 from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.non_max_suppression import NonMaxSuppressionV4
+from luciole.ir.ops.pack import Pack
 from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.random import RandomUniform
 from luciole.ir.ops.rfft2d import Rfft2d
@@ -463,6 +464,18 @@ def test_import_refuses_exact_files_of_other_formats(
     given = ["import", str(tmp_path / "m.circle"), "-o", str(tmp_path / "n.circle"), "--exact"]
     text = call(capsys, *given).error(1)
     assert text == ".circle files are exact as they are; .onnx files need it"
+
+
+@pytest.mark.parametrize("opset", [18, 21, 23])
+def test_integers_are_packed_in_every_operator_set(opset: int) -> None:
+    graph = Graph("main")
+    grid = Affine.single(0.05, 3, TensorType.INT8).table()
+    x = graph.add_input("x", (2, 3), TensorType.INT8)
+    x.quantization = grid
+    model = alone(Pack((x, x), axis=1, values_count=2), graph, "y")
+    graph.outputs[0].quantization = grid
+    given = [np.random.default_rng(0).integers(-128, 128, (2, 3)).astype(np.int8)]
+    same(by_onnxruntime(written(model, opset), given), ours(model, given))
 
 
 def test_weights_of_four_bits_need_a_newer_opset() -> None:

@@ -16,7 +16,7 @@ from luciole.exporters.onnx.building import (
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.operators.activations import activated
 from luciole.exporters.onnx.rules import rule
-from luciole.ir import Shape, Value
+from luciole.ir import Value
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.mirror_pad import MirrorPad
 from luciole.ir.ops.pack import Pack
@@ -48,12 +48,17 @@ def concatenation(k: Building, op: Concatenation) -> Term | None:
 @rule(Pack)
 def pack(k: Building, op: Pack) -> Term:
     axis = op.axis % len(op.output.shape)
-    parts = [k.unsqueeze(k.of(v), [axis], _with_axis(v.shape, axis)) for v in op.inputs]
+    parts = [_with_axis(k, value, axis) for value in op.inputs]
     return k.add("Concat", *parts, axis=axis)
 
 
-def _with_axis(shape: Shape, axis: int) -> Shape:
-    return UNRANKED if shape is UNRANKED else (*shape[:axis], 1, *shape[axis:])
+def _with_axis(k: Building, value: Value, axis: int) -> Term:
+    if value.shape is UNRANKED:
+        return k.unsqueeze(k.of(value), [axis], UNRANKED)
+    shape = (*value.shape[:axis], 1, *value.shape[axis:])
+    if None in shape:
+        return k.unsqueeze(k.of(value), [axis], shape)
+    return k.reshaped(value, *(n for n in shape if n is not None))
 
 
 @rule(Unpack)
