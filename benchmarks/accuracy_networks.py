@@ -91,7 +91,7 @@ CASES = (
         source="mbnet",
         layers=[{"operator": "DEPTHWISE_CONV_2D", "weight_bits": 4}],
     ),
-    Case("batchnorm", 2, may_lose=2.0, epochs=6, records=10_000, mirror=True),
+    Case("batchnorm", 2, may_lose=2.0, epochs=20, records=10_000, mirror=True),
     Case("transformer", 2, may_lose=1.5, epochs=6, records=20_000),
     Case("lstm", 2, may_lose=1.5, epochs=6, records=20_000),
     Case("autoencoder", 1, may_err=0.19, epochs=6, records=20_000),

@@ -76,10 +76,12 @@ def test_what_cannot_be_trained_stays_as_it_was(tmp_path: Path) -> None:
 
 
 def test_several_outputs_are_trained_together() -> None:
-    """Neither of the two is a class's answer: their squared errors are summed."""
+    """Neither of the two is a class's answer: their squared errors are summed. Few records would
+    judge by chance: 400 do.
+    """
     records = {"x": random(3, 400, 20)}
     model = two_outputs()
-    bench = Bench(model, records, {"x": random(4, 50, 20)}, size=lambda made: 0)
+    bench = Bench(model, records, {"x": random(4, 400, 20)}, size=lambda made: 0)
     chosen = {"fc1": "w1a2", "fc2": "dynamic"}
     tuned = finished(bench, chosen, records, Finish(4))
     assert bench.figures(tuned).loss < bench.figures(bench.fit(chosen).model).loss
