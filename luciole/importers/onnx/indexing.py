@@ -35,7 +35,7 @@ def counted(k: Building, places: Value, extent: int | None) -> Value:
             raise RefusedError(f"a place is outside of the axis of {extent} elements")
         if not given.size or given.min() >= 0:
             return places
-    if extent is None or k.nodes.is_ours:
+    if extent is None or (k.nodes.is_ours and places.data is None):
         return places  # kernels refuse negative ones
     if not extent:
         raise RefusedError("it takes elements of an empty axis")
@@ -53,7 +53,8 @@ def _counted_rows(k: Building, places: Value, extents: NDArray[np.int64]) -> Val
     """Count places of several axes from the front, as INT64."""
     places = k.cast(places, TensorType.INT64)
     known = places.data
-    if k.nodes.is_ours or (known is not None and known.min(initial=0) >= 0):
+    counted_already = k.nodes.is_ours if known is None else known.min(initial=0) >= 0
+    if counted_already:
         return places
     return k.add(binary.FloorMod(places, k.constant(extents.astype(np.int64))))
 
