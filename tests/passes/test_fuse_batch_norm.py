@@ -17,7 +17,7 @@ from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.passes import run_passes
-from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
+from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm, fuse_biases
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.text.listing import show
 from luciole.schema.enums import (
@@ -123,11 +123,22 @@ def test_the_graph_before_and_after() -> None:
     )
     assert run_passes(graph, [fuse_batch_norm, remove_dead]) is True
     assert show(graph) == (
-        "graph 'main'(%0: float32[1,2] 'x') -> (%1)\n"
-        "%2: float32[2,2] = constant [[10, 20], [1.5, 2]] 'w/fused'\n"
-        "%3: float32[2] = constant [7, -1] 'scaled/bias'\n"
-        "%1: float32[1,2] = FULLY_CONNECTED(%0, %2, %3) 'y'\n"
+        "graph 'main'(%1: float32[1,2] 'x') -> (%2)\n"
+        "%0: float32[2] = constant [7, -1] 'shift'\n"
+        "%3: float32[2,2] = constant [[10, 20], [1.5, 2]] 'w/fused'\n"
+        "%2: float32[1,2] = FULLY_CONNECTED(%1, %3, %0) 'y'\n"
     )
+
+
+@every_layer
+def test_a_layer_without_bias_takes_one_alone(layer: Layer) -> None:
+    model = build(layer, add, with_bias=False)
+    expected = run(model)
+    assert fuse_biases(model.graph) is True
+    assert len(model.graph.ops) == 1
+    np.testing.assert_allclose(run(model), expected, rtol=1e-5, atol=1e-5)
+    for other in (build(layer, add, with_bias=True), build(layer, mul, with_bias=False)):
+        assert fuse_biases(other.graph) is False
 
 
 @every_layer

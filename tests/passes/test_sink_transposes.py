@@ -155,3 +155,25 @@ def test_channels_stay_where_something_else_reads_the_input() -> None:
     ]
     assert not put_channels_last(graph)
     assert graph.inputs[0].shape == SHAPE
+
+
+def test_a_result_that_is_turned_back_keeps_its_name() -> None:
+    model, graph = Model(), Graph("main")
+    model.add_graph(graph)
+    made = graph.append(Abs(graph.add_input("x", SHAPE)), "abs").output
+    back = turned(graph, turned(graph, made, FIRST), LAST)
+    back.name, graph.outputs = "y", [back]
+    wanted = ran(model)
+    run_passes(graph, (sink_transposes,))
+    assert [value.name for value in graph.outputs] == ["y"]
+    assert left(model) == 0
+    np.testing.assert_array_equal(ran(model), wanted)
+
+
+def test_an_input_that_is_turned_back_stays_another_tensor_than_the_result() -> None:
+    model, graph = Model(), Graph("main")
+    model.add_graph(graph)
+    back = turned(graph, turned(graph, graph.add_input("x", SHAPE), FIRST), LAST)
+    graph.outputs = [back]
+    run_passes(graph, (sink_transposes,))
+    assert graph.outputs == [back]

@@ -8,18 +8,20 @@ there yet: between layers, where all want channels first, there is none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from luciole.exporters.onnx.nodes import Body, Node, Term
-from luciole.ir import Array, Graph, TensorType, Value
+from luciole.ir import Array, Graph, Shape, TensorType, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.errors import LucioleError
 from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.sparsity import dense
+from luciole.ir.value import UNRANKED
 from luciole.schema.onnx_dialect import DOMAIN
 
 if TYPE_CHECKING:
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
 
 _SMALL = 1024
 """Bytes up to which equal constants are one."""
+_UNNAMED = re.compile(r"constant(_\d+)?")
+"""What constants are called that have no name of their own: each file numbers them anew."""
+END = (1 << 63) - 1
+"""What ONNX takes for the end of any axis."""
+Cut = tuple[int, int, int, int]
+"""An axis, where a part of it starts and stops, and the step."""
 
 
 class RefusedError(LucioleError):
@@ -74,8 +82,9 @@ class Building:
         if value in self.last:
             return self.last[value]
         if value not in self.shared.values:
-            term = self.constant(data_of(value), value.name, value.dtype)
-            term.named = True
+            name = "" if _UNNAMED.fullmatch(value.name) else value.name
+            term = self.constant(data_of(value), name, value.dtype)
+            term.named = bool(name)
             self.shared.values[value] = term
         return self.shared.values[value]
 
@@ -203,6 +212,36 @@ class Building:
         options = {"allowzero": 1} if 0 in extents else {}
         return self.add("Reshape", term, self.ints(*extents), **options)
 
+    def scalar(self, value: Value) -> Term:
+        """Find a tensor of one element without its axes."""
+        return self.of(value) if value.shape == () else self.reshape(self.of(value))
+
+    def slice(self, term: Term, shape: Shape, cuts: Iterable[Cut]) -> Term:
+        """Append a SLICE of a tensor of this shape, each axis in the form that it is read as: with
+        the first place and the one behind the last. Axes that stay whole are not named.
+        """
+        rows = [cut for cut in (_settled(cut, shape[cut[0]]) for cut in cuts) if cut is not None]
+        if not rows:
+            return term
+        axes, starts, ends, steps = zip(*rows, strict=True)
+        places = [self.ints(*row) for row in (starts, ends, axes)]
+        far = [self.ints(*steps)] if any(step != 1 for step in steps) else []
+        return self.add("Slice", term, *places, *far)
+
+    def squeeze(self, term: Term, axes: Sequence[int], shape: Shape) -> Term:
+        """Drop axes of one element, ``shape`` is left: as the RESHAPE that it is read as."""
+        return self._new_axes("Squeeze", term, axes, shape)
+
+    def unsqueeze(self, term: Term, axes: Sequence[int], shape: Shape) -> Term:
+        """Insert axes of one element, which makes ``shape``: as ``squeeze`` does."""
+        return self._new_axes("Unsqueeze", term, axes, shape)
+
+    def _new_axes(self, kind: str, term: Term, axes: Sequence[int], shape: Shape) -> Term:
+        open_ = sum(n is None for n in shape)
+        if shape is UNRANKED or open_ > 1 or (open_ and 0 in shape):
+            return self.add(kind, term, self.ints(*axes))
+        return self.reshape(term, *(-1 if n is None else n for n in shape))
+
     def reshaped(self, value: Value, *extents: int) -> Term:
         """Find a tensor with other extents; of real numbers behind codes, the codes have them:
         onnxruntime's own way of moving them over goes wrong from opset 21 on.
@@ -235,6 +274,19 @@ def _codes_behind(value: Value) -> Value | None:
     """Find what a DEQUANTIZE makes a tensor from."""
     maker = None if value.producer is None else value.producer.op
     return maker.input if isinstance(maker, Dequantize) else None
+
+
+def _settled(cut: Cut, extent: int | None) -> Cut | None:
+    """Count the places of a cut from the front; None for one that leaves all."""
+    axis, start, end, step = cut
+    if extent is None:
+        return cut
+    found = range(*slice(start, end, step).indices(extent))
+    if not found:
+        return axis, 0, 0, step
+    if found == range(extent):
+        return None
+    return axis, found.start, found.stop if found.stop >= 0 else -END, step
 
 
 def to_first(rank: int) -> list[int]:

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
 
 def graph_proto(k: Building) -> GraphProto:
-    """Make the main graph, with the constants that are used anywhere."""
-    used = set(k.body.terms())
-    constants = [
-        tensor(a, t, term.name) for term, (a, t) in k.shared.constants.items() if term in used
-    ]
-    return _graph(k.body, constants)
+    """Make the main graph, with the constants that are used anywhere, in the order of their use."""
+    held = k.shared.constants
+    used = [term for term in dict.fromkeys(k.body.terms()) if term in held]
+    return _graph(k.body, [tensor(*held[term], term.name) for term in used])
 
 
 def _graph(body: Body, constants: Sequence[TensorProto] = ()) -> GraphProto:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
 from luciole.importers.onnx.shape import padded
 from luciole.importers.onnx.windows import Windows, windows_of
-from luciole.ir import TensorType, Value
+from luciole.ir import Shape, TensorType, Value
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.conv_3d import Conv3D
@@ -22,6 +22,7 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.slice import Slice
 from luciole.ir.ops.split_v import SplitV
 from luciole.ir.ops.transpose_conv import TransposeConv
+from luciole.ir.rules import padding_before, window
 from luciole.schema.enums import Padding
 
 
@@ -122,7 +123,7 @@ def _in_space(
 ) -> Value:
     """Convolve images of three axes, each group of channels on its own."""
 
-    def convolve(part: Value, filters: Value, bias: Value) -> Value:
+    def convolve(part: Value, filters: Value, bias: Value | None) -> Value:
         order = k.transpose(filters, (2, 3, 4, 1, 0))
         return k.make(Conv3D, (part, order, bias), padding=Padding.VALID, **_steps(windows))
 
@@ -134,16 +135,17 @@ def grouped(
     groups: int,
     image: tuple[Value, int],
     w: tuple[Value, int],
-    bias: Value,
-    convolve: Callable[[Value, Value, Value], Value],
+    bias: Value | None,
+    convolve: Callable[[Value, Value, Value | None], Value],
 ) -> Value:
     """Cut an image, filters and biases into groups, convolve each, and join the results' last
     axis.
     """
     if groups == 1:
         return convolve(image[0], w[0], bias)
-    parts = [_parts(k, value, axis, groups) for value, axis in (image, w, (bias, 0))]
-    found = [convolve(*part) for part in zip(*parts, strict=True)]
+    images, filters = (_parts(k, value, axis, groups) for value, axis in (image, w))
+    biases = [None] * groups if bias is None else _parts(k, bias, 0, groups)
+    found = [convolve(*part) for part in zip(images, filters, biases, strict=True)]
     return k.add(Concatenation(tuple(found), axis=len(found[0].shape) - 1))
 
 
@@ -162,7 +164,6 @@ def conv_transpose(k: Building, node: Node) -> Value:
     x, w = node[0], node[1]
     windows = windows_of(node, x.shape, k.dims(w)[2:])
     groups = node.integer("group", 1)
-    outputs = k.dims(w)[1] * groups
     extra = node.integers("output_padding", [0] * windows.axes)
     bias = node.get(2)
     sizes = _result_sizes(node, k.dims(x)[2:], windows, extra)
@@ -173,9 +174,7 @@ def conv_transpose(k: Building, node: Node) -> Value:
         raise RefusedError(f"a convolution of {len(x.shape) - 2} axes")
     w, windows = _spread(k, w, windows)
     inside = all(n >= size for n, size in zip(_whole(x, windows), sizes, strict=True))
-    zeros = k.constant(np.zeros(outputs, np.float32))
-    first_bias = bias if bias is not None and inside else zeros
-    result = _transposed(k, x, w, first_bias, windows, groups, sizes)
+    result = _transposed(k, x, w, bias if inside else None, windows, groups, sizes)
     if bias is not None and not inside:
         result = k.add(Add(result, bias))
     result = first(k, result)
@@ -218,15 +217,19 @@ def _transposed(
     k: Building,
     x: Value,
     w: Value,
-    bias: Value,
+    bias: Value | None,
     windows: Windows,
     groups: int,
     sizes: list[int],
 ) -> Value:
-    """Compute the whole result, and cut the padding off; what is beyond it is 0."""
-    whole = _whole(x, windows)
+    """Compute the whole result, and cut the padding off; what is beyond it is 0. Padding as circle
+    places it needs no cut.
+    """
+    same = _is_same(windows, sizes, x.shape[2:])
+    padding = Padding.SAME if same else Padding.VALID
+    whole = sizes if same else _whole(x, windows)
 
-    def convolve(part: Value, filters: Value, bias: Value) -> Value:
+    def convolve(part: Value, filters: Value, bias: Value | None) -> Value:
         outputs = k.dims(filters)[1]
         shape = k.constant(np.array([part.shape[0] or 1, *whole, outputs], np.int32))
         steps = {n: s for n, s in _steps(windows).items() if n.startswith("stride")}
@@ -236,11 +239,25 @@ def _transposed(
                 Conv3DTranspose, (shape, order, part, bias), padding=Padding.VALID, **steps
             )
         order = k.transpose(filters, (1, 2, 3, 0))
-        return k.make(TransposeConv, (shape, order, part, bias), padding=Padding.VALID, **steps)
+        return k.make(TransposeConv, (shape, order, part, bias), padding=padding, **steps)
 
     image = last(k, x)
     result = grouped(k, groups, (image, -1), (w, 0), bias, convolve)
+    if same:
+        return result
     return _window(k, result, windows.pads[:, 0].tolist(), sizes)
+
+
+def _is_same(windows: Windows, sizes: Sequence[int], extents: Shape) -> bool:
+    """Tell whether padding is what SAME has of a convolution from the result to the data."""
+    if windows.axes != 2 or not windows.pads.any():
+        return False
+    rows = zip(sizes, extents, windows.kernel, windows.strides, windows.pads[:, 0], strict=True)
+    return all(
+        window(size, kernel, stride, 1, Padding.SAME) == extent
+        and padding_before(size, kernel, stride, 1, Padding.SAME) == before
+        for size, extent, kernel, stride, before in rows
+    )
 
 
 def _whole(x: Value, windows: Windows) -> list[int]:

@@ -18,6 +18,7 @@ from luciole.ir.ops import comparisons, logical, select, stablehlo_elementwise
 from luciole.ir.ops import elementwise_binary as binary
 from luciole.ir.ops import elementwise_unary as unary
 from luciole.ir.ops.activations import Logistic, Tanh
+from luciole.ir.ops.add_n import AddN
 
 FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64)
 
@@ -114,7 +115,10 @@ def power(k: Building, node: Node) -> Value:
 def several(k: Building, node: Node) -> Value:
     """Join any number of operands, two by two."""
     cls = {"Max": binary.Maximum, "Min": binary.Minimum}.get(node.kind, binary.Add)
-    found = k.joined(cls, [node[slot] for slot in range(len(node.operands))])
+    given = [node[slot] for slot in range(len(node.operands))]
+    if node.kind == "Sum" and k.nodes.is_ours and len(given) > 2:
+        return k.add(AddN(tuple(given)))
+    found = k.joined(cls, given)
     if node.kind != "Mean":
         return found
     return k.add(binary.Mul(found, k.like(found, 1 / len(node.operands))))
@@ -122,7 +126,10 @@ def several(k: Building, node: Node) -> Value:
 
 @rule("Reciprocal")
 def reciprocal(k: Building, node: Node) -> Value:
-    """Divide 1 by it."""
+    """Divide 1 by it; by a square root, which circle has an operator for."""
+    producer = node[0].producer
+    if producer is not None and isinstance(producer.op, unary.Sqrt):
+        return k.add(unary.Rsqrt(producer.op.x))
     return k.add(binary.Div(k.like(node[0], 1), node[0]))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
 from luciole.ir.passes.fuse_activation import fuse_activation
-from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
+from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm, fuse_biases
 from luciole.ir.passes.fuse_quantization import (
     fuse_quantization,
     integers_behind,
@@ -34,15 +34,17 @@ _FROM_UINT8 = 128
 """What lies between the codes of UINT8 and of INT8."""
 
 
-def finish(model: Model, halves_to_even: bool) -> None:
+def finish(model: Model, is_ours: bool) -> None:
     """Run the usual passes on all graphs, and let operators between DEQUANTIZE and QUANTIZE compute
-    with integers, means with ``halves_to_even``: files of our own mean AVERAGE_POOL_2D by them.
+    with integers. Files of our own mean AVERAGE_POOL_2D by means, all others round halves to even;
+    and of batch normalizations they have what is not to be fused.
     """
+    fuse = fuse_biases if is_ours else fuse_batch_norm
     for graph in model.graphs:
-        run_passes(graph, (sink_transposes, fuse_batch_norm, fuse_activation, remove_dead))
+        run_passes(graph, (sink_transposes, fuse, fuse_activation, remove_dead))
         if any(isinstance(op, Dequantize | Quantize) for op in graph.ops):
             _quantize(graph)
-            pools = [op for op in graph.ops if isinstance(op, AveragePool2D) and halves_to_even]
+            pools = [op for op in graph.ops if isinstance(op, AveragePool2D) and not is_ours]
             for pool in pools:
                 _filter_means(graph, pool)
     remove_dead_buffers(model)
@@ -59,6 +61,16 @@ def keep_names(graph: Graph, made: Mapping[str, str]) -> None:
         while name in made or name.endswith(MOVED):
             name = made.get(name, name.removesuffix(MOVED))
         if name not in taken:
+            value.name = name
+            taken.add(name)
+
+
+def keep_constants(graph: Graph, given: Set[str]) -> None:
+    """Give constants that passes made of ones of the file, which are gone, the names of these."""
+    taken = {value.name for value in graph.values}
+    for value in graph.values:
+        name = value.name.rpartition("_")[0]
+        if value.is_constant and value.name not in given and name in given and name not in taken:
             value.name = name
             taken.add(name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.errors import RefusedError
@@ -23,7 +24,9 @@ from luciole.ir.ops.where import Where
 
 
 def counted(k: Building, places: Value, extent: int | None) -> Value:
-    """Count places from the front: negative ones are from the end of an axis."""
+    """Count places from the front: negative ones are from the end of an axis, and none of circle's
+    operators has them.
+    """
     if places.dtype not in (TensorType.INT32, TensorType.INT64):
         places = k.cast(places, TensorType.INT32)
     if places.data is not None:
@@ -32,7 +35,7 @@ def counted(k: Building, places: Value, extent: int | None) -> Value:
             raise RefusedError(f"a place is outside of the axis of {extent} elements")
         if not given.size or given.min() >= 0:
             return places
-    if extent is None:
+    if extent is None or (k.nodes.is_ours and places.data is None):
         return places  # kernels refuse negative ones
     if not extent:
         raise RefusedError("it takes elements of an empty axis")
@@ -46,6 +49,16 @@ def gather(k: Building, node: Node) -> Value:
     return k.add(Gather(node[0], counted(k, node[1], node[0].shape[axis]), axis=axis))
 
 
+def _counted_rows(k: Building, places: Value, extents: NDArray[np.int64]) -> Value:
+    """Count places of several axes from the front, as INT64."""
+    places = k.cast(places, TensorType.INT64)
+    known = places.data
+    counted_already = k.nodes.is_ours if known is None else known.min(initial=0) >= 0
+    if counted_already:
+        return places
+    return k.add(binary.FloorMod(places, k.constant(extents.astype(np.int64))))
+
+
 @rule("GatherND")
 def gather_nd(k: Building, node: Node) -> Value:
     """Take slices, whose first places stand along the last axis."""
@@ -53,9 +66,7 @@ def gather_nd(k: Building, node: Node) -> Value:
     batch = node.integer("batch_dims", 0)
     depth = k.dims(places)[-1]
     extents = np.array(k.dims(x)[batch : batch + depth])
-    places = k.cast(places, TensorType.INT64)
-    if places.data is None or places.data.min(initial=0) < 0:
-        places = k.add(binary.FloorMod(places, k.constant(extents.astype(np.int64))))
+    places = _counted_rows(k, places, extents)
     if batch:
         outer = k.dims(places)[:-1]
         k.budget.spend(len(outer) * math.prod(outer) * 8)
@@ -101,9 +112,10 @@ def scatter_nd(k: Building, node: Node) -> Value:
     dims, extents = k.dims(node[0]), k.dims(node[1])
     depth, count = extents[-1], math.prod(extents[:-1])
     strides = np.array([math.prod(dims[i + 1 : depth]) for i in range(depth)], np.int64)
-    places = k.cast(node[1], TensorType.INT64)
-    if places.data is None or places.data.min(initial=0) < 0:
-        places = k.add(binary.FloorMod(places, k.constant(np.array(dims[:depth], np.int64))))
+    places = _counted_rows(k, node[1], np.array(dims[:depth]))
+    if node.text("reduction", "none") == "add" and _is_zero(node[0]):
+        shape = k.constant(np.array(dims, np.int32))
+        return k.add(ScatterNd(k.cast(places, TensorType.INT32), node[2], shape))
     places = k.reshape(places, (count, depth))
     scaled = k.add(binary.Mul(places, k.constant(strides)))
     from luciole.ir.ops.reduce import Sum
@@ -111,6 +123,11 @@ def scatter_nd(k: Building, node: Node) -> Value:
     flat = k.add(Sum(scaled, k.constant(np.array([1], np.int32)), keep_dims=False))
     updates = k.reshape(node[2], (count, math.prod(dims[depth:])))
     return _scattered(k, node, k.cast(flat, TensorType.INT32), updates)
+
+
+def _is_zero(x: Value) -> bool:
+    """Tell whether a value is constant floats of 0, to which SCATTER_ND adds."""
+    return x.dtype == TensorType.FLOAT32 and x.data is not None and not x.data.any()
 
 
 _SEGMENTS: dict[str, tuple[type[Op], type[Op]]] = {

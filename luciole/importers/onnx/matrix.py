@@ -30,7 +30,9 @@ def gemm(k: Building, node: Node) -> Value:
     if c is not None and beta != 1.0:
         c = k.add(binary.Mul(c, k.like(c, beta)))
     layer = alpha == 1.0 and not turn_x and x.dtype == TensorType.FLOAT32
-    if layer and is_fixed(y) and (c is None or c.is_constant):
+    fixed = is_fixed(y) and (c is None or c.is_constant)
+    plain = turn_y and (c is None or c.shape == y.shape[:1])
+    if layer and (fixed or (plain and None not in y.shape)):
         found, used = _layer(k, x, y if turn_y else k.transpose(y, (1, 0)), c)
         return found if used or c is None else k.add(binary.Add(found, c))
     x, y = (k.transpose(v, (1, 0)) if turn else v for v, turn in ((x, turn_x), (y, turn_y)))

@@ -12,11 +12,11 @@ from luciole.importers.onnx.constants import outside_bytes
 from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.extras import restore
-from luciole.importers.onnx.finish import finish, keep_biases, keep_names
+from luciole.importers.onnx.finish import finish, keep_biases, keep_constants, keep_names
 from luciole.importers.onnx.functions import Functions, versions
 from luciole.importers.onnx.nodes import Nodes, Scope, names_given
 from luciole.importers.reader import file_bytes
-from luciole.ir import Array, Graph, Model, Signature, UnsupportedError
+from luciole.ir import Array, Graph, Model, Signature, UnsupportedError, Value
 from luciole.ir.errors import FormatError, missing_extra
 from luciole.ir.findings import Finding, Severity
 from luciole.ir.verify import verify
@@ -97,7 +97,7 @@ def _imported(
         raise UnsupportedError(f"operator set {opsets['']}: {OLDEST} and later are read")
     size += outside_bytes(proto.graph.initializer, folder)
     nodes = Nodes(Functions(proto.functions), folder, Budget(SPARE_BYTES + _TIMES * size))
-    nodes.opsets = opsets
+    nodes.opsets, nodes.is_ours = opsets, proto.producer_name == PRODUCER
     graph = Graph("main")
     name = proto.producer_name
     model = Model([], printable(name) or None if isinstance(name, str) else None)
@@ -117,9 +117,10 @@ def _imported(
         raise UnsupportedError(f"it cannot be imported: {error}") from None
     _sign(model, proto.graph)
     restore(model, proto)
-    finish(model, halves_to_even=proto.producer_name != PRODUCER)
+    finish(model, nodes.is_ours)
     keep_biases(graph, k.biases)
     keep_names(graph, k.made)
+    keep_constants(graph, {tensor.name for tensor in proto.graph.initializer})
     return Imported(model, [*verify(model), *([KEEPS_STATE] if nodes.keeps_state else [])])
 
 
@@ -138,9 +139,17 @@ def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, 
             raise FormatError(f"the output {quoted(info.name)} is made by nothing")
         value = scope[info.name]
         if value.is_input or value.is_constant or value in outputs:
-            value = k.copy(value)
+            value = _copy(k, value)
         outputs.append(value)
     k.graph.outputs = outputs
+
+
+def _copy(k: Building, value: Value) -> Value:
+    """Make another value, with the name of a constant."""
+    copy = k.copy(value)
+    if value.is_constant:
+        copy.name, value.name = value.name, copy.name
+    return copy
 
 
 def _add_input(

@@ -45,6 +45,8 @@ class Nodes:
         self.depth = 0
         self.keeps_state = False
         self.is_whole = True
+        self.is_ours = False
+        """Whether luciole wrote the file: what circle does not have is not in it."""
 
     def refuse(self, what: str, reason: str) -> None:
         """Note what is not imported; what depends on it is then left out."""
@@ -107,7 +109,7 @@ class Nodes:
         except RefusedError as error:
             self.refuse(_kind(proto), str(error))
             return
-        self._bind(k, node, results)
+        self._bind(k, node, proto.output, results)
 
     def _node(self, proto: NodeProto, scope: Scope, wanted: set[str]) -> Node:
         domain = "" if proto.domain in STANDARD else proto.domain
@@ -186,12 +188,15 @@ class Nodes:
             raise FormatError(f"a graph returns {quoted(missing[0])}, which nothing makes")
         return [scope[v.name] for v in graph.output]
 
-    def _bind(self, k: Building, node: Node, results: Sequence[Value | None]) -> None:
+    def _bind(
+        self, k: Building, node: Node, names: Sequence[str], results: Sequence[Value | None]
+    ) -> None:
         """Note the results of a node by their names, which values that it made get, too."""
-        for name, value in zip(node.outputs, results, strict=False):
+        for name, value in zip(names, results, strict=False):
             if not name or value is None:
                 continue
-            if value not in node.operands and value.name.startswith(f"{k.prefix}/"):
+            made = value.name.startswith(f"{k.prefix}/") or value.name in k.made
+            if value not in node.operands and made:
                 value.name = k.name(name)
             self.scope[name] = value
 

@@ -15,6 +15,7 @@ from luciole.importers.onnx.rules import rule
 from luciole.ir import TensorType, Value
 from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo
 from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.depth_to_space import Blocks, DepthToSpace, SpaceToDepth
 from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.mirror_pad import MirrorPad
 from luciole.ir.ops.pad import Pad, PadV2
@@ -57,8 +58,9 @@ def reshape(k: Building, node: Node) -> Value:
         wanted = [x.shape[i] if n == 0 else n for i, n in enumerate(wanted)]
     if -1 in wanted and None not in x.shape and None not in wanted:
         rest = math.prod(n for n in wanted if n is not None and n != -1)
-        whole = math.prod(k.dims(x))
-        wanted[wanted.index(-1)] = whole // rest if rest else 0
+        found = math.prod(k.dims(x)) // rest if rest else 0
+        settled = [found if n == -1 else n for n in wanted]
+        wanted = settled if not rest or tuple(settled) == x.shape else wanted
     return k.reshape(x, [None if n == -1 else n for n in wanted])
 
 
@@ -277,18 +279,23 @@ def _gathered(k: Building, x: Value, table: NDArray[np.int64], mode: str) -> Val
     return x
 
 
+def _in_blocks(k: Building, cls: type[Blocks], node: Node) -> Value:
+    """Move between blocks and channels as circle does, which has channels last."""
+    image = k.transpose(node[0], (0, 2, 3, 1))
+    moved = k.make(cls, (image,), block_size=node.integer("blocksize"))
+    return k.transpose(moved, (0, 3, 1, 2))
+
+
 @rule("DepthToSpace")
 def depth_to_space(k: Building, node: Node) -> Value:
     """Move channels into blocks of the image."""
     block = node.integer("blocksize")
+    if node.text("mode", "DCR") == "DCR":
+        return _in_blocks(k, DepthToSpace, node)
     n, channels, h, w = k.dims(node[0])
     rest = channels // block**2
-    if node.text("mode", "DCR") == "DCR":
-        apart = k.reshape(node[0], (n, block, block, rest, h, w))
-        moved = k.transpose(apart, (0, 3, 4, 1, 5, 2))
-    else:
-        apart = k.reshape(node[0], (n, rest, block, block, h, w))
-        moved = k.transpose(apart, (0, 1, 4, 2, 5, 3))
+    apart = k.reshape(node[0], (n, rest, block, block, h, w))
+    moved = k.transpose(apart, (0, 1, 4, 2, 5, 3))
     return k.reshape(moved, (n, rest, h * block, w * block))
 
 
@@ -296,12 +303,11 @@ def depth_to_space(k: Building, node: Node) -> Value:
 def space_to_depth(k: Building, node: Node) -> Value:
     """Move blocks of the image into channels."""
     block = node.integer("blocksize")
+    if node.text("mode", "DCR") != "CRD":
+        return _in_blocks(k, SpaceToDepth, node)
     n, channels, h, w = k.dims(node[0])
     apart = k.reshape(node[0], (n, channels, h // block, block, w // block, block))
-    if node.text("mode", "DCR") == "CRD":
-        moved = k.transpose(apart, (0, 1, 3, 5, 2, 4))
-    else:
-        moved = k.transpose(apart, (0, 3, 5, 1, 2, 4))
+    moved = k.transpose(apart, (0, 1, 3, 5, 2, 4))
     return k.reshape(moved, (n, channels * block**2, h // block, w // block))
 
 

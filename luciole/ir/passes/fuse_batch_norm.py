@@ -35,6 +35,20 @@ def fuse_batch_norm(graph: Graph) -> bool:
     return any(changes)
 
 
+def fuse_biases(graph: Graph) -> bool:
+    """Fuse ADD by one constant per channel into the layer before that has no bias, where nothing
+    else sees its result.
+    """
+    adds = [op for op in graph.ops if getattr(op, "code", None) == BuiltinOperator.ADD]
+    changes = [_fuse(graph, op) for op in adds if _bias_is_free(op)]
+    return any(changes)
+
+
+def _bias_is_free(op: Op) -> bool:
+    found = layer_and_factor(op)
+    return found is not None and (*found[0].operands, None)[2] is None
+
+
 def _fuse(graph: Graph, op: Op) -> bool:
     if op.graph is None or getattr(op, "code", None) not in (
         BuiltinOperator.MUL,
@@ -48,7 +62,7 @@ def _fuse(graph: Graph, op: Op) -> bool:
     if op.code == BuiltinOperator.MUL:
         _scale(graph, layer, factor)
     else:
-        _shift(graph, layer, factor)
+        _shift(graph, layer, op, factor)
     layer.activation = op.attributes()["activation"]  # type: ignore[attr-defined]  # every layer has one
     name = op.output.name
     op.output.replace_with(layer.output)
@@ -113,10 +127,13 @@ def _scale(graph: Graph, layer: Op, factor: Array) -> None:
         layer.set_operand(2, _like(graph, bias, bias.data * factor))
 
 
-def _shift(graph: Graph, layer: Op, factor: Array) -> None:
+def _shift(graph: Graph, layer: Op, op: Op, factor: Array) -> None:
     bias = (*layer.operands, None)[2]
+    given = next((v for v in op.operands if v is not None and v is not layer.output), None)
     if bias is not None and bias.data is not None:
         layer.set_operand(2, _like(graph, bias, bias.data + factor))
+    elif given is not None and given.shape == factor.shape:
+        layer.set_operand(2, given)
     else:
         name = graph.unique_name(f"{layer.name}/bias")
         layer.set_operand(2, graph.add_constant(name, np.ascontiguousarray(factor)))

@@ -73,10 +73,15 @@ def _cancel(graph: Graph, op: Transpose) -> bool:
 
 
 def _replace(op: Op, value: Value) -> bool:
-    """Let users of a result read another value, unless the caller reads it."""
-    if op.output.is_output or not op.output.users:
+    """Let users of a result read another value, and the caller, too, under the result's name."""
+    result = op.output
+    if result.is_output and (value.producer is None or value.is_output):
         return False
-    op.output.replace_with(value)
+    if not (result.is_output or result.users):
+        return False
+    if result.is_output:
+        result.name, value.name = value.name, result.name
+    result.replace_with(value)
     return True
 
 

@@ -155,5 +155,6 @@ def select_rows(k: Building, op: Select) -> Term:
     """Let the condition speak of the first axes."""
     condition, rank, given = k.of(op.condition), len(op.t.shape), len(op.condition.shape)
     if given < rank:
-        condition = k.add("Unsqueeze", condition, k.ints(*range(given, rank)))
+        shape = (*op.condition.shape, *[1] * (rank - given))
+        condition = k.unsqueeze(condition, range(given, rank), shape)
     return k.add("Where", condition, k.of(op.t), k.of(op.e))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.exporters.onnx.building import (
+    END,
     Building,
     RefusedError,
     constant_of,
@@ -28,10 +29,8 @@ from luciole.ir.ops.split_v import SplitV
 from luciole.ir.ops.strided_slice import StridedSlice, entries, has_bit
 from luciole.ir.ops.unpack import Unpack
 from luciole.ir.quantization import zero_code
+from luciole.ir.value import UNRANKED
 from luciole.schema.enums import MirrorPadMode
-
-_END = (1 << 63) - 1
-"""What ONNX takes for the end of any axis."""
 
 
 @rule(Concatenation)
@@ -49,15 +48,25 @@ def concatenation(k: Building, op: Concatenation) -> Term | None:
 @rule(Pack)
 def pack(k: Building, op: Pack) -> Term:
     axis = op.axis % len(op.output.shape)
-    parts = [k.add("Unsqueeze", k.of(value), k.ints(axis)) for value in op.inputs]
+    parts = [_with_axis(k, value, axis) for value in op.inputs]
     return k.add("Concat", *parts, axis=axis)
+
+
+def _with_axis(k: Building, value: Value, axis: int) -> Term:
+    if value.shape is UNRANKED:
+        return k.unsqueeze(k.of(value), [axis], UNRANKED)
+    shape = (*value.shape[:axis], 1, *value.shape[axis:])
+    if None in shape:
+        return k.unsqueeze(k.of(value), [axis], shape)
+    return k.reshaped(value, *(n for n in shape if n is not None))
 
 
 @rule(Unpack)
 def unpack(k: Building, op: Unpack) -> list[Term]:
     axis = op.axis % len(op.value.shape)
     parts = _cut(k, k.of(op.value), axis, [1] * op.num)
-    return [k.add("Squeeze", part, k.ints(axis)) for part in parts]
+    shapes = [result.shape for result in op.results]
+    return [k.squeeze(p, [axis], shape) for p, shape in zip(parts, shapes, strict=True)]
 
 
 def _cut(k: Building, x: Term, axis: int, sizes: list[int]) -> list[Term]:
@@ -94,16 +103,19 @@ def split_v(k: Building, op: SplitV) -> list[Term] | None:
 @rule(Slice)
 def slice_(k: Building, op: Slice) -> Term:
     """Take ``size`` elements, all that are left where it is -1."""
-    starts = k.int64(op.begin)
+    x = k.of(op.input)
     if op.begin.is_constant and op.size.is_constant:
         begin, size = ints_of(op.begin, "begin"), ints_of(op.size, "size")
-        ends = k.ints(*(_END if n < 0 else b + n for b, n in zip(begin, size, strict=True)))
-    else:
-        size_ = k.int64(op.size)
-        rest = k.add("Equal", size_, k.ints(-1))
-        ends = k.add("Where", rest, k.ints(_END), k.add("Add", starts, size_))
-    axes = k.ints(*range(len(op.input.shape)))
-    return k.add("Slice", k.of(op.input), starts, ends, axes)
+        pairs = enumerate(zip(begin, size, strict=True))
+        return k.slice(x, op.input.shape, [_cut_of(axis, *pair) for axis, pair in pairs])
+    starts, size_ = k.int64(op.begin), k.int64(op.size)
+    rest = k.add("Equal", size_, k.ints(-1))
+    ends = k.add("Where", rest, k.ints(END), k.add("Add", starts, size_))
+    return k.add("Slice", x, starts, ends, k.ints(*range(len(op.input.shape))))
+
+
+def _cut_of(axis: int, begin: int, size: int) -> tuple[int, int, int, int]:
+    return axis, begin, END if size < 0 else begin + size, 1
 
 
 @rule(StridedSlice)
@@ -121,8 +133,7 @@ def strided_slice(k: Building, op: StridedSlice) -> Term:
             taken.append((axis, *_ends(op, place, begin[place], end[place], strides[place])))
     x = k.of(op.input)
     if taken:
-        axes, starts, ends, steps = (k.ints(*row) for row in zip(*taken, strict=True))
-        x = k.add("Slice", x, starts, ends, axes, steps)
+        x = k.slice(x, op.input.shape, taken)
     return _reshaped(k, op, x, places)
 
 
@@ -130,11 +141,11 @@ def _ends(op: StridedSlice, place: int, begin: int, end: int, step: int) -> tupl
     """Find where a slice of an axis starts and stops, as ONNX says it."""
     if has_bit(op.shrink_axis_mask, place):
         begin = 0 if has_bit(op.begin_mask, place) else begin
-        return begin, _END if begin == -1 else begin + 1, 1
+        return begin, END if begin == -1 else begin + 1, 1
     if has_bit(op.begin_mask, place):
-        begin = 0 if step > 0 else _END
+        begin = 0 if step > 0 else END
     if has_bit(op.end_mask, place):
-        end = _END if step > 0 else -_END
+        end = END if step > 0 else -END
     elif op.offset:
         end = begin + end
     return begin, end, step
@@ -148,10 +159,13 @@ def _reshaped(
         for axis, place in places
         if axis is not None and place is not None and has_bit(op.shrink_axis_mask, place)
     ]
-    x = k.add("Squeeze", x, k.ints(*gone)) if gone else x
     left = [axis for axis, _ in places if axis not in gone or axis is None]
     new = [i for i, axis in enumerate(left) if axis is None]
-    return k.add("Unsqueeze", x, k.ints(*new)) if new else x
+    if gone and new:
+        x = k.add("Squeeze", x, k.ints(*gone))
+    elif gone:
+        x = k.squeeze(x, gone, op.output.shape)
+    return k.unsqueeze(x, new, op.output.shape) if new else x
 
 
 def _computed_slice(k: Building, op: StridedSlice) -> Term:
@@ -160,12 +174,12 @@ def _computed_slice(k: Building, op: StridedSlice) -> Term:
         raise RefusedError("begin or end is computed, with an ellipsis, new axes or an offset")
     strides = ints_of(op.strides, "strides")
     places = entries(op, len(strides), len(op.input.shape))
-    starts = _masked(k, op.begin, op.begin_mask, [0 if s > 0 else _END for s in strides])
-    ends = _masked(k, op.end, op.end_mask, [_END if s > 0 else -_END for s in strides])
+    starts = _masked(k, op.begin, op.begin_mask, [0 if s > 0 else END for s in strides])
+    ends = _masked(k, op.end, op.end_mask, [END if s > 0 else -END for s in strides])
     count = range(len(strides))
     shrinks = k.constant(np.array([has_bit(op.shrink_axis_mask, i) for i in count]))
     behind = k.add("Add", starts, k.ints(1))
-    last = k.add("Where", k.add("Equal", behind, k.ints(0)), k.ints(_END), behind)
+    last = k.add("Where", k.add("Equal", behind, k.ints(0)), k.ints(END), behind)
     ends = k.add("Where", shrinks, last, ends)
     x = k.add("Slice", k.of(op.input), starts, ends, k.ints(*count), k.ints(*strides))
     return _reshaped(k, op, x, places)
@@ -216,7 +230,7 @@ def reverse(k: Building, op: ReverseV2) -> Term:
     count = len(axes)
     if not count:
         return k.add("Identity", k.of(op.tensor))
-    edges = [k.ints(*[n] * count) for n in (-1, -_END, -1)]
+    edges = [k.ints(*[n] * count) for n in (-1, -END, -1)]
     return k.add("Slice", k.of(op.tensor), edges[0], edges[1], k.ints(*axes), edges[2])
 
 

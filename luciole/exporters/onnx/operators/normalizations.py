@@ -33,7 +33,9 @@ def log_softmax(k: Building, op: LogSoftmax) -> Term:
 @rule(L2Normalization)
 def l2_normalization(k: Building, op: L2Normalization) -> Term:
     x = k.of(op.input)
-    length = k.add("ReduceL2", x, k.ints(-1), keepdims=1)
+    squares = k.add("Mul", x, x)
+    last = k.ints(len(op.input.shape) - 1)
+    length = k.add("Sqrt", k.add("ReduceSum", squares, last, keepdims=1, noop_with_empty_axes=1))
     y = k.add("Div", x, k.add("Max", length, k.number(_SHORTEST)))
     return activated(k, y, op.activation)
 

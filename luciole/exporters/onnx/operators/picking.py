@@ -64,16 +64,12 @@ def scatter_nd(k: Building, op: ScatterNd) -> Term:
 def sparse_to_dense(k: Building, op: SparseToDense) -> Term:
     shape = known_shape(op.output)
     rows = len(op.indices.shape)
-    given = k.add("Expand", _scalar(k, op.default_value), k.ints(*shape))
+    given = k.add("Expand", k.scalar(op.default_value), k.ints(*shape))
     places = k.int64(op.indices)
     places = places if rows == 2 else k.reshape(places, -1, len(shape))
     count = 1 if rows == 0 else known_shape(op.indices)[0]
     values = k.add("Expand", k.of(op.values), k.ints(count))
     return k.add("ScatterND", given, places, values)
-
-
-def _scalar(k: Building, value: Value) -> Term:
-    return k.of(value) if value.shape == () else k.add("Squeeze", k.of(value))
 
 
 @rule(DynamicUpdateSlice)
@@ -92,12 +88,20 @@ def one_hot(k: Building, op: OneHot) -> Term:
     """Compare with all classes: ONNX's own operator counts negative indices from the end."""
     rank = len(op.indices.shape)
     axis = op.axis % (rank + 1)
-    depth = k.add("Squeeze", k.reshape(k.int64(op.depth), 1), k.ints(0))
-    classes = k.add("Range", k.number(0, TensorType.INT64), depth, k.number(1, TensorType.INT64))
-    classes = k.reshape(classes, -1, *[1] * (rank - axis))
-    indices = k.add("Unsqueeze", k.int64(op.indices), k.ints(axis))
+    classes = _classes(k, op.depth, [1] * (rank - axis))
+    shape = op.indices.shape
+    indices = k.unsqueeze(k.int64(op.indices), [axis], (*shape[:axis], 1, *shape[axis:]))
     hot = k.add("Equal", indices, classes)
-    return k.add("Where", hot, _scalar(k, op.on_value), _scalar(k, op.off_value))
+    return k.add("Where", hot, k.scalar(op.on_value), k.scalar(op.off_value))
+
+
+def _classes(k: Building, depth: Value, behind: list[int]) -> Term:
+    """Count the classes, with axes of one element behind them."""
+    if depth.is_constant:
+        (count,) = ints_of(depth, "the depth")
+        return k.constant(np.arange(count, dtype=np.int64).reshape(-1, *behind))
+    zero, one = (k.number(n, TensorType.INT64) for n in (0, 1))
+    return k.reshape(k.add("Range", zero, k.reshape(k.int64(depth)), one), -1, *behind)
 
 
 @rule(Where)
@@ -122,8 +126,8 @@ def bucketize(k: Building, op: Bucketize) -> Term:
 
 @rule(MatrixDiag)
 def matrix_diag(k: Building, op: MatrixDiag) -> Term:
-    n = known_shape(op.diagonal)[-1]
-    rows = k.add("Unsqueeze", k.of(op.diagonal), k.ints(-2))
+    *before, n = known_shape(op.diagonal)
+    rows = k.unsqueeze(k.of(op.diagonal), [-2], (*before, 1, n))
     return k.add(
         "Where", k.constant(np.eye(n, dtype=np.bool_)), rows, k.number(0, op.diagonal.dtype)
     )
@@ -133,7 +137,9 @@ def matrix_diag(k: Building, op: MatrixDiag) -> Term:
 def matrix_set_diag(k: Building, op: MatrixSetDiag) -> Term:
     """Lay the diagonal along the shorter side, whose length it has."""
     rows, columns = known_shape(op.input)[-2:]
-    laid = k.add("Unsqueeze", k.of(op.diagonal), k.ints(-1 if rows <= columns else -2))
+    *before, n = known_shape(op.diagonal)
+    shape, axis = ((*before, n, 1), -1) if rows <= columns else ((*before, 1, n), -2)
+    laid = k.unsqueeze(k.of(op.diagonal), [axis], shape)
     return k.add("Where", k.constant(np.eye(rows, columns, dtype=np.bool_)), laid, k.of(op.input))
 
 
@@ -142,7 +148,8 @@ def segment_sum(k: Building, op: SegmentSum) -> Term:
     """Add up rows; their number follows from the last segment, so it must be known."""
     ids = constant_of(op.segment_ids, "segment_ids").astype(np.int64)
     count = int(ids[-1]) + 1 if ids.size else 0
-    zeros = k.constant(np.zeros((count, *known_shape(op.input)[1:]), NUMPY[op.input.dtype]))
+    extents = k.ints(count, *known_shape(op.input)[1:])
+    zeros = k.add("Expand", k.number(0, op.input.dtype), extents)
     return k.add("ScatterND", zeros, k.constant(ids[:, None]), k.of(op.input), reduction="add")
 
 

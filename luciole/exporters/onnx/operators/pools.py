@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.exporters.onnx.building import Building, RefusedError
+from luciole.exporters.onnx.building import Building, RefusedError, to_first
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.operators.activations import activated
 from luciole.exporters.onnx.operators.convolutions import padded
@@ -30,8 +30,13 @@ def pool(k: Building, op: Pool2D) -> None:
 
 @rule(L2Pool2D)
 def l2_pool(k: Building, op: L2Pool2D) -> None:
-    x = k.channels_first(op.value)
-    y = k.add("Sqrt", _pooled(k, op, "AveragePool", k.add("Mul", x, x)))
+    if k.is_first(op.value):
+        x = k.channels_first(op.value)
+        squares = k.add("Mul", x, x)
+    else:
+        x = k.of(op.value)
+        squares = k.add("Transpose", k.add("Mul", x, x), perm=to_first(len(op.value.shape)))
+    y = k.add("Sqrt", _pooled(k, op, "AveragePool", squares))
     k.put_first(op.output, activated(k, y, op.activation))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from luciole.exporters.onnx.building import Building, constant_of, ints_of, known_shape, to_first
@@ -67,7 +69,7 @@ def dilate(k: Building, op: Dilate) -> Term:
 
 @rule(ExpandDims)
 def expand_dims(k: Building, op: ExpandDims) -> Term:
-    return k.add("Unsqueeze", k.of(op.input), k.ints(*ints_of(op.axis, "the axis")))
+    return k.unsqueeze(k.of(op.input), ints_of(op.axis, "the axis"), op.output.shape)
 
 
 @rule(Squeeze)
@@ -75,7 +77,7 @@ def squeeze(k: Building, op: Squeeze) -> Term:
     """Drop the axes that are named, or all of extent 1."""
     axes = list(op.squeeze_dims) or [a for a, n in enumerate(known_shape(op.input)) if n == 1]
     x = k.of(op.input)
-    return k.add("Squeeze", x, k.ints(*axes)) if axes else k.add("Identity", x)
+    return k.squeeze(x, axes, op.output.shape) if axes else k.add("Identity", x)
 
 
 @rule(Transpose)
@@ -114,9 +116,7 @@ def broadcast_args(k: Building, op: BroadcastArgs) -> Term:
 
 @rule(Fill)
 def fill(k: Building, op: Fill) -> Term:
-    value = k.of(op.value)
-    value = value if op.value.shape == () else k.add("Squeeze", value)
-    return k.add("Expand", value, k.int64(op.dims))
+    return k.add("Expand", k.scalar(op.value), k.int64(op.dims))
 
 
 @rule(Shape)
@@ -132,15 +132,18 @@ def rank(k: Building, op: Rank) -> Term:
 
 @rule(Range)
 def range_(k: Building, op: Range) -> Term:
-    ends = [k.of(value) for value in (op.start, op.limit, op.delta)]
-    scalar = [v.shape == () for v in (op.start, op.limit, op.delta)]
-    flat = [t if s else k.add("Squeeze", t) for t, s in zip(ends, scalar, strict=True)]
-    return k.add("Range", *flat)
+    return k.add("Range", *map(k.scalar, (op.start, op.limit, op.delta)))
 
 
 @rule(Tile)
 def tile(k: Building, op: Tile) -> Term:
     return k.add("Tile", k.of(op.input), k.int64(op.multiples))
+
+
+def _exchanged(k: Building, x: Term, shape: Sequence[int], order: Sequence[int]) -> Term:
+    """Exchange axes in front of a RESHAPE, which alone will do where they have one element."""
+    moved = [axis for axis in order if shape[axis] != 1]
+    return x if moved == sorted(moved) else k.add("Transpose", x, perm=list(order))
 
 
 @rule(SpaceToBatchND)
@@ -152,13 +155,16 @@ def space_to_batch(k: Building, op: SpaceToBatchND) -> Term:
     count, rest = len(blocks), extents[len(blocks) :]
     behind = np.zeros((len(rest), 2), np.int64)
     whole = np.concatenate([np.zeros((1, 2), np.int64), pads, behind])
-    x = k.add("Pad", k.of(op.input), k.ints(*whole.T.reshape(-1).tolist()))
+    x = k.of(op.input)
+    if whole.any():
+        none = k.number(0, op.input.dtype)
+        x = k.add("Pad", x, k.ints(*whole.T.reshape(-1).tolist()), none)
     sides = [(n + int(p.sum())) // b for n, p, b in zip(extents, pads, blocks, strict=False)]
     split = [n for pair in zip(sides, blocks, strict=True) for n in pair]
     x = k.reshape(x, batch, *split, *rest)
     places = [2 + 2 * i for i in range(count)]
     order = [*places, 0, *(p - 1 for p in places), *range(1 + 2 * count, 1 + 2 * count + len(rest))]
-    x = k.add("Transpose", x, perm=order)
+    x = _exchanged(k, x, (batch, *split, *rest), order)
     return k.reshape(x, batch * int(np.prod(blocks)), *sides, *rest)
 
 
@@ -172,14 +178,13 @@ def batch_to_space(k: Building, op: BatchToSpaceND) -> Term:
     left = batch // int(np.prod(blocks))
     x = k.reshape(k.of(op.input), *blocks, left, *extents)
     pairs = [n for i in range(count) for n in (count + 1 + i, i)]
-    x = k.add(
-        "Transpose", x, perm=[count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
-    )
+    order = [count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
+    x = _exchanged(k, x, (*blocks, left, *extents), order)
     sides = [n * b for n, b in zip(extents, blocks, strict=False)]
     x = k.reshape(x, left, *sides, *rest)
     starts, ends = (
         crops[:, 0].tolist(),
         [n - int(c) for n, c in zip(sides, crops[:, 1], strict=True)],
     )
-    axes = k.ints(*range(1, 1 + count))
-    return k.add("Slice", x, k.ints(*starts), k.ints(*ends), axes)
+    cuts = zip(range(1, 1 + count), starts, ends, [1] * count, strict=True)
+    return k.slice(x, (left, *sides, *rest), cuts)
