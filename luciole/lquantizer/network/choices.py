@@ -14,7 +14,7 @@ from luciole.ir.quant import Like
 from luciole.ir.value import element_count
 from luciole.lquantizer.config import Config
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.network.grids import is_between
 from luciole.lquantizer.network.preparation import is_last
 from luciole.lquantizer.schemes import FLOAT, SCHEMES
 
@@ -111,7 +111,7 @@ def _is_inside(op: Op, found: Mapping[Op, str]) -> bool:
     scheme = SCHEMES.get(found[op])
     if op.quant is None or scheme is None or scheme.activations is None:
         return False
-    inputs = [value for value in op.operands if value is not None and _is_computed(value)]
+    inputs = [value for value in op.operands if value is not None and is_between(value)]
     if any(v.producer is None or found.get(v.producer.op) != found[op] for v in inputs):
         return False
     return isinstance(op.quant.result, Like) or _is_read_by(op, found)
@@ -126,9 +126,5 @@ def _is_read_by(op: Op, found: Mapping[Op, str]) -> bool:
 
 def _makers(op: Op) -> Iterator[Op]:
     for value in op.operands:
-        if value is not None and _is_computed(value) and value.producer is not None:
+        if value is not None and is_between(value) and value.producer is not None:
             yield value.producer.op
-
-
-def _is_computed(value: Value) -> bool:
-    return is_float(value) and not value.is_constant and not value.is_variable

@@ -160,12 +160,12 @@ def touched(
         read = [integers[use.op] for use in value.users if use.op in integers]
         widest = max(read, key=lambda dtype: element_bits(dtype) or 0, default=ends.get(value))
         dtype = made or widest
-        if dtype is not None and _is_between(value):
+        if dtype is not None and is_between(value):
             yield value, dtype
 
 
-def _is_between(value: Value) -> bool:
-    """Tell whether a tensor holds what an operator gives to others."""
+def is_between(value: Value) -> bool:
+    """Tell whether a tensor holds numbers that are computed, neither a constant nor a state."""
     return is_float(value) and not value.is_constant and not value.is_variable
 
 
