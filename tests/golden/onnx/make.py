@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 import torch
 from torch import nn
 
 HERE = Path(__file__).parent
+TRACE = "pkg.torch.onnx.stack_trace"
+"""What PyTorch notes of the lines that made a node: places of the machine."""
 
 
 class InvertedResidual(nn.Module):
@@ -101,6 +104,16 @@ def write(name: str, model: nn.Module, shape: tuple[int, ...], **options: object
         output_names=["y"],
         **options,
     )
+    leave_traces_out(HERE / f"{name}.onnx")
+
+
+def leave_traces_out(path: Path) -> None:
+    model = onnx.load(path)
+    for node in model.graph.node:
+        kept = [entry for entry in node.metadata_props if entry.key != TRACE]
+        del node.metadata_props[:]
+        node.metadata_props.extend(kept)
+    onnx.save(model, path)
 
 
 def main() -> None:
