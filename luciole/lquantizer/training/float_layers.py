@@ -10,16 +10,15 @@ import numpy as np
 
 from luciole.ir import Array, Graph, Op, TensorType, Value
 from luciole.ir.analysis.weights import weight_constant
+from luciole.lquantizer.training.units import sizes
 
 
 class FloatConstant(NamedTuple):
-    """Weights or a bias [...] of a float layer, and how large they are in the units that learning
-    rates count in.
-    """
+    """Weights or a bias [...] of a float layer, and the units that learning rates count in."""
 
     value: Value
     start: Array
-    unit: float
+    unit: Array
 
 
 def float_constants(graph: Graph, others: Collection[Op]) -> dict[Value, FloatConstant]:
@@ -38,14 +37,16 @@ def _of(op: Op) -> Iterator[FloatConstant]:
     weights = None if op.quant is None or op.quant.weight is None else weight_constant(op)
     if op.quant is None or weights is None or (array := _floats(weights)) is None:
         return
-    mean = float(np.abs(array).mean())
-    if not mean:
+    if not array.any():
         return
-    yield FloatConstant(weights, array, mean / 0.05)
+    size = sizes(array, op.quant.axis)
+    yield FloatConstant(weights, array, size / np.float32(0.05))
     bias = op.given_operands().get(op.quant.bias or "")
-    if bias is not None and (start := _floats(bias)) is not None:
-        products = array.size / array.shape[op.quant.axis % array.ndim]
-        yield FloatConstant(bias, start, math.sqrt(products) * mean / 2)
+    if bias is not None and (start := _floats(bias)) is not None and start.size == size.size:
+        products = array.size / size.size
+        yield FloatConstant(
+            bias, start, size.reshape(start.shape) * np.float32(math.sqrt(products) / 2)
+        )
 
 
 def _floats(value: Value) -> Array | None:

@@ -146,7 +146,7 @@ class FoldedWeights(RoundedWeights):
         yield from super().trained()
         rate = self._settings.rate * _NORM_FACTOR
         for name, variable in (("gamma", self._gamma), ("beta", self._beta)):
-            yield Trained(name, variable, rate * (float(np.abs(variable.numpy()).mean()) or 1.0))
+            yield Trained(name, variable, rate, float(np.abs(variable.numpy()).mean()) or 1.0)
         yield Trained("mean", self._mean, 0.0)
         yield Trained("variance", self._variance, 0.0)
 

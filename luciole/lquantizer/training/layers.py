@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from luciole.ir import learned_levels
+from luciole.ir import Array, learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.lquantizer.formats.even_levels import is_even
 from luciole.lquantizer.training.parameters import LQOp, TrainableParameters, row_shape
@@ -18,38 +18,46 @@ from luciole.lquantizer.training.straight_through import levels_of, quantized, s
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
 from luciole.lquantizer.training.tf_math import activate, dense
 from luciole.lquantizer.training.tf_windows import convolution
+from luciole.lquantizer.training.units import sizes
 
 _BASES = ("weight_basis", "input_basis")
 
 
 class Trained(NamedTuple):
-    """A variable, what it is, its learning rate, and whether codes follow from it."""
+    """A variable, what it is, its learning rate in a unit that is one number or broadcasts, and
+    whether codes follow from it.
+    """
 
     name: str
     variable: Tensor
     rate: float
+    unit: Array | float = 1.0
     chooses_codes: bool = False
 
 
 class _Units(NamedTuple):
     """How large a layer's numbers are; about 1 in the network that the learning rates are from."""
 
-    weights: float
-    offsets: float
+    weights: Array
+    """[o, 1]"""
+    offsets: Array
+    """[o]"""
     inputs: float
-    outputs: float
+    outputs: Array
+    """[o]"""
 
     @classmethod
     def of(cls, start: TrainableParameters) -> _Units:
-        """Measure the mean weight in units of 0.05, the span of the input's levels, and the size of
-        a sum of as many products of a weight and half that span. An offset moves all weights of
-        a row at once, which adds up where the errors of single weights cancel.
+        """Measure each row's mean weight in units of 0.05, the span of the input's levels, and the
+        size of a sum of as many products of a weight and half that span. An offset moves all
+        weights of a row at once, which adds up where the errors of single weights cancel.
         """
-        weight = float(np.abs(start.latents).mean())
+        by_row = sizes(start.latents, 0)
         levels, _ = learned_levels.levels(start.input_basis, start.input_offset)
         reach = float(levels[-1] - levels[0])
         root = math.sqrt(start.latents.shape[1])
-        return cls(weight / 0.05, weight / 0.05 / root, reach, root * weight * reach / 2)
+        weight = by_row[:, 0]
+        return cls(by_row / 0.05, weight / 0.05 / root, reach, root * weight * reach / 2)
 
 
 class TrainableLayer:
@@ -117,17 +125,21 @@ class TrainableLayer:
     def trained(self) -> Iterator[Trained]:
         """List the variables that learn."""
         choice = self._settings
-        unit = self._units if choice.relative else _Units(1.0, 1.0, 1.0, 1.0)
+        unit, own = self._units, self.variables
         rate = choice.rate(self._bits[0])
-        slow = rate * choice.basis_factor * unit.weights
-        rates = {"latents": rate * unit.weights, "weight_basis": slow, "bias": rate * unit.outputs}
+        slow = rate * choice.basis_factor
+        found = [
+            Trained("latents", own["latents"], rate, unit.weights, chooses_codes=True),
+            Trained("weight_basis", own["weight_basis"], slow, unit.weights),
+            Trained("bias", own["bias"], rate, unit.outputs),
+        ]
         if choice.new_offsets or self.op.weights_offsets is not None:
-            rates["weight_offset"] = rate * choice.basis_factor * unit.offsets
+            found.append(Trained("weight_offset", own["weight_offset"], slow, unit.offsets))
         if choice.train_inputs:
-            rate = choice.rate(self._bits[1]) * unit.inputs
-            rates["input_basis"] = rates["input_offset"] = rate
-        for name, rate in rates.items():
-            yield Trained(name, self.variables[name], rate, name == "latents")
+            rate = choice.rate(self._bits[1])
+            names = ("input_basis", "input_offset")
+            found += [Trained(name, own[name], rate, unit.inputs) for name in names]
+        yield from found if choice.relative else (t._replace(unit=1.0) for t in found)
 
     def learned(self) -> TrainableParameters:
         """Copy the present state as arrays."""

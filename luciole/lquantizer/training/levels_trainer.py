@@ -70,7 +70,7 @@ class LevelsTrainer(Trainer):
         rate = FLOAT_RATE if choice.learning_rate is None else choice.learning_rate
         for value, constant in self._floats.items():
             unit = constant.unit if choice.relative else 1.0
-            yield Trained("float", self._variables[value], rate * unit)
+            yield Trained("float", self._variables[value], rate, unit)
 
     def _after_step(self, contents: Contents) -> None:
         for layer in self._layers:

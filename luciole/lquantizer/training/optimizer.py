@@ -23,6 +23,7 @@ class Adam:
         self.trained = list(trained)
         self.first = [tf.Variable(tf.zeros_like(t.variable)) for t in self.trained]
         self.second = [tf.Variable(tf.zeros_like(t.variable)) for t in self.trained]
+        self._changes = [tf.Variable(tf.zeros_like(t.variable)) for t in self.trained]
         self._factors = {chooses: tf.Variable(1.0) for chooses in (False, True)}
 
     def slow_down(self, factor: float) -> None:
@@ -39,14 +40,15 @@ class Adam:
 
     def apply(self, gradients: Sequence[Tensor], schedule: Tensor) -> None:
         """Take one step; ``schedule`` is what the function of this name gave for it."""
-        for trained, first, second, gradient in zip(
-            self.trained, self.first, self.second, gradients, strict=True
+        for trained, first, second, change, gradient in zip(
+            self.trained, self.first, self.second, self._changes, gradients, strict=True
         ):
             if gradient is None:
                 continue
-            before = self._tf.identity(trained.variable)
+            slope = gradient * trained.unit
+            change.assign(self._tf.zeros_like(change))
             self._tf.raw_ops.ResourceApplyAdam(
-                var=trained.variable.handle,
+                var=change.handle,
                 m=first.handle,
                 v=second.handle,
                 beta1_power=schedule[1],
@@ -55,11 +57,10 @@ class Adam:
                 beta1=BETA_1,
                 beta2=BETA_2,
                 epsilon=EPSILON,
-                grad=self._balanced(gradient) if trained.chooses_codes else gradient,
+                grad=self._balanced(slope) if trained.chooses_codes else slope,
             )
-            if trained.chooses_codes:
-                change = self._balanced(trained.variable - before)
-                trained.variable.assign(before + change)
+            found = self._balanced(change) if trained.chooses_codes else change
+            trained.variable.assign_add(found * trained.unit)
 
     def _balanced(self, rows: Tensor) -> Tensor:
         """Slow what all n numbers of a row [o, n] have in common, by the root of n: inputs behind

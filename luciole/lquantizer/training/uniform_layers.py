@@ -14,6 +14,7 @@ from luciole.lquantizer.training.layers import Trained
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
 from luciole.lquantizer.training.uniform_parameters import IntegerWeights, TiedTensors
 from luciole.lquantizer.training.uniform_settings import UniformSettings
+from luciole.lquantizer.training.units import sizes
 
 _LEAST, _MOST = 0.01, 2.0
 """Multipliers of thresholds, at the least and at the most."""
@@ -136,7 +137,7 @@ class RoundedWeights:
         self._shares = tf.Variable(np.ones_like(self._high))
         columns = np.ascontiguousarray(latents.T)
         self.latents = tf.Variable(columns) if settings.train_weights else tf.constant(columns)
-        self._size = float(np.abs(columns).mean())
+        self._size = sizes(columns, 1)
         self._points = tf.Variable(np.ones_like(columns)) if settings.train_points else None
 
     def __call__(self, latents: Tensor) -> Tensor:
@@ -167,7 +168,7 @@ class RoundedWeights:
         if self._points is not None:
             yield Trained("points", self._points, _POINTS_FACTOR * rate)
         if self._settings.train_weights:
-            yield Trained("weights", self.latents, _WEIGHTS_FACTOR * rate * self._size)
+            yield Trained("weights", self.latents, _WEIGHTS_FACTOR * rate, self._size)
 
     def keep_in_reach(self) -> None:
         """Bring multipliers back to where they may be."""

@@ -108,7 +108,7 @@ class UniformTrainer(Trainer):
         for weights in self._weights:
             yield from weights.trained()
         for variable, width in self._biases.values():
-            yield Trained("bias", variable, self.settings.rate * _BIASES_FACTOR * width)
+            yield Trained("bias", variable, self.settings.rate * _BIASES_FACTOR, width)
 
     def prepare(self, step: int, steps: int) -> Array:
         """Switch on what rounds and what follows, too."""

@@ -15,7 +15,7 @@ def moved(gradient: Array, chooses_codes: bool) -> Array:
     """How far a step at a rate of 1 moves numbers that were 0."""
     tf = tensorflow()
     variable = tf.Variable(np.zeros_like(gradient))
-    adam = Adam(tf, [Trained("latents", variable, 1.0, chooses_codes)])
+    adam = Adam(tf, [Trained("latents", variable, 1.0, chooses_codes=chooses_codes)])
     adam.apply([tf.constant(gradient)], tf.constant(schedule(0, 10)))
     return np.asarray(variable)
 

@@ -12,23 +12,27 @@ from luciole.lquantizer.training.rate import chosen_factor, steps_of
 from tests.lquantizer.training.models import constants, regression
 
 
-@pytest.mark.parametrize(
-    ("best", "wanted"), [(1.0, 1.0), (0.1, 0.1), (0.03, 10**-1.5), (10.0, 1.0)]
-)
-def test_rates_fall_as_long_as_that_helps(best: float, wanted: float) -> None:
-    found = chosen_factor(lambda factor: 1 + abs(math.log10(factor / best)), start=3.0)
+@pytest.mark.parametrize(("good", "wanted"), [(1.0, 1.0), (0.1, 0.1), (0.04, 10**-1.5)])
+def test_rates_fall_as_long_as_a_trial_loses_ground(good: float, wanted: float) -> None:
+    found = chosen_factor(lambda factor: 1.05 if factor < 1.01 * good else math.nan, start=1.0)
     assert found == pytest.approx(wanted)
 
 
-def test_rates_fall_until_something_helps() -> None:
-    """The first trials lose, the first of them even a little less than the second."""
-    losses = {0: 5.0, -1: 6.0, -2: math.nan, -3: 0.9, -4: 0.8, -5: 0.95}
+def test_the_highest_rate_that_does_not_lose_is_taken_and_not_the_one_that_gains_most() -> None:
+    losses = {0: 5.0, -1: 1.2, -2: 1.05, -3: 0.9, -4: 0.8}
     found = chosen_factor(lambda factor: losses[round(2 * math.log10(factor))], start=1.0)
-    assert found == pytest.approx(0.01)
+    assert found == pytest.approx(0.1)
 
 
-def test_usual_rates_stay_where_all_are_alike() -> None:
-    assert chosen_factor(lambda factor: 2.0, start=1.0) == 1.0
+def test_rates_do_not_fall_without_an_end() -> None:
+    tried: list[float] = []
+
+    def trial(factor: float) -> float:
+        tried.append(factor)
+        return math.inf
+
+    assert chosen_factor(trial, start=1.0) == pytest.approx(1e-3)
+    assert len(tried) == 6
 
 
 def test_a_trial_is_a_small_part_of_a_training() -> None:
@@ -36,7 +40,7 @@ def test_a_trial_is_a_small_part_of_a_training() -> None:
 
 
 def test_usual_rates_that_are_far_too_high_are_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "RATES", tuple(30 * rate for rate in settings.RATES))
+    monkeypatch.setattr(settings, "RATES", tuple(300 * rate for rate in settings.RATES))
     teacher, student, records = regression()
     lines: list[str] = []
     result = finetune(student, teacher, records, epochs=3, report=lines.append)
