@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.tools.random_models import convolutions, in_int8, lq_convolution, lq_dense
 from tests.boards import firmware
-from tests.boards.firmware import BOARDS, Ran
+from tests.boards.firmware import BOARDS, Board, Ran
 from tests.compiler_support import built, program_of
 from tests.lstm_support import integer_lstm
 from tests.support import Affine, data_path, one_op
@@ -27,7 +28,10 @@ from tests.windows_support import WINDOWED, WINDOWS, Window, windowed
 
 def ran(program: Program, name: str, folder: Path, optimize: str = "-Os") -> Ran:
     """Run on a board what was run here, and compare bit by bit."""
-    board = BOARDS[name]
+    return ran_on(program, BOARDS[name], folder, optimize)
+
+
+def ran_on(program: Program, board: Board, folder: Path, optimize: str) -> Ran:
     if board.tools.missing:
         pytest.skip(board.tools.missing)
     records = list(batches(program, random_records(program)))[:2]
@@ -96,6 +100,13 @@ def model_of(name: str) -> Model:
 @pytest.mark.parametrize("name", SIX)
 def test_six_models_give_the_same_bits_on_aarch64(name: str, tmp_path: Path) -> None:
     ran(program_of(model_of(name), target="aarch64"), "aarch64", tmp_path, "-O3")
+
+
+@pytest.mark.parametrize("flags", ["-march=armv8.2-a+dotprod", "-march=armv8.6-a"])
+def test_more_instructions_of_aarch64_give_the_same_bits(flags: str, tmp_path: Path) -> None:
+    board = replace(BOARDS["aarch64"], flags=flags)
+    program = program_of(in_int8(convolutions(8, 4)), target="aarch64")
+    ran_on(program, board, tmp_path, "-O3")
 
 
 def test_another_input_gives_another_answer(tmp_path: Path) -> None:
