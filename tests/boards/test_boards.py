@@ -12,6 +12,7 @@ import luciole
 from luciole.compiler import Program
 from luciole.compiler.check import batches
 from luciole.compiler.self_test import random_records
+from luciole.compiler.sizes import CALL_GRAPH, stack_of
 from luciole.ir import Model, TensorType
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
@@ -52,6 +53,26 @@ def test_learned_levels_give_the_same_bits(board: str, tmp_path: Path) -> None:
     if board != "aarch64":  # which has a C library, and the stack of vectors
         assert found.flash < program.table_bytes + 8192
         assert 64 < found.stack < 1024
+
+
+@pytest.mark.parametrize("board", ["m0plus", "m3", "m4", "m55", "riscv32", "aarch64"])
+@pytest.mark.parametrize("name", ["bytes", "learned levels", "floats"])
+def test_the_stack_is_as_deep_as_the_compiler_says(name: str, board: str, tmp_path: Path) -> None:
+    """To 16 bytes, for those of library functions and those between ``main`` and the paint; never
+    deeper without library functions.
+    """
+    models = {
+        "bytes": lambda: in_int8(convolutions(8, 4)),
+        "learned levels": lambda: lq_dense((64, 50, 10), 3),
+        "floats": lambda: convolutions(8, 4),
+    }
+    machine = BOARDS[board]
+    machine = replace(machine, flags=f"{machine.flags} {CALL_GRAPH}")
+    found = ran_on(program_of(models[name](), target=machine.target), machine, tmp_path, "-O2")
+    (graph,) = tmp_path.glob("*net.ci")
+    stack = stack_of(graph.read_text(), ["net_run"])
+    assert stack.bytes is not None
+    assert stack.bytes - 16 <= found.stack <= stack.bytes + (16 if stack.outside else 0)
 
 
 @pytest.mark.parametrize("board", ["m0plus", "m4", "riscv32", "aarch64"])
