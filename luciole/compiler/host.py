@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -46,25 +45,6 @@ def run_compiler(words: Sequence[str]) -> None:
     if done.returncode:
         said = " ".join(done.stderr.split())[:_LONGEST]
         raise LucioleError(f"{words[0]} failed: {said}")
-
-
-def object_bytes(program: Program) -> int | None:
-    """Measure code and constants as the target's compiler makes them, with the target's flags; None
-    where it or its ``size`` is not installed.
-    """
-    machine = program.options.machine
-    compiler = shutil.which(machine.compiler)
-    size = shutil.which(machine.compiler.removesuffix("gcc").removesuffix("cc") + "size")
-    if compiler is None or size is None:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in program.files.items():
-            write_file(Path(folder) / name, text)
-        made = str(Path(folder) / "program.o")
-        source = str(Path(folder) / f"{program.options.name}.c")
-        run_compiler([compiler, "-std=c99", *machine.flags.split(), "-c", source, "-o", made])
-        done = subprocess.run([size, made], capture_output=True, text=True, check=True)
-    return int(done.stdout.splitlines()[1].split()[0])
 
 
 def entry_text(program: Program) -> str:

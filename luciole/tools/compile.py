@@ -13,11 +13,12 @@ import argparse
 import hashlib
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import luciole
+from luciole.ir import LucioleError
 from luciole.tools.common import console
 from luciole.tools.common.command import (
     FAILED,
@@ -34,11 +35,15 @@ from luciole.tools.common.command import (
 if TYPE_CHECKING:
     from luciole.compiler import CompileOptions, Program
     from luciole.compiler.check import Agreement
+    from luciole.compiler.sizes import Measured
     from luciole.ir import Array, Model
 
 _TARGETS = (
     "portable, native, cortex-m0plus, -m3, -m4, -m7, -m55, rv32imc, aarch64, x86-64-v2, -v3, -v4"
 )
+
+_MOST_NAMES = 3
+"""Functions of libraries that are named."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole compile") -> int:
@@ -233,22 +238,64 @@ def _bytes(arguments: argparse.Namespace, model: Model) -> dict[str, Array]:
 
 
 def _tell(arguments: argparse.Namespace, program: Program, agreement: Agreement | None) -> None:
-    from luciole.compiler.host import object_bytes
-
-    folder, name = Path(arguments.output_folder), program.options.name
-    size = object_bytes(program)
-    code = None if size is None else size - program.table_bytes
+    folder, name, measured = Path(arguments.output_folder), program.options.name, _measured(program)
     if arguments.json:
         checked = None if agreement is None else vars(agreement) | {"holds": agreement.holds}
-        sizes = {"table_bytes": program.table_bytes, "code_bytes": code}
         files = [str(folder / file) for file in program.files]
-        found = {"name": name, "files": files, **sizes, "arena_bytes": program.arena_bytes}
-        console.print_json(found | {"calls": len(program.calls), "check": checked})
+        calls = {"calls": len(program.calls), "check": checked}
+        console.print_json({"name": name, "files": files, **_sizes(program, measured), **calls})
         return
     console.show(f"{name}: {len(program.calls)} calls, written to {folder / name}.c and {name}.h")
-    text = console.size_text
-    measured = "" if code is None else f" + {text(code)} code ({program.options.machine.flags})"
-    console.show(f"  flash  {text(program.table_bytes)} tables{measured}")
-    console.show(f"  RAM    {program.arena_bytes} bytes arena, and a little stack")
+    for line in _size_lines(program, measured):
+        console.show(line)
     if agreement is not None:
         console.show(f"  check  {agreement.text()}")
+
+
+def _measured(program: Program) -> Measured | None:
+    """Measure with the target's compiler; what is written is right without it, too."""
+    from luciole.compiler.sizes import measure
+
+    try:
+        return measure(program)
+    except LucioleError as error:
+        console.say(f"sizes and stack are not measured: {error}")
+        return None
+
+
+def _sizes(program: Program, measured: Measured | None) -> dict[str, object]:
+    """Collect bytes of flash and of memory, and what measured them; None for what nobody knows."""
+    size = None if measured is None else measured.object_bytes
+    stack = None if measured is None else measured.stack
+    return {
+        "table_bytes": program.table_bytes,
+        "code_bytes": None if size is None else size - program.table_bytes,
+        "arena_bytes": program.arena_bytes,
+        "stack_bytes": None if stack is None else stack.bytes,
+        "stack_outside": None if stack is None else stack.outside,
+        "compiler": None if measured is None else measured.compiler,
+    }
+
+
+def _size_lines(program: Program, measured: Measured | None) -> Iterator[str]:
+    """Say what a program takes, and by which compiler."""
+    found, text = _sizes(program, measured), console.size_text
+    code = found["code_bytes"]
+    more = f" + {text(code)} code" if isinstance(code, int) else ""
+    yield f"  flash  {text(program.table_bytes)} tables{more}"
+    yield f"  RAM    {program.arena_bytes} bytes arena + {_stack_text(program, measured)}"
+    if measured is not None:
+        yield f"  by     {measured.compiler}"
+
+
+def _stack_text(program: Program, measured: Measured | None) -> str:
+    """Say how deep the stack is, and what is not counted."""
+    if measured is None:
+        return f"stack (not known: {program.options.machine.compiler} is missing or fails)"
+    if measured.stack is None:
+        return "stack (GCC tells how much, from version 10 on)"
+    if measured.stack.bytes is None:
+        return "stack without a bound"
+    outside = measured.stack.outside
+    names = ", ".join(outside) if len(outside) <= _MOST_NAMES else f"{len(outside)} library calls"
+    return f"{measured.stack.bytes} bytes stack{f', and that of {names}' if outside else ''}"

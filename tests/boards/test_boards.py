@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import luciole
 from luciole.compiler import Program
 from luciole.compiler.check import batches
 from luciole.compiler.self_test import random_records
+from luciole.compiler.sizes import CALL_GRAPH, stack_of
 from luciole.ir import Model, TensorType
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
@@ -18,7 +20,7 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.tools.random_models import convolutions, in_int8, lq_convolution, lq_dense
 from tests.boards import firmware
-from tests.boards.firmware import BOARDS, Ran
+from tests.boards.firmware import BOARDS, Board, Ran
 from tests.compiler_support import built, program_of
 from tests.lstm_support import integer_lstm
 from tests.support import Affine, data_path, one_op
@@ -27,7 +29,10 @@ from tests.windows_support import WINDOWED, WINDOWS, Window, windowed
 
 def ran(program: Program, name: str, folder: Path, optimize: str = "-Os") -> Ran:
     """Run on a board what was run here, and compare bit by bit."""
-    board = BOARDS[name]
+    return ran_on(program, BOARDS[name], folder, optimize)
+
+
+def ran_on(program: Program, board: Board, folder: Path, optimize: str) -> Ran:
     if board.tools.missing:
         pytest.skip(board.tools.missing)
     records = list(batches(program, random_records(program)))[:2]
@@ -48,6 +53,26 @@ def test_learned_levels_give_the_same_bits(board: str, tmp_path: Path) -> None:
     if board != "aarch64":  # which has a C library, and the stack of vectors
         assert found.flash < program.table_bytes + 8192
         assert 64 < found.stack < 1024
+
+
+@pytest.mark.parametrize("board", ["m0plus", "m3", "m4", "m55", "riscv32", "aarch64"])
+@pytest.mark.parametrize("name", ["bytes", "learned levels", "floats"])
+def test_the_stack_is_as_deep_as_the_compiler_says(name: str, board: str, tmp_path: Path) -> None:
+    """To 16 bytes, for those of library functions and those between ``main`` and the paint; never
+    deeper without library functions.
+    """
+    models = {
+        "bytes": lambda: in_int8(convolutions(8, 4)),
+        "learned levels": lambda: lq_dense((64, 50, 10), 3),
+        "floats": lambda: convolutions(8, 4),
+    }
+    machine = BOARDS[board]
+    machine = replace(machine, flags=f"{machine.flags} {CALL_GRAPH}")
+    found = ran_on(program_of(models[name](), target=machine.target), machine, tmp_path, "-O2")
+    (graph,) = tmp_path.glob("*net.ci")
+    stack = stack_of(graph.read_text(), ["net_run"])
+    assert stack.bytes is not None
+    assert stack.bytes - 16 <= found.stack <= stack.bytes + (16 if stack.outside else 0)
 
 
 @pytest.mark.parametrize("board", ["m0plus", "m4", "riscv32", "aarch64"])
@@ -96,6 +121,13 @@ def model_of(name: str) -> Model:
 @pytest.mark.parametrize("name", SIX)
 def test_six_models_give_the_same_bits_on_aarch64(name: str, tmp_path: Path) -> None:
     ran(program_of(model_of(name), target="aarch64"), "aarch64", tmp_path, "-O3")
+
+
+@pytest.mark.parametrize("flags", ["-march=armv8.2-a+dotprod", "-march=armv8.6-a"])
+def test_more_instructions_of_aarch64_give_the_same_bits(flags: str, tmp_path: Path) -> None:
+    board = replace(BOARDS["aarch64"], flags=flags)
+    program = program_of(in_int8(convolutions(8, 4)), target="aarch64")
+    ran_on(program, board, tmp_path, "-O3")
 
 
 def test_another_input_gives_another_answer(tmp_path: Path) -> None:

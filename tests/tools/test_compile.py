@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.ir import Array, Graph, Model, Value
+from luciole.compiler import Measured, Program, Stack
+from luciole.ir import Array, Graph, LucioleError, Model, Value
 from luciole.ir.ops.gather import Gather
 from luciole.tools.random_models import lq_dense
 from tests.compiler_support import QUICK, interpreted, needs_compiler
@@ -50,6 +51,60 @@ def test_two_files_are_written(
     assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["small_net.c", "small_net.h"]
     assert "small_net_run" in (tmp_path / "c" / "small_net.h").read_text()
     assert done.out.startswith("small_net: ")
+
+
+def test_the_stack_is_told_with_what_measured_it(
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured = Measured("some-gcc 12.2.0 -Os", 9000, Stack(344, ["memset"]))
+    monkeypatch.setattr("luciole.compiler.sizes.measure", lambda _: measured)
+    done = call(capsys, "compile", model, "-o", tmp_path / "c")
+    assert " bytes arena + 344 bytes stack, and that of memset\n" in done.out
+    assert "  by     some-gcc 12.2.0 -Os\n" in done.out
+    found = json.loads(call(capsys, "compile", model, "-o", tmp_path / "c", "--json").out)
+    assert (found["stack_bytes"], found["stack_outside"]) == (344, ["memset"])
+    assert found["compiler"] == "some-gcc 12.2.0 -Os"
+    assert found["code_bytes"] == 9000 - found["table_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("measured", "said"),
+    [
+        (None, "stack (not known: cc is missing or fails)"),
+        (Measured("cc -O2", None, None), "stack (GCC tells how much, from version 10 on)"),
+        (Measured("cc -O2", None, Stack(None, [])), "stack without a bound"),
+        (Measured("cc -O2", None, Stack(90, list("abcd"))), "90 bytes stack, and that of 4 "),
+    ],
+)
+def test_a_stack_that_is_not_known_is_no_number(
+    measured: Measured | None,
+    said: str,
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("luciole.compiler.sizes.measure", lambda _: measured)
+    done = call(capsys, "compile", model, "-o", tmp_path / "c")
+    assert f" bytes arena + {said}" in done.out
+
+
+def test_a_compiler_that_fails_spoils_nothing(
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(_: Program) -> None:
+        raise LucioleError("cc failed: no stdint.h")
+
+    monkeypatch.setattr("luciole.compiler.sizes.measure", failing)
+    done = call(capsys, "compile", model, "-o", tmp_path / "c")
+    assert done.code == 0
+    assert "not measured: cc failed: no stdint.h" in done.err
 
 
 @needs_compiler
