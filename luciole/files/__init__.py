@@ -3,8 +3,17 @@
 Links, devices and pipes stay what they are.
 """
 
+from luciole.files.filling import Fill, filling
 from luciole.files.mapping import map_file
 from luciole.files.places import own_descriptor
 from luciole.files.writing import check_writable, replacing, write_file
 
-__all__ = ["check_writable", "map_file", "own_descriptor", "replacing", "write_file"]
+__all__ = [
+    "Fill",
+    "check_writable",
+    "filling",
+    "map_file",
+    "own_descriptor",
+    "replacing",
+    "write_file",
+]

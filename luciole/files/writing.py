@@ -37,7 +37,7 @@ def replacing(path: Path_) -> Iterator[BinaryIO]:
     folder takes no new one. What is no file (a device, a pipe, ``/dev/stdout``) is written to.
     Raises LucioleError where that is not possible.
     """
-    with _refused(path):
+    with refused(path):
         place = place_of(path)
         with draft_for(place) as draft:
             yield draft.file
@@ -47,12 +47,12 @@ def replacing(path: Path_) -> Iterator[BinaryIO]:
 
 def check_writable(path: Path_) -> None:
     """Refuse early what ``replacing`` would refuse after long work."""
-    with _refused(path):
+    with refused(path):
         place_of(path)
 
 
 @contextmanager
-def _refused(path: Path_) -> Iterator[None]:
+def refused(path: Path_) -> Iterator[None]:
     """Say of what the system refuses which file cannot be written."""
     try:
         yield

@@ -123,6 +123,14 @@ def spacing(one: Sum, objectives: Sequence[str]) -> tuple[float, ...]:
     )
 
 
+def corner(whole: Sum, objectives: Sequence[str]) -> tuple[float, ...]:
+    """Say where the box ends that networks are to dominate: a loss of 1, and the bytes and twice
+    the times of the float network, ``whole``.
+    """
+    costs = {name: 2 * cost for name, cost in whole.costs.items()}
+    return values_of(Sum((), 1.0, whole.bytes, 2 * whole.us, costs), objectives)
+
+
 def thinned(sums: Sequence[Sum], objectives: Sequence[str], count: int, whole: Sum) -> list[Sum]:
     """Keep so many of a front beside the float network, ``whole``: those that are most alone, in
     the given order.

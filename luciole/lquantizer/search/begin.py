@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.files import write_file
+from luciole.files import filling
 from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Model
 from luciole.ir.analysis.weights import weight_constant
@@ -34,6 +36,8 @@ from luciole.lquantizer.search.workers import Workers
 _SHARE = 3
 """Of few records, one in so many judges."""
 _SHUFFLE = 7
+_FRONT = ("front-[0-9]*-*B.*", "front.csv", "report.html", "report.json")
+"""Files of a front and of reports on it."""
 
 
 def search_network(
@@ -63,18 +67,16 @@ def search_network(
     training = rest(records, options) if finish.epochs else None
     seeded = (options.seed, options.few)
     given = Materials(content, read, write, fitted, judges, space, timed, *seeded, training)
-    storage = opened(folder, _identity(given, options))
-    us = float(storage.kept("float_us", lambda: str(_float_us(model, judges, timed))))
-    how = (options.seed, options.budget, say, track or untracked, devices, costs)
-    search = Search(space, options.goal, storage, len(content), us, *how)
-    runner = runner_for(options.workers, options.cluster, given, say)
-    try:
-        found = search.run(runner)
-        if finish.epochs:
-            found = finish_front(search, runner, found, finish)
-    finally:
-        runner.close()
-    files = _write(folder, space, found, storage, finish.stage if finish.epochs else "fitted")
+    with closing(opened(folder, _identity(given, options))) as storage:
+        us = float(storage.kept("float_us", lambda: str(_float_us(model, judges, timed))))
+        how = (options.seed, options.budget, say, track or untracked, devices, costs)
+        search = Search(space, options.goal, storage, len(content), us, *how)
+        with closing(runner_for(options.workers, options.cluster, given, say)) as runner:
+            found = search.run(runner)
+            if finish.epochs:
+                found = finish_front(search, runner, found, finish)
+        files = files_of(folder, space, found.front)
+        _write(folder, files, storage, finish.stage if finish.epochs else "fitted")
     whole = Found((FLOAT,) * len(space.genes), len(content), 0.0, us, 1.0, costs)
     return _result(model, space, options, found, files, whole)
 
@@ -142,23 +144,23 @@ def runner_for(
     return InProcess(given)
 
 
-def _write(
-    folder: Path, space: Space, found: Searched, storage: Storage, stage: Stage
-) -> list[FrontFile]:
-    """Write the models of a stage and configs, and remove those of a front before."""
-    files = files_of(folder, space, found.front)
-    remove_front(folder)
-    for file in files:
-        write_file(file.path, storage.model(stage, file.found.candidate))
-        write_file(file.config, json.dumps(file.recipe(), indent=2) + "\n")
-    storage.close()
-    return files
+def _write(folder: Path, files: Iterable[FrontFile], storage: Storage, stage: Stage) -> None:
+    """Write the models of a stage and configs."""
+    models = ((file, storage.model(stage, file.found.candidate)) for file in files)
+    write_front(folder, ((file, model, file.recipe()) for file, model in models))
 
 
-def remove_front(folder: Path) -> None:
-    """Remove the files of a front before."""
-    for old in folder.glob("front-[0-9][0-9]-*B.*"):
-        old.unlink()
+def write_front(folder: Path, files: Iterable[tuple[FrontFile, bytes, Mapping[str, Any]]]) -> None:
+    """Write models and configs, all of them or none, and remove what is of a front before."""
+    names = set()
+    with filling(folder) as fill:
+        for file, model, config in files:
+            fill(file.path.name, model)
+            fill(file.config.name, json.dumps(config, indent=2) + "\n")
+            names |= {file.path.name, file.config.name}
+    for old in (path for pattern in _FRONT for path in folder.glob(pattern)):
+        if old.name not in names:
+            old.unlink()
 
 
 def _result(

@@ -7,7 +7,7 @@ whatever is known by then, so that no worker waits for the slowest of a generati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -86,15 +86,11 @@ def best(objectives: Objectives, count: int) -> Indices:
     return np.array(chosen, np.intp)
 
 
-def spread(objectives: Objectives, count: int, needed: Collection[int] = ()) -> Indices:
-    """Thin a front [n, m] to so many candidates: the most crowded one goes, again and again; those
-    that are ``needed`` only when no others are left.
-    """
+def spread(objectives: Objectives, count: int) -> Indices:
+    """Thin a front [n, m] to so many candidates: the most crowded one goes, again and again."""
     kept = np.arange(len(objectives))
-    is_needed = np.isin(kept, list(needed))
     while len(kept) > count:
-        order = np.lexsort((crowding(objectives[kept]), is_needed[kept]))
-        kept = np.delete(kept, order[0])
+        kept = np.delete(kept, crowding(objectives[kept]).argmin())
     return kept
 
 

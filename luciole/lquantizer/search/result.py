@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from luciole.lquantizer.search.additive import ON_DEVICE
+from luciole.lquantizer.search.additive import corner, values_of
 from luciole.lquantizer.search.nsga2 import hypervolumes
 from luciole.lquantizer.search.search import Found
 from luciole.lquantizer.search.space import Space, recipe
@@ -58,20 +58,9 @@ class SearchResult:
         """Say after each evaluation how much of the box up to the float network's bytes, time and a
         loss of 1 is dominated: from 0 to 1.
         """
-        corner = self._corner()
-        points = np.array([self._point(one) for one in self.evaluated]) / corner
-        return hypervolumes(points, [1.0] * len(corner))
-
-    def _corner(self) -> list[float]:
-        whole = self.float_network
-        every = {"accuracy": 1.0, "size": float(whole.bytes), "latency": 2 * whole.us}
-        every |= {f"{ON_DEVICE}{name}": 2 * cost for name, cost in whole.costs.items()}
-        return [every[name] for name in self.objectives]
-
-    def _point(self, one: Found) -> list[float]:
-        every = {"accuracy": one.loss, "size": float(one.bytes), "latency": one.us}
-        every |= {f"{ON_DEVICE}{name}": cost for name, cost in one.costs.items()}
-        return [every[name] for name in self.objectives]
+        end = corner(self.float_network.sum, self.objectives)
+        points = np.array([values_of(one.sum, self.objectives) for one in self.evaluated]) / end
+        return hypervolumes(points, [1.0] * len(end))
 
     def rows(self) -> list[list[str]]:
         """List the front as a table: headings, then a row for each file."""

@@ -28,16 +28,19 @@ from luciole.lquantizer.search.additive import (
     SIZE,
     Sum,
     Table,
+    corner,
     spacing,
     thinned,
+    values_of,
 )
 from luciole.lquantizer.search.device import NOWHERE, Devices
 from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
 from luciole.lquantizer.search.finishing import Finish, finished, is_finish
-from luciole.lquantizer.search.nsga2 import Nsga2, Objectives, spread, undominated
+from luciole.lquantizer.search.nsga2 import Nsga2, Objectives, undominated
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.space import Candidate, Space, is_learned
 from luciole.lquantizer.search.storage import Storage
+from luciole.lquantizer.search.thinning import largest
 
 _POINTS = 24
 """Of the additive front, where the evolution begins."""
@@ -161,10 +164,14 @@ class Found:
     before: Found | None = None
     """What it was before it was fine-tuned."""
 
+    @property
+    def sum(self) -> Sum:
+        """Its loss, bytes and times."""
+        return Sum(self.candidate, self.loss, self.bytes, self.us, self.costs)
+
     def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
         """Take the objectives, as they are spaced."""
-        one = Sum(self.candidate, self.loss, self.bytes, self.us, self.costs)
-        return spacing(one, objectives)
+        return spacing(self.sum, objectives)
 
 
 @dataclass
@@ -228,7 +235,7 @@ class Search:
         failed = len(self.storage.in_state("shortened", "failed"))
         if not fitted:
             raise QuantizeError(_beyond(evaluated))
-        front = self._thinned(self.front_of(fitted), uniform.values())
+        front = self._thinned(self.front_of(fitted), self.budget.files, uniform.values())
         return Searched(evaluated, uniform, greedy, front, failed)
 
     # ------------------------------------------------------------------ layers alone
@@ -300,8 +307,7 @@ class Search:
     def _start(self) -> list[Candidate]:
         """Begin with the additive front, the uniform networks and the greedy ones."""
         front = [one for one in self._table.front(self.goal.objectives) if self._fits(one)]
-        whole = Sum((), 0.0, self.float_bytes, self.float_us)
-        points = [o.candidate for o in thinned(front, self.goal.objectives, _POINTS, whole)]
+        points = [o.candidate for o in thinned(front, self.goal.objectives, _POINTS, self._whole)]
         start = [*points, *self._uniform().values(), *self._greedy()]
         return [candidate for candidate in start if set(candidate) != {FLOAT}]
 
@@ -352,17 +358,26 @@ class Search:
         allowed = [one for one in evaluated if self.goal.allows(one.bytes, one.us)] or evaluated
         names = set(self._uniform().values())
         uniform = self.front_of([one for one in allowed if one.candidate in names])
-        front = self.front_of(allowed)
-        kept = spread(self._values(front), 2 * self.budget.files)
-        return list(dict.fromkeys(one.candidate for one in (*(front[i] for i in kept), *uniform)))
+        front = self._thinned(self.front_of(allowed), 2 * self.budget.files)
+        return list(dict.fromkeys(one.candidate for one in (*front, *uniform)))
 
-    def _thinned(self, front: Sequence[Found], uniform: Iterable[Found]) -> list[Found]:
-        """Keep as many files as are wanted, among them those that are as good as uniform ones."""
-        values = self._values(front)
-        better = [(values <= self._values([one])).all(1) for one in uniform]
-        places = [np.flatnonzero(b).tolist() for b in better if b.any()]
-        needed = {min(found, key=lambda n: front[n].loss) for found in places}
-        return [front[i] for i in spread(values, self.budget.files, needed)]
+    def _thinned(
+        self, front: Sequence[Found], count: int, uniform: Iterable[Found] = ()
+    ) -> list[Found]:
+        """Keep so many networks that dominate most of the box up to the float network, among them
+        the most accurate one, and for each uniform network one that is as good.
+        """
+        names = self.goal.objectives
+        points = np.array([values_of(one.sum, names) for one in front])
+        losses = np.array([one.loss for one in front])
+        needs = [losses == losses.min()]
+        needs += [(points <= values_of(one.sum, names)).all(1) for one in uniform]
+        kept = largest(points, corner(self._whole, names), count, needs)
+        return [front[i] for i in kept]
+
+    @property
+    def _whole(self) -> Sum:
+        return Sum((), 0.0, self.float_bytes, self.float_us, self.float_costs)
 
     def _values(self, found: Sequence[Found]) -> Objectives:
         rows = [one.values(self.goal.objectives) for one in found]

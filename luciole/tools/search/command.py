@@ -178,15 +178,16 @@ def _fixed(entries: Sequence[str]) -> dict[str, str]:
 
 
 def _write_reports(folder: Path, found: SearchResult, model: str) -> None:
-    from luciole.files import write_file
+    from luciole.files import filling
     from luciole.tools.search.inside import write_pages
     from luciole.tools.search.page import page
     from luciole.tools.search.tables import csv_of
 
-    write_file(folder / "report.json", console.to_json(found.to_json()))
-    write_file(folder / "front.csv", csv_of(found))
-    write_pages(found)
-    write_file(folder / "report.html", page(found, Path(model).name))
+    with filling(folder) as fill:
+        fill("report.json", console.to_json(found.to_json()))
+        fill("front.csv", csv_of(found))
+        write_pages(found, fill)
+        fill("report.html", page(found, Path(model).name))
 
 
 def _tell(found: SearchResult, arguments: argparse.Namespace) -> None:

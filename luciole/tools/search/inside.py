@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from luciole.files import Fill
     from luciole.lquantizer.search.result import FrontFile, SearchResult
 
 _MOST = 200_000
 """Bytes of one array that a page holds; circle-view itself shows larger ones, too."""
 
 
-def write_pages(found: SearchResult) -> None:
+def write_pages(found: SearchResult, fill: Fill) -> None:
     """Write a page for each file of a front."""
     for file in found.front:
-        _write(file)
+        fill(file.viewer.name, _page(file))
 
 
-def _write(file: FrontFile) -> None:
-    from luciole.files import write_file
+def _page(file: FrontFile) -> str:
     from luciole.tools.common.reading import read_model
     from luciole.tools.view.blobs import Blobs
     from luciole.tools.view.described import Look, described
@@ -29,4 +29,4 @@ def _write(file: FrontFile) -> None:
     read = read_model(str(path))
     subject = Subject(read.model, path.name, read.dialect.name, path.stat().st_size, read.findings)
     document = described([subject], blobs, Look()) | {"most_bytes": _MOST}
-    write_file(file.viewer, html(document, blobs.embedded(_MOST)))
+    return html(document, blobs.embedded(_MOST))

@@ -112,9 +112,3 @@ def test_the_front_that_is_kept_is_that_of_all_told() -> None:
     values = np.array(list(found.known.values()))
     names = list(found.known)
     assert set(found.front()) == {names[n] for n in undominated(values)}
-
-
-def test_what_is_needed_stays_in_a_front_that_is_thinned() -> None:
-    values = np.array([(x, -x) for x in (0.0, 1.0, 1.01, 1.02, 2.0, 3.0)])
-    assert 2 in spread(values, 4, {2})
-    assert spread(values, 1, {2}).tolist() == [2]

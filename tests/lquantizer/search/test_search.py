@@ -18,7 +18,7 @@ from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.search import cluster
 from luciole.lquantizer.search.cluster import Cluster
 from luciole.lquantizer.search.evaluate import Alone
-from luciole.lquantizer.search.nsga2 import fronts
+from luciole.lquantizer.search.nsga2 import fronts, hypervolume, spread
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.runners import InProcess, Outcome, Runner, Task, Work
@@ -151,6 +151,36 @@ def test_bounds_are_kept(tmp_path: Path) -> None:
     assert wider.evaluated[:12] == result.evaluated
     assert max(one.bytes for one in wider.evaluated) > 6000
     assert all(file.found.bytes <= 9000 for file in wider.front)
+
+
+def test_of_a_front_the_files_are_kept_that_dominate_most(tmp_path: Path) -> None:
+    """Layers cost bytes and losses that add up, and large files hardly lose less."""
+    genes = tuple(
+        Gene((name,), ("w1a1", "w2a2", "w4a8", "float"), False, (name,)) for name in "abc"
+    )
+    storage = Storage(tmp_path / "search.db", {})
+    costs = {"w1a1": (-9000, 0.3), "w2a2": (-8500, 0.1), "w4a8": (-8000, 1e-4), "float": (0, 0.0)}
+    for n, name in enumerate("abc"):
+        for option, (size, loss) in costs.items():
+            storage.add_alone(Alone(name, option, size * (n + 1), loss / (n + 1), 0.0, ""))
+
+    def work(task: Task) -> dict[str, object]:
+        chosen = list(enumerate(map(costs.__getitem__, task["candidate"]), 1))
+        size = 60_000 + sum(n * one for n, (one, _) in chosen)
+        loss = sum(one / n for n, (_, one) in chosen)
+        return {"figures": {"bytes": size, "loss": loss, "agreement": None}, "model": b""}
+
+    budget = Budget(evaluations=60, files=6)
+    search = Search(Space(genes), Goal(), storage, 60_000, 0.0, 0, budget, lambda line: None)
+    found = search.run(InProcess(lambda: work))
+    whole = search.front_of(found.evaluated)
+    points = np.array([(one.loss, one.bytes) for one in whole])
+    kept = [(one.loss, one.bytes) for one in found.front]
+    assert len(kept) == 6
+    assert min(points[:, 0]) in [loss for loss, _ in kept]
+    crowded = points[spread(np.log(points + np.array([1e-3, 0])), 6)]
+    share = [hypervolume(np.array(some), (1.0, 60_000.0)) for some in (kept, crowded, points)]
+    assert share[1] < share[0] < share[2]
 
 
 # ------------------------------------------------------------------------------------- runners

@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from luciole.files import write_file
 from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Array, Model
 from luciole.ir.names import short_names
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.rewrite.batch_norm import Normalized
-from luciole.lquantizer.search.begin import digest_of, order_of, remove_front, runner_for, taken
+from luciole.lquantizer.search.begin import digest_of, order_of, runner_for, taken, write_front
 from luciole.lquantizer.search.published.evaluate import FINAL, SeedMaterials
 from luciole.lquantizer.search.published.genes import space_of, widths_of
 from luciole.lquantizer.search.published.network import Network
@@ -53,14 +53,11 @@ def search_published(
     cannot be used, a folder with another search, and when nothing can be evaluated.
     """
     given, network = materials(model, records, labels, options, read, write, folded)
-    storage = opened(folder, _identity(given))
-    runner = runner_for(options.workers, options.cluster, given, say)
-    try:
-        search = SeedSearch(given.space, options, storage, runner, say, track or untracked)
-        found = search.run()
-    finally:
-        runner.close()
-    files = _write(folder, given.space, found, storage)
+    with closing(opened(folder, _identity(given))) as storage:
+        with closing(runner_for(options.workers, options.cluster, given, say)) as runner:
+            search = SeedSearch(given.space, options, storage, runner, say, track or untracked)
+            found = search.run()
+        files = _write(folder, given.space, found, storage)
     return _result(network, given.space, found, files)
 
 
@@ -105,14 +102,12 @@ def _identity(given: SeedMaterials) -> dict[str, str]:
 
 
 def _write(folder: Path, space: Space, found: Searched, storage: Storage) -> list[FrontFile]:
-    """Write models and their widths, and remove those of a front before."""
+    """Write models and their widths."""
     files = [_widths(file, space) for file in files_of(folder, space, found.front)]
-    remove_front(folder)
-    for file in files:
-        write_file(file.path, storage.model(FINAL, file.found.candidate))
-        content = {"preset": "seed", "layers": file.options}
-        write_file(file.config, json.dumps(content, indent=2) + "\n")
-    storage.close()
+    models = ((file, storage.model(FINAL, file.found.candidate)) for file in files)
+    write_front(
+        folder, ((f, model, {"preset": "seed", "layers": f.options}) for f, model in models)
+    )
     return files
 
 
