@@ -94,7 +94,7 @@ CASES = (
     Case("batchnorm", 2, may_lose=2.0, epochs=20, records=10_000, mirror=True),
     Case("transformer", 2, may_lose=1.5, epochs=6, records=20_000),
     Case("lstm", 2, may_lose=1.5, epochs=6, records=20_000),
-    Case("autoencoder", 1, may_err=0.19, epochs=6, records=20_000),
+    Case("autoencoder", 1, may_err=0.19, epochs=12, records=60_000),
     Case(
         "autoencoder, w1a4",
         "w1a4",

@@ -297,6 +297,7 @@ def finetune(
 
     if isinstance(student, Result) and latents is None:
         latents = student.latents
+    learned_from = student.learned_from if isinstance(student, Result) else ()
     given = _trained(student)
     teacher = _opened(teacher).clone()
     unroll_lstm(teacher.graph)  # it has no differentiable form of its own
@@ -310,6 +311,7 @@ def finetune(
         latents=latents,
         checkpoint=None if checkpoint is None else Path(checkpoint),
         resume=resume,
+        learned_from=learned_from,
         track=track,
         report=report,
     )

@@ -29,7 +29,8 @@ class Trace:
 class Result(Shown):
     """A quantized model and what was done to it; for fine-tuning, the float weights [o, n] that
     each layer's codes stand for, by the name of its operator, and where to find the layers of the
-    report again, by their names there. Of uniform integers, the ``ranges`` that they reach, and the
+    report again, by their names there; and ``digests`` of the records that it was learned from. Of
+    uniform integers, the ``ranges`` that they reach, and the
     ``rounded`` network that they were made from.
     """
 
@@ -39,6 +40,7 @@ class Result(Shown):
     traces: dict[str, Trace] = field(default_factory=dict)
     rounded: Rounded | None = None
     ranges: Ranges | None = None
+    learned_from: frozenset[bytes] = frozenset()
 
     def __repr__(self) -> str:
         return f"<Result: {self.model!r}, {self.report!r}>"

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.interpreter.records import Records, Track, untracked
+from luciole.interpreter.records import Records, Track, digests, untracked
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -94,7 +94,11 @@ def quantize_records(
     report.stays_float = float_bytes(work)
     report.seconds = time.perf_counter() - begun
     return Result(
-        work, report, _latents(jobs), {job.group.name: _trace(job, prepared) for job in jobs}
+        work,
+        report,
+        _latents(jobs),
+        {job.group.name: _trace(job, prepared) for job in jobs},
+        learned_from=frozenset(digests(records)),
     )
 
 

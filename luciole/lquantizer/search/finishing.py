@@ -85,4 +85,5 @@ def _tuned(bench: Bench, fitted: Result, training: Records, finish: Finish) -> M
         epochs=finish.epochs,
         settings=kind(seed=bench.seed, mirror=finish.mirror),
         latents=fitted.latents,
+        learned_from=fitted.learned_from,
     ).model

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from luciole.interpreter.records import check_records
+from luciole.interpreter.records import check_records, digests
 from luciole.ir import Array, Graph, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.lquantizer.errors import QuantizeError
@@ -20,7 +20,8 @@ class Batches:
     """The records of a fine-tuning.
 
     Every epoch has a random generator of its own, made from the seed and its number: an epoch is
-    the same whether or not others ran before it in this process.
+    the same whether or not others ran before it in this process. Records are held back by chance,
+    those first that are not among ``learned_from`` (``records.digests``).
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Batches:
         records: Mapping[str, Array],
         labels: Array | None,
         settings: TrainingSettings,
+        learned_from: Container[bytes] = (),
     ) -> None:
         self.count = check_records(graph, records)
         self.inputs = [_prepared(records[v.name], v.name, NUMPY[v.dtype]) for v in graph.inputs]
@@ -36,6 +38,14 @@ class Batches:
         self._settings = settings
         order = np.random.default_rng([settings.seed, 0]).permutation(self.count)
         held = settings.held_back_of(self.count)
+        self.judges_are_new = True
+        """Whether the student was learned from none of the records held back: else they flatter it
+        before it is trained (ResNet-8 with 2 bits, 1,000 images: 79 % agreement on those of the
+        fit, 67 % on others)."""
+        if learned_from and held:
+            known = np.array([d in learned_from for d in digests(records)])
+            order = order[np.argsort(known[order], kind="stable")]
+            self.judges_are_new = not known[order[:held]].any()
         self.held_back, self.training = np.sort(order[:held]), np.sort(order[held:])
         self.size = settings.batch_of(len(self.training))
         self.steps = len(self.training) // self.size

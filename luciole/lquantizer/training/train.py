@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from itertools import chain, count, islice
 from pathlib import Path
 
@@ -51,6 +51,7 @@ def finetune(
     latents: Mapping[str, Array] | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
+    learned_from: Container[bytes] = (),
     track: Track | None = None,
     report: Report | None = None,
 ) -> FinetuneResult:
@@ -64,8 +65,10 @@ def finetune(
     cell of its present code, so that training starts from exactly the student.
 
     Some records are held back; the state that does best on them is returned, the student's own
-    included. After each epoch everything is written to ``checkpoint``; ``resume`` goes on from
-    there, with the results that an uninterrupted run has.
+    included. They are none of those that the student was ``learned_from`` (``records.digests``)
+    where there are others: these say more good of it than is true. After each epoch everything is
+    written to ``checkpoint``; ``resume`` goes on from there, with the results that an uninterrupted
+    run has.
 
     Raises QuantizeError for models or data that do not fit, UnsupportedError that lists operators
     without a differentiable form, LucioleError for a checkpoint of another run.
@@ -76,7 +79,7 @@ def finetune(
     if epochs < 1:
         raise QuantizeError(f"fine-tuning: epochs is {epochs}, it must be at least 1")
     graph = student.model.graph if isinstance(student, Rounded) else student.graph
-    batches = Batches(graph, records, labels, settings)
+    batches = Batches(graph, records, labels, settings, learned_from)
     trainer = _trainer(student, teacher, settings, latents, labels is not None)
     check_teacher(teacher, batches.inputs)
     run = _Run(trainer, batches, epochs, report or _silent)
@@ -241,7 +244,8 @@ class _Run:
         """Add an epoch; its state becomes the best one unless an earlier one was better."""
         adam = self._trainer.adam
         held_back, rivals = len(self._batches.held_back), {0, state.best_epoch}
-        if all(epoch.is_better_than(state.history[n], held_back) for n in rivals):
+        new = self._batches.judges_are_new
+        if all(epoch.is_better_than(state.history[n], held_back, new) for n in rivals):
             state.best, state.best_epoch = adam.values(), epoch.epoch
         state.history.append(epoch)
         if self._path is not None:
@@ -268,4 +272,5 @@ class _Run:
         best = state.history[state.best_epoch]
         held_back = self._batches.held_back
         model, count = self._trainer.exported(), self._trainer.count
-        return FinetuneResult(model, best, state.history, held_back, count)
+        new = self._batches.judges_are_new
+        return FinetuneResult(model, best, state.history, held_back, count, new)

@@ -14,6 +14,7 @@ from luciole.interpreter.records import (
     Records,
     Track,
     check_records,
+    digests,
     outputs_of,
     untracked,
 )
@@ -109,7 +110,8 @@ def quantize_uniform(
     _leave_out_unused(work)
     report.seconds = time.perf_counter() - begun
     ranges = known.limits.ranges() if integers else None
-    return Result(work, report, walked.latents, rounded=rounded, ranges=ranges)
+    seen = frozenset(() if records is None else digests(records))
+    return Result(work, report, walked.latents, {}, rounded, ranges, seen)
 
 
 def _leave_out_unused(work: Model) -> None:

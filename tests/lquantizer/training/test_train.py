@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.interpreter.records import digests
 from luciole.ir import Array, Model
 from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -86,9 +87,48 @@ def test_agreement_decides_unless_it_differs_by_chance_only() -> None:
     assert epoch(2, None, 0.3).is_better_than(epoch(1, None, 0.4), 1000)
 
 
-def test_agreement_alone_decides_whether_training_gained_anything() -> None:
-    assert epoch(1, 0.951, 0.5).is_better_than(epoch(0, 0.95, 0.4), 100)
-    assert not epoch(1, 0.949, 0.3).is_better_than(epoch(0, 0.95, 0.4), 100)
+def test_training_gained_where_agreement_or_distance_says_so() -> None:
+    start = epoch(0, 0.95, 0.4)
+    assert epoch(1, 0.951, 0.5).is_better_than(start, 100)
+    assert epoch(1, 0.949, 0.3).is_better_than(start, 100)
+    assert not epoch(1, 0.949, 0.5).is_better_than(start, 100)
+    assert not epoch(1, 0.80, 0.3).is_better_than(start, 100)  # no chance
+
+
+def test_a_student_that_knew_its_judges_stays_only_where_training_lost_for_certain() -> None:
+    start = epoch(0, 0.95, 0.4)
+    assert epoch(1, 0.93, 0.5).is_better_than(start, 100, judges_are_new=False)
+    assert not epoch(1, 0.80, 0.3).is_better_than(start, 100, judges_are_new=False)
+    assert not epoch(1, None, 0.5).is_better_than(epoch(0, None, 0.4), 100, judges_are_new=False)
+
+
+def test_records_that_levels_were_not_learned_from_judge() -> None:
+    _, student, records, _ = digits()
+    first = next(iter(records.values()))
+    seen = frozenset(digests({name: array[100:] for name, array in records.items()}))
+    known = frozenset(digests(records))
+    few = FinetuneSettings(held_back=0.05)
+    batches = Batches(student.graph, records, None, few, seen)
+    assert batches.judges_are_new
+    assert len(batches.held_back) == few.held_back_of(len(first))
+    assert batches.held_back.max() < 100
+    plain, told = (Batches(student.graph, records, None, few, k) for k in ((), known))
+    assert plain.judges_are_new
+    assert not told.judges_are_new
+    np.testing.assert_array_equal(plain.held_back, told.held_back)
+
+
+def test_a_result_knows_what_it_was_learned_from() -> None:
+    teacher, _, records = regression()
+    few = {name: array[:300] for name, array in records.items()}
+    result = luciole.quantize(teacher, few, encode_bits=2)
+    assert result.learned_from == set(digests(few))
+    tuned = luciole.finetune(result, teacher, records, epochs=1)
+    assert tuned.judges_are_new
+    assert tuned.held_back.min() >= 300
+    assert not luciole.finetune(result, teacher, few, epochs=1).judges_are_new
+    whole = luciole.quantize(teacher, few, scheme="int8")
+    assert whole.learned_from == set(digests(few))
 
 
 @pytest.mark.parametrize(
@@ -189,8 +229,8 @@ def test_labels_and_hints_and_float_weights_are_used() -> None:
 def test_outputs_without_a_softmax_are_compared_by_squared_error() -> None:
     teacher, student, records = regression()
     (op,) = trained_ops(student.graph)
-    op.weights_scales.set_data(data_of(op, "weights_scales") * np.float32(0.7))
-    settings = FinetuneSettings(learning_rate=3e-4, **FEW)
+    op.weights_scales.set_data(data_of(op, "weights_scales") * np.float32(0.5))
+    settings = FinetuneSettings(learning_rate=3e-3, **FEW)
     result = finetune(student, teacher, records, epochs=6, settings=settings)
     first = result.history[0]
     assert first.agreement is None
@@ -310,4 +350,4 @@ def test_the_learning_rate_falls_along_half_a_cosine() -> None:
     assert [schedule(k, 4)[0] for k in (0, 2)] == pytest.approx([1, 0.5])
     assert schedule(99, 100)[0] < 0.001
     assert schedule(1, 4)[1:] == pytest.approx([0.9**2, 0.999**2])
-    assert [FinetuneSettings().rate(k) for k in (1, 2, 3, 8)] == [1e-3, 1e-3, 1e-4, 3e-5]
+    assert [FinetuneSettings().rate(k) for k in (1, 2, 3, 8)] == [2e-3, 1e-3, 1e-4, 1e-5]
