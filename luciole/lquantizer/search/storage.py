@@ -196,7 +196,8 @@ def opened(folder: Path, identity: Mapping[str, str]) -> Storage:
 
 def _hint(error: sqlite3.Error) -> str:
     """Say what to do where there is no room."""
-    if error.sqlite_errorname != "SQLITE_FULL" and "IOERR" not in error.sqlite_errorname:
+    name: str = getattr(error, "sqlite_errorname", "")  # not where Python itself refuses
+    if name != "SQLITE_FULL" and "IOERR" not in name:
         return ""
     return "; what was found is kept, and with more room the same command goes on"
 
