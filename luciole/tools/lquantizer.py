@@ -163,7 +163,7 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
     tune.add_argument(
         "--learning-rate",
         type=float,
-        help="default: by bits, 2e-3 down to 1e-5, and lower where short trials say so",
+        help="default: by bits, 4e-3 down to 1e-5, and lower where short trials say so",
     )
     tune.add_argument(
         "--hints", metavar="PATTERN", help="tensors that shall be alike too, by shell pattern"

@@ -14,15 +14,23 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes, load
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, Model, Shape, TensorType, Value
+from luciole.ir import Array, Graph, Model, Shape, TensorType, UnsupportedError, Value
 from luciole.ir.ops.activations import Relu
+from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
-from luciole.ir.passes.unroll_lstm import MOST_STEPS, not_unrolled, unroll_lstm
+from luciole.ir.passes.unroll_lstm import (
+    LOOPS,
+    MOST_STEPS,
+    not_unrolled,
+    unroll_lstm,
+    whole_lstms,
+)
 from luciole.ir.recurrent import INPUT_GATE, NORMS, PEEPHOLES
 from luciole.ir.recurrent import LSTM as EXTENTS
 from luciole.ir.value import Buffer
 from luciole.ir.verify import verify
+from luciole.lquantizer.training.tf_table import find_function
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.support import data_path, litert
 
@@ -355,3 +363,19 @@ def test_a_state_of_explicit_zeros_is_unrolled() -> None:
     operator(model).cell_state.buffer = Buffer(zeros.reshape(-1).view(np.uint8))
     assert not_unrolled(operator(model)) is None
     assert unroll_lstm(model.graph)
+
+
+def test_a_loop_is_named_with_what_unrolls_it() -> None:
+    model = Model()
+    main, condition, body = (model.add_graph(Graph(name)) for name in ("main", "if", "body"))
+    for graph in (condition, body):
+        graph.add_input("go", (), TensorType.BOOL)
+        graph.outputs = list(graph.inputs)
+    x = main.add_input("x", (), TensorType.BOOL)
+    loop = While((x,), condition_graph=condition, body_graph=body)
+    main.append(loop, "y")
+    (warning,) = whole_lstms(main)
+    assert warning.startswith("no LSTM to unroll")
+    assert LOOPS in warning
+    with pytest.raises(UnsupportedError, match="unroll to True before saving"):
+        find_function(loop)

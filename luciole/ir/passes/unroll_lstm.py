@@ -13,6 +13,7 @@ from luciole.ir.errors import ShapeError
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
 from luciole.ir.ops.activations import APPLIED, FUSED, Logistic
+from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul, Sub
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pack import Pack
@@ -26,6 +27,9 @@ from luciole.schema.enums import ActivationFunctionType, TensorType
 
 MOST_STEPS = 1024
 """Longest sequence that is spelled out: every step takes about 15 operators."""
+
+LOOPS = "if it is a recurrent layer of Keras, set the layer's unroll to True before saving"
+"""What to do about a WHILE."""
 
 _STATES = ("output_state", "cell_state")
 CANDIDATE = "cell"
@@ -57,7 +61,8 @@ def whole_lstms(graph: Graph) -> list[str]:
     """
     found = [op for op in graph.ops if isinstance(op, UnidirectionalSequenceLSTM)]
     if not found:
-        return ["no LSTM to unroll: the model has no UNIDIRECTIONAL_SEQUENCE_LSTM"]
+        loop = next((f"; of {op}: {LOOPS}" for op in graph.ops if isinstance(op, While)), "")
+        return [f"no LSTM to unroll: the model has no UNIDIRECTIONAL_SEQUENCE_LSTM{loop}"]
     reasons = {op: not_unrolled(op) for op in found}
     return [f"{op} is not unrolled: {why}" for op, why in reasons.items() if why is not None]
 

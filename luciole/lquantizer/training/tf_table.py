@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
 
 from luciole.ir import Op, TensorType, UnknownOp, UnsupportedError, Value
+from luciole.ir.ops.control_flow import While
+from luciole.ir.passes.unroll_lstm import LOOPS
 
 Function = Callable[..., Any]
 """``function(tf, op, *operands) -> tensor``, or a list of tensors for several results. Constants
@@ -49,6 +51,8 @@ def find_function(op: Op) -> Function:
 def _hint(op: Op) -> str:
     if isinstance(op, UnknownOp):
         return ""
+    if isinstance(op, While):
+        return f" ({LOOPS})"
     return " (unroll it first)" if "SEQUENCE" in op.kind else ""
 
 

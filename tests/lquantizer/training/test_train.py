@@ -350,4 +350,4 @@ def test_the_learning_rate_falls_along_half_a_cosine() -> None:
     assert [schedule(k, 4)[0] for k in (0, 2)] == pytest.approx([1, 0.5])
     assert schedule(99, 100)[0] < 0.001
     assert schedule(1, 4)[1:] == pytest.approx([0.9**2, 0.999**2])
-    assert [FinetuneSettings().rate(k) for k in (1, 2, 3, 8)] == [2e-3, 1e-3, 1e-4, 1e-5]
+    assert [FinetuneSettings().rate(k) for k in (1, 2, 3, 8)] == [4e-3, 1e-3, 1e-4, 1e-5]
