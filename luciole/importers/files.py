@@ -13,15 +13,16 @@ from luciole.ir.findings import Finding
 Path_ = str | os.PathLike[str]
 
 
-def load(path: Path_, batch: int | None = None) -> Model:
+def load(path: Path_, batch: int | None = None, *, unroll: bool = False) -> Model:
     """Load a model from a file or folder of any kind that ``luciole.importers`` reads.
 
-    The content decides. Inputs whose first extent is open get that of ``batch``. Constants of
-    circle and TFLite files stay in the mapped file until used. Raises FormatError when no reader
-    recognises it or it is damaged, LucioleError when it cannot be read or an extra is missing, and
-    ShapeError where operators do not take the batch size.
+    The content decides. Inputs whose first extent is open get that of ``batch``. ``unroll``
+    has recurrent layers of a Keras file step by step, so that they can be quantized and trained.
+    Constants of circle and TFLite files stay in the mapped file until used. Raises FormatError when
+    no reader recognises it, it is damaged or cannot be unrolled, LucioleError when it cannot be
+    read or an extra is missing, and ShapeError where operators do not take the batch size.
     """
-    found = read(path, batch)
+    found = read(path, batch, unroll=unroll)
     with named(Path(path)):
         return found.sound()
 
@@ -32,9 +33,11 @@ def load_with_findings(path: Path_) -> tuple[Model, list[Finding]]:
     return found.model, found.findings
 
 
-def read(path: Path_, batch: int | None = None) -> Imported:
+def read(path: Path_, batch: int | None = None, *, unroll: bool = False) -> Imported:
     """Read a file or folder, with everything that is wrong with it. Raises what ``load`` does but
     for a model that has errors.
     """
     reader = reader_of(Path(path))
+    if unroll:
+        return reader.read_unrolled(Path(path), batch)
     return reader.read(Path(path)) if batch is None else reader.read_for(Path(path), batch)

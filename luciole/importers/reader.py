@@ -73,6 +73,12 @@ class ModelReader(ABC):
         """Read a file as ``read`` does, for batches of one size. Raises what ``fixed`` does."""
         return fixed(self.read(path), batch)
 
+    def read_unrolled(self, path: Path, batch: int | None) -> Imported:
+        """Read a file as ``read`` and ``read_for`` do, recurrent layers step by step in place of
+        loops. Raises FormatError for kinds that hold their loops as they are.
+        """
+        raise FormatError(f"{path.name}: only recurrent layers of Keras files can be unrolled")
+
     def read_bytes(self, data: bytes) -> Imported:
         """Read a file's bytes. Raises FormatError for kinds that are only read from files."""
         raise FormatError(f"{listed(self.forms)} is read by its path, not from bytes")

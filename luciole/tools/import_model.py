@@ -46,6 +46,12 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         help="the batch size of inputs that leave it open",
     )
     parser.add_argument(
+        "--unroll",
+        action="store_true",
+        help="compute recurrent layers of Keras files step by step, without loops: so their "
+        "layers can be quantized and fine-tuned",
+    )
+    parser.add_argument(
         "--opset",
         type=int,
         metavar="N",
@@ -77,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
     check_batch(arguments.batch)
     check_output(arguments.output)
     _announce(arguments)
-    found = read(arguments.source, arguments.batch)
+    found = read(arguments.source, arguments.batch, unroll=arguments.unroll)
     with named(Path(arguments.source)):
         model = found.sound()
     if arguments.nhwc:

@@ -194,3 +194,33 @@ def test_a_saved_model_with_an_open_batch_says_what_to_do(keras: Any, tmp_path: 
 def test_the_finding_is_a_warning(lstm_file: Path) -> None:
     (finding,) = read(lstm_file).findings
     assert (finding.severity, finding.code) == (Severity.WARNING, "BATCH")
+
+
+@pytest.mark.parametrize("name", ["LSTM", "Bidirectional LSTM", "sequences"])
+def test_layers_of_a_file_are_unrolled_and_can_be_quantized(
+    keras: Any, tmp_path: Path, name: str
+) -> None:
+    model = sequential(keras, RECURRENT[name](keras.layers))
+    model.save(tmp_path / "loop.keras")
+    imported = luciole.load(tmp_path / "loop.keras", unroll=True)
+    kinds = {op.kind for graph in imported.graphs for op in graph.ops}
+    assert "WHILE" not in kinds
+    x = normal(40, TIME, INPUTS)
+    (found,) = luciole.Interpreter(imported).run(x[:1]).values()
+    np.testing.assert_allclose(found, model(x[:1]).numpy(), rtol=0, atol=1e-5)
+    result = luciole.quantize(imported, x, encode_bits=2)
+    assert any(op.kind == "LQ_FULLY_CONNECTED" for op in result.model.graph.ops)
+    assert luciole.finetune(result, imported, x, epochs=1).trained
+
+
+def test_what_has_no_loops_of_keras_is_not_unrolled(keras: Any, tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    model.save(tmp_path / "dense.keras")
+    with pytest.raises(FormatError, match="no recurrent layer to unroll"):
+        luciole.load(tmp_path / "dense.keras", unroll=True)
+    luciole.save(from_keras(model), tmp_path / "dense.tflite")
+    with pytest.raises(FormatError, match="only recurrent layers of Keras files"):
+        luciole.load(tmp_path / "dense.tflite", unroll=True)
+    model.export(tmp_path / "saved", verbose=False)
+    with pytest.raises(FormatError, match="a SavedModel holds its loops"):
+        luciole.load(tmp_path / "saved", unroll=True)

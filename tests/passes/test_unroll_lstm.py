@@ -377,5 +377,5 @@ def test_a_loop_is_named_with_what_unrolls_it() -> None:
     (warning,) = whole_lstms(main)
     assert warning.startswith("no LSTM to unroll")
     assert LOOPS in warning
-    with pytest.raises(UnsupportedError, match="unroll to True before saving"):
+    with pytest.raises(UnsupportedError, match="luciole import --unroll"):
         find_function(loop)

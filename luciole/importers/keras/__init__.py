@@ -41,3 +41,10 @@ class KerasReader(ModelReader):
         from luciole.importers.keras import convert
 
         return fixed(convert.load(path, batch), batch)
+
+    def read_unrolled(self, path: Path, batch: int | None) -> Imported:
+        """Convert a file without loops. Raises what ``convert.load`` does."""
+        from luciole.importers.keras import convert
+
+        found = convert.load(path, batch, unroll=True)
+        return found if batch is None else fixed(found, batch)

@@ -29,14 +29,17 @@ OLDEST_KERAS = (3, 15, 1)
 """The first without published ways past ``safe_mode`` or bounds: setup.cfg asks for it, too."""
 
 
-def load(path: Path, batch: int | None = None) -> Imported:
+def load(path: Path, batch: int | None = None, *, unroll: bool = False) -> Imported:
     """Import a .keras or .h5 file or a SavedModel folder, for a ``batch`` of one size or any.
 
     Where TensorFlow converts a Keras model for no open batch, as with recurrent layers, it is
-    imported for a batch of 1, and a finding says so. Raises LucioleError when TensorFlow is not
+    imported for a batch of 1, and a finding says so. ``unroll`` computes the recurrent layers of a
+    Keras file step by step, without loops. Raises LucioleError when TensorFlow is not
     installed or its Keras is too old to be trusted with a file, FormatError when it cannot read or
-    convert it, and for Keras files that hold programs.
+    convert it, for Keras files that hold programs, and where there is nothing to unroll.
     """
+    if path.is_dir() and unroll:
+        raise FormatError(f"{path.name}: a SavedModel holds its loops: unroll a .keras or .h5 file")
     if path.is_dir() and not (path / "saved_model.pb").exists():
         raise FormatError(f"{path.name}: this folder is no SavedModel (it has no saved_model.pb)")
     framework = tensorflow(path.name)
@@ -46,13 +49,34 @@ def load(path: Path, batch: int | None = None) -> Imported:
         with _silent():
             if path.is_dir():
                 return Imported(_from_saved_model(framework, path), [])
-            return _converted(framework, _read(framework, path), batch)
+            model = _read(framework, path)
+            if unroll:
+                _unroll(framework, path, model)
+            return _converted(framework, model, batch)
     except LucioleError:
         raise
     except (
         Exception
     ) as error:  # Keras raises whatever its layers do; all of it means: not convertible
         raise FormatError(f"{path.name}: TensorFlow cannot convert it: {_reason(error)}") from None
+
+
+def _unroll(framework: ModuleType, path: Path, model: Any) -> None:
+    """Let recurrent layers be computed step by step. Raises FormatError where there are none."""
+    recurrent = [one for one in _parts(model) if isinstance(one, framework.keras.layers.RNN)]
+    if not recurrent:
+        raise FormatError(f"{path.name}: there is no recurrent layer to unroll")
+    for layer in recurrent:
+        layer.unroll = True
+
+
+def _parts(layer: Any) -> Iterator[Any]:
+    """List a layer or model and what is inside of it."""
+    yield layer
+    wrapped = (getattr(layer, name, None) for name in ("layer", "forward_layer", "backward_layer"))
+    for part in (*getattr(layer, "layers", ()), *wrapped):
+        if part is not None:
+            yield from _parts(part)
 
 
 def keras_model(path: Path) -> Any:

@@ -28,7 +28,7 @@ from luciole.schema.enums import ActivationFunctionType, TensorType
 MOST_STEPS = 1024
 """Longest sequence that is spelled out: every step takes about 15 operators."""
 
-LOOPS = "if it is a recurrent layer of Keras, set the layer's unroll to True before saving"
+LOOPS = "recurrent layers of a Keras file are unrolled by `luciole import --unroll`"
 """What to do about a WHILE."""
 
 _STATES = ("output_state", "cell_state")

@@ -21,6 +21,7 @@ from luciole.ir.ops.gather import Gather, places
 from luciole.ir.ops.pack import Pack
 from luciole.ir.ops.pad import Pad, PadV2, padding_pairs
 from luciole.ir.ops.reshape import Reshape, attribute_shape, reshaped
+from luciole.ir.ops.reverse_v2 import ReverseV2, turned
 from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.slice import Slice
@@ -114,6 +115,13 @@ def transpose(tf: TensorFlow, op: Transpose, x: Tensor, perm: Tensor) -> Tensor:
     """Reorder axes."""
     order = integers(_constant(perm, "perm"), "perm", len(x.shape))
     return tf.transpose(x, [n % len(x.shape) for n in order])
+
+
+@differentiable(ReverseV2)
+def reverse(tf: TensorFlow, op: ReverseV2, x: Tensor, axis: Tensor) -> Tensor:
+    """Turn axes around, as the second half of a bidirectional layer does."""
+    numbers = integers(_constant(axis, "axis"), "axis")
+    return tf.reverse(x, turned(numbers, len(x.shape)))
 
 
 @differentiable(Concatenation)

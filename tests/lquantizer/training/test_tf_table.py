@@ -33,6 +33,7 @@ from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.prelu import PRelu
 from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Sum
 from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.reverse_v2 import ReverseV2
 from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.slice import Slice
@@ -124,6 +125,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "expand-dims": (ExpandDims, (IMAGE, i(-1)), {}),
     "squeeze": (Squeeze, (X((1, 1, 4, 1)),), {"squeeze_dims": (1, -1)}),
     "transpose": (Transpose, (IMAGE, i(0, 3, 1, -2)), {}),
+    "reverse": (ReverseV2, (IMAGE, i(1, -1)), {}),
     "concatenation": (Concatenation, (IMAGE, X((1, 7, 6, 2))), {"axis": -1}),
     "split": (Split, (i(2), IMAGE), {"num_splits": 3}),
     "split-v": (SplitV, (IMAGE, i(1, 3), i(3)), {"num_splits": 2}),
