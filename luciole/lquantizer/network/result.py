@@ -29,9 +29,9 @@ class Trace:
 class Result(Shown):
     """A quantized model and what was done to it; for fine-tuning, the float weights [o, n] that
     each layer's codes stand for, by the name of its operator, and where to find the layers of the
-    report again, by their names there; and ``digests`` of the records that it was learned from. Of
-    uniform integers, the ``ranges`` that they reach, and the
-    ``rounded`` network that they were made from.
+    report again, by their names there; ``digests`` of the records that it was learned from. Of
+    uniform integers, the ``ranges`` that they reach, and the ``rounded`` network that they were
+    made from.
     """
 
     model: Model

@@ -121,6 +121,7 @@ def _identity(trainer: Trainer, batches: Batches, epochs: int) -> dict[str, str]
         "models": files.fingerprint([trainer.model, trainer.teacher_model]),
         "records": files.fingerprint_of_data([*batches.inputs, batches.labels]),
         "settings": f"{epochs} epochs, {trainer.options}",
+        "records held back": files.fingerprint_of_data([batches.held_back]),
     }
 
 

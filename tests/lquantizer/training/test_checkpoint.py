@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from luciole.interpreter.records import digests
 from luciole.ir import LucioleError
 from luciole.lquantizer.training import FinetuneSettings, finetune
 from luciole.lquantizer.training.parameters import trained_ops
@@ -71,6 +72,9 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
         finetune(student, teacher, records, labels=labels, settings=settings, **options)
     with pytest.raises(LucioleError, match="made with other settings"):
         finetune(student, teacher, records, settings=FinetuneSettings(seed=1, **FEW), **options)
+    known = {"learned_from": digests({name: array[:100] for name, array in records.items()})}
+    with pytest.raises(LucioleError, match="made with other records held back"):
+        finetune(student, teacher, records, settings=settings, **known, **options)
 
 
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
