@@ -98,16 +98,18 @@ def outputs_of(
     return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
 
-def digests(records: Records) -> list[bytes]:
-    """Make 8 bytes of each record, all inputs together, that tell whether another is the same."""
-    arrays = [np.ascontiguousarray(records[name]) for name in sorted(records)]
-    found = []
-    for record in zip(*arrays, strict=True):
-        digest = blake2b(digest_size=8)
-        for part in record:
-            digest.update(np.ascontiguousarray(part).tobytes())
-        found.append(digest.digest())
-    return found
+def digest(records: Records, place: int) -> bytes:
+    """Make 8 bytes of a record, all inputs together, that tell whether another is the same."""
+    found = blake2b(digest_size=8)
+    for name in sorted(records):
+        found.update(np.asarray(records[name][place]).tobytes())
+    return found.digest()
+
+
+def digests(records: Records | None) -> frozenset[bytes]:
+    """Make the ``digest`` of each record, none where there are no records."""
+    count = len(next(iter(records.values()))) if records else 0
+    return frozenset(digest(records or {}, place) for place in range(count))
 
 
 def first_output(model: Model, records: Records, progress: Progress | None = None) -> Array:

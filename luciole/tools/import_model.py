@@ -48,8 +48,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
     parser.add_argument(
         "--unroll",
         action="store_true",
-        help="compute recurrent layers of Keras files step by step, without loops: so their "
-        "layers can be quantized and fine-tuned",
+        help="recurrent layers of Keras files without loops, to be quantized and fine-tuned",
     )
     parser.add_argument(
         "--opset",

@@ -98,7 +98,7 @@ def quantize_records(
         report,
         _latents(jobs),
         {job.group.name: _trace(job, prepared) for job in jobs},
-        learned_from=frozenset(digests(records)),
+        learned_from=digests(records),
     )
 
 

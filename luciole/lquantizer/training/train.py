@@ -28,7 +28,7 @@ from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.narrow_trainer import NarrowTrainer
 from luciole.lquantizer.training.optimizer import schedule
 from luciole.lquantizer.training.parameters import trained_ops
-from luciole.lquantizer.training.rate import chosen_factor, steps_of
+from luciole.lquantizer.training.rate import CLASSES_MAY_LOSE, chosen_factor, steps_of
 from luciole.lquantizer.training.settings import Epoch, FinetuneResult, FinetuneSettings
 from luciole.lquantizer.training.trainer import Trainer, check_teacher
 from luciole.lquantizer.training.uniform_settings import UniformSettings
@@ -208,7 +208,8 @@ class _Run:
         given = self._trainer.options.learning_rate is not None or not self._trainer.tries_rates
         if given or first.held_back_loss is None:
             return 1.0
-        factor = chosen_factor(self._trial, first.held_back_loss)
+        may_lose = 0.0 if first.share is None else CLASSES_MAY_LOSE
+        factor = chosen_factor(self._trial, first.held_back_loss, may_lose)
         if factor != 1:
             self._report(f"weights learn at {factor:.2g} of the usual rate, by short trials")
         return factor

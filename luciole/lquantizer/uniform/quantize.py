@@ -110,8 +110,7 @@ def quantize_uniform(
     _leave_out_unused(work)
     report.seconds = time.perf_counter() - begun
     ranges = known.limits.ranges() if integers else None
-    seen = frozenset(() if records is None else digests(records))
-    return Result(work, report, walked.latents, {}, rounded, ranges, seen)
+    return Result(work, report, walked.latents, {}, rounded, ranges, digests(records))
 
 
 def _leave_out_unused(work: Model) -> None:

@@ -72,9 +72,9 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
         finetune(student, teacher, records, labels=labels, settings=settings, **options)
     with pytest.raises(LucioleError, match="made with other settings"):
         finetune(student, teacher, records, settings=FinetuneSettings(seed=1, **FEW), **options)
-    known = {"learned_from": digests({name: array[:100] for name, array in records.items()})}
+    options["learned_from"] = digests({name: array[:100] for name, array in records.items()})
     with pytest.raises(LucioleError, match="made with other records held back"):
-        finetune(student, teacher, records, settings=settings, **known, **options)
+        finetune(student, teacher, records, settings=settings, **options)
 
 
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:

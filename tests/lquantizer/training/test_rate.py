@@ -14,14 +14,18 @@ from tests.lquantizer.training.models import constants, regression
 
 @pytest.mark.parametrize(("good", "wanted"), [(1.0, 1.0), (0.1, 0.1), (0.04, 10**-1.5)])
 def test_rates_fall_as_long_as_a_trial_loses_ground(good: float, wanted: float) -> None:
-    found = chosen_factor(lambda factor: 1.05 if factor < 1.01 * good else math.nan, start=1.0)
+    found = chosen_factor(lambda factor: 1.0 if factor < 1.01 * good else math.nan, start=1.0)
     assert found == pytest.approx(wanted)
 
 
 def test_the_highest_rate_that_does_not_lose_is_taken_and_not_the_one_that_gains_most() -> None:
-    losses = {0: 5.0, -1: 1.4, -2: 1.05, -3: 0.9, -4: 0.8}
-    found = chosen_factor(lambda factor: losses[round(2 * math.log10(factor))], start=1.0)
-    assert found == pytest.approx(0.1)
+    losses = {0: 5.0, -1: 1.2, -2: 0.99, -3: 0.9, -4: 0.8}
+
+    def trial(factor: float) -> float:
+        return losses[round(2 * math.log10(factor))]
+
+    assert chosen_factor(trial, start=1.0) == pytest.approx(0.1)
+    assert chosen_factor(trial, start=1.0, may_lose=0.3) == pytest.approx(10**-0.5)
 
 
 def test_rates_do_not_fall_without_an_end() -> None:
@@ -56,13 +60,13 @@ def test_trials_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "RATES", (0.01,) * 4)
     kept: list[float] = []
 
-    def noted(trial: Callable[[float], float], start: float) -> float:
-        kept.append(chosen_factor(trial, start))
+    def noted(trial: Callable[[float], float], start: float, may_lose: float) -> float:
+        kept.append(chosen_factor(trial, start, may_lose))
         return kept[-1]
 
     teacher, student, records = regression()
     found = []
-    for choose in (noted, lambda trial, start: kept[0]):
+    for choose in (noted, lambda trial, start, may_lose: kept[0]):
         monkeypatch.setattr(train, "chosen_factor", choose)
         found.append(constants(finetune(student, teacher, records, epochs=2).model))
     assert kept[0] < 1

@@ -105,8 +105,8 @@ def test_a_student_that_knew_its_judges_stays_only_where_training_lost_for_certa
 def test_records_that_levels_were_not_learned_from_judge() -> None:
     _, student, records, _ = digits()
     first = next(iter(records.values()))
-    seen = frozenset(digests({name: array[100:] for name, array in records.items()}))
-    known = frozenset(digests(records))
+    seen = digests({name: array[100:] for name, array in records.items()})
+    known = digests(records)
     few = FinetuneSettings(held_back=0.05)
     batches = Batches(student.graph, records, None, few, seen)
     assert batches.judges_are_new
@@ -122,13 +122,13 @@ def test_a_result_knows_what_it_was_learned_from() -> None:
     teacher, _, records = regression()
     few = {name: array[:300] for name, array in records.items()}
     result = luciole.quantize(teacher, few, encode_bits=2)
-    assert result.learned_from == set(digests(few))
+    assert result.learned_from == digests(few)
     tuned = luciole.finetune(result, teacher, records, epochs=1)
     assert tuned.judges_are_new
     assert tuned.held_back.min() >= 300
     assert not luciole.finetune(result, teacher, few, epochs=1).judges_are_new
     whole = luciole.quantize(teacher, few, scheme="int8")
-    assert whole.learned_from == set(digests(few))
+    assert whole.learned_from == digests(few)
 
 
 @pytest.mark.parametrize(
