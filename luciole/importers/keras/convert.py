@@ -63,20 +63,12 @@ def load(path: Path, batch: int | None = None, *, unroll: bool = False) -> Impor
 
 def _unroll(framework: ModuleType, path: Path, model: Any) -> None:
     """Let recurrent layers be computed step by step. Raises FormatError where there are none."""
-    recurrent = [one for one in _parts(model) if isinstance(one, framework.keras.layers.RNN)]
+    parts = model._flatten_layers(include_self=False)
+    recurrent = [layer for layer in parts if isinstance(layer, framework.keras.layers.RNN)]
     if not recurrent:
         raise FormatError(f"{path.name}: there is no recurrent layer to unroll")
     for layer in recurrent:
         layer.unroll = True
-
-
-def _parts(layer: Any) -> Iterator[Any]:
-    """List a layer or model and what is inside of it."""
-    yield layer
-    wrapped = (getattr(layer, name, None) for name in ("layer", "forward_layer", "backward_layer"))
-    for part in (*getattr(layer, "layers", ()), *wrapped):
-        if part is not None:
-            yield from _parts(part)
 
 
 def keras_model(path: Path) -> Any:
