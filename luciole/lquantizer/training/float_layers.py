@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from luciole.ir import Array, Graph, Op, TensorType, Value
 from luciole.ir.analysis.weights import weight_constant
-from luciole.lquantizer.training.units import sizes
+from luciole.lquantizer.training.units import of_sums, of_weights, sizes
 
 
 class FloatConstant(NamedTuple):
@@ -31,22 +28,18 @@ def float_constants(graph: Graph, others: Collection[Op]) -> dict[Value, FloatCo
 
 
 def _of(op: Op) -> Iterator[FloatConstant]:
-    """List what a layer has. A mean weight of 0.05 is a unit, as with learned levels; the bias
-    counts in sums of as many products of a weight and 1/2.
-    """
+    """List what a layer has."""
     weights = None if op.quant is None or op.quant.weight is None else weight_constant(op)
     if op.quant is None or weights is None or (array := _floats(weights)) is None:
         return
     if not array.any():
         return
-    size = sizes(array, op.quant.axis)
-    yield FloatConstant(weights, array, size / np.float32(0.05))
+    means = sizes(array, op.quant.axis)
+    yield FloatConstant(weights, array, of_weights(means))
     bias = op.given_operands().get(op.quant.bias or "")
-    if bias is not None and (start := _floats(bias)) is not None and start.size == size.size:
-        products = array.size / size.size
-        yield FloatConstant(
-            bias, start, size.reshape(start.shape) * np.float32(math.sqrt(products) / 2)
-        )
+    if bias is not None and (start := _floats(bias)) is not None and start.size == means.size:
+        units = of_sums(means, array.size // means.size)
+        yield FloatConstant(bias, start, units.reshape(start.shape))
 
 
 def _floats(value: Value) -> Array | None:

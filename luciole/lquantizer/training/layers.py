@@ -18,7 +18,7 @@ from luciole.lquantizer.training.straight_through import levels_of, quantized, s
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
 from luciole.lquantizer.training.tf_math import activate, dense
 from luciole.lquantizer.training.tf_windows import convolution
-from luciole.lquantizer.training.units import sizes
+from luciole.lquantizer.training.units import of_sums, of_weights, sizes
 
 _BASES = ("weight_basis", "input_basis")
 
@@ -36,7 +36,7 @@ class Trained(NamedTuple):
 
 
 class _Units(NamedTuple):
-    """How large a layer's numbers are; about 1 in the network that the learning rates are from."""
+    """How large a layer's numbers are."""
 
     weights: Array
     """[o, 1]"""
@@ -48,16 +48,15 @@ class _Units(NamedTuple):
 
     @classmethod
     def of(cls, start: TrainableParameters) -> _Units:
-        """Measure each row's mean weight in units of 0.05, the span of the input's levels, and the
-        size of a sum of as many products of a weight and half that span. An offset moves all
-        weights of a row at once, which adds up where the errors of single weights cancel.
+        """Measure weights, the span of the input's levels, and sums of their products, row by row.
+        An offset moves all weights of a row at once, which adds up where the errors of single
+        weights cancel.
         """
-        by_row = sizes(start.latents, 0)
+        count, means = start.latents.shape[1], sizes(start.latents, 0)
         levels, _ = learned_levels.levels(start.input_basis, start.input_offset)
         reach = float(levels[-1] - levels[0])
-        root = math.sqrt(start.latents.shape[1])
-        weight = by_row[:, 0]
-        return cls(by_row / 0.05, weight / 0.05 / root, reach, root * weight * reach / 2)
+        weights, sums = of_weights(means), of_sums(means, count, reach)
+        return cls(weights, weights[:, 0] / math.sqrt(count), reach, sums[:, 0])
 
 
 class TrainableLayer:

@@ -1,10 +1,16 @@
-"""Measure how large numbers are: learning rates count in that."""
+"""Measure how large numbers are: learning rates count in that, in units that are about 1 in the
+network that the usual rates are from.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from luciole.ir import Array
+
+_MEAN_WEIGHT = 0.05
 
 
 def sizes(array: Array, axis: int) -> Array:
@@ -20,3 +26,14 @@ def sizes(array: Array, axis: int) -> Array:
     used = means > 0
     means[~used] = means[used].mean() if used.any() else 1.0
     return means.astype(np.float32)
+
+
+def of_weights(means: Array) -> Array:
+    """Make units of weights of such mean sizes."""
+    return means / np.float32(_MEAN_WEIGHT)
+
+
+def of_sums(means: Array, count: int, reach: float = 1.0) -> Array:
+    """Make units of sums of ``count`` products of a weight and half an input's ``reach``."""
+    units: Array = np.float32(math.sqrt(count)) * means * np.float32(reach / 2)
+    return units
