@@ -77,20 +77,24 @@ def test_signed_weights_with_a_zero_point_equal_the_reference(zero: int) -> None
     check(made)
 
 
-@pytest.mark.parametrize("share", ["one", "all"])
+@pytest.mark.parametrize("share", ["first", "last", "all"])
 @pytest.mark.parametrize("dtype", [INT8, UINT8])
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_sums_that_count_a_step_or_more_equal_the_reference(
     sample: tuple[type[Op], Any, Any, Any], dtype: TensorType, share: str
 ) -> None:
-    """Factors from 1 to 100: of one channel, or of all, so that most results saturate."""
+    """Factors from 1 to 100: of all channels, so that most results saturate, or 3 of one, so that
+    kernels of other channels have none.
+    """
     cls, shape, weights, options = sample
     made = layer(cls, shape, weights, 5, dtype, channels=True, weights_zero=None, **options)
     of_x, of_weights, of_bias = made.options["affine"]
     scales = np.array(of_weights.scale)
     step = made.options["results"][0].scale / of_x.scale
-    large = np.geomspace(1.0, 100.0, len(scales)) * step
-    scales = large if share == "all" else np.where(np.arange(len(scales)) == 0, large, scales)
+    if share == "all":
+        scales = np.geomspace(1.0, 100.0, len(scales)) * step
+    else:
+        scales[0 if share == "first" else -1] = 3 * step
     made.options["affine"] = (of_x, of_weights._replace(scale=scales.tolist()), of_bias)
     made.operands[0] = quiet(made.x, of_x.zero_point)
     check(made)

@@ -24,14 +24,14 @@ class DepthwiseLayer(IntegerLayer, ChannelRows):
         outputs = self.outputs(weights[None], bias, exact=False)
         if outputs is None:
             return None
-        found, lifted = outputs, int(outputs.lifted)
+        found, lifted = outputs, outputs.lifted
         taps, again = _in_bytes(weights.astype(np.int64) - self.to.weights_zero)
 
         def kernel(count: int, pieces: int, last: int) -> Kernel:
-            return dot_tiles.channels(count, pieces, last, lifted)
+            return dot_tiles.channels(count, pieces, last, int(lifted))
 
         def blocks(channels: Longs) -> dict[str, Array]:
-            return found.of_channels(channels).fixed(ROW)
+            return found.of_channels(channels).fixed(ROW, lifted=lifted)
 
         return self.rows_of_channels(
             self.copying(self.turned), taps, kernel, blocks, self.limits(), again=again

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,14 +118,14 @@ class Outputs:
         starts = by_lanes(self.begin.astype(np.int32), lanes)
         return {"starts": starts, "constants": by_lanes(self.factors, lanes)}
 
-    def fixed(self, lanes: int, *, lifted: bool | None = None) -> dict[str, Array]:
+    def fixed(self, lanes: int, *, lifted: bool) -> dict[str, Array]:
         """Return what ``jit.fixed_point.rescaled`` reads: what sums begin with, and its constants,
-        those for lifted sums where some are, or as ``lifted`` says.
+        as a kernel with or without ``lifted`` sums wants them: it is one for all outputs of a
+        layer, of which some channels alone may not tell.
         """
-        is_lifted = self.lifted if lifted is None else lifted
         factor = quantize_multiplier(self.factors)
-        packed, raised = fixed_constants(*factor, lanes, lifted=is_lifted)
-        begin = self.begin if is_lifted else self.begin + raised
+        packed, raised = fixed_constants(*factor, lanes, lifted=lifted)
+        begin = self.begin if lifted else self.begin + raised
         return {"starts": by_lanes(begin.astype(np.int32), lanes), "constants": packed}
 
 
@@ -202,7 +203,7 @@ class IntegerLayer(ByteLayer):
         def kernel(pixels: int, vectors: int) -> Kernel:
             return dot_tiles.integer_windows(pixels, vectors, sums)
 
-        blocks: Blocks = outputs.exact if exact else outputs.fixed
+        blocks: Blocks = outputs.exact if exact else partial(outputs.fixed, lifted=lifted)
         line = None if common else self._line(centred, sums)
         first, limits = self.copying(self.turned), self.limits()
         return self.windows(first, centred, kernel, blocks, limits, line=line, common=common)
