@@ -150,7 +150,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Write one row for each file as it was written: it is read again before it is judged."""
     from luciole.importers import load
-    from luciole.tools.answers import answers_of, share_equal
+    from luciole.tools.answers import answers_of, share_right
     from luciole.tools.common.timing import interleaved_medians
 
     labels = subject.test.labels
@@ -159,7 +159,7 @@ def _rows(
     shares = []
     for row, model in zip(models, written, strict=True):
         answers = answers_of(model, subject.test, track(f"{row}: accuracy", subject.test.count))
-        shares.append(share_equal(answers, labels, "labels"))
+        shares.append(share_right(answers, labels))
     times = interleaved_medians([_invocation(model, subject) for model in written])
     return [
         {"name": row, "bytes": file.stat().st_size, "top1": share, "median_us": microseconds}

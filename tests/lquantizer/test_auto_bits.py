@@ -15,10 +15,11 @@ from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Table
 from luciole.lquantizer.search.auto_bits import OPTIONS, Widths
 from luciole.lquantizer.search.evaluate import Alone
+from luciole.lquantizer.search.judging import Judge
 from luciole.lquantizer.search.space import Gene, Space, is_learned
 from tests.lquantizer.test_uniform import images
 from tests.lquantizer.test_uniform import records as some
-from tests.networks import network, random
+from tests.networks import network, random, steps
 
 X = random(1, 40, 20)
 
@@ -118,6 +119,14 @@ def test_a_target_bounds_the_error_where_there_are_no_classes() -> None:
         found[target] = 100 * np.square(other - one).mean() / one.var()
         assert found[target] <= target * 1.001
     assert found[0.5] < found[50.0]
+
+
+def test_numbers_that_score_no_classes_have_no_answers_that_change() -> None:
+    model = steps(softmax=False)
+    data = {"x": random(5, 20, 6, 20)}
+    assert not Judge(model, data).has_classes
+    assert Judge(model, data).judge(model).agreement is None
+    assert Judge(steps(), data).judge(steps()).agreement == 1
 
 
 def test_a_target_drop_refuses_too_few_records() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from luciole.ir import Graph, Op, TensorType, Value
+from luciole.interpreter.answers import distribution_of
+from luciole.ir import Graph, TensorType, Value
 from luciole.ir.names import is_like
-from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.ir.ops.softmax import LogSoftmax, Softmax
+from luciole.ir.ops.softmax import Softmax
 from luciole.ir.value import shape_text
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
@@ -41,18 +41,10 @@ class Pair:
 
 def head_of(output: Value) -> Head:
     """Find the logits of an output that is a softmax, rounded or not, else the output itself."""
-    op = _maker(output)
-    if isinstance(op, Dequantize) and isinstance(quantize := _maker(op.input), Quantize):
-        op = _maker(quantize.input)
-    if isinstance(op, Softmax):
-        return Head(op.logits, True, op.beta)
-    if isinstance(op, LogSoftmax):
-        return Head(op.logits, True)
-    return Head(output, False)
-
-
-def _maker(value: Value) -> Op | None:
-    return None if value.producer is None else value.producer.op
+    op = distribution_of(output)
+    if op is None:
+        return Head(output, False)
+    return Head(op.logits, True, op.beta if isinstance(op, Softmax) else 1.0)
 
 
 def match_inputs(student: Graph, teacher: Graph) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from luciole.interpreter.answers import answers_of
 from luciole.interpreter.records import Records, first_output
 from luciole.ir import Array, Model
 from luciole.lquantizer.rewrite.batch_norm import Normalized
@@ -129,7 +130,7 @@ class SeedEvaluator:
         given, found = self._given, self.judge.judge(model)
         if given.judges_labels is None:
             return Figures(size, found.loss, found.agreement)
-        right = first_output(model, given.judges).argmax(1) == given.judges_labels
+        right = answers_of(first_output(model, given.judges)) == given.judges_labels
         return Figures(size, 1 - float(np.mean(right)), found.agreement)
 
 
