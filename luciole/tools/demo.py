@@ -130,6 +130,7 @@ def _quantized(subject: Subject, arguments: argparse.Namespace, track: Track) ->
             encode_bits=bits,
             method=arguments.method,
             seed=arguments.seed,
+            proof=False,  # the files are judged by test records
             track=lambda what, total, bits=bits: track(f"int{bits}: {what}", total),  # type: ignore[misc]  # bound now
         )
         models[f"int{bits}"] = result.model

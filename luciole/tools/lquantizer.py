@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
 from luciole.tools.common.command import (
-    FINE,
     UsageError,
     a_model,
     add_calibration,
@@ -21,11 +20,13 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
+from luciole.tools.common.proving import add_proof, asked_split, show_proof, without, write_proved
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import Report, Result
+    from luciole.lquantizer.judging import Split
     from luciole.lquantizer.training import FinetuneResult
     from luciole.tools.data import Data
 
@@ -65,6 +66,7 @@ def main(
     _add_width_arguments(parser, spared)
     _add_fit_arguments(parser)
     _add_finetune_arguments(parser)
+    add_proof(parser)
     add_data_bounds(parser)
     add_custom(parser)
     add_common(parser)
@@ -177,34 +179,32 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole import api, exporters
+    from luciole import api
     from luciole.files import write_file
     from luciole.ir.passes.strip_names import strip_names
-    from luciole.tools.data import asked_data
 
     _check(arguments)
     model = api.load(arguments.input_model)
-    data = asked_data(arguments, model.graph, arguments.input_data, limit=arguments.calibration)
+    split = asked_split(arguments, model.graph, arguments.input_data)
     if arguments.finetune:
-        _check_trainable(model, data, arguments)
+        _check_trainable(model, split, arguments)
     with console.tracked(arguments.json) as track:
-        result = _quantized(model, data, arguments, track)
+        result = _quantized(model, split, arguments, track)
         if arguments.finetune:
-            training = _training_data(arguments, model, data)
+            training = _training_data(arguments, model, split)
             tuned = _tuned(model, training, result, arguments, track)
             _enter(tuned, result, model, training)
-        result = _with_spared(result, model, data, arguments, track)
+        result = _with_spared(result, model, split, arguments, track)
     if arguments.strip_names:
         strip_names(result.model)
-        result.report.bytes_after = len(exporters.to_bytes(result.model))
+    code = write_proved(result, model, split.judges, arguments.output_model, arguments)
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
-    exporters.save(result.model, arguments.output_model)
     _tell(result, arguments)
-    return FINE
+    return code
 
 
-def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: Track) -> Result:
+def _quantized(model: Model, split: Split, arguments: argparse.Namespace, track: Track) -> Result:
     """Learn levels as the options say."""
     from luciole import api
     from luciole.lquantizer import Settings
@@ -214,7 +214,7 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
     )
     return api.quantize(
         model,
-        data.records,
+        split.learned,
         encode_bits=_encode_bits(arguments.encode_bits),
         input_bits=arguments.input_bits,
         weight_bits=arguments.weight_bits,
@@ -230,6 +230,7 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
         levels_only=bool(arguments.auto_bits and arguments.finetune),
         settings=published if arguments.method == "published" else None,
         seed=arguments.seed,
+        proof=False,
         track=track,
     )
 
@@ -249,18 +250,15 @@ def _has_schemes(arguments: argparse.Namespace) -> bool:
 
 
 def _with_spared(
-    result: Result, model: Model, data: Data, arguments: argparse.Namespace, track: Track
+    result: Result, model: Model, split: Split, arguments: argparse.Namespace, track: Track
 ) -> Result:
     """Let layers without levels be what they are to be: after a fine-tuning, which needs floats."""
-    from luciole import exporters
     from luciole.lquantizer import FitOptions, with_integers
 
     fit = FitOptions(config=arguments.config, spared=arguments.spared, seed=arguments.seed)
     if arguments.spared == "float" or _has_schemes(arguments):
         return result
-    found = with_integers(result, model, data.records, fit, track)
-    found.report.bytes_after = len(exporters.to_bytes(found.model))
-    return found
+    return with_integers(result, model, split.learned, fit, track)
 
 
 def _target_drop(arguments: argparse.Namespace) -> float | None:
@@ -271,19 +269,20 @@ def _target_drop(arguments: argparse.Namespace) -> float | None:
     return drop
 
 
-def _training_data(arguments: argparse.Namespace, model: Model, data: Data) -> Data:
-    """Read all records to fine-tune on, where these are others than levels were learned from."""
-    from luciole.tools.data import asked_data
+def _training_data(arguments: argparse.Namespace, model: Model, split: Split) -> Data:
+    """Read all records to fine-tune on, where these are others than levels were learned from; those
+    that judge the file are left out.
+    """
+    from luciole.tools.data import Data, asked_data
 
     if not (arguments.finetune_data or arguments.labels or arguments.calibration):
-        return data
-    source = arguments.finetune_data or arguments.input_data
-    return asked_data(
-        arguments, model.graph, source, labels=arguments.labels, note=" (fine-tuning)"
-    )
+        return Data(dict(split.learned))
+    source, labels = arguments.finetune_data or arguments.input_data, arguments.labels
+    data = asked_data(arguments, model.graph, source, labels=labels, note=" (fine-tuning)")
+    return without(data, split)
 
 
-def _check_trainable(model: Model, data: Data, arguments: argparse.Namespace) -> None:
+def _check_trainable(model: Model, split: Split, arguments: argparse.Namespace) -> None:
     """Refuse a network that cannot be trained before the work of fitting it."""
     from luciole.ir.passes.unroll_lstm import unroll_lstm
     from luciole.lquantizer.training import check_teacher
@@ -291,7 +290,7 @@ def _check_trainable(model: Model, data: Data, arguments: argparse.Namespace) ->
     teacher = model.clone()
     if arguments.unroll_lstm:
         unroll_lstm(teacher.graph)
-    check_teacher(teacher, [data.records[v.name] for v in teacher.graph.inputs])
+    check_teacher(teacher, [split.learned[v.name] for v in teacher.graph.inputs])
 
 
 def _tuned(
@@ -317,6 +316,7 @@ def _tuned(
         settings=settings,
         checkpoint=arguments.checkpoint,
         resume=arguments.resume,
+        proof=False,
         report=console.say,
         track=track,
     )
@@ -326,7 +326,6 @@ def _enter(tuned: FinetuneResult, result: Result, model: Model, data: Data) -> N
     """Let the result be the fine-tuned model; layers are judged on records held back."""
     from dataclasses import asdict
 
-    from luciole import exporters
     from luciole.lquantizer.network.measure import add_stage
 
     if tuned.gained:
@@ -338,7 +337,6 @@ def _enter(tuned: FinetuneResult, result: Result, model: Model, data: Data) -> N
         result.report.warnings.append(f"fine-tuning {tuned.summary()}")
     result.model = tuned.model
     result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
-    result.report.bytes_after = len(exporters.to_bytes(tuned.model))
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -438,6 +436,8 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         shown = [console.shortened(name, _LONGEST_NAME) for name in names]
         console.show(f"left alone, {why}: {', '.join(shown)}")
     console.show(_float_line(report))
+    if not show_proof(report):
+        return
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     console.show(f"{arguments.output_model}: {before} -> {after} in {report.seconds:.1f} s")
 

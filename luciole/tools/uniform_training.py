@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
 from luciole.tools.common.command import UsageError
+from luciole.tools.common.proving import without
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import Result
+    from luciole.lquantizer.judging import Split
     from luciole.lquantizer.training import UniformSettings
     from luciole.tools.data.load import Data
 
@@ -126,13 +128,14 @@ def training_data(arguments: argparse.Namespace, model: Model) -> Data:
 
 
 def train(
-    result: Result, model: Model, data: Data, arguments: argparse.Namespace, track: Track
+    result: Result, model: Model, split: Split, arguments: argparse.Namespace, track: Track
 ) -> None:
     """Let the result be the network trained to do what the float model does."""
     from dataclasses import asdict
 
-    from luciole import api, exporters
+    from luciole import api
 
+    data = without(training_data(arguments, model), split)
     tuned = api.finetune(
         result,
         model,
@@ -140,6 +143,7 @@ def train(
         epochs=arguments.tune or arguments.qat,
         labels=data.labels if arguments.labels else None,
         settings=settings(arguments),
+        proof=False,
         report=console.say,
         track=track,
     )
@@ -149,5 +153,5 @@ def train(
     else:
         result.report.warnings.append(line)
     result.model = tuned.model
+    result.rounded = None
     result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
-    result.report.bytes_after = len(exporters.to_bytes(tuned.model))
