@@ -36,6 +36,9 @@ _SHARE, _FEWEST, _MOST = 10, 8, 256
 """One record in so many is held back, of at least and at most this number."""
 _MADE_UP = 16
 """Records that are made up where there are none."""
+_SAME_DB = 60.0
+"""What a file that computes the same but for rounding keeps at least: sums in another order leave
+100 dB and more, networks that magnify them less."""
 Run = Callable[[Sequence[Array]], list[Array]]
 """Runs all records of a file's inputs, in their order, and returns its outputs in their order, the
 first axis counting records; raises LucioleError for a file that it refuses or that crashes it.
@@ -172,16 +175,19 @@ def prove(
     judges: Judges,
     simulation: Model | None = None,
     runtimes: Mapping[str, Runtime] | None = None,
+    *,
+    same: bool = False,
 ) -> Proof:
     """Judge a file, which ``read`` loads from its bytes, by the float network that it stands for,
     beside its simulation in memory, if there is one, and beside what other runtimes make of it.
+    With ``same`` it has to compute what the float network does, but for rounding.
 
     Raises LucioleError where the float network does not run on records that were not made up.
     """
     begun = time.perf_counter()
     proof = Proof(judges.count, judges.origin)
     try:
-        trial = _Trial(proof, reference, judges.records)
+        trial = _Trial(proof, reference, judges.records, _SAME_DB if same else None)
     except LucioleError as error:
         if judges.origin != MADE_UP:
             raise
@@ -198,8 +204,11 @@ def prove(
 class _Trial:
     """The float network's outputs, and a proof that is being filled."""
 
-    def __init__(self, proof: Proof, model: Model, records: Records) -> None:
+    def __init__(
+        self, proof: Proof, model: Model, records: Records, least_db: float | None
+    ) -> None:
         self._proof, self._graph, self._records = proof, model.graph, records
+        self._least_db = least_db
         outputs = [value for value, _ in paired_outputs(model.graph, model.graph)]
         self._names = [called(value) for value in outputs]
         numbers = self._numbers(model)
@@ -228,6 +237,8 @@ class _Trial:
         name, file, simulation = f"output {output.name!r} keeps", output.file, output.simulation
         if simulation is not None and file.is_far_from(simulation, answers):
             self._proof.faults.append(f"{name} {file} where its simulation keeps {simulation}")
+        if self._least_db is not None and file.snr_db is not None and file.snr_db < self._least_db:
+            self._proof.faults.append(f"{name} {file} where nothing but rounding may differ")
         for kind, other in output.runtimes.items():
             caveat, far = runtimes[kind].caveat, f"{name} {other} in {kind} where luciole keeps"
             if other.is_far_from(file, answers) and caveat:

@@ -436,7 +436,7 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         shown = [console.shortened(name, _LONGEST_NAME) for name in names]
         console.show(f"left alone, {why}: {', '.join(shown)}")
     console.show(_float_line(report))
-    if not show_proof(report):
+    if not show_proof(report.proof):
         return
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     console.show(f"{arguments.output_model}: {before} -> {after} in {report.seconds:.1f} s")

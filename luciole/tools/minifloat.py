@@ -148,7 +148,7 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         console.print_table(_grid(report), "points of answers that are lost")
     rows = [(layer.short, layer.way or "", f"{layer.bytes_after:,}") for layer in report.layers]
     console.print_table(console.fitted([("layer", "<e,m>", "bytes of constants"), *rows]))
-    if not show_proof(report):
+    if not show_proof(report.proof):
         return
     console.show(f"{arguments.output}: {_sizes(report)} in {report.seconds:.1f} s")
 

@@ -458,7 +458,7 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         console.show(told.format(**report.judged) + " held back")
     if report.floats:
         console.show(f"computed with floats: {'; '.join(report.floats)}")
-    if not show_proof(report):
+    if not show_proof(report.proof):
         return
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     console.show(f"{arguments.output}: {before} -> {after} in {report.seconds:.1f} s")

@@ -29,15 +29,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def wrong_writer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a layer's weights lose their signs on the way to the file: a fault of a writer."""
+    """Let a layer's weights change their signs on the way to the file: a fault of a writer."""
     sound = files.to_bytes
 
-    def to_bytes(model: Model, format: str = "circle") -> bytes:
+    def to_bytes(model: Model, format: str = "circle", **options: Any) -> bytes:
         work = model.clone()
         weights = next(v for v in work.graph.values if v.is_constant and v.dtype == TensorType.INT8)
         assert weights.data is not None
-        weights.set_data(np.abs(weights.data))
-        return sound(work, format)
+        weights.set_data(-weights.data)
+        return sound(work, format, **options)
 
     monkeypatch.setattr("luciole.exporters.to_bytes", to_bytes)
 
@@ -131,3 +131,28 @@ def test_a_simulation_and_other_integers_are_judged(
     for words in ("--simulate", "--requantize uint8"):
         assert run(f"q.tflite -o other.tflite {words}") == 0
         assert "on 16 records made up" in capsys.readouterr().out
+
+
+def test_an_optimized_file_computes_what_the_model_does(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main("optimize net.tflite -o o.tflite".split()) == 0
+    assert "no error" in capsys.readouterr().out
+
+
+def test_an_optimized_file_that_computes_otherwise_is_not_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], wrong_writer: None
+) -> None:
+    assert run(INT8 + " --no-proof") == 0
+    assert main("optimize q.tflite -o o.tflite".split()) == 1
+    assert "where nothing but rounding may differ" in capsys.readouterr().err
+    assert not (folder / "o.tflite").exists()
+
+
+def test_a_quantized_onnx_file_is_held_against_its_own_runtime(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(INT8.replace("q.tflite", "q.onnx")) == 0
+    capsys.readouterr()
+    assert main("import q.onnx -o again.tflite".split()) == 0
+    assert "ONNX Runtime" in capsys.readouterr().out

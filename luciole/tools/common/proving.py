@@ -15,7 +15,7 @@ from luciole.tools.common.command import FAILED, FINE
 
 if TYPE_CHECKING:
     from luciole.ir import Array, Graph, Model
-    from luciole.lquantizer import Report, Result
+    from luciole.lquantizer import Result
     from luciole.lquantizer.judging import Judges, Runtime, Split
     from luciole.lquantizer.proof import Proof
     from luciole.tools.data import Data
@@ -93,31 +93,47 @@ def write_proved(
     path: str,
     arguments: argparse.Namespace,
 ) -> int:
-    """Write the file of a result that its bytes prove, and enter the proof and the size into the
-    report. Returns the program's exit code: a file that is wrong is not written, or with
-    ``--keep`` under a name of its own.
+    """Write the file of a result as ``write_judged`` does, and enter its proof and its size into
+    the report. Returns the program's exit code.
 
     ``reference`` is the float network; without ``judges`` records are made up.
     """
-    from luciole.files import write_file
     from luciole.lquantizer.judging import simulation_of
 
-    content = _content(result.model, path)
+    content = content_of(result.model, path)
     result.report.bytes_after = len(content)
     if not arguments.no_proof:
         simulation = simulation_of(result)
         result.report.proof = proved(content, path, reference, judges, simulation)
-    place = _place(path, result.report, arguments.keep)
+    return write_judged(content, path, result.report.proof, arguments.keep)
+
+
+def write_judged(content: bytes, path: str, proof: Proof | None, keep: bool) -> int:
+    """Write a file unless its proof found it wrong: then nowhere, or under a name of its own to be
+    kept. Returns the program's exit code.
+    """
+    from luciole.files import write_file
+
+    place = _place(path, proof, keep)
     if place is not None:
         write_file(place, content)
     return FINE if place == path else FAILED
 
 
 def proved(
-    content: bytes, path: str, reference: Model, judges: Judges | None, simulation: Model | None
+    content: bytes,
+    path: str,
+    reference: Model,
+    judges: Judges | None = None,
+    simulation: Model | None = None,
+    *,
+    source: str | None = None,
+    same: bool = False,
 ) -> Proof:
     """Read a file's bytes back as a file of that name is read, run them here and in whatever else
-    runs such files and is installed, and judge all that.
+    runs such files and is installed (or runs the ``source`` that they were made from), and judge
+    all that as ``lquantizer.judging.prove`` does. What shall compute the ``same`` runs only here:
+    other runtimes round otherwise.
     """
     from luciole.importers import load
     from luciole.lquantizer.judging import Judges, prove
@@ -126,14 +142,16 @@ def proved(
         file = Path(folder) / f"proof{Path(path).suffix or '.circle'}"
         file.write_bytes(content)
         judges = judges or Judges.made_up(reference)
-        return prove(reference, partial(load, file), judges, simulation, _runtimes(file))
+        runtimes = {} if same else _runtimes(file if source is None else Path(source))
+        return prove(reference, partial(load, file), judges, simulation, runtimes, same=same)
 
 
-def _content(model: Model, path: str) -> bytes:
+def content_of(model: Model, path: str, *, opset: int | None = None, exact: bool = False) -> bytes:
+    """Write a model as the bytes of a file of that name."""
     from luciole.exporters import to_bytes
     from luciole.exporters.writer import writer_of
 
-    return to_bytes(model, writer_of(Path(path)).format)
+    return to_bytes(model, writer_of(Path(path)).format, opset=opset, exact=exact)
 
 
 def _runtimes(file: Path) -> dict[str, Runtime]:
@@ -153,11 +171,11 @@ def _runtimes(file: Path) -> dict[str, Runtime]:
     return {name: Runtime(run, caveat)}
 
 
-def _place(path: str, report: Report, keep: bool) -> str | None:
+def _place(path: str, proof: Proof | None, keep: bool) -> str | None:
     """Choose where a file goes: nowhere, unless it is sound or kept all the same."""
-    if report.proof is None or report.proof.is_sound:
+    if proof is None or proof.is_sound:
         return path
-    for fault in report.proof.faults:
+    for fault in proof.faults:
         console.say(f"luciole: error: {path}: the file is wrong, {fault}")
     if not keep:
         console.say("luciole: nothing was written: --keep writes the file under another name")
@@ -168,8 +186,8 @@ def _place(path: str, report: Report, keep: bool) -> str | None:
     return place
 
 
-def show_proof(report: Report) -> bool:
+def show_proof(proof: Proof | None) -> bool:
     """Print the figures of the file, and return whether they prove it."""
-    for line in [] if report.proof is None else report.proof.lines():
+    for line in [] if proof is None else proof.lines():
         console.show(line)
-    return report.proof is None or report.proof.is_sound
+    return proof is None or proof.is_sound
