@@ -27,12 +27,17 @@ FREE = Free()
 class Like:
     """The result and the named operands have one scale and zero point between them: elements are
     moved or picked as they are. It holds for each result with elements of the operands.
+
+    ``rescaled`` are the element types in which TFLite's kernels bring operands of other scales to
+    the result's; where there are any, luciole's kernels do so in every type.
     """
 
     operands: tuple[str, ...]
+    rescaled: tuple[TensorType, ...]
 
-    def __init__(self, *operands: str) -> None:
+    def __init__(self, *operands: str, rescaled: tuple[TensorType, ...] = ()) -> None:
         object.__setattr__(self, "operands", operands)
+        object.__setattr__(self, "rescaled", rescaled)
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,24 @@ class Fixed:
 
 
 Result = Free | Like | Fixed
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """The magnitudes of the operand beyond which the result lies within half a step of its limit:
+    of results of 8 bits, and of 16.
+    """
+
+    in_8_bits: float
+    in_16_bits: float
+
+    def reach(self, dtype: TensorType) -> tuple[float, float]:
+        """Return the least and the largest number that a result of a type tells from all beyond;
+        both have codes of the same type around 0, of which the lowest has no opposite.
+        """
+        if dtype == TensorType.INT16:
+            return -self.in_16_bits, self.in_16_bits
+        return -self.in_8_bits * 128 / 127, self.in_8_bits
 
 
 @dataclass(frozen=True)
@@ -91,7 +114,8 @@ class Quant:
     the weight (None: it has none), along which axis its output channels lie, which operand is the
     bias, what binds the scale and zero point of its result, since which versions it does, and which
     ``input`` a layer multiplies its weight with. With constants of its ``own`` each has an element
-    type and scales that follow from what the operator is.
+    type and scales that follow from what the operator is. ``saturation`` says where its result
+    does not depend on its only operand any more.
     """
 
     weight: str | None = None
@@ -101,6 +125,7 @@ class Quant:
     since: Versions = Versions()
     input: str = "input"
     own: bool = False
+    saturation: Saturation | None = None
 
     @property
     def spoken_of(self) -> tuple[str, ...]:
