@@ -45,6 +45,9 @@ class _Group:
     dtype: TensorType
     fixed: Affine | None = None
     fixed_by: str = ""
+    readers: str = ""
+    """Operators that tell no more numbers apart than the limits hold, where these hold the fewer
+    for that."""
 
     @property
     def width(self) -> float:
@@ -106,7 +109,34 @@ def _groups(
         groups[value] = _Group([value], reach, dtype, fixed, "FAKE_QUANT")
     for op in (op for op in graph.ops if op in integers):
         _bind(op, groups, integers[op])
+    for group in dict.fromkeys(groups.values()):
+        _narrow(group, integers)
     return groups
+
+
+def _narrow(group: _Group, integers: Mapping[Op, TensorType]) -> None:
+    """Let the limits hold no more than what readers tell apart, where all that read the tensors
+    beside operators that move elements between them saturate.
+    """
+    uses = [use.op for value in group.members for use in value.users]
+    readers = [op for op in uses if not any(value in group.members for value in op.results)]
+    reach = [_told_apart(op, integers.get(op)) for op in readers]
+    if not reach or any(value.is_output for value in group.members):
+        return
+    low = max(group.limits[0], min(least for least, _ in reach))
+    high = min(group.limits[1], max(most for _, most in reach))
+    if (low, high) != group.limits:
+        group.limits, group.readers = (low, high), ", ".join(sorted({op.kind for op in readers}))
+
+
+def _told_apart(op: Op, dtype: TensorType | None) -> Range:
+    """Find the least and the largest number that an operator's result, of a type, tells from all
+    beyond.
+    """
+    saturation = None if op.quant is None else op.quant.saturation
+    if saturation is None or dtype is None:
+        return -np.inf, np.inf
+    return saturation.reach(dtype)
 
 
 def _reach(affine: Affine) -> Range:
@@ -117,8 +147,10 @@ def _reach(affine: Affine) -> Range:
 def _origin(group: _Group) -> str:
     if group.fixed is not None:
         return f"fixed by {group.fixed_by}"
-    others = len(set(group.members)) - 1
-    return f"shared with {others} more" if others else ""
+    others = len(group.members) - 1
+    shared = f"shared with {others} more" if others else ""
+    told = f"as far as {group.readers} tell numbers apart" if group.readers else ""
+    return ", ".join(filter(None, (shared, told)))
 
 
 def _of_other_type(
@@ -201,13 +233,15 @@ def _bind(op: Op, groups: dict[Value, _Group], dtype: TensorType) -> None:
         groups[results[0]].fixed_by = op.kind
     if not isinstance(op.quant.result, Like) or not results:
         return
+    for result in results[1:]:
+        _join(groups, groups[results[0]], [groups[result]])
     operands = [op.operands[use.slot] for use in _bound(op)]
-    given = [groups[v] for v in operands if v is not None and v in groups]
-    given = [group for group in given if group.dtype == dtype]
-    for result in results:
-        _join(groups, groups[result], [] if len(given) != 1 else given)
-    if len(given) > 1:
-        _join_several(groups, groups[results[0]], given)
+    named = [groups[v] for v in operands if v is not None and v in groups]
+    others = list(dict.fromkeys(group for group in named if group.dtype == dtype))
+    if len(others) == 1:
+        _join(groups, groups[results[0]], others)
+    elif others:
+        _join_several(groups, groups[results[0]], others)
 
 
 def _bound(op: Op) -> list[Use]:
