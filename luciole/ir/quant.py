@@ -7,6 +7,7 @@ The rules for results are those of TFLite's 8-bit quantization specification
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from luciole.schema.enums import TensorType
@@ -82,6 +83,23 @@ class Saturation:
 
 
 @dataclass(frozen=True)
+class Contrast:
+    """How far below the largest element of its row, the last axis, an element of the operand must
+    lie so that the result is that of -inf: in results of 8 bits and of 16, for rows of one element;
+    ln(n) more for n. The attribute named ``factor``, where there is one, multiplies the operand.
+    """
+
+    in_8_bits: float
+    in_16_bits: float
+    factor: str | None = None
+
+    def distance(self, dtype: TensorType, row: int) -> float:
+        """Return the distance for a row of elements, once they are multiplied."""
+        least = self.in_16_bits if dtype == TensorType.INT16 else self.in_8_bits
+        return least + math.log(max(row, 1))
+
+
+@dataclass(frozen=True)
 class Versions:
     """The first versions of an operator with integers that TFLite's runtimes know, by the element
     type of its input; ``int4`` and ``hybrid`` of a layer, for weights of 4 bits, and for integer
@@ -114,8 +132,9 @@ class Quant:
     the weight (None: it has none), along which axis its output channels lie, which operand is the
     bias, what binds the scale and zero point of its result, since which versions it does, and which
     ``input`` a layer multiplies its weight with. With constants of its ``own`` each has an element
-    type and scales that follow from what the operator is. ``saturation`` says where its result
-    does not depend on its only operand any more.
+    type and scales that follow from what the operator is. ``saturation`` and ``contrast`` say
+    where its result does not depend on its only operand any more; ``terms`` are the signs of the
+    operands of a sum.
     """
 
     weight: str | None = None
@@ -126,6 +145,8 @@ class Quant:
     input: str = "input"
     own: bool = False
     saturation: Saturation | None = None
+    contrast: Contrast | None = None
+    terms: tuple[int, ...] = ()
 
     @property
     def spoken_of(self) -> tuple[str, ...]:
