@@ -134,6 +134,11 @@ class Affine:
         """Scales and zero points, as many of one as of the other."""
         return self.scale, self.zero_point
 
+    @property
+    def text(self) -> str:
+        """The first scale and zero point, in words."""
+        return f"scale {self.scale[0]:.9g}, zero point {self.zero_point[0]}"
+
     def bytes(self, shape: tuple[int, ...]) -> int:
         """Count the bytes that a tensor of this shape takes in a file, scales and zero points
         included.
@@ -196,6 +201,15 @@ class Affine:
         same_scale = np.array_equal(self.scale, other.scale)
         same_zero = np.array_equal(self.zero_point, other.zero_point)
         return same_scale and same_zero and (self.scale.size == 1 or self.axis == other.axis)
+
+    def keeps_codes(self, other: Affine) -> bool:
+        """Return whether a rescaling to other numbers of the same type would change no code: each
+        code's number lies within half a step of what the code stands for there. Both have one
+        scale.
+        """
+        codes = np.array(self.limits)  # between them the distance is no larger: it is linear
+        apart = np.abs(other.decode(codes) - self.decode(codes))
+        return bool((apart <= other.scale.astype(np.float64) / 2).all())
 
     def table(self) -> QuantizationParameters:
         """Make a file's table of the scales and zero points."""

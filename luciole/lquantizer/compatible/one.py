@@ -34,6 +34,7 @@ from luciole.ir.value import Use
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.compatible.one_config import GRANULARITIES, TYPES, Kind, OneLayers
 from luciole.lquantizer.compatible.one_grids import OneGrids, constants_of, tensors_of
+from luciole.lquantizer.compatible.one_moves import rescale_moved
 from luciole.lquantizer.compatible.one_numbers import (
     Coded,
     bias,
@@ -183,6 +184,7 @@ def _quantize(
     _set_ends(grids, options, layers.default)
     for value, affine in grids.tensors.items():
         _become(value, affine)
+    rescale_moved(graph)
     return grids.kinds
 
 
