@@ -70,10 +70,14 @@ REFUSED = {
 
 SETTLED = "import computes what is known"
 LONGER = "import spells out what ONNX's operator does for all operands"
+DOUBLES = "import takes doubles for floats"
 OTHERWISE = {
     "Fill_001": LONGER,
+    "FloorDiv_000": DOUBLES,
+    "FloorDiv_001": DOUBLES,
     "FloorMod_000": LONGER,
     "FloorMod_001": LONGER,
+    "L2Normalize_000": "import's MAXIMUM takes the number where the other one is NaN, Max does not",
     "Net_Conv_Relu6_000": "import fuses a RELU6 into the layer before, whose own result is gone",
     "Net_ZeroDim_001": "import moves a TRANSPOSE behind an ADD",
     "NonMaxSuppressionV4_001": LONGER,
