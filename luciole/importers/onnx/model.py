@@ -18,7 +18,6 @@ from luciole.importers.onnx.nodes import Nodes, Scope, names_given
 from luciole.importers.reader import file_bytes
 from luciole.ir import Array, Graph, Model, Signature, UnsupportedError, Value
 from luciole.ir.errors import FormatError, missing_extra
-from luciole.ir.findings import Finding, Severity
 from luciole.ir.verify import verify
 from luciole.schema.onnx_dialect import PRODUCER
 from luciole.schema.printable import printable, quoted, shorten
@@ -35,14 +34,6 @@ SPARE_BYTES, _TIMES = 1 << 30, 5
 """What constants may take: so many bytes besides so many times those of the file, and of what lies
 beside it: they are stored, turned, cast and computed with.
 """
-
-
-KEEPS_STATE = Finding(
-    Severity.NOTE,
-    "STATE",
-    "the main graph",
-    "its LSTM keeps its state from run to run, as TFLite's do: reset it before each sequence",
-)
 
 
 def load(path: Path) -> Imported:
@@ -121,7 +112,7 @@ def _imported(
     keep_biases(graph, k.biases)
     keep_names(graph, k.made)
     keep_constants(graph, {tensor.name for tensor in proto.graph.initializer})
-    return Imported(model, [*verify(model), *([KEEPS_STATE] if nodes.keeps_state else [])])
+    return Imported(model, verify(model))
 
 
 def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, Array]) -> None:

@@ -43,7 +43,6 @@ class Nodes:
         self.scope: Scope = {}
         self.opsets: Mapping[str, int] = {}
         self.depth = 0
-        self.keeps_state = False
         self.is_whole = True
         self.is_ours = False
         """Whether luciole wrote the file: what circle does not have is not in it."""
@@ -54,10 +53,6 @@ class Nodes:
         if len(reason) > 2 * _ENDS:
             reason = f"{reason[:_ENDS]} ... {reason[-_ENDS:]}"
         self.refused.setdefault(what, reason)
-
-    def note_state(self) -> None:
-        """Note that an operator keeps a state between runs, which ONNX does not."""
-        self.keeps_state = True
 
     def building(self, graph: Graph) -> Building:
         """Make what rules add operators with."""
