@@ -98,10 +98,11 @@ class Nodes:
         if missing:
             return
         try:
-            node = self._node(proto, scope, wanted)
-            k.prefix = next((name for name in proto.output if name), proto.op_type)
-            results = self.results(k, node)
-        except RefusedError as error:
+            with self.budget.counted:
+                node = self._node(proto, scope, wanted)
+                k.prefix = next((name for name in proto.output if name), proto.op_type)
+                results = self.results(k, node)
+        except (RefusedError, MemoryError) as error:
             self.refuse(_kind(proto), str(error))
             return
         self._bind(k, node, proto.output, results)
