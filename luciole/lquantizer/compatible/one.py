@@ -127,6 +127,7 @@ def quantize_one(
         kinds = _quantize(work, records, options, layers, limits, track or untracked)
     else:
         kinds = _weights_alone(work.graph, _ALONE[options.scheme])
+    _check_types(work.graph)
     remove_dead(work.graph)
     remove_dead_buffers(work)
     report = Report([_layer(op, names[op], sizes[op], kinds[op], options) for op in sizes])
@@ -156,6 +157,13 @@ def _refuse_tensors(model: Model) -> None:
             )
         if value.is_constant and is_float(value) and value.data is None:
             raise QuantizeError(f"constant {one_line(value.name)[:_SHOWN]!r} is sparse")
+
+
+def _check_types(graph: Graph) -> None:
+    """Raise QuantizeError for an operator whose results cannot be what they became."""
+    for op in graph.ops:
+        if op.result_dtypes() != tuple(value.dtype for value in op.results):
+            raise QuantizeError(f"{op}: ONE's numbers are not of what it gives")
 
 
 def _quantize(
