@@ -136,7 +136,7 @@ def test_a_simulation_and_other_integers_are_judged(
 def test_an_optimized_file_computes_what_the_model_does(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main("optimize net.tflite -o o.tflite".split()) == 0
+    assert main(["optimize", "net.tflite", "-o", "o.tflite"]) == 0
     assert "no error" in capsys.readouterr().out
 
 
@@ -144,7 +144,7 @@ def test_an_optimized_file_that_computes_otherwise_is_not_written(
     folder: Path, capsys: pytest.CaptureFixture[str], wrong_writer: None
 ) -> None:
     assert run(INT8 + " --no-proof") == 0
-    assert main("optimize q.tflite -o o.tflite".split()) == 1
+    assert main(["optimize", "q.tflite", "-o", "o.tflite"]) == 1
     assert "where nothing but rounding may differ" in capsys.readouterr().err
     assert not (folder / "o.tflite").exists()
 
@@ -154,5 +154,5 @@ def test_a_quantized_onnx_file_is_held_against_its_own_runtime(
 ) -> None:
     assert run(INT8.replace("q.tflite", "q.onnx")) == 0
     capsys.readouterr()
-    assert main("import q.onnx -o again.tflite".split()) == 0
+    assert main(["import", "q.onnx", "-o", "again.tflite"]) == 0
     assert "ONNX Runtime" in capsys.readouterr().out
