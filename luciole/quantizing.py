@@ -26,8 +26,9 @@ from luciole.lquantizer import (
 )
 from luciole.lquantizer.compatible.choosing import Options
 from luciole.lquantizer.compatible.one import OneOptions, quantize_one
-from luciole.lquantizer.judging import Judges, Split, prove, simulated, simulation_of
+from luciole.lquantizer.judging import Judges, Split
 from luciole.lquantizer.proof import Proof
+from luciole.lquantizer.proving import prove, simulated, simulation_of
 from luciole.lquantizer.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.search.auto_bits import for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
@@ -91,13 +92,11 @@ def parted(task: Task, known: Container[bytes] = ()) -> Split:
     return Split.of(records, None, labels, known) if task.proof else Split.same(records, labels)
 
 
-def _judges(task: Task, split: Split | None) -> Judges:
-    """Choose who judges: samples that were given for that, or parted, or made up. ONE's numbers are
-    of all samples.
-    """
+def _judges(task: Task, split: Split | None) -> Judges | None:
+    """Choose who judges: samples that were parted, or given for that; None where none were."""
     if split is not None:
         return split.judges
-    return Judges.made_up(task.model) if task.judges is None else Judges(task.judges)
+    return None if task.judges is None else Judges(task.judges)
 
 
 @singledispatch
@@ -172,7 +171,7 @@ def _fitted(task: Task, records: Records, options: FitOptions, config: Config) -
 def converted(result: Result, model: Model) -> Result:
     """Note the sizes of both files, and judge the new one by made-up samples."""
     content = note_sizes(result, model)
-    enter_proof(result, model, Judges.made_up(model), content)
+    enter_proof(result, model, None, content)
     return result
 
 
@@ -183,7 +182,7 @@ def note_sizes(result: Result, model: Model) -> bytes:
     return content
 
 
-def enter_proof(result: Result, model: Model, judges: Judges, content: bytes) -> None:
+def enter_proof(result: Result, model: Model, judges: Judges | None, content: bytes) -> None:
     """Judge a file's bytes, and warn in the report of what is wrong with them."""
     proof = prove(model, partial(from_bytes, content), judges, simulation_of(result))
     result.report.proof = proof

@@ -16,8 +16,9 @@ from luciole.tools.common.command import FAILED, FINE
 if TYPE_CHECKING:
     from luciole.ir import Array, Graph, Model
     from luciole.lquantizer import Result
-    from luciole.lquantizer.judging import Judges, Runtime, Split
+    from luciole.lquantizer.judging import Judges, Split
     from luciole.lquantizer.proof import Proof
+    from luciole.lquantizer.proving import Runtime
     from luciole.tools.data import Data
 
 _RUNTIMES = {
@@ -98,7 +99,7 @@ def write_proved(
 
     ``reference`` is the float network; without ``judges`` records are made up.
     """
-    from luciole.lquantizer.judging import simulation_of
+    from luciole.lquantizer.proving import simulation_of
 
     content = content_of(result.model, path)
     result.report.bytes_after = len(content)
@@ -136,12 +137,11 @@ def proved(
     other runtimes round otherwise.
     """
     from luciole.importers import load
-    from luciole.lquantizer.judging import Judges, prove
+    from luciole.lquantizer.proving import prove
 
     with tempfile.TemporaryDirectory(prefix="luciole-") as folder:
         file = Path(folder) / f"proof{Path(path).suffix or '.circle'}"
         file.write_bytes(content)
-        judges = judges or Judges.made_up(reference)
         runtimes = {} if same else _runtimes(file if source is None else Path(source))
         return prove(reference, partial(load, file), judges, simulation, runtimes, same=same)
 
@@ -160,7 +160,7 @@ def _runtimes(file: Path) -> dict[str, Runtime]:
     if not name or find_spec(package) is None:
         return {}
 
-    from luciole.lquantizer.judging import Runtime
+    from luciole.lquantizer.proving import Runtime
 
     def run(records: Sequence[Array]) -> list[Array]:
         from luciole.tools.bench.process import RemoteRuntime
