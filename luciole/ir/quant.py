@@ -100,6 +100,27 @@ class Contrast:
 
 
 @dataclass(frozen=True)
+class Pole:
+    """An operand that an operator has infinite results for, or none: where it is 0 and perhaps
+    below; ``finite`` says that 0 itself is no such place. Where an ``exponent`` is named, that
+    operand's negative numbers make the pole.
+
+    ``refused`` are the signs (0, -1) of numbers that TFLite's kernels on integers do not compute
+    with; of others near the pole they make the result's largest or least integer.
+    """
+
+    operand: str
+    refused: tuple[int, ...] = (0,)
+    finite: bool = False
+    exponent: str | None = None
+
+    @property
+    def spoken_of(self) -> tuple[str, ...]:
+        """The operands that it names."""
+        return (self.operand,) if self.exponent is None else (self.operand, self.exponent)
+
+
+@dataclass(frozen=True)
 class Versions:
     """The first versions of an operator with integers that TFLite's runtimes know, by the element
     type of its input; ``int4`` and ``hybrid`` of a layer, for weights of 4 bits, and for integer

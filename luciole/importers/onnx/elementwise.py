@@ -276,13 +276,14 @@ def erf(k: Building, node: Node) -> Value:
     from luciole.ir.ops.gelu import Gelu
 
     x = k.cast(node[0], TensorType.FLOAT32)
+    small = k.add(comparisons.Less(k.add(unary.Abs(x)), k.like(x, 1e-3)))
     scaled = k.add(binary.Mul(x, k.like(x, math.sqrt(2))))
-    share = k.add(binary.Div(k.add(Gelu(scaled, approximate=False)), scaled))
+    divisor = k.add(select.SelectV2(small, k.like(x, 1), scaled))  # there is no 0 / 0 on the way
+    share = k.add(binary.Div(k.add(Gelu(scaled, approximate=False)), divisor))
     far = k.add(binary.Sub(k.add(binary.Mul(share, k.like(x, 2))), k.like(x, 1)))
     cube = k.add(binary.Mul(k.add(binary.Mul(x, x)), k.like(x, -1 / 3)))
     slope = k.add(binary.Mul(x, k.like(x, 2 / math.sqrt(math.pi))))
     near = k.add(binary.Mul(k.add(binary.Add(cube, k.like(x, 1))), slope))
-    small = k.add(comparisons.Less(k.add(unary.Abs(x)), k.like(x, 1e-3)))
     return k.cast(k.add(select.SelectV2(small, near, far)), node[0].dtype)
 
 
