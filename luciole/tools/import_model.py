@@ -20,7 +20,7 @@ from luciole.tools.common.command import (
     run_program,
 )
 
-_TOLD = ("BATCH", "STATE")
+_TOLD = ("BATCH",)
 """The findings that are told here: what the result does otherwise than the file."""
 
 
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole.exporters import save
+    from luciole.exporters import inexact, save
     from luciole.importers.files import read
     from luciole.importers.reader import named
     from luciole.ir.passes.channels_last import put_channels_last
@@ -91,6 +91,10 @@ def _run(arguments: argparse.Namespace) -> int:
         if finding.code in _TOLD:
             console.say(f"{arguments.source}: {finding.sentence}")
     size = save(model, arguments.output, opset=arguments.opset, exact=arguments.exact)
+    listed = inexact(model, arguments.output, exact=arguments.exact)
+    if listed:
+        which = f"{', '.join(listed)}: no exact form"
+        console.say(f"{arguments.output}: codes may be a step apart behind {which}")
     _print(arguments, size, Counter(op.kind for graph in model.graphs for op in graph.ops))
     return FINE
 
