@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from luciole.ir import Model
     from luciole.lquantizer.proof import Proof
 
-_TOLD = ("BATCH", "STATE")
+_TOLD = ("BATCH",)
 """The findings that are told here: what the result does otherwise than the file."""
 
 
@@ -86,6 +86,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from luciole.exporters import inexact
     from luciole.importers.files import read
     from luciole.importers.reader import named
     from luciole.ir.passes.channels_last import put_channels_last
@@ -106,6 +107,10 @@ def _run(arguments: argparse.Namespace) -> int:
     content = content_of(model, arguments.output, **options)
     proof = _proof(content, model, arguments)
     code = write_judged(content, arguments.output, proof, arguments.keep)
+    listed = inexact(model, arguments.output, exact=arguments.exact)
+    if listed:
+        which = f"{', '.join(listed)}: no exact form"
+        console.say(f"{arguments.output}: codes may be a step apart behind {which}")
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
     _print(arguments, len(content), kinds, proof)
     return code
