@@ -277,6 +277,7 @@ def finetune(
     *,
     epochs: int,
     labels: Array | None = None,
+    labelled_output: str | None = None,
     settings: FinetuneSettings | UniformSettings | None = None,
     latents: Mapping[str, Array] | None = None,
     checkpoint: Path_ | None = None,
@@ -287,10 +288,11 @@ def finetune(
     """Fine-tune a quantized model so that it does what the float model does, without labels.
 
     The student is what ``quantize`` gave: its Result, or a model of learned levels. ``data`` are
-    samples as ``quantize`` takes them, ``latents`` its result's (a Result has them); ``labels`` are
-    used only where given. Of uniform integers the thresholds are trained, and what UniformSettings
-    ask for besides. A ``checkpoint`` file is written after each epoch, and ``resume`` goes on from
-    it. ``report`` is given a line for each epoch. Returns the best model by held-back records and
+    samples as ``quantize`` takes them, ``latents`` its result's (a Result has them); ``labels``, of
+    the only output or of the ``labelled_output``, are used only where given. Of uniform integers
+    the thresholds are trained, and what UniformSettings ask for besides. A ``checkpoint`` file is
+    written after each epoch, and ``resume`` goes on from it. ``report`` is given a line for each
+    epoch. Returns the best model by held-back records and
     the history. Raises what ``luciole.lquantizer.training.finetune`` does; needs TensorFlow.
     """
     from luciole.lquantizer import training as training
@@ -307,6 +309,7 @@ def finetune(
         _records(given.model if isinstance(given, Rounded) else given, data),
         epochs=epochs,
         labels=labels,
+        labelled_output=labelled_output,
         settings=settings,
         latents=latents,
         checkpoint=None if checkpoint is None else Path(checkpoint),

@@ -161,6 +161,9 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
     )
     tune.add_argument("--labels", metavar="NAME", help="labels to use as well: an array or FILE")
     tune.add_argument(
+        "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
+    )
+    tune.add_argument(
         "--learning-rate",
         type=float,
         help="default: by bits, 4e-3 down to 1e-5, and lower where short trials say so",
@@ -185,12 +188,10 @@ def _run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     model = api.load(arguments.input_model)
     data = asked_data(arguments, model.graph, arguments.input_data, limit=arguments.calibration)
-    if arguments.finetune:
-        _check_trainable(model, data, arguments)
+    training = _training_data(arguments, model, data) if arguments.finetune else None
     with console.tracked(arguments.json) as track:
         result = _quantized(model, data, arguments, track)
-        if arguments.finetune:
-            training = _training_data(arguments, model, data)
+        if training is not None:
             tuned = _tuned(model, training, result, arguments, track)
             _enter(tuned, result, model, training)
         result = _with_spared(result, model, data, arguments, track)
@@ -272,19 +273,25 @@ def _target_drop(arguments: argparse.Namespace) -> float | None:
 
 
 def _training_data(arguments: argparse.Namespace, model: Model, data: Data) -> Data:
-    """Read all records to fine-tune on, where these are others than levels were learned from."""
+    """Read all records to fine-tune on, where these are others than levels were learned from, and
+    refuse a network and labels that nothing can be trained by before the work of fitting it.
+    """
+    from luciole.lquantizer.training.labels import Labels
     from luciole.tools.data import asked_data
 
-    if not (arguments.finetune_data or arguments.labels or arguments.calibration):
-        return data
-    source = arguments.finetune_data or arguments.input_data
-    return asked_data(
-        arguments, model.graph, source, labels=arguments.labels, note=" (fine-tuning)"
-    )
+    if arguments.finetune_data or arguments.labels or arguments.calibration:
+        source = arguments.finetune_data or arguments.input_data
+        data = asked_data(
+            arguments, model.graph, source, labels=arguments.labels, note=" (fine-tuning)"
+        )
+    if arguments.labels and data.labels is not None:
+        Labels.of(model, data.records, data.labels, arguments.labelled_output)
+    _check_trainable(model, data, arguments)
+    return data
 
 
 def _check_trainable(model: Model, data: Data, arguments: argparse.Namespace) -> None:
-    """Refuse a network that cannot be trained before the work of fitting it."""
+    """Refuse a network that cannot be trained."""
     from luciole.ir.passes.unroll_lstm import unroll_lstm
     from luciole.lquantizer.training import check_teacher
 
@@ -314,6 +321,7 @@ def _tuned(
         data.records,
         epochs=arguments.finetune,
         labels=data.labels if arguments.labels else None,
+        labelled_output=arguments.labelled_output,
         settings=settings,
         checkpoint=arguments.checkpoint,
         resume=arguments.resume,
@@ -403,8 +411,8 @@ def _check_finetuning(arguments: argparse.Namespace) -> None:
         raise UsageError("--finetune trains learned levels beside floats: no schemes in --config")
     if arguments.finetune is not None and arguments.finetune < 1:
         raise UsageError(f"--finetune is {arguments.finetune}: at least 1 epoch is needed")
-    training = ("finetune_data", "labels", "learning_rate", "hints", "shift", "mirror")
-    options = (*training, "checkpoint", "resume")
+    training = ("finetune_data", "labels", "labelled_output", "learning_rate", "hints", "shift")
+    options = (*training, "mirror", "checkpoint", "resume")
     given = [name for name in options if vars(arguments)[name]]
     if arguments.finetune is None and given:
         raise UsageError(f"--{given[0]} goes with --finetune EPOCHS")

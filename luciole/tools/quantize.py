@@ -297,10 +297,11 @@ def _run(arguments: argparse.Namespace) -> int:
     records = _records(arguments, model)
     if arguments.sensitivity:
         return _show_sensitivity(model, records, options, arguments)
+    training = training_data(arguments, model) if is_trained(arguments) else None
     with console.tracked(arguments.json) as track:
         result = _quantized(model, records, options, track)
-        if is_trained(arguments):
-            train(result, model, training_data(arguments, model), arguments, track)
+        if training is not None:
+            train(result, model, training, arguments, track)
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
     if arguments.save_ranges and result.ranges is not None:

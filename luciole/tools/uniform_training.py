@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _DELAY, _FREEZE = 0.1, 0.7
 """Shares of the steps of ``--qat`` before tensors are rounded, and until ranges follow batches."""
 _OPTIONS = (
-    *("tune_data", "tune_weights", "tune_biases", "labels", "label_weight", "learning_rate"),
+    *("tune_data", "tune_weights", "tune_biases", "labels", "labelled_output"),
+    *("label_weight", "learning_rate"),
     *("gradient", "loss", "restarts", "shift", "mirror"),
 )
 
@@ -44,6 +45,9 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--tune-biases", action="store_true", help="--tune: biases, too")
     group.add_argument("--labels", metavar="NAME", help="--qat: class numbers, an array or FILE")
+    group.add_argument(
+        "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
+    )
     group.add_argument("--label-weight", type=float, help="--qat: their share (default 0.5)")
     group.add_argument(
         "--learning-rate", type=float, help="of thresholds, in units of the calibrated ones"
@@ -73,14 +77,15 @@ def check_training(arguments: argparse.Namespace) -> None:
     given = [name for name in _OPTIONS if vars(arguments)[name]]
     if given and not is_trained(arguments):
         raise UsageError(f"--{given[0]} goes with --tune EPOCHS or --qat EPOCHS")
-    for name in ("labels", "label_weight"):
+    for name in ("labels", "labelled_output", "label_weight"):
         if arguments.qat is None and vars(arguments)[name]:
             raise UsageError(f"--{name} goes with --qat EPOCHS")
     for name in ("tune_weights", "tune_biases"):
         if arguments.tune is None and vars(arguments)[name]:
             raise UsageError(f"--{name} goes with --tune EPOCHS: --qat trains all")
-    if arguments.label_weight is not None and not arguments.labels:
-        raise UsageError("--label_weight goes with --labels NAME")
+    for name in ("labelled_output", "label_weight"):
+        if vars(arguments)[name] is not None and not arguments.labels:
+            raise UsageError(f"--{name} goes with --labels NAME")
     settings(arguments)
 
 
@@ -110,12 +115,15 @@ def settings(arguments: argparse.Namespace) -> UniformSettings:
 
 
 def training_data(arguments: argparse.Namespace, model: Model) -> Data:
-    """Read the records to train on, with labels where these are asked for."""
+    """Read the records to train on, with labels where these are asked for. Raises QuantizeError for
+    labels that the network cannot be trained to.
+    """
+    from luciole.lquantizer.training.labels import Labels
     from luciole.tools.data import asked_data
 
     wanted = arguments.tune_data or ""
     source, limit = (arguments.data, int(wanted)) if wanted.isdigit() else (wanted, None)
-    return asked_data(
+    data = asked_data(
         arguments,
         model.graph,
         source or arguments.data,
@@ -123,6 +131,9 @@ def training_data(arguments: argparse.Namespace, model: Model) -> Data:
         labels=arguments.labels,
         note=" (training)",
     )
+    if arguments.labels and data.labels is not None:
+        Labels.of(model, data.records, data.labels, arguments.labelled_output)
+    return data
 
 
 def train(
@@ -139,6 +150,7 @@ def train(
         data.records,
         epochs=arguments.tune or arguments.qat,
         labels=data.labels if arguments.labels else None,
+        labelled_output=arguments.labelled_output,
         settings=settings(arguments),
         report=console.say,
         track=track,
