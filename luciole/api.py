@@ -280,6 +280,7 @@ def finetune(
     *,
     epochs: int,
     labels: Array | None = None,
+    labelled_output: str | None = None,
     settings: FinetuneSettings | UniformSettings | None = None,
     latents: Mapping[str, Array] | None = None,
     checkpoint: Path_ | None = None,
@@ -292,10 +293,11 @@ def finetune(
     """Fine-tune a quantized model so that it does what the float model does, without labels.
 
     The student is what ``quantize`` gave: its Result, or a model of learned levels. ``data`` are
-    samples as ``quantize`` takes them, ``latents`` its result's (a Result has them); ``labels`` are
-    used only where given. Of uniform integers the thresholds are trained, and what UniformSettings
-    ask for besides. A ``checkpoint`` file is written after each epoch, and ``resume`` goes on from
-    it. ``report`` is given a line for each epoch.
+    samples as ``quantize`` takes them, ``latents`` its result's (a Result has them); ``labels``, of
+    the only output or of the ``labelled_output``, are used only where given. Of uniform integers
+    the thresholds are trained, and what UniformSettings ask for besides. A ``checkpoint`` file is
+    written after each epoch, and ``resume`` goes on from it. ``report`` is given a line for each
+    epoch.
 
     The bytes of the result's file are judged (its ``proof``) by ``judges``, samples like the data,
     or by some of the data, those first that the student was not learned from, which then do not
@@ -321,6 +323,7 @@ def finetune(
         split.learned,
         epochs=epochs,
         labels=split.labels,
+        labelled_output=labelled_output,
         settings=settings,
         latents=latents,
         checkpoint=None if checkpoint is None else Path(checkpoint),

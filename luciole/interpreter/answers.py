@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.interpreter.errors import InputError
-from luciole.ir import Array, Value
+from luciole.ir import Array, Op, Value
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.softmax import Distribution
 
@@ -17,12 +17,25 @@ _UNIT = 1e-3
 
 
 def distribution_of(output: Value) -> Distribution | None:
-    """Find the softmax that makes an output, rounded or not; None where something else does."""
-    producer = output.producer
-    while producer is not None and isinstance(producer.op, Quantize | Dequantize):
-        producer = producer.op.input.producer
-    op = None if producer is None else producer.op
+    """Find the softmax that makes an output, rounded or not, its rows laid out anew or not; None
+    where something else does.
+    """
+    op = _maker(output)
+    while op is not None and _keeps_rows(op):
+        op = _maker(op.operands[0])
     return op if isinstance(op, Distribution) else None
+
+
+def _maker(value: Value | None) -> Op | None:
+    return None if value is None or value.producer is None else value.producer.op
+
+
+def _keeps_rows(op: Op) -> bool:
+    """Return whether an operator's results are those of its first operand, row by row."""
+    if isinstance(op, Quantize | Dequantize):
+        return True
+    operand = op.operands[0] if op.reshapes else None
+    return operand is not None and operand.shape[-1:] == op.results[0].shape[-1:]
 
 
 def is_probability(numbers: Array) -> bool:
@@ -60,14 +73,14 @@ def agreement(numbers: Array, others: Array) -> float:
     return float(np.mean(answers_of(numbers) == answers_of(others)))
 
 
-def labels_for(answers: Array, labels: Array) -> Array:
+def labels_for(labels: Array, shape: tuple[int, ...]) -> Array:
     """Bring labels into the shape of answers, one for each. Raises InputError where they differ by
     more than axes with one place.
     """
-    if _without_ones(labels.shape) != answers.shape:
-        shapes = f"{list(labels.shape)}, the answers {list(answers.shape)}"
+    if _without_ones(labels.shape) != shape:
+        shapes = f"{list(labels.shape)}, the answers {list(shape)}"
         raise InputError(f"the labels have shape {shapes}: one label for each answer is needed")
-    return labels.reshape(answers.shape)
+    return labels.reshape(shape)
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

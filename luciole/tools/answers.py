@@ -79,7 +79,7 @@ def share_right(answers: Array, labels: Array) -> float:
     from luciole.interpreter.errors import InputError
 
     try:
-        return float((answers == labels_for(answers, labels)).mean())
+        return float((answers == labels_for(labels, answers.shape)).mean())
     except InputError as error:
         raise UsageError(str(error)) from None
 

@@ -163,6 +163,9 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
     )
     tune.add_argument("--labels", metavar="NAME", help="labels to use as well: an array or FILE")
     tune.add_argument(
+        "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
+    )
+    tune.add_argument(
         "--learning-rate",
         type=float,
         help="default: by bits, 4e-3 down to 1e-5, and lower where short trials say so",
@@ -186,12 +189,10 @@ def _run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     model = api.load(arguments.input_model)
     split = asked_split(arguments, model.graph, arguments.input_data)
-    if arguments.finetune:
-        _check_trainable(model, split, arguments)
+    training = _training_data(arguments, model, split) if arguments.finetune else None
     with console.tracked(arguments.json) as track:
         result = _quantized(model, split, arguments, track)
-        if arguments.finetune:
-            training = _training_data(arguments, model, split)
+        if training is not None:
             tuned = _tuned(model, training, result, arguments, track)
             _enter(tuned, result, model, training)
         result = _with_spared(result, model, split, arguments, track)
@@ -270,27 +271,33 @@ def _target_drop(arguments: argparse.Namespace) -> float | None:
 
 
 def _training_data(arguments: argparse.Namespace, model: Model, split: Split) -> Data:
-    """Read all records to fine-tune on, where these are others than levels were learned from; those
-    that judge the file are left out.
+    """Read all records to fine-tune on, where these are others than levels were learned from, but
+    those that judge the file; refuse a network and labels that nothing can be trained by before the
+    work of fitting it.
     """
+    from luciole.lquantizer.training.labels import Labels
     from luciole.tools.data import Data, asked_data
 
-    if not (arguments.finetune_data or arguments.labels or arguments.calibration):
-        return Data(dict(split.learned))
-    source, labels = arguments.finetune_data or arguments.input_data, arguments.labels
-    data = asked_data(arguments, model.graph, source, labels=labels, note=" (fine-tuning)")
-    return without(data, split)
+    data = Data(dict(split.learned))
+    if arguments.finetune_data or arguments.labels or arguments.calibration:
+        source, labels = arguments.finetune_data or arguments.input_data, arguments.labels
+        read = asked_data(arguments, model.graph, source, labels=labels, note=" (fine-tuning)")
+        data = without(read, split)
+    if arguments.labels and data.labels is not None:
+        Labels.of(model, data.records, data.labels, arguments.labelled_output)
+    _check_trainable(model, data, arguments)
+    return data
 
 
-def _check_trainable(model: Model, split: Split, arguments: argparse.Namespace) -> None:
-    """Refuse a network that cannot be trained before the work of fitting it."""
+def _check_trainable(model: Model, data: Data, arguments: argparse.Namespace) -> None:
+    """Refuse a network that cannot be trained."""
     from luciole.ir.passes.unroll_lstm import unroll_lstm
     from luciole.lquantizer.training import check_teacher
 
     teacher = model.clone()
     if arguments.unroll_lstm:
         unroll_lstm(teacher.graph)
-    check_teacher(teacher, [split.learned[v.name] for v in teacher.graph.inputs])
+    check_teacher(teacher, [data.records[v.name] for v in teacher.graph.inputs])
 
 
 def _tuned(
@@ -313,6 +320,7 @@ def _tuned(
         data.records,
         epochs=arguments.finetune,
         labels=data.labels if arguments.labels else None,
+        labelled_output=arguments.labelled_output,
         settings=settings,
         checkpoint=arguments.checkpoint,
         resume=arguments.resume,
@@ -401,8 +409,8 @@ def _check_finetuning(arguments: argparse.Namespace) -> None:
         raise UsageError("--finetune trains learned levels beside floats: no schemes in --config")
     if arguments.finetune is not None and arguments.finetune < 1:
         raise UsageError(f"--finetune is {arguments.finetune}: at least 1 epoch is needed")
-    training = ("finetune_data", "labels", "learning_rate", "hints", "shift", "mirror")
-    options = (*training, "checkpoint", "resume")
+    training = ("finetune_data", "labels", "labelled_output", "learning_rate", "hints", "shift")
+    options = (*training, "mirror", "checkpoint", "resume")
     given = [name for name in options if vars(arguments)[name]]
     if arguments.finetune is None and given:
         raise UsageError(f"--{given[0]} goes with --finetune EPOCHS")

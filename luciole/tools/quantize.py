@@ -30,6 +30,7 @@ from luciole.tools.uniform_training import (
     check_training,
     is_trained,
     train,
+    training_data,
 )
 
 if TYPE_CHECKING:
@@ -299,10 +300,11 @@ def _run(arguments: argparse.Namespace) -> int:
     records = None if split is None else split.learned
     if arguments.sensitivity:
         return _show_sensitivity(model, records, options, arguments)
+    training = training_data(arguments, model, split) if is_trained(arguments) else None
     with console.tracked(arguments.json) as track:
         result = api.quantize(model, records, options, proof=False, track=track)
-        if is_trained(arguments) and split is not None:
-            train(result, model, split, arguments, track)
+        if training is not None:
+            train(result, model, training, arguments, track)
     return _finish(result, model, split, arguments)
 
 

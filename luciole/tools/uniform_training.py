@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _DELAY, _FREEZE = 0.1, 0.7
 """Shares of the steps of ``--qat`` before tensors are rounded, and until ranges follow batches."""
 _OPTIONS = (
-    *("tune_data", "tune_weights", "tune_biases", "labels", "label_weight", "learning_rate"),
+    *("tune_data", "tune_weights", "tune_biases", "labels", "labelled_output"),
+    *("label_weight", "learning_rate"),
     *("gradient", "loss", "restarts", "shift", "mirror"),
 )
 
@@ -46,6 +47,9 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--tune-biases", action="store_true", help="--tune: biases, too")
     group.add_argument("--labels", metavar="NAME", help="--qat: class numbers, an array or FILE")
+    group.add_argument(
+        "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
+    )
     group.add_argument("--label-weight", type=float, help="--qat: their share (default 0.5)")
     group.add_argument(
         "--learning-rate", type=float, help="of thresholds, in units of the calibrated ones"
@@ -75,14 +79,15 @@ def check_training(arguments: argparse.Namespace) -> None:
     given = [name for name in _OPTIONS if vars(arguments)[name]]
     if given and not is_trained(arguments):
         raise UsageError(f"--{given[0]} goes with --tune EPOCHS or --qat EPOCHS")
-    for name in ("labels", "label_weight"):
+    for name in ("labels", "labelled_output", "label_weight"):
         if arguments.qat is None and vars(arguments)[name]:
             raise UsageError(f"--{name} goes with --qat EPOCHS")
     for name in ("tune_weights", "tune_biases"):
         if arguments.tune is None and vars(arguments)[name]:
             raise UsageError(f"--{name} goes with --tune EPOCHS: --qat trains all")
-    if arguments.label_weight is not None and not arguments.labels:
-        raise UsageError("--label_weight goes with --labels NAME")
+    for name in ("labelled_output", "label_weight"):
+        if vars(arguments)[name] is not None and not arguments.labels:
+            raise UsageError(f"--{name} goes with --labels NAME")
     settings(arguments)
 
 
@@ -111,13 +116,17 @@ def settings(arguments: argparse.Namespace) -> UniformSettings:
     )
 
 
-def training_data(arguments: argparse.Namespace, model: Model) -> Data:
-    """Read the records to train on, with labels where these are asked for."""
+def training_data(arguments: argparse.Namespace, model: Model, split: Split | None) -> Data:
+    """Read the records to train on, with labels where these are asked for, but those that judge the
+    file. Raises QuantizeError for
+    labels that the network cannot be trained to.
+    """
+    from luciole.lquantizer.training.labels import Labels
     from luciole.tools.data import asked_data
 
     wanted = arguments.tune_data or ""
     source, limit = (arguments.data, int(wanted)) if wanted.isdigit() else (wanted, None)
-    return asked_data(
+    data = asked_data(
         arguments,
         model.graph,
         source or arguments.data,
@@ -125,23 +134,27 @@ def training_data(arguments: argparse.Namespace, model: Model) -> Data:
         labels=arguments.labels,
         note=" (training)",
     )
+    data = data if split is None else without(data, split)
+    if arguments.labels and data.labels is not None:
+        Labels.of(model, data.records, data.labels, arguments.labelled_output)
+    return data
 
 
 def train(
-    result: Result, model: Model, split: Split, arguments: argparse.Namespace, track: Track
+    result: Result, model: Model, data: Data, arguments: argparse.Namespace, track: Track
 ) -> None:
     """Let the result be the network trained to do what the float model does."""
     from dataclasses import asdict
 
     from luciole import api
 
-    data = without(training_data(arguments, model), split)
     tuned = api.finetune(
         result,
         model,
         data.records,
         epochs=arguments.tune or arguments.qat,
         labels=data.labels if arguments.labels else None,
+        labelled_output=arguments.labelled_output,
         settings=settings(arguments),
         proof=False,
         report=console.say,

@@ -20,6 +20,7 @@ from luciole.interpreter.answers import (
 from luciole.interpreter.records import first_output
 from luciole.ir import Array, Graph, Value
 from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.softmax import Softmax
 from luciole.schema.tables import QuantizationParameters
 from tests.networks import random, steps
@@ -30,7 +31,6 @@ ELSEWHERE = {
     "lquantizer/methods/uniform.py": "which weight of a filter moves",
     "lquantizer/search/thinning.py": "which candidate a goal needs",
     "lquantizer/training/distillation.py": "answers of TensorFlow's tensors, in its graph",
-    "lquantizer/training/trainer.py": "answers of TensorFlow's tensors, in its graph",
     "tools/confusion.py": "the commonest wrong answer",
 }
 """Where else the largest of some numbers is looked for, and what for."""
@@ -74,11 +74,14 @@ def test_rows_and_probabilities_score_classes(numbers: Array, is_classifier: boo
     assert scores_classes(output(numbers.shape), numbers) == is_classifier
 
 
-@pytest.mark.parametrize("is_rounded", [False, True])
-def test_what_a_softmax_makes_scores_classes(is_rounded: bool) -> None:
+@pytest.mark.parametrize("end", ["", "rounded", "reshaped"])
+def test_what_a_softmax_makes_scores_classes(end: str) -> None:
     graph = Graph("main")
     value = graph.append(Softmax(graph.add_input("x", (1, 5, 10)), beta=1.0), "y").output
-    if is_rounded:
+    if end == "reshaped":
+        shape = graph.add_constant("shape", np.array([1, 1, 5, 10], np.int32))
+        value = graph.append(Reshape(value, shape), "r").output
+    if end == "rounded":
         op = graph.append(Quantize(value), "q")
         op.output.quantization = QuantizationParameters(
             scale=np.array([1 / 256], np.float32), zero_point=np.array([-128])
@@ -87,6 +90,13 @@ def test_what_a_softmax_makes_scores_classes(is_rounded: bool) -> None:
     coarse = np.zeros((8, 5, 10), np.float32)  # rounded until nothing sums to 1
     assert scores_classes(value, coarse)
     assert not scores_classes(output((1, 5, 10)), coarse)
+
+
+def test_a_softmax_over_another_axis_scores_no_classes() -> None:
+    graph = Graph("main")
+    rows = graph.append(Softmax(graph.add_input("x", (1, 5, 10)), beta=1.0), "y").output
+    shape = graph.add_constant("shape", np.array([1, 10, 5], np.int32))
+    assert not scores_classes(graph.append(Reshape(rows, shape), "r").output, random(1, 8, 10, 5))
 
 
 def test_labels_of_each_step_say_that_there_are_classes() -> None:
@@ -109,16 +119,15 @@ def test_answers_are_those_of_a_loop() -> None:
 
 
 def test_labels_come_in_the_shape_of_answers() -> None:
-    answers = np.zeros((6, 4), int)
-    assert labels_for(answers, np.ones((6, 4, 1))).shape == (6, 4)
-    assert labels_for(answers[:, 0], np.ones((6, 1))).shape == (6,)
+    assert labels_for(np.ones((6, 4, 1)), (6, 4)).shape == (6, 4)
+    assert labels_for(np.ones((6, 1)), (6,)).shape == (6,)
 
 
 @pytest.mark.parametrize("shape", [(6,), (24,), (6, 5), (4, 6)])
 def test_labels_refuses_another_shape(shape: tuple[int, ...]) -> None:
     text = f"the labels have shape {list(shape)}, the answers [6, 4]: one label for each answer"
     with pytest.raises(InputError, match=re.escape(text)):
-        labels_for(np.zeros((6, 4), int), np.zeros(shape))
+        labels_for(np.zeros(shape), (6, 4))
 
 
 def test_the_first_output_keeps_its_steps() -> None:

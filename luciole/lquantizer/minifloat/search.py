@@ -54,7 +54,7 @@ class Judge:
         if not scores_classes(model.graph.outputs[0], numbers, labels):
             raise QuantizeError("a search needs a network whose first output scores classes")
         answers = answers_of(numbers)
-        self._right = answers if labels is None else labels_for(answers, labels)
+        self._right = answers if labels is None else labels_for(labels, answers.shape)
         self._before = float(np.mean(answers == self._right))
 
     def drop(self, chosen: Chosen) -> float:
