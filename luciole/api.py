@@ -131,9 +131,8 @@ def quantize(
     """
     options = _options(options, choices)
     model = _opened(model)
-    records = None if data is None else _records(model, data)
-    others = None if judges is None else _records(model, judges)
-    result = quantized(Task(model, records, labels, track, others, proof), options)
+    samples, others = (_given(model, each) for each in (data, judges))
+    result = quantized(Task(model, samples, labels, track, others, proof), options)
     _warn(result, model, options)
     return result
 
@@ -304,18 +303,15 @@ def finetune(
     train; ``proof=False`` leaves that out. Returns the best model by held-back records and the
     history. Raises what ``luciole.lquantizer.training.finetune`` does; needs TensorFlow.
     """
-    from luciole.lquantizer import training as training
+    from luciole.lquantizer import training
 
-    if isinstance(student, Result) and latents is None:
-        latents = student.latents
-    learned_from = student.learned_from if isinstance(student, Result) else frozenset()
-    given = _trained(student)
+    given, known = _trained(student)
+    learned_from = frozenset() if known is None else known.learned_from
     model = given.model if isinstance(given, Rounded) else given
     original = _opened(teacher)
     unrolled = original.clone()
     unroll_lstm(unrolled.graph)  # it has no differentiable form of its own
-    others = None if judges is None else _records(model, judges)
-    task = Task(model, _records(model, data), labels, track, others, proof)
+    task = Task(model, _given(model, data), labels, track, _given(model, judges), proof)
     split = parted(task, learned_from)
     tuned = training.finetune(
         given,
@@ -325,8 +321,8 @@ def finetune(
         labels=split.labels,
         labelled_output=labelled_output,
         settings=settings,
-        latents=latents,
-        checkpoint=None if checkpoint is None else Path(checkpoint),
+        latents=latents or (known and known.latents),
+        checkpoint=checkpoint and Path(checkpoint),
         resume=resume,
         learned_from=learned_from,
         track=track,
@@ -337,11 +333,15 @@ def finetune(
     return tuned
 
 
-def _trained(student: Path_ | Model | Result) -> Model | Rounded:
-    """Find what training works on: a result's rounded network where it has one."""
+def _given(model: Model, data: Data | None) -> dict[str, Array] | None:
+    return None if data is None else _records(model, data)
+
+
+def _trained(student: Path_ | Model | Result) -> tuple[Model | Rounded, Result | None]:
+    """Find the network to train: a result's rounded network where it has one; and the result."""
     if isinstance(student, Result):
-        return student.rounded or student.model
-    return _opened(student)
+        return student.rounded or student.model, student
+    return _opened(student), None
 
 
 def _records(model: Model, data: Data) -> dict[str, Array]:
