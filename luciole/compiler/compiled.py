@@ -95,12 +95,12 @@ class Compiled:
             raise LucioleError(f"inputs are {wanted}; {', '.join(map(repr, inputs))} were given")
         given = [tensor.checked(np.asarray(inputs[tensor.name])) for tensor in self._inputs]
         gotten = [np.zeros(tensor.shape, tensor.dtype) for tensor in self._outputs]
-        library, name, lock = self._library, self.name, self._lock
-        held = given, _pointers(given), _pointers(gotten)
+        run, name, lock = self._library.run, self.name, self._lock
+        held = _pointers(given), _pointers(gotten), given, self._library
 
         def call() -> None:
             with lock:
-                failed = library.run(held[1], held[2])
+                failed = run(held[0], held[1])
             if failed:
                 raise LucioleError(f"{name} failed")
 
