@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from luciole import lquantizer
 from luciole.compiler import CompileOptions, Program, compile_model
-from luciole.compiler.host import build_library
+from luciole.compiler.host import library_of
 from luciole.compiler.options import MODEL, STATIC, Transform
 from luciole.compiler.targets import NATIVE, PORTABLE
 from luciole.exporters import save, to_bytes
-from luciole.files import write_file
+from luciole.files import write_files
 from luciole.importers import from_bytes, load
 from luciole.interpreter.affine import as_input
 from luciole.interpreter.records import Track
@@ -83,16 +83,12 @@ def compile(  # what the program is called
     target = target or (NATIVE if library else PORTABLE)
     options = CompileOptions(name, input, output, transforms, "", target, arena)
     program = compile_model(found, options)
-    _write(program, Path(folder))
+    contents: dict[str, bytes | str] = {**program.files}
     if library:
-        build_library(program, Path(folder) / f"{name}.so")
+        contents[f"{name}.so"] = library_of(program)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    write_files({Path(folder) / file: content for file, content in contents.items()})
     return program
-
-
-def _write(program: Program, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, text in program.files.items():
-        write_file(folder / file, text)
 
 
 def quantize(
