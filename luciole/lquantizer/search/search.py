@@ -312,7 +312,8 @@ class Search:
         """Begin with uniform networks, the additive front, and the greedy ones: from their ends
         inwards, so that wherever the budget ends all sizes were looked at.
         """
-        front = [one for one in self._table.front(self.goal.objectives) if self._fits(one)]
+        sums = self._table.front(self.goal.objectives)
+        front = [one for one in sums if self._fits(one) and set(one.candidate) != {FLOAT}]
         points = bisected(thinned(front, self.goal.objectives, _POINTS, self._whole))
         first = [one.candidate for one in (*self._first(), *points)]
         start = [*first, *self._uniform().values(), *self._greedy()]
