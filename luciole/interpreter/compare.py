@@ -70,7 +70,7 @@ def compare(
     compared by what they stand for. Raises InputError where inputs or outputs do not answer to each
     other, UnsupportedError for operators without a kernel.
     """
-    layers, outputs = _layers(first.graph, second.graph), _outputs(first.graph, second.graph)
+    layers, outputs = _layers(first.graph, second.graph), paired_outputs(first.graph, second.graph)
     given = second_inputs(first.graph, second.graph, records)
     factors = _factors(first.graph) | _factors(second.graph)
     pairs = dict.fromkeys([*layers, *outputs])
@@ -157,7 +157,7 @@ class _Sums:
 
     def _whole(self, value: Value, array: Array) -> Array:
         """Undo what divides a tensor's contents, channel by channel."""
-        real = _real(value, array)
+        real = real_numbers(value, array)
         return real * self.factors[value] if value in self.factors else real
 
     def result(self) -> TensorErrors:
@@ -179,7 +179,7 @@ def _scale(value: Value) -> float | None:
     return None if affine is None or len(affine.scale) != 1 else float(affine.scale[0])
 
 
-def _real(value: Value, array: Array) -> Array:
+def real_numbers(value: Value, array: Array) -> Array:
     """Return a tensor's contents as float64: the real numbers that its integers stand for."""
     affine = affine_of(value)
     return array.astype(np.float64) if affine is None else affine.decode(array)
@@ -223,7 +223,7 @@ def _layers(first: Graph, second: Graph) -> list[Pair]:
     return [(v, others[name]) for name, v in _computed(first).items() if name in others]
 
 
-def _outputs(first: Graph, second: Graph) -> list[Pair]:
+def paired_outputs(first: Graph, second: Graph) -> list[Pair]:
     """Pair outputs by name where all names agree, else by order."""
     if len(first.outputs) != len(second.outputs):
         raise InputError(
@@ -285,7 +285,7 @@ def _as_input(a: Value, b: Value, array: Array) -> Array:
     if a.dtype == b.dtype and (plain or (given and wanted and given.same_numbers(wanted))):
         return array
     if wanted and (given or (a.dtype in NUMPY and NUMPY[a.dtype].kind == "f")):
-        return wanted.encode(_real(a, array))
+        return wanted.encode(real_numbers(a, array))
     if given and b.dtype in NUMPY and NUMPY[b.dtype].kind == "f":
         return given.decode(array).astype(NUMPY[b.dtype])
     raise InputError(

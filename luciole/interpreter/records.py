@@ -37,6 +37,8 @@ _TOLERANCE = 1e-4
 def check_records(graph: Graph, records: Records) -> int:
     """Count the records. Raises InputError when they do not fit the inputs."""
     names = {v.name: v for v in graph.inputs}
+    if not names:
+        raise InputError("the network has no input: nothing can be learned from records, or judged")
     if records.keys() != names.keys():
         raise InputError(f"the inputs are {sorted(names)}, the data has {sorted(records)}")
     scalars = [name for name, array in records.items() if np.ndim(array) == 0]
@@ -147,4 +149,5 @@ def _run(interpreter: Interpreter, part: Records) -> dict[str, Array]:
     interpreter.reset_before_run()
     outputs = interpreter.run(batched)
     results = {v.name: v for v in interpreter.graph.outputs}
-    return {n: a if has_batch_axis(results[n]) else a[None] for n, a in outputs.items()}
+    # what a file says of a result may not be so: one number has no first axis
+    return {n: a if has_batch_axis(results[n]) and a.ndim else a[None] for n, a in outputs.items()}

@@ -130,6 +130,7 @@ def _quantized(subject: Subject, arguments: argparse.Namespace, track: Track) ->
             encode_bits=bits,
             method=arguments.method,
             seed=arguments.seed,
+            proof=False,  # the files are judged by test records
             track=lambda what, total, bits=bits: track(f"int{bits}: {what}", total),  # type: ignore[misc]  # bound now
         )
         models[f"int{bits}"] = result.model
@@ -150,8 +151,8 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Write one row for each file as it was written: it is read again before it is judged."""
     from luciole.importers import load
-    from luciole.tools.answers import answers_of, share_right
     from luciole.tools.common.timing import interleaved_medians
+    from luciole.tools.data.answers import answers_of, share_right
 
     labels = subject.test.labels
     assert labels is not None, "both data sets have labels"

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
 from luciole.tools.common.command import UsageError
+from luciole.tools.proving.options import without
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import Result
+    from luciole.lquantizer.judging.records import Split
     from luciole.lquantizer.training import UniformSettings
     from luciole.tools.data.load import Data
 
@@ -114,8 +116,9 @@ def settings(arguments: argparse.Namespace) -> UniformSettings:
     )
 
 
-def training_data(arguments: argparse.Namespace, model: Model) -> Data:
-    """Read the records to train on, with labels where these are asked for. Raises QuantizeError for
+def training_data(arguments: argparse.Namespace, model: Model, split: Split | None) -> Data:
+    """Read the records to train on, with labels where these are asked for, but those that judge the
+    file. Raises QuantizeError for
     labels that the network cannot be trained to.
     """
     from luciole.lquantizer.training.labels import Labels
@@ -131,6 +134,7 @@ def training_data(arguments: argparse.Namespace, model: Model) -> Data:
         labels=arguments.labels,
         note=" (training)",
     )
+    data = data if split is None else without(data, split)
     if arguments.labels and data.labels is not None:
         Labels.of(model, data.records, data.labels, arguments.labelled_output)
     return data
@@ -142,7 +146,7 @@ def train(
     """Let the result be the network trained to do what the float model does."""
     from dataclasses import asdict
 
-    from luciole import api, exporters
+    from luciole import api
 
     tuned = api.finetune(
         result,
@@ -152,6 +156,7 @@ def train(
         labels=data.labels if arguments.labels else None,
         labelled_output=arguments.labelled_output,
         settings=settings(arguments),
+        proof=False,
         report=console.say,
         track=track,
     )
@@ -161,5 +166,5 @@ def train(
     else:
         result.report.warnings.append(line)
     result.model = tuned.model
+    result.rounded = None
     result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
-    result.report.bytes_after = len(exporters.to_bytes(tuned.model))

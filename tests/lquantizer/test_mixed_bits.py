@@ -20,7 +20,7 @@ from tests.networks import network, random, steps
 
 def made(model: Model, target: float) -> tuple[Model, dict[str, float]]:
     data = records(model, 80)
-    choices: dict[str, Any] = COARSE | {"scheme": "mixed", "target_drop": target}
+    choices: dict[str, Any] = COARSE | {"scheme": "mixed", "target_drop": target, "proof": False}
     result = luciole.quantize(model, data, **choices)
     return result.model, result.report.judged
 

@@ -16,6 +16,7 @@ from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.quantization import is_affine
+from luciole.ir.text.common import one_line
 from luciole.ir.value import Use, element_count
 from luciole.lquantizer.calibration.positions import Dense
 from luciole.lquantizer.config import Choice, Config
@@ -216,7 +217,7 @@ def check_layers(
         known = ", ".join(short_names(names).values()) or "none"
         raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")
     if not layers:
-        why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
+        why = "; ".join(f"{one_line(name)}: {reason}" for name, reason in skipped.items())
         already = _already(graph)
         hint = f"the model is already quantized ({already}): begin with the float model"
         raise QuantizeError(hint if already else f"nothing to quantize: {why or _EMPTY}")

@@ -134,7 +134,7 @@ def _is_spare(op: Op) -> bool:
     layers share: the first step of an unrolled recurrent layer, whose state is 0.
     """
     weights = weight_constant(op) if has_weights(op) else None
-    data = op.operands[0]
+    data = None if weights is None else op.operands[0]
     if weights is None or data is None or not is_fixed(data):
         return False
     return any(not is_fixed(user.op.output) for user in weights.users)
