@@ -17,6 +17,7 @@ from luciole.ir import Array, Model
 from luciole.ir.analysis.weights import weights_of
 from luciole.ir.analysis.widths import bits_of
 from luciole.ir.minifloat import Minifloat
+from luciole.ir.ops.elementwise_binary import Minimum
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound, number_format
 from luciole.lquantizer import QuantizeError
@@ -195,3 +196,29 @@ def test_a_search_refuses_numbers_of_steps_that_score_no_classes() -> None:
         luciole.quantize(
             steps(softmax=False), random(5, 9, 6, 20), scheme="minifloat", target_drop=1.0
         )
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_minifloat_refuses_weights_that_are_no_numbers(number: float) -> None:
+    model = network(SIZES)
+    op = model.graph.ops[0]
+    assert isinstance(op, FullyConnected)
+    assert op.weights.data is not None
+    weights = op.weights.data.copy()
+    weights[3, 5] = number
+    op.weights.set_data(weights)
+    with pytest.raises(QuantizeError, match="weights of FULLY_CONNECTED 'fc1' are not all finite"):
+        quantized(model, exponent=4, mantissa=3)
+
+
+@pytest.mark.parametrize("number", [np.nan, -np.inf])
+def test_minifloat_refuses_constants_that_are_no_numbers_but_takes_masks(number: float) -> None:
+    model = network(SIZES)
+    graph, answer = model.graph, model.graph.outputs[0]
+    mask = graph.add_constant("mask", np.array([9, number, 9, 9], np.float32))
+    graph.outputs = [graph.append(Minimum(answer, mask), "masked").output]
+    if np.isnan(number):
+        with pytest.raises(QuantizeError, match="Minimum 'masked': 'mask' is not all numbers"):
+            quantized(model, exponent=4, mantissa=3)
+    else:
+        assert (answers(quantized(model, exponent=4, mantissa=3))[:, 1] < -100).all()

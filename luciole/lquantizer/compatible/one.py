@@ -45,6 +45,7 @@ from luciole.lquantizer.compatible.one_numbers import (
 )
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import slot_of
@@ -149,26 +150,16 @@ def _at_poles(graph: Graph) -> Iterator[str]:
 
 def _checked(model: Model) -> Model:
     """Copy a float network that ONE can quantize."""
-    _refuse_tensors(model)
-    work = model.clone()
+    if len(model.graphs) != 1:
+        raise QuantizeError("the model has several graphs: ONE's numbers are of one")
+    work = real_network(model)
+    for value in work.graph.values:
+        if value.is_constant and is_float(value) and value.data is None:
+            raise QuantizeError(f"constant {one_line(value.name)[:_SHOWN]!r} is sparse")
     for op in work.graph.ops:
         if op.stateful:
             raise QuantizeError(f"{op}: ONE's numbers are not of operators with a state")
     return work
-
-
-def _refuse_tensors(model: Model) -> None:
-    """Refuse a model of several graphs, one with integers, and one with constants left sparse."""
-    if len(model.graphs) != 1:
-        raise QuantizeError("the model has several graphs: ONE's numbers are of one")
-    for value in model.graph.values:
-        if value.quantization is not None and value.dtype in (*TYPES.values(), TensorType.INT8):
-            name = one_line(value.name)[:_SHOWN]
-            raise QuantizeError(
-                f"the model is quantized already: tensor {name!r} is {value.dtype.name}"
-            )
-        if value.is_constant and is_float(value) and value.data is None:
-            raise QuantizeError(f"constant {one_line(value.name)[:_SHOWN]!r} is sparse")
 
 
 def _check_types(graph: Graph) -> None:

@@ -19,6 +19,7 @@ from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.names import short_names
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search import latency
 from luciole.lquantizer.search.cluster import Cluster
@@ -53,9 +54,11 @@ def search_network(
     """Search a float network, and write its front into a folder, where ``search.db`` keeps all that
     was found: the same search goes on from there.
 
-    ``read`` and ``write`` turn files' bytes into models and back. Raises QuantizeError for data
-    that cannot be used, a folder with another search, and when nothing can be evaluated.
+    ``read`` and ``write`` turn files' bytes into models and back. Raises QuantizeError for a
+    network that is quantized already, data that cannot be used, a folder with another search, and
+    when nothing can be evaluated.
     """
+    model = real_network(model)
     space = Space.of(model.graph, options.options, options.tied, options.fixed)
     devices = Devices.of(options.read_devices, model.graph)
     costs = devices.floats(model.graph)

@@ -18,6 +18,7 @@ import numpy as np
 from luciole.interpreter.records import Progress, Track, check_records, untracked
 from luciole.ir import Array, Graph, Model
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.real import check_float
 from luciole.lquantizer.rewrite.narrowed import Narrowed
 from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.training import checkpoint as files
@@ -74,14 +75,16 @@ def finetune(
     written to ``checkpoint``; ``resume`` goes on from there, with the results that an uninterrupted
     run has.
 
-    Raises QuantizeError for models or data that do not fit, UnsupportedError that lists operators
-    without a differentiable form, LucioleError for a checkpoint of another run.
+    Raises QuantizeError for models or data that do not fit and a teacher that is quantized already,
+    UnsupportedError that lists operators without a differentiable form, LucioleError for a
+    checkpoint of another run.
     """
     settings = settings or (
         UniformSettings() if isinstance(student, Rounded) else FinetuneSettings()
     )
     if epochs < 1:
         raise QuantizeError(f"fine-tuning: epochs is {epochs}, it must be at least 1")
+    check_float(teacher, "teacher")
     graph = student.model.graph if isinstance(student, Rounded) else student.graph
     classes = _labels(graph, teacher, records, labels, labelled_output)
     batches = Batches(graph, records, classes, settings, learned_from)

@@ -16,6 +16,7 @@ from luciole.ir import Array, Model
 from luciole.ir.names import short_names
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.search.begin import digest_of, order_of, runner_for, taken, write_front
 from luciole.lquantizer.search.published.evaluate import FINAL, SeedMaterials
@@ -81,8 +82,10 @@ def materials(
 ) -> tuple[SeedMaterials, Network]:
     """Divide records into what is trained on and what judges, and find the network's groups.
 
-    Raises QuantizeError for records and labels that cannot be used.
+    Raises QuantizeError for a network that is quantized already, and for records and labels that
+    cannot be used.
     """
+    model = real_network(model)
     count = check_records(model.graph, records)
     check_finite(records)
     if count < _LEAST:

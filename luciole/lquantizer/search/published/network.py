@@ -14,6 +14,7 @@ from luciole.lquantizer.calibration.products import weight_rows
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.uniform import Integers, nearest
 from luciole.lquantizer.network.batch_norms import batch_norms
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.rewrite.integers import slot_of
 from luciole.lquantizer.rewrite.narrowed import Narrowed
@@ -22,7 +23,7 @@ from luciole.lquantizer.schemes import Granularity, UniformOptions
 from luciole.lquantizer.search.published.genes import Widths, components, is_layer, mask_of
 from luciole.lquantizer.search.published.size import Layer
 from luciole.lquantizer.training.uniform_parameters import IntegerWeights, integer_weights
-from luciole.lquantizer.uniform.preparation import float_network, make_float
+from luciole.lquantizer.uniform.preparation import make_float
 from luciole.lquantizer.uniform.quantize import quantize_uniform
 
 _ROUNDING = 1e-4
@@ -45,10 +46,9 @@ class Network:
         """Group a float network's layers, and measure on records what its batch normalizations
         see; those that were ``folded`` into its layers before are found again by their weights.
 
-        Raises QuantizeError where it computes with integers, and where it has no layers.
+        Raises QuantizeError where it is quantized already, and where it has no layers.
         """
-        float_network(model)  # refuses what is quantized
-        work = model.clone()
+        work = real_network(model)
         norms = batch_norms(work, records)
         found = components(work.graph)
         layers = [[op for op in group if is_layer(op)] for group in found]
