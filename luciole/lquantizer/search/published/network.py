@@ -143,7 +143,7 @@ def store(weights: IntegerWeights, found: Integers) -> None:
     laid = np.transpose(found.codes.T.reshape(shape), order)
     affine = affine_of(weights.codes)
     assert affine is not None, "integers have scales"
-    weights.codes.set_data(np.ascontiguousarray(laid), affine.dtype)
+    weights.codes.make_constant(np.ascontiguousarray(laid), affine.dtype)
     scales = Affine.channels(found.scales, np.zeros(len(found.scales)), affine.axis, affine.dtype)
     weights.codes.quantization = scales.table()
 
@@ -159,6 +159,6 @@ def packed(model: Model, widths: Mapping[str, int]) -> None:
         codes, shared = value.data, len(value.users) > 1
         if shared or np.abs(codes.astype(np.int16)).max(initial=0) > 7:
             continue
-        value.set_data(codes, TensorType.INT4)
+        value.make_constant(codes, TensorType.INT4)
         if not runs(op):
-            value.set_data(codes, TensorType.INT8)
+            value.make_constant(codes, TensorType.INT8)
