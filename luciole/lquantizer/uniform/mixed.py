@@ -119,7 +119,6 @@ def _with_integers(
     report.layers = [_entered(layer, done) for layer in report.layers]
     report.floats, report.tensors = beside.report.floats, beside.report.tensors
     report.stays_float = float_bytes(beside.model)
-    report.seconds += beside.report.seconds
     return replace(learned, model=beside.model)
 
 
