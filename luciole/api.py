@@ -35,7 +35,7 @@ from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.sensitivity import Sensitivity
 from luciole.lquantizer.search.sensitivity import sensitivity as measure_layers
-from luciole.quantizing import Task, note_sizes, quantized
+from luciole.quantizing import Task, converted, parted, proved_training, quantized
 
 if TYPE_CHECKING:
     from luciole.lquantizer.training import FinetuneResult, FinetuneSettings, UniformSettings
@@ -101,6 +101,8 @@ def quantize(
     options: Options | None = None,
     *,
     labels: Array | None = None,
+    judges: Data | None = None,
+    proof: bool = True,
     track: Track | None = None,
     **choices: Unpack[Choices],
 ) -> Result:
@@ -118,15 +120,20 @@ def quantize(
     by ``options``, a FitOptions, PublishedOptions, UniformOptions, MinifloatOptions or OneOptions,
     or by their fields as keywords (``compatible="one"`` for the last); ``method`` then names the
     class: "fit" (keeps each layer's output close) unless it is "published" (the baseline, for dense
-    layers). ``labels`` [records] are minded by the search of minifloats alone. Returns the new
-    model and a report. Raises QuantizeError when nothing qualifies, the data cannot be used or
-    choices do not go together, InputError for data whose names, types or shapes the model does not
-    take.
+    layers). ``labels`` [records] are minded by the search of minifloats alone.
+
+    The bytes of the new model's file are judged (``result.proof``) by ``judges``, samples like the
+    data, or by a tenth of the data, which is then not learned from; by all where there are fewer
+    than 8, and by made-up ones where there are none. With ``proof=False`` all samples are learned
+    from, and nothing is judged. Returns the new model and a report. Raises QuantizeError when
+    nothing qualifies, the data cannot be used or choices do not go together, InputError for data
+    whose names, types or shapes the model does not take.
     """
     options = _options(options, choices)
     model = _opened(model)
     records = None if data is None else _records(model, data)
-    result = quantized(Task(model, records, labels, track), options)
+    others = None if judges is None else _records(model, judges)
+    result = quantized(Task(model, records, labels, track, others, proof), options)
     _warn(result, model, options)
     return result
 
@@ -253,9 +260,7 @@ def simulate(model: Path_ | Model) -> Result:
     Raises QuantizeError where no operator computes with integers.
     """
     model = _opened(model)
-    result = lquantizer.simulate(model)
-    note_sizes(result, model)
-    return result
+    return converted(lquantizer.simulate(model), model)
 
 
 def requantize(model: Path_ | Model, to: str) -> Result:
@@ -265,9 +270,7 @@ def requantize(model: Path_ | Model, to: str) -> Result:
     they are between two QUANTIZE. Raises QuantizeError where there is nothing to change.
     """
     model = _opened(model)
-    result = lquantizer.requantize(model, to)
-    note_sizes(result, model)
-    return result
+    return converted(lquantizer.requantize(model, to), model)
 
 
 def finetune(
@@ -277,36 +280,50 @@ def finetune(
     *,
     epochs: int,
     labels: Array | None = None,
+    labelled_output: str | None = None,
     settings: FinetuneSettings | UniformSettings | None = None,
     latents: Mapping[str, Array] | None = None,
     checkpoint: Path_ | None = None,
     resume: bool = False,
+    judges: Data | None = None,
+    proof: bool = True,
     report: Callable[[str], None] | None = None,
     track: Track | None = None,
 ) -> FinetuneResult:
     """Fine-tune a quantized model so that it does what the float model does, without labels.
 
     The student is what ``quantize`` gave: its Result, or a model of learned levels. ``data`` are
-    samples as ``quantize`` takes them, ``latents`` its result's (a Result has them); ``labels`` are
-    used only where given. Of uniform integers the thresholds are trained, and what UniformSettings
-    ask for besides. A ``checkpoint`` file is written after each epoch, and ``resume`` goes on from
-    it. ``report`` is given a line for each epoch. Returns the best model by held-back records and
-    the history. Raises what ``luciole.lquantizer.training.finetune`` does; needs TensorFlow.
+    samples as ``quantize`` takes them, ``latents`` its result's (a Result has them); ``labels``, of
+    the only output or of the ``labelled_output``, are used only where given. Of uniform integers
+    the thresholds are trained, and what UniformSettings ask for besides. A ``checkpoint`` file is
+    written after each epoch, and ``resume`` goes on from it. ``report`` is given a line for each
+    epoch.
+
+    The bytes of the result's file are judged (its ``proof``) by ``judges``, samples like the data,
+    or by some of the data, those first that the student was not learned from, which then do not
+    train; ``proof=False`` leaves that out. Returns the best model by held-back records and the
+    history. Raises what ``luciole.lquantizer.training.finetune`` does; needs TensorFlow.
     """
     from luciole.lquantizer import training as training
 
     if isinstance(student, Result) and latents is None:
         latents = student.latents
-    learned_from = student.learned_from if isinstance(student, Result) else ()
+    learned_from = student.learned_from if isinstance(student, Result) else frozenset()
     given = _trained(student)
-    teacher = _opened(teacher).clone()
-    unroll_lstm(teacher.graph)  # it has no differentiable form of its own
-    return training.finetune(
+    model = given.model if isinstance(given, Rounded) else given
+    original = _opened(teacher)
+    unrolled = original.clone()
+    unroll_lstm(unrolled.graph)  # it has no differentiable form of its own
+    others = None if judges is None else _records(model, judges)
+    task = Task(model, _records(model, data), labels, track, others, proof)
+    split = parted(task, learned_from)
+    tuned = training.finetune(
         given,
-        teacher,
-        _records(given.model if isinstance(given, Rounded) else given, data),
+        unrolled,
+        split.learned,
         epochs=epochs,
-        labels=labels,
+        labels=split.labels,
+        labelled_output=labelled_output,
         settings=settings,
         latents=latents,
         checkpoint=None if checkpoint is None else Path(checkpoint),
@@ -315,6 +332,9 @@ def finetune(
         track=track,
         report=report,
     )
+    if proof:
+        tuned.proof = proved_training(task, tuned.model, original, split.judges)
+    return tuned
 
 
 def _trained(student: Path_ | Model | Result) -> Model | Rounded:

@@ -85,8 +85,8 @@ operator sets 6 to the newest, constants in files below the model's folder, func
 and of ONNX itself, If, Loop and Scan whose steps are known, open batch sizes.
 
 What cannot be imported is listed with its reason and exit code 3. double is computed as float32,
-uint64 as int64, element types that an operator lacks as wider ones. An LSTM of {long} steps or more
-becomes TFLite's operator, which keeps its state between runs: reset it before each sequence.
+uint64 as int64, element types that an operator lacks as wider ones. LSTM, GRU and RNN of up
+to {long} steps stand step by step, longer ones are a WHILE: no state is kept from run to run.
 
 ONNX's own tests of nodes: {total} in onnx {version}, of which {passed} pass, {refused} are refused
 and {wrong} wrong. Printed by `python -m tests.onnx_nodes`.
@@ -237,11 +237,11 @@ def page(outcomes: Sequence[Outcome]) -> str:
     """The page of docs: how many pass, and a line for each operator."""
     import onnx
 
-    from luciole.importers.onnx.recurrent import LONG
+    from luciole.importers.onnx.control_flow import MOST_STEPS
 
     states = Counter(found.state for found in outcomes)
     counts = {state: states[state] for state in (PASSED, REFUSED, WRONG)}
-    head = HEAD.format(total=len(outcomes), version=onnx.__version__, long=LONG, **counts)
+    head = HEAD.format(total=len(outcomes), version=onnx.__version__, long=MOST_STEPS, **counts)
     return head + table(outcomes) + "\n\n" + rules_text()
 
 

@@ -115,11 +115,8 @@ def digests(records: Records | None) -> frozenset[bytes]:
 
 
 def first_output(model: Model, records: Records, progress: Progress | None = None) -> Array:
-    """Compute what the first output holds for each record: [records, elements]; of a classifier the
-    largest element says what it answers.
-    """
-    found = outputs_of(Interpreter(model), records, progress)[model.graph.outputs[0].name]
-    return found.reshape(len(found), -1)
+    """Compute the first output of each record: [records, ...], see ``interpreter.answers``."""
+    return outputs_of(Interpreter(model), records, progress)[model.graph.outputs[0].name]
 
 
 def batches_agree(interpreter: Interpreter, records: Records) -> bool:

@@ -1,9 +1,8 @@
-"""Read a model's answers: the class whose number is the largest, output by output."""
+"""Choose the outputs of a model that answer, and count how often they are right."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,43 +13,46 @@ from luciole.tools.common.command import UsageError
 if TYPE_CHECKING:
     from luciole.interpreter import Interpreter
     from luciole.interpreter.records import Progress
-    from luciole.ir import Array, Model, Value
+    from luciole.ir import Array, Graph, Model, Value
     from luciole.tools.data import Data
 
 
-def judged_outputs(model: Model, name: str | None = None) -> list[Value]:
-    """Find the outputs whose largest entry is an answer: all that have more than one number for
-    each record, or the one of a name (a tensor's or a signature's).
+def named_outputs(graph: Graph, name: str | None) -> list[Value]:
+    """Find the outputs of a name, a tensor's or a signature's; all of them without a name.
 
-    Raises UsageError where there is none of that name, and where no output has a largest entry.
+    Raises UsageError where there is none of that name.
     """
-    outputs = model.graph.outputs
-    if name is not None:
-        outputs = [v for v in outputs if name in names_of(v)]
-        if not outputs:
-            found = ", ".join(sorted(map(called, model.graph.outputs)))
-            raise UsageError(f"there is no output {name!r}, only {found}")
-    judged = [v for v in outputs if _width(v) != 1]
+    outputs = [v for v in graph.outputs if name is None or name in names_of(v)]
+    if not outputs:
+        known = ", ".join(sorted(map(called, graph.outputs)))
+        raise UsageError(f"there is no output {name!r}, only {known}")
+    return outputs
+
+
+def judged_outputs(
+    outputs: Sequence[Value], numbers: Mapping[str, Array], labels: Array | None
+) -> list[Value]:
+    """Find the outputs that score classes, by the ``numbers`` of some records and their labels.
+
+    Raises UsageError where none does.
+    """
+    from luciole.interpreter.answers import scores_classes
+
+    judged = [v for v in outputs if scores_classes(v, numbers[v.name], labels)]
     if not judged:
         raise UsageError(
-            f"output {called(outputs[0])!r} is one number for each record, of which none is the "
-            "largest: luciole diff says how far numbers are from another model's"
+            f"output {called(outputs[0])!r} scores no classes: luciole diff says how far numbers "
+            "are from another model's"
         )
     return judged
 
 
-def _width(output: Value) -> int | None:
-    """Count the numbers of each record, None where the file leaves that open."""
-    extents = output.shape[1:]
-    return None if None in extents else prod(n for n in extents if n is not None)
-
-
 def answers_of(model: Model, data: Data, progress: Progress | None = None) -> Array:
-    """Find the answers of the first output, record by record: [records]."""
-    from luciole.interpreter.records import first_output
+    """Find the answers of the first output: [records, ...steps]."""
+    from luciole.interpreter import Interpreter
 
-    found: Array = first_output(model, data.records, progress).argmax(1)
-    return found
+    outputs = model.graph.outputs[:1]
+    return all_answers(Interpreter(model), data, outputs, progress=progress)[0]
 
 
 def all_answers(
@@ -60,18 +62,33 @@ def all_answers(
     batch: int | None = None,
     progress: Progress | None = None,
 ) -> list[Array]:
-    """Find the index of the largest entry of each output, record by record: [records] each."""
+    """Find the answers of each output: [records, ...steps] each."""
+    from luciole.interpreter import answers
     from luciole.interpreter.records import run_records
 
     parts = [
-        [out[v.name].reshape(len(out[v.name]), -1).argmax(1) for v in outputs]
+        [answers.answers_of(out[v.name]) for v in outputs]
         for out in run_records(interpreter, data.records, progress, batch)
     ]
     return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
-def share_equal(answers: Array, wanted: Array, what: str) -> float:
-    """Count the share of equal entries. Raises UsageError when their number differs."""
-    if wanted.shape != answers.shape:
-        raise UsageError(f"{len(answers)} answers, but the {what} have shape {list(wanted.shape)}")
-    return float((answers == wanted).mean())
+def share_right(answers: Array, labels: Array) -> float:
+    """Count the share of answers that are the labels. Raises UsageError where shapes differ."""
+    from luciole.interpreter.answers import labels_for
+    from luciole.interpreter.errors import InputError
+
+    try:
+        return float((answers == labels_for(labels, answers.shape)).mean())
+    except InputError as error:
+        raise UsageError(str(error)) from None
+
+
+def share_equal(answers: Array, others: Array) -> float:
+    """Count the share of answers that another model gives as well. Raises UsageError where their
+    shapes differ.
+    """
+    if answers.shape != others.shape:
+        shapes = f"{list(answers.shape)}, the other model's {list(others.shape)}"
+        raise UsageError(f"the answers have shape {shapes}")
+    return float((answers == others).mean())

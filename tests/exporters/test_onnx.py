@@ -34,10 +34,13 @@ from luciole.ir.ops.control_flow import If, While
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.dilate import Dilate
 from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.non_max_suppression import NonMaxSuppressionV4
 from luciole.ir.ops.pack import Pack
 from luciole.ir.ops.pool_2d import AveragePool2D
+from luciole.ir.ops.quantize import Quantize
 from luciole.ir.ops.random import RandomUniform
+from luciole.ir.ops.reduce import Mean
 from luciole.ir.ops.rfft2d import Rfft2d
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.quantization import Affine
@@ -70,10 +73,14 @@ REFUSED = {
 
 SETTLED = "import computes what is known"
 LONGER = "import spells out what ONNX's operator does for all operands"
+DOUBLES = "import takes doubles for floats"
 OTHERWISE = {
     "Fill_001": LONGER,
+    "FloorDiv_000": DOUBLES,
+    "FloorDiv_001": DOUBLES,
     "FloorMod_000": LONGER,
     "FloorMod_001": LONGER,
+    "L2Normalize_000": "import's MAXIMUM takes the number where the other one is NaN, Max does not",
     "Net_Conv_Relu6_000": "import fuses a RELU6 into the layer before, whose own result is gone",
     "Net_ZeroDim_001": "import moves a TRANSPOSE behind an ADD",
     "NonMaxSuppressionV4_001": LONGER,
@@ -455,6 +462,49 @@ def test_exact_sums_of_any_scales_are_those_of_the_kernels(seed: int) -> None:
 def affine_numbers(value: Value) -> tuple[float, int]:
     scale, points = Affine.of(value, "a tensor").parameters
     return float(scale[0]), int(points[0])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_exact_means_and_dense_layers_are_those_of_the_kernels(seed: int, keep_dims: bool) -> None:
+    """Behind a convolution, as global pooling is, of any scales."""
+    rng = np.random.default_rng(seed)
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = int8(graph, "x", (2, 9, 8, 4), rng)
+    filter = graph.add_constant("filter", rng.integers(-127, 128, (6, 1, 1, 4)).astype(np.int8))
+    filter.quantization = Affine.channels(np.full(6, 0.01), np.zeros(6), 0, TensorType.INT8).table()
+    bias = graph.add_constant("bias", np.zeros(6, np.int32))
+    y = graph.append(Conv2D(x, filter, bias, stride_h=1, stride_w=1), "y").output
+    scaled(y, affine_numbers(x)[0] * 0.5, int(rng.integers(-128, 128)))
+    axes = graph.add_constant("axes", np.array([1, -2] if seed % 2 else [2], np.int32))
+    mean = graph.append(Mean(y, axes, keep_dims=keep_dims), "mean").output
+    scaled(mean, affine_numbers(y)[0] * 10 ** rng.uniform(-1, 0.5), int(rng.integers(-128, 128)))
+    moved = scaled(graph.append(Quantize(mean), "moved").output, affine_numbers(mean)[0] * 0.7, 3)
+    weights = graph.add_constant("weights", rng.integers(-127, 128, (5, 6)).astype(np.int8))
+    scales = 10 ** rng.uniform(-3, -1, 5 if seed < 4 else 1)
+    weights.quantization = Affine.channels(scales, 0 * scales, 0, TensorType.INT8).table()
+    offsets = graph.add_constant("offsets", rng.integers(-999, 999, 5).astype(np.int32))
+    dense = FullyConnected(moved, weights, offsets if seed else None, activation=RELU)
+    dense.keep_num_dims = bool(seed % 3)
+    z = scaled(graph.append(dense, "z").output, affine_numbers(mean)[0] * 0.3, 2 * seed - 6)
+    graph.outputs = [mean, moved, z]
+    inputs = codes(model, seed)
+    content = written(model, exact=True)
+    assert kinds(content)["DequantizeLinear"] == 0
+    for a, b in zip(by_onnxruntime(content, inputs), ours(model, inputs), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_import_names_the_integer_operators_that_have_no_exact_form(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source, target = data_path("models/resnet8_int8.tflite"), tmp_path / "m.onnx"
+    name = next(op.name for op in load(source).graph.ops if op.kind == "SOFTMAX")
+    said = call(capsys, "import", str(source), "-o", str(target), "--exact").err
+    which = f"codes may be a step apart behind SOFTMAX {name!r}: no exact form"
+    assert said.strip().endswith(which)
+    assert call(capsys, "import", str(source), "-o", str(target)).err == ""
 
 
 def test_import_refuses_exact_files_of_other_formats(

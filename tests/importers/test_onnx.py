@@ -14,7 +14,6 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.importers.onnx import OnnxReader
 from luciole.importers.onnx.model import from_bytes, from_proto
-from luciole.importers.onnx.recurrent import LONG
 from luciole.importers.onnx.rules import rule
 from luciole.importers.reader import reader_of_bytes
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
@@ -88,17 +87,6 @@ def test_an_open_batch_size_stays_open() -> None:
     model = luciole.load(GOLDEN / "cnn.onnx")
     assert model.graph.inputs[0].shape == (None, 3, 32, 32)
     assert luciole.load(GOLDEN / "cnn.onnx", batch=5).graph.outputs[0].shape == (5, 10)
-
-
-def test_a_long_lstm_becomes_one_operator_and_a_note_says_that_it_keeps_its_state(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    written = tmp_path / "model.circle"
-    assert import_main([str(GOLDEN / "lstm.onnx"), "-o", str(written)]) == 0
-    assert "reset it before each sequence" in capsys.readouterr().err
-    kinds = [op.kind for op in luciole.load(written).graph.ops]
-    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" in kinds
-    assert LONG <= 20
 
 
 def test_shapes_are_computed_while_importing() -> None:

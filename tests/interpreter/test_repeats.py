@@ -14,7 +14,7 @@ from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.elementwise_binary import Add, Mul, Pow, Sub
 from luciole.ir.ops.elementwise_unary import Neg
-from tests.support import litert
+from tests.support import invoked_again, litert
 
 X = np.array([[1, -2, 3]], np.float32)
 
@@ -100,10 +100,7 @@ def ready(model: Model, loop_limit: int = 100) -> Interpreter:
 
 
 def run(interpreter: Interpreter, arrays: Sequence[Array]) -> list[Array]:
-    for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    return outputs(interpreter)
+    return invoked_again(interpreter, arrays)
 
 
 def outputs(interpreter: Interpreter) -> list[Array]:

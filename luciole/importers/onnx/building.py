@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from luciole.importers.computing import Computing
+from luciole.importers.computing import Computing, computing
 from luciole.importers.onnx.element_types import WIDER
 from luciole.importers.onnx.errors import RefusedError
 from luciole.ir import Array, Graph, LucioleError, Op, TensorType, Value
@@ -54,12 +54,15 @@ _LONGEST_NAME = 1000
 
 class Budget:
     """What computing while a file is read may still take: files say large numbers with few
-    bytes.
+    bytes. All results together take at most ``size`` bytes, which bounds the time, and so do all
+    arrays that live at a time while ``counted`` is entered, those on the way to a result included.
     """
 
     def __init__(self, size: int, nodes: int = 200_000) -> None:
         self.bytes = size
         self.nodes = nodes
+        allowed = f"{size:,} are allowed for a file of its size"
+        self.counted = computing().bounded(size, "computing it", allowed)
 
     def spend(self, size: int) -> None:
         """Take some bytes. Raises RefusedError where there are no more."""
@@ -185,7 +188,9 @@ class Building:
         self.budget.spend(sum(size or 0 for size in sizes))
         try:
             arrays = self.computing.evaluate(op)
-        except LucioleError:
+        except LucioleError as error:
+            if isinstance(error, MemoryError):
+                raise
             return None
         names = [value.name for value in op.results]
         self.graph.remove(op)

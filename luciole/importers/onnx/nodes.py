@@ -43,7 +43,6 @@ class Nodes:
         self.scope: Scope = {}
         self.opsets: Mapping[str, int] = {}
         self.depth = 0
-        self.keeps_state = False
         self.is_whole = True
         self.is_ours = False
         """Whether luciole wrote the file: what circle does not have is not in it."""
@@ -54,10 +53,6 @@ class Nodes:
         if len(reason) > 2 * _ENDS:
             reason = f"{reason[:_ENDS]} ... {reason[-_ENDS:]}"
         self.refused.setdefault(what, reason)
-
-    def note_state(self) -> None:
-        """Note that an operator keeps a state between runs, which ONNX does not."""
-        self.keeps_state = True
 
     def building(self, graph: Graph) -> Building:
         """Make what rules add operators with."""
@@ -103,10 +98,11 @@ class Nodes:
         if missing:
             return
         try:
-            node = self._node(proto, scope, wanted)
-            k.prefix = next((name for name in proto.output if name), proto.op_type)
-            results = self.results(k, node)
-        except RefusedError as error:
+            with self.budget.counted:
+                node = self._node(proto, scope, wanted)
+                k.prefix = next((name for name in proto.output if name), proto.op_type)
+                results = self.results(k, node)
+        except (RefusedError, MemoryError) as error:
             self.refuse(_kind(proto), str(error))
             return
         self._bind(k, node, proto.output, results)

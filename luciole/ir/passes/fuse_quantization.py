@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir.graph import Graph
+from luciole.ir.moved_codes import misplaced
 from luciole.ir.op import Op
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, affine_of
@@ -60,13 +61,14 @@ def _fuse(graph: Graph, op: Op, runs: Runs) -> bool:
     quantizes = [_only_quantize(result) for result in op.results if _is_float(result)]
     if slots == list(op.operands) or any(_is_float(value) for value in slots):
         return False
-    before = list(op.operands)
-    if None in quantizes or not _reads(op, slots, runs):
+    before, rounding = list(op.operands), [one for one in quantizes if one is not None]
+    if len(rounding) < len(quantizes) or any(misplaced(op, slots, [q.output for q in rounding])):
+        return False
+    if not _reads(op, slots, runs):
         return False
     _keep_names(before, slots)
     floats = [result for result in op.results if _is_float(result)]
-    for result, quantize in zip(floats, quantizes, strict=True):
-        assert quantize is not None, "every float result has one"
+    for result, quantize in zip(floats, rounding, strict=True):
         _take_over(graph, result, quantize)
     raise_version(op)
     return True

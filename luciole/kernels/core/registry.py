@@ -20,7 +20,7 @@ from luciole.ir.dtypes import MICROSCALED, NUMPY
 from luciole.kernels.core import custom, extents
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.errors import ExecutionError as ExecutionError
-from luciole.kernels.core.meter import present
+from luciole.kernels.core.meter import Meter, present
 from luciole.kernels.core.reasons import Declined, apparent, decline, listening
 from luciole.kernels.jit.record import Shared
 
@@ -362,6 +362,11 @@ def evaluate(op: Op) -> tuple[Array, ...]:
     kernel.
     """
     return computed(op, [_contents(value) for value in op.operands])
+
+
+def bounded(most: int, who: str, allowed: str) -> Meter:
+    """Return a context that counts arrays and refuses those beyond ``most`` bytes."""
+    return Meter(most, who, allowed)
 
 
 def _contents(value: Value | None) -> Array | None:

@@ -9,7 +9,7 @@ extremes. Integers stand in the operators whether kernels for them are here or n
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, Track, batch_size, check_records, untracked
 from luciole.ir import Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.analysis.poles import refused_pole
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -34,6 +35,7 @@ from luciole.ir.value import Use
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.compatible.one_config import GRANULARITIES, TYPES, Kind, OneLayers
 from luciole.lquantizer.compatible.one_grids import OneGrids, constants_of, tensors_of
+from luciole.lquantizer.compatible.one_moves import rescale_moved
 from luciole.lquantizer.compatible.one_numbers import (
     Coded,
     bias,
@@ -49,6 +51,7 @@ from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import slot_of
 from luciole.lquantizer.schemes import UniformOptions
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
+from luciole.lquantizer.uniform.poles import reason_of
 
 _RULE = "record_percentile:99"
 _LAYERS = (Conv2D, DepthwiseConv2D, TransposeConv, FullyConnected)
@@ -131,8 +134,18 @@ def quantize_one(
     remove_dead(work.graph)
     remove_dead_buffers(work)
     report = Report([_layer(op, names[op], sizes[op], kinds[op], options) for op in sizes])
+    report.warnings += _at_poles(work.graph)
     report.seconds = time.perf_counter() - begun
     return Result(work, report, ranges=limits.ranges() if options.takes_data else None)
+
+
+def _at_poles(graph: Graph) -> Iterator[str]:
+    """Name the operators whose integers, which are ONE's, reach a pole."""
+    for op in graph.ops:
+        pole = refused_pole(op)
+        if pole is not None:
+            name = one_line(op.name)[:_SHOWN]
+            yield f"{op.kind} {name!r} fails on some records: {reason_of(pole)}"
 
 
 def _checked(model: Model) -> Model:
@@ -182,6 +195,7 @@ def _quantize(
     _set_ends(grids, options, layers.default)
     for value, affine in grids.tensors.items():
         _become(value, affine)
+    rescale_moved(graph)
     return grids.kinds
 
 

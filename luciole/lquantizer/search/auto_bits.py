@@ -106,9 +106,7 @@ class Widths:
         in percent of the outputs' variance, on the records that judge.
         """
         lost = self.bench.judge.judge(result.model)
-        if not self.bench.judge.has_classes or lost.agreement is None:
-            return 100 * lost.loss
-        return 100 * (1 - lost.agreement)
+        return 100 * (lost.loss if lost.agreement is None else 1 - lost.agreement)
 
 
 def for_size(

@@ -45,7 +45,6 @@ from luciole.lquantizer.rewrite.integers import stored_bytes
 from luciole.lquantizer.rewrite.rounded import Rounded, finish
 from luciole.lquantizer.schemes import SCHEMES, Scheme, UniformOptions
 from luciole.lquantizer.uniform.fake_quant import Given
-from luciole.lquantizer.uniform.fragile import REASON
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
 from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of
 from luciole.lquantizer.uniform.preparation import prepared
@@ -100,13 +99,13 @@ def quantize_uniform(
         finish(work, walked.integers, *ends)
     inner = schemes_inside(work, options) if choices is None else {}
     learned = learn_weights(work, schemes, records, options, track or untracked)
-    stored = _weights_alone(work, schemes | inner, options, walked.integers, learned)
+    stored = _weights_alone(work, schemes | inner, options, walked, learned)
     reports = walked.reports | learned | stored
     report = _report(reports, names)
     report.warnings += warnings
     report.rules = [] if options.per_operator is None else list(options.per_operator.report())
     report.tensors = known.tensors
-    why |= dict.fromkeys(walked.lost, REASON)
+    why |= walked.lost
     report.floats = float_operators(work.graph, why) if takes_data else []
     _leave_out_unused(work)
     report.seconds = time.perf_counter() - begun
@@ -194,24 +193,25 @@ def _weights_alone(
     work: Model,
     schemes: Mapping[Op, Scheme],
     options: UniformOptions,
-    integers: Collection[Op],
+    walked: Walked,
     learned: Collection[Op],
 ) -> dict[Op, LayerReport]:
     """Give layers whose tensors stay float their integers in the weights: those that ask for that,
-    those of graphs that are called, and recurrent ones. Raises QuantizeError where there are none,
-    nor operators on ``integers`` or with ``learned`` ones.
+    those of graphs that are called, recurrent ones, and those beside a pole. Raises QuantizeError
+    where there are none, nor operators on integers or with ``learned`` ones.
     """
     reports: dict[Op, LayerReport] = {}
     of_main = set(work.graph.ops)
     dynamic = SCHEMES["dynamic"]
     alone = {op: types for op, types in schemes.items() if types.activations is None}
     for op, types in schemes.items():
-        if types.activations is not None and (op not in of_main or isinstance(op, LSTMLayer)):
+        apart = op not in of_main or isinstance(op, LSTMLayer) or op in walked.lost
+        if types.activations is not None and apart:
             alone[op] = dynamic
     for graph in work.graphs:
         reports |= store_weights(graph, alone, options, learned)
         remove_dead(graph)
-    if not integers and not reports and not learned:
+    if not walked.integers and not reports and not learned:
         where = "layer has constant float weights"
         missing = where if alone or not schemes else "operator has a form on integers"
         raise QuantizeError(f"nothing to quantize: no {missing}")

@@ -29,6 +29,7 @@ from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
 from luciole.lquantizer.search.search import Found, Searched
 from luciole.lquantizer.search.space import Space
 from luciole.lquantizer.search.storage import Storage, opened
+from luciole.lquantizer.training.labels import Labels
 
 _LEAST = 10
 """Records: some judge, some are held back, the others are trained on."""
@@ -81,10 +82,9 @@ def materials(
     check_finite(records)
     if count < _LEAST:
         raise QuantizeError(f"the published search needs at least {_LEAST} records, found {count}")
-    if labels is not None and labels.shape != (count,):
-        raise QuantizeError(f"the labels are {list(labels.shape)}, [{count}] is needed")
+    known = None if labels is None else Labels.of(model, records, labels, options.labelled_output)
     judging, others = order_of(count, options.judges)
-    parts = [None if labels is None else labels[numbers] for numbers in (others, judging)]
+    parts = [None if known is None else known.at(places) for places in (others, judging)]
     training, judges = taken(records, others), taken(records, judging)
     some = taken(training, np.arange(min(options.calibration, len(others))))
     network = Network.of(model, some, folded)
@@ -96,7 +96,9 @@ def materials(
 
 
 def _identity(given: SeedMaterials) -> dict[str, str]:
-    labels = "" if given.labels is None else hashlib.sha256(given.labels.tobytes()).hexdigest()
+    labels = (
+        "" if given.labels is None else hashlib.sha256(given.labels.numbers.tobytes()).hexdigest()
+    )
     return {
         "model": hashlib.sha256(given.model).hexdigest(),
         "data": f"{digest_of(given.training)} {digest_of(given.judges)} {labels}",

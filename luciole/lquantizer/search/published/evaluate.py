@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from luciole.interpreter.records import Records, first_output
-from luciole.ir import Array, Model
+from luciole.interpreter import Interpreter
+from luciole.interpreter.answers import answers_of, labels_for
+from luciole.interpreter.records import Records, outputs_of
+from luciole.ir import Model
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.search.evaluate import Figures
 from luciole.lquantizer.search.judging import Judge
@@ -20,6 +22,7 @@ from luciole.lquantizer.search.published.options import DELAY, FREEZE, SeedOptio
 from luciole.lquantizer.search.published.size import bytes_of
 from luciole.lquantizer.search.runners import Task
 from luciole.lquantizer.search.space import Candidate, Space
+from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.settings import Epoch, FinetuneResult
 
@@ -38,9 +41,9 @@ class SeedMaterials:
     read: Callable[[bytes], Model]
     write: Callable[[Model], bytes]
     training: Records
-    labels: Array | None
+    labels: Labels | None
     judges: Records
-    judges_labels: Array | None
+    judges_labels: Labels | None
     space: Space
     options: SeedOptions
     folded: Sequence[Normalized] = ()
@@ -102,7 +105,8 @@ class SeedEvaluator:
             self.network.model,
             given.training,
             epochs=given.options.final if final else given.options.partial,
-            labels=given.labels,
+            labels=None if given.labels is None else given.labels.numbers,
+            labelled_output=given.options.labelled_output,
             settings=self._settings(final),
             latents=dict(self.start.latents),
         )
@@ -129,8 +133,13 @@ class SeedEvaluator:
         given, found = self._given, self.judge.judge(model)
         if given.judges_labels is None:
             return Figures(size, found.loss, found.agreement)
-        right = first_output(model, given.judges).argmax(1) == given.judges_labels
-        return Figures(size, 1 - float(np.mean(right)), found.agreement)
+        return Figures(size, 1 - self._right(model, given.judges_labels), found.agreement)
+
+    def _right(self, model: Model, labels: Labels) -> float:
+        """Count the share of answers that are the labels of the records that judge."""
+        name = model.graph.outputs[labels.output].name
+        answers = answers_of(outputs_of(Interpreter(model), self._given.judges)[name])
+        return float(np.mean(answers == labels_for(labels.numbers, answers.shape)))
 
 
 def _figures(size: int, best: Epoch) -> Figures:
