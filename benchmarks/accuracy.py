@@ -165,9 +165,9 @@ def _finetuned(subject: Subject, student: Model, seed: int, epochs: int) -> Mode
     from luciole.lquantizer.training import FinetuneSettings
 
     settings = FinetuneSettings(seed=seed)
-    return finetune(
-        student, subject.model, subject.images, epochs=epochs, settings=settings, proof=False
-    ).model
+    teacher, images = subject.model, subject.images
+    tuned = finetune(student, teacher, images, epochs=epochs, settings=settings, proof=False)
+    return tuned.model
 
 
 def _subject(name: str, arguments: argparse.Namespace) -> Subject:

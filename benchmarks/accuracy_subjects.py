@@ -21,8 +21,8 @@ from luciole.importers.keras.convert import from_keras, tensorflow
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, LucioleError, Model
-from luciole.tools.answers import answers_of, share_right
 from luciole.tools.data import Data
+from luciole.tools.data.answers import answers_of, share_right
 from luciole.tools.demo_mnist import MEAN, STD
 
 SEED, BATCH = 0, 128

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from luciole import lquantizer
 from luciole.compiler import CompileOptions, Program, compile_model
-from luciole.compiler.host import build_library
+from luciole.compiler.host import library_of
 from luciole.compiler.options import MODEL, STATIC, Transform
 from luciole.compiler.targets import NATIVE, PORTABLE
 from luciole.exporters import save, to_bytes
-from luciole.files import write_file
+from luciole.files import write_files
 from luciole.importers import from_bytes, load
 from luciole.interpreter.affine import as_input
 from luciole.interpreter.records import Track
@@ -83,16 +83,12 @@ def compile(  # what the program is called
     target = target or (NATIVE if library else PORTABLE)
     options = CompileOptions(name, input, output, transforms, "", target, arena)
     program = compile_model(found, options)
-    _write(program, Path(folder))
+    contents: dict[str, bytes | str] = {**program.files}
     if library:
-        build_library(program, Path(folder) / f"{name}.so")
+        contents[f"{name}.so"] = library_of(program)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    write_files({Path(folder) / file: content for file, content in contents.items()})
     return program
-
-
-def _write(program: Program, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, text in program.files.items():
-        write_file(folder / file, text)
 
 
 def quantize(
@@ -131,9 +127,8 @@ def quantize(
     """
     options = _options(options, choices)
     model = _opened(model)
-    records = None if data is None else _records(model, data)
-    others = None if judges is None else _records(model, judges)
-    result = quantized(Task(model, records, labels, track, others, proof), options)
+    samples, others = (_given(model, each) for each in (data, judges))
+    result = quantized(Task(model, samples, labels, track, others, proof), options)
     _warn(result, model, options)
     return result
 
@@ -304,18 +299,15 @@ def finetune(
     train; ``proof=False`` leaves that out. Returns the best model by held-back records and the
     history. Raises what ``luciole.lquantizer.training.finetune`` does; needs TensorFlow.
     """
-    from luciole.lquantizer import training as training
+    from luciole.lquantizer import training
 
-    if isinstance(student, Result) and latents is None:
-        latents = student.latents
-    learned_from = student.learned_from if isinstance(student, Result) else frozenset()
-    given = _trained(student)
+    given, known = _trained(student)
+    learned_from = frozenset() if known is None else known.learned_from
     model = given.model if isinstance(given, Rounded) else given
     original = _opened(teacher)
     unrolled = original.clone()
     unroll_lstm(unrolled.graph)  # it has no differentiable form of its own
-    others = None if judges is None else _records(model, judges)
-    task = Task(model, _records(model, data), labels, track, others, proof)
+    task = Task(model, _given(model, data), labels, track, _given(model, judges), proof)
     split = parted(task, learned_from)
     tuned = training.finetune(
         given,
@@ -325,7 +317,7 @@ def finetune(
         labels=split.labels,
         labelled_output=labelled_output,
         settings=settings,
-        latents=latents,
+        latents=known.latents if latents is None and known is not None else latents,
         checkpoint=None if checkpoint is None else Path(checkpoint),
         resume=resume,
         learned_from=learned_from,
@@ -337,11 +329,15 @@ def finetune(
     return tuned
 
 
-def _trained(student: Path_ | Model | Result) -> Model | Rounded:
-    """Find what training works on: a result's rounded network where it has one."""
+def _given(model: Model, data: Data | None) -> dict[str, Array] | None:
+    return None if data is None else _records(model, data)
+
+
+def _trained(student: Path_ | Model | Result) -> tuple[Model | Rounded, Result | None]:
+    """Find the network to train: a result's rounded network where it has one; and the result."""
     if isinstance(student, Result):
-        return student.rounded or student.model
-    return _opened(student)
+        return student.rounded or student.model, student
+    return _opened(student), None
 
 
 def _records(model: Model, data: Data) -> dict[str, Array]:

@@ -26,9 +26,9 @@ from luciole.lquantizer import (
 )
 from luciole.lquantizer.compatible.choosing import Options
 from luciole.lquantizer.compatible.one import OneOptions, quantize_one
-from luciole.lquantizer.judging import Judges, Split
+from luciole.lquantizer.judging.proving import prove, simulated, simulation_of
+from luciole.lquantizer.judging.records import Judges, Split
 from luciole.lquantizer.proof import Proof
-from luciole.lquantizer.proving import prove, simulated, simulation_of
 from luciole.lquantizer.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.search.auto_bits import for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits

@@ -174,7 +174,9 @@ def outcome(case: Any, *, as_files: bool = True) -> Outcome:
         return Outcome(case.name, operators, REFUSED, f"{type(error).__name__}: {error}")
     except Exception as error:
         return Outcome(case.name, operators, WRONG, f"{type(error).__name__}: {error}")
-    reason = difference(got, wanted, case.rtol or 1e-3, case.atol or 1e-6)
+    reason = difference(list(got.values()), wanted, case.rtol or 1e-3, case.atol or 1e-6)
+    if list(got) != [output.name for output in model.graph.output]:
+        reason = f"results have the names {', '.join(got)}"
     return Outcome(case.name, operators, WRONG if reason else PASSED, reason)
 
 
@@ -184,12 +186,12 @@ def _inverse(parts: Array) -> Array:
     return np.stack([found.real, found.imag], -1).astype(parts.dtype)
 
 
-def answers(model: Any, feeds: dict[str, Any], fixed: set[str]) -> list[Array]:
-    """Import a model, ``fixed`` inputs as constants, and run it."""
+def answers(model: Any, feeds: dict[str, Any], fixed: set[str]) -> dict[str, Array]:
+    """Import a model, ``fixed`` inputs as constants, and run it; results by their names."""
     arrays = {n: np.asarray(a) for n, a in feeds.items() if isinstance(a, np.ndarray | np.generic)}
     imported = from_proto(model, {n: arrays[n] for n in fixed if n in arrays})
     given = {name: a for name, a in arrays.items() if name not in fixed}
-    return list(luciole.Interpreter(imported).run(given).values())
+    return dict(luciole.Interpreter(imported).run(given))
 
 
 def _array(given: Any) -> Any:

@@ -43,9 +43,9 @@ def save(
     Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``;
     ``opset`` is the version of an ONNX file's operators, 18 unless it is given; ``exact`` lets its
     int8 layers give the codes of TFLite's kernels, in operators on integers, but for those that
-    ``inexact`` lists. Raises
-    UnsupportedError for operators that the format has not, FormatError that names what else it
-    cannot hold, LucioleError when the file cannot be written or its format has no opset.
+    ``inexact`` lists. Raises UnsupportedError for operators that the format has not, FormatError
+    that names what else it cannot hold, LucioleError when the file cannot be written or its format
+    has no opset.
     """
     return write_file(path, _writer(Path(path), opset, exact).parts(model, use_buffer_offset))
 

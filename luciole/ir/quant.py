@@ -149,7 +149,8 @@ FIRST = Versions(1, 1)
 
 @dataclass(frozen=True)
 class Quant:
-    """What a quantizer must know about an operator that may compute with integers: which operand is
+    """What a quantizer must know about an operator that may compute with integers: in which types
+    its kernels mind no scales (``unscaled``: real numbers have no form there), which operand is
     the weight (None: it has none), along which axis its output channels lie, which operand is the
     bias, what binds the scale and zero point of its result, since which versions it does, and which
     ``input`` a layer multiplies its weight with. With constants of its ``own`` each has an element
@@ -161,6 +162,7 @@ class Quant:
     weight: str | None = None
     axis: int = 0
     bias: str | None = None
+    unscaled: tuple[TensorType, ...] = ()
     result: Result = FREE
     since: Versions = Versions()
     input: str = "input"

@@ -151,8 +151,8 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Write one row for each file as it was written: it is read again before it is judged."""
     from luciole.importers import load
-    from luciole.tools.answers import answers_of, share_right
     from luciole.tools.common.timing import interleaved_medians
+    from luciole.tools.data.answers import answers_of, share_right
 
     labels = subject.test.labels
     assert labels is not None, "both data sets have labels"

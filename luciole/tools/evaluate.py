@@ -67,8 +67,8 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load
-    from luciole.tools.answers import judged_outputs, named_outputs
     from luciole.tools.confusion import confusion_of
+    from luciole.tools.data.answers import judged_outputs, named_outputs
 
     model = load(arguments.model)
     outputs = named_outputs(model.graph, arguments.output)
@@ -143,7 +143,7 @@ class _Subject:
         self, outputs: Sequence[Value], what: str, quiet: bool
     ) -> tuple[list[Array], float]:
         """Find the answers of each output under a progress bar, and how many seconds they took."""
-        from luciole.tools.answers import all_answers
+        from luciole.tools.data.answers import all_answers
 
         with console.tracked(quiet) as track:
             progress, begun = track(what, self.data.count), time.perf_counter()
@@ -177,7 +177,7 @@ def _figures(
 ) -> list[dict[str, Any]]:
     """Count, for each output, the shares of right and of equal answers."""
     from luciole.ir.names import called
-    from luciole.tools.answers import share_equal, share_right
+    from luciole.tools.data.answers import share_equal, share_right
 
     labels = data.labels
     return [

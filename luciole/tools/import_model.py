@@ -20,13 +20,8 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
-from luciole.tools.common.proving import (
-    add_proof,
-    content_of,
-    proved,
-    show_proof,
-    write_judged,
-)
+from luciole.tools.proving.files import content_of, proved, show_proof, write_judged
+from luciole.tools.proving.options import add_proof
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -62,6 +57,13 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         action="store_true",
         help="recurrent layers of Keras files without loops, to be quantized and fine-tuned",
     )
+    _add_onnx_arguments(parser)
+    add_proof(parser)
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _add_onnx_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--opset",
         type=int,
@@ -80,9 +82,6 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         action="store_true",
         help="images of inputs and outputs have their channels last, where the file has them first",
     )
-    add_proof(parser)
-    add_common(parser)
-    return run_program(argv, parser, _run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -120,7 +119,7 @@ def _proof(content: bytes, model: Model, arguments: argparse.Namespace) -> Proof
     """Judge the file of an ONNX network of integers by its simulation, beside ONNX Runtime on the
     source; None for other sources, whose operators are taken over one by one.
     """
-    from luciole.lquantizer.proving import simulated
+    from luciole.lquantizer.judging.proving import simulated
 
     if arguments.no_proof or Path(arguments.source).suffix.lower() != ".onnx":
         return None

@@ -20,13 +20,14 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
-from luciole.tools.common.proving import add_proof, asked_split, show_proof, without, write_proved
+from luciole.tools.proving.files import show_proof, write_proved
+from luciole.tools.proving.options import add_proof, asked_split, without
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import Report, Result
-    from luciole.lquantizer.judging import Split
+    from luciole.lquantizer.judging.records import Split
     from luciole.lquantizer.training import FinetuneResult
     from luciole.tools.data import Data
 

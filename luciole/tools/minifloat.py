@@ -18,13 +18,14 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
-from luciole.tools.common.proving import add_proof, asked_split, show_proof, write_proved
+from luciole.tools.proving.files import show_proof, write_proved
+from luciole.tools.proving.options import add_proof, asked_split
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import MinifloatOptions, Report, Result
-    from luciole.lquantizer.judging import Split
+    from luciole.lquantizer.judging.records import Split
 
 _EXAMPLE = """examples:
   luciole quantize net.tflite -o q.circle --scheme minifloat --exponent 5 --mantissa 5

@@ -25,13 +25,8 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
-from luciole.tools.common.proving import (
-    add_proof,
-    content_of,
-    proved,
-    show_proof,
-    write_judged,
-)
+from luciole.tools.proving.files import content_of, proved, show_proof, write_judged
+from luciole.tools.proving.options import add_proof
 
 if TYPE_CHECKING:
     from luciole.ir import Model

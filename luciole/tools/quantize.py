@@ -24,7 +24,8 @@ from luciole.tools.common.command import (
     run_program,
     with_dashes,
 )
-from luciole.tools.common.proving import add_proof, asked_split, show_proof, write_proved
+from luciole.tools.proving.files import show_proof, write_proved
+from luciole.tools.proving.options import add_proof, asked_split
 from luciole.tools.uniform_training import (
     add_training_arguments,
     check_training,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from luciole.ir import Model
     from luciole.lquantizer import Result
     from luciole.lquantizer.compatible.choosing import WholeOptions
-    from luciole.lquantizer.judging import Split
+    from luciole.lquantizer.judging.records import Split
 
 LEARNED = "learned"
 """The scheme of ``lquantizer``, which has options of its own."""

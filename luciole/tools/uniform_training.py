@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
 from luciole.tools.common.command import UsageError
-from luciole.tools.common.proving import without
+from luciole.tools.proving.options import without
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import Result
-    from luciole.lquantizer.judging import Split
+    from luciole.lquantizer.judging.records import Split
     from luciole.lquantizer.training import UniformSettings
     from luciole.tools.data.load import Data
 

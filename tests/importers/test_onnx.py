@@ -464,3 +464,50 @@ def test_old_operator_sets_are_refused() -> None:
     model.opset_import[0].version = 5
     with pytest.raises(UnsupportedError, match="operator set 5"):
         from_proto(model)
+
+
+# ------------------------------------------------------------------------------------------ names
+def test_outputs_keep_the_names_that_the_file_gives_them() -> None:
+    """Behind a function's body, a loop, and what does nothing; an inner tensor has a name, too."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["sum_in", "row"], ["y"]),
+            helper.make_node("Identity", ["y"], ["sum_out"]),
+        ],
+        "body",
+        [helper.make_empty_tensor_value_info(n) for n in ("sum_in", "row")],
+        [helper.make_empty_tensor_value_info(n) for n in ("sum_out", "y")],
+    )
+    nodes = [
+        helper.make_node("HannWindow", ["size"], ["window"]),
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["codes", "scale", "zero"]),
+        helper.make_node("Scan", ["start", "x"], ["last", "y"], num_scan_inputs=1, body=body),
+        helper.make_node("Relu", ["last"], ["inner"]),
+        helper.make_node("Identity", ["inner"], ["same"]),
+        helper.make_node("Identity", ["x"], ["given"]),
+    ]
+    constants = {"size": np.array(4), "start": np.zeros(3, np.float32)}
+    model = onnx.ModelProto.FromString(network(nodes, {"x": (2, 3)}, **constants))
+    names = ["window", "scale", "last", "y", "same", "given"]
+    del model.graph.output[:]
+    model.graph.output.extend(helper.make_empty_tensor_value_info(n) for n in names)
+    content = model.SerializeToString()
+    x = numbers(2, 3)
+    results = luciole.Interpreter(from_bytes(content).model).run({"x": x})
+    assert list(results) == names
+    for got, want in zip(results.values(), session(content).run(names, {"x": x}), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("start", [-9, -4, -3, -1, 0, 2, 9])
+@pytest.mark.parametrize("end", [-(2**31), -4, -2, 0, 3, 9])
+@pytest.mark.parametrize("step", [-2, -1, 1, 2])
+def test_slices_that_begin_outside_are_those_of_onnxruntime(
+    start: int, end: int, step: int
+) -> None:
+    node = helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"])
+    parts = {"s": start, "e": end, "a": 0, "t": step}
+    data = network([node], {"x": (3, 2)}, **{n: np.array([k]) for n, k in parts.items()})
+    x = numbers(3, 2)
+    (got,) = luciole.Interpreter(from_bytes(data).model).run({"x": x}).values()
+    np.testing.assert_array_equal(got, session(data).run(None, {"x": x})[0])

@@ -7,8 +7,8 @@ from importlib import resources
 import pytest
 
 import luciole
-from luciole.tools.answers import answers_of, share_right
 from luciole.tools.data import load_data
+from luciole.tools.data.answers import answers_of, share_right
 from luciole.tools.demo import DIGITS_PREPROCESS
 
 

@@ -180,6 +180,24 @@ def test_data_that_cannot_be_used_are_refused() -> None:
         luciole.quantize(network(), DATA, scheme="int8", labels=np.zeros(40))
 
 
+@pytest.mark.parametrize("softmax", [True, False])
+def test_a_search_counts_the_answers_of_steps(softmax: bool) -> None:
+    model, data = steps(softmax=softmax), random(5, 60, 6, 20)
+    plain = answers(model, data).argmax(-1)
+    result = luciole.quantize(model, data, scheme="minifloat", target_drop=1.0, labels=plain)
+    changed = answers(result.model, data).argmax(-1) != plain
+    assert 0 < 100 * np.mean(changed) <= 1
+    drops = [tried["drop"] for tried in result.report.options]
+    assert any(drop == pytest.approx(100 * np.mean(changed)) for drop in drops)
+
+
+def test_a_search_refuses_numbers_of_steps_that_score_no_classes() -> None:
+    with pytest.raises(QuantizeError, match="first output scores classes"):
+        luciole.quantize(
+            steps(softmax=False), random(5, 9, 6, 20), scheme="minifloat", target_drop=1.0
+        )
+
+
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_minifloat_refuses_weights_that_are_no_numbers(number: float) -> None:
     model = network(SIZES)
@@ -204,21 +222,3 @@ def test_minifloat_refuses_constants_that_are_no_numbers_but_takes_masks(number:
             quantized(model, exponent=4, mantissa=3)
     else:
         assert (answers(quantized(model, exponent=4, mantissa=3))[:, 1] < -100).all()
-
-
-@pytest.mark.parametrize("softmax", [True, False])
-def test_a_search_counts_the_answers_of_steps(softmax: bool) -> None:
-    model, data = steps(softmax=softmax), random(5, 60, 6, 20)
-    plain = answers(model, data).argmax(-1)
-    result = luciole.quantize(model, data, scheme="minifloat", target_drop=1.0, labels=plain)
-    changed = answers(result.model, data).argmax(-1) != plain
-    assert 0 < 100 * np.mean(changed) <= 1
-    drops = [tried["drop"] for tried in result.report.options]
-    assert any(drop == pytest.approx(100 * np.mean(changed)) for drop in drops)
-
-
-def test_a_search_refuses_numbers_of_steps_that_score_no_classes() -> None:
-    with pytest.raises(QuantizeError, match="first output scores classes"):
-        luciole.quantize(
-            steps(softmax=False), random(5, 9, 6, 20), scheme="minifloat", target_drop=1.0
-        )

@@ -218,6 +218,20 @@ def test_roots_are_integers_only_where_none_of_these_is_below_0() -> None:
         assert refused_pole(op, grids[-127]) is op.poles[0]
 
 
+@pytest.mark.parametrize("as_difference", [True, False])
+def test_roots_of_16_bits_are_integers_where_nothing_below_0_can_come(as_difference: bool) -> None:
+    """A variance is that as a difference, too, but rounded ones may be negative."""
+    b = Builder()
+    y = layer(b, b.graph.add_input("x", (1, 16)))
+    square = b.add(Mean(b.add(Mul(y, y)), b.constant(LAST), keep_dims=True))
+    mean = b.add(Mean(y, b.constant(LAST), keep_dims=True))
+    other = Sub(square, b.add(Mul(mean, mean))) if as_difference else Add(square, square)
+    b.graph.outputs = [b.add(Sqrt(b.add(other)))]
+    graph = luciole.quantize(b.model, {"x": random(1, 50, 16)}, scheme="int16x8").model.graph
+    (root,) = [op for op in graph.ops if isinstance(op, Sqrt)]
+    assert root.x.dtype == (TensorType.FLOAT32 if as_difference else TensorType.INT16)
+
+
 def test_the_numbers_of_one_are_kept_with_a_warning() -> None:
     result = luciole.quantize(network(normalized), {"x": records(50, 1)}, compatible="one")
     (warning,) = [line for line in result.report.warnings if "DIV" in line]

@@ -251,7 +251,7 @@ def test_shapes_of_called_graphs_follow_the_operands() -> None:
 
 def test_while_refuses_to_go_on_for_ever() -> None:
     interpreter = Interpreter(growing(np.inf), loop_limit=20)
-    with pytest.raises(LucioleError, match=r"goes on after 20 steps: raise loop_limit"):
+    with pytest.raises(LucioleError, match=r"goes on after 20 steps in all: raise loop_limit"):
         interpreter.run({"x": f32([0]), "y": X[:, :0]})
 
 

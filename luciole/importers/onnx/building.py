@@ -235,13 +235,24 @@ class Building:
 
     def name(self, hint: str) -> str:
         """Make a name that nothing has yet."""
-        hint = shorten(hint.strip("/") or "tensor", _LONGEST_NAME)
+        hint = _plain(hint)
         while hint in self._taken:
             count = self._counts[hint] = self._counts.get(hint, 0) + 1
             candidate = f"{hint}_{count}"
             hint = candidate if candidate not in self._taken else hint
         self._taken.add(hint)
         return hint
+
+    def rename(self, value: Value, name: str) -> None:
+        """Give a value a name of the file; what has it gets the value's, but inputs keep theirs."""
+        name = _plain(name)
+        others = [v for v in self.graph.values if v.name == name and v is not value]
+        if any(other.is_input for other in others):
+            return
+        for other in others:
+            other.name = value.name
+        value.name = name
+        self._taken.add(name)
 
     # ------------------------------------------------------------------------ what is added often
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
@@ -342,6 +353,10 @@ class Building:
         if not -rank <= axis < max(rank, 1):
             raise RefusedError(f"there is no axis {axis} of {rank}")
         return axis + rank if axis < 0 else axis
+
+
+def _plain(name: str) -> str:
+    return shorten(name.strip("/") or "tensor", _LONGEST_NAME)
 
 
 def _refuse_large(op: Op) -> None:

@@ -128,17 +128,11 @@ def where(k: Building, node: Node) -> Value:
     """Select; the operand that compares larger, or smaller, circle has an operator for."""
     condition, t, e = node[0], node[1], node[2]
     comparison = condition.producer.op if condition.producer is not None else None
-    extreme = _EXTREMES.get(type(comparison)) if comparison is not None else None
-    if extreme is not None and comparison is not None and comparison.operands == (t, e):
-        return k.add(extreme(t, e))
+    if isinstance(comparison, comparisons.Greater | comparisons.Less) and t.dtype in FLOATS:
+        is_larger = isinstance(comparison, comparisons.Greater)
+        if comparison.operands == (t, e):
+            return k.add((binary.Maximum if is_larger else binary.Minimum)(t, e))
     return k.add(select.SelectV2(condition, t, e))
-
-
-_EXTREMES: dict[type[Op], type[binary.Binary]] = {
-    comparisons.Greater: binary.Maximum,
-    comparisons.Less: binary.Minimum,
-}
-"""What takes x where a comparison of x and y holds, else y."""
 
 
 @rule("Reciprocal")

@@ -16,7 +16,7 @@ from luciole.importers.onnx.finish import finish, keep_biases, keep_constants, k
 from luciole.importers.onnx.functions import Functions, versions
 from luciole.importers.onnx.nodes import Nodes, Scope, names_given
 from luciole.importers.reader import file_bytes
-from luciole.ir import Array, Graph, Model, Signature, UnsupportedError, Value
+from luciole.ir import Array, Graph, Model, Signature, UnsupportedError
 from luciole.ir.errors import FormatError, missing_extra
 from luciole.ir.verify import verify
 from luciole.schema.onnx_dialect import PRODUCER
@@ -132,17 +132,10 @@ def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, 
             raise FormatError(f"the output {quoted(info.name)} is made by nothing")
         value = scope[info.name]
         if value.is_input or value.is_constant or value in outputs:
-            value = _copy(k, value)
+            value = k.copy(value)
+        k.rename(value, info.name)
         outputs.append(value)
     k.graph.outputs = outputs
-
-
-def _copy(k: Building, value: Value) -> Value:
-    """Make another value, with the name of a constant."""
-    copy = k.copy(value)
-    if value.is_constant:
-        copy.name, value.name = value.name, copy.name
-    return copy
 
 
 def _add_input(

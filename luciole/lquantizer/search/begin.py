@@ -70,8 +70,8 @@ def search_network(
     training = rest(records, options) if finish.epochs else None
     seeded = (options.seed, options.few)
     given = Materials(content, read, write, fitted, judges, space, timed, *seeded, training)
-    with closing(opened(folder, _identity(given, options))) as storage:
-        us = float(storage.kept("float_us", lambda: str(_float_us(model, judges, timed))))
+    with closing(opened(folder, _identity(given, options), space.choices)) as storage:
+        us = storage.number("float_us", lambda: _float_us(model, judges, timed))
         how = (options.seed, options.budget, say, track or untracked, devices, costs)
         search = Search(space, options.goal, storage, len(content), us, *how)
         with closing(runner_for(options.workers, options.cluster, given, say)) as runner:
@@ -186,4 +186,5 @@ def _result(
         found.greedy,
         [sum(int(np.prod(sizes[name])) for name in gene.measured) for gene in space.genes],
         found.failed,
+        found.unreached,
     )

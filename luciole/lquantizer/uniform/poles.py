@@ -6,6 +6,7 @@ not rounded on the way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,15 +14,12 @@ from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.poles import poles_of, refused_pole
 from luciole.ir.analysis.weights import has_weights, is_layer
-from luciole.ir.ops.activations import Logistic
-from luciole.ir.ops.elementwise_binary import Add, Maximum
-from luciole.ir.ops.elementwise_unary import Exp
 from luciole.ir.ops.select import Choice
-from luciole.ir.ops.softmax import Softmax
 from luciole.ir.quant import Like, Pole
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
 from luciole.lquantizer.calibration.seen import Seen
+from luciole.lquantizer.network.bounds import Interval, intervals_of
 from luciole.lquantizer.network.grids import Grids
 from luciole.lquantizer.report import snr_db
 from luciole.lquantizer.rewrite.integers import insert_pairs, to_integers
@@ -31,8 +29,28 @@ _AROUND = "rounded to integers, what it gives would reach a pole"
 
 _LEAST = 30.0
 """Decibels between an operator's result and its error, where nothing but this one is rounded."""
-_POSITIVE = (Exp, Logistic, Softmax)
-"""Operators whose results lie above 0, whatever they read."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What tensors held, and what they can hold whatever a network is fed."""
+
+    seen: Mapping[Value, Seen]
+    intervals: Mapping[Value, Interval]
+
+    def is_on_both_sides(self, value: Value) -> bool:
+        """Tell whether numbers of a tensor were seen on both sides of 0."""
+        return value in self.seen and self.seen[value].low <= 0 <= self.seen[value].high
+
+    def is_apart(self, value: Value) -> bool:
+        """Tell whether a tensor never holds 0."""
+        low, high = self.intervals.get(value, (-np.inf, np.inf))
+        return low > 0 or high < 0
+
+    def may_be_below_0(self, value: Value) -> bool:
+        """Tell whether a tensor may hold what is below 0."""
+        low, _ = self.intervals.get(value, (-np.inf, np.inf))
+        return low < 0
 
 
 def kept_from_poles(
@@ -51,39 +69,40 @@ def kept_from_poles(
     kept: dict[Op, str] = {}
     if not any(op.poles for op in graph.ops):
         return kept
+    held = _Held(seen, intervals_of(graph))
     while True:
         left = {op: dtype for op, dtype in integers.items() if op not in kept}
-        new = _kept(graph, left, seen, grids(left))
+        new = _kept(graph, left, held, grids(left))
         if not new:
             return kept
         kept |= new
 
 
 def _kept(
-    graph: Graph, integers: Mapping[Op, TensorType], seen: Mapping[Value, Seen], grids: Grids
+    graph: Graph, integers: Mapping[Op, TensorType], held: _Held, grids: Grids
 ) -> dict[Op, str]:
     """Find the operators that cannot stay among those on ``integers`` for a pole."""
     kept: dict[Op, str] = {}
     for op in (op for op in graph.ops if poles_of(op)):
-        reason = _reason(op, seen, grids) if op in integers else _AROUND
+        reason = _reason(op, held, grids) if op in integers else _AROUND
         if reason is not None:
             before = FRAGILE if reason == FRAGILE else _AROUND
-            around = _before({op, *_around(op, seen)})
+            around = _before({op, *_around(op, held)})
             kept = dict.fromkeys(around & integers.keys(), before) | kept
             kept |= {op: reason} if op in integers else {}
     return kept
 
 
-def _reason(op: Op, seen: Mapping[Value, Seen], grids: Grids) -> str | None:
+def _reason(op: Op, held: _Held, grids: Grids) -> str | None:
     """Say why an operator with a pole cannot compute with integers; None where it can."""
-    affines = dict(_affines(op, grids))
+    affines, values = dict(_affines(op, grids)), op.given_operands()
     pole = refused_pole(op, affines)
-    if pole is not None:
+    if pole is not None and (0 in pole.refused or held.may_be_below_0(values[pole.operand])):
         return reason_of(pole)
-    (name, value), *others = op.given_operands().items()
-    if others or value not in seen or name not in affines:
+    (name, value), *others = values.items()
+    if others or value not in held.seen or name not in affines:
         return None  # its range is given
-    is_lossy = _snr(op, seen[value], affines[name], grids.tensors[op.output]) < _LEAST
+    is_lossy = _snr(op, held.seen[value], affines[name], grids.tensors[op.output]) < _LEAST
     return FRAGILE if is_lossy else None
 
 
@@ -103,7 +122,7 @@ def reason_of(pole: Pole) -> str:
     return f"its operand {pole.operand} may be {numbers} in integers, where it has no result"
 
 
-def _around(op: Op, seen: Mapping[Value, Seen]) -> set[Op]:
+def _around(op: Op, held: _Held) -> set[Op]:
     """Find the operators that must compute with floats so that rounding takes a float operator's
     operands to no pole: where numbers lie on one side of it, what makes them from what cannot be 0;
     where they lie on both, so that 0 comes of any rounding and something must choose others then,
@@ -114,8 +133,7 @@ def _around(op: Op, seen: Mapping[Value, Seen]) -> set[Op]:
         value = op.given_operands()[pole.operand]
         if pole.finite or value.is_constant:
             continue
-        both = value in seen and seen[value].low <= 0 <= seen[value].high
-        block = _block(op) if both else _makers(value)
+        block = _block(op) if held.is_on_both_sides(value) else _makers(value, held)
         around |= block
         if not any(isinstance(one, Choice) for one in block):
             around |= _layer_behind(value)
@@ -135,24 +153,17 @@ def _block(op: Op) -> set[Op]:
     return block
 
 
-def _makers(value: Value) -> set[Op]:
+def _makers(value: Value, held: _Held) -> set[Op]:
     """Find what makes a tensor, back to what cannot give 0 whatever it reads, and to layers."""
     makers: set[Op] = set()
-    left = [value]
+    left: list[Value | None] = [value]
     while left:
-        made = left.pop().producer
+        one = left.pop()
+        made = None if one is None else one.producer
         if made is not None and made.op not in makers and not is_layer(made.op):
             makers.add(made.op)
-            left += [] if _is_above_0(made.op) else [v for v in made.op.operands if v is not None]
+            left += [] if held.is_apart(made.op.output) else made.op.operands
     return makers
-
-
-def _is_above_0(op: Op) -> bool:
-    """Tell whether an operator takes what it reads away from 0."""
-    if not isinstance(op, Add | Maximum):
-        return isinstance(op, _POSITIVE)
-    data = [v.data for v in (op.x, op.y) if v.data is not None]
-    return any(bool((one > 0).all()) for one in data)
 
 
 def _layer_behind(value: Value) -> set[Op]:

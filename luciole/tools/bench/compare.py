@@ -14,12 +14,12 @@ from luciole.interpreter.records import Progress
 from luciole.ir import Array, Graph
 from luciole.ir.strings import OBJECTS, encode
 from luciole.ir.value import has_batch_axis
-from luciole.tools.answers import share_right
 from luciole.tools.bench.inputs import data_inputs
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import CrashError, Runtime, translated
 from luciole.tools.common.timing import Call, Limits, Timed, Timing, measured
 from luciole.tools.data import Data
+from luciole.tools.data.answers import share_right
 
 Batch = Sequence[Array]
 """One array for each input, as luciole's model takes them."""

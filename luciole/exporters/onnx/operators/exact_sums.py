@@ -46,8 +46,8 @@ def fully_connected(k: Building, op: FullyConnected) -> None:
     n, rank = op.weights.dims[1], len(op.input.shape)
     rows = op.input.shape[-1:] == (n,) and (op.keep_num_dims or rank == 2)
     x = k.of(op.input) if rows else k.reshape(k.of(op.input), -1, n)
-    zero_code = code(k, scale_of(op.input).zero)
-    sums = k.add("MatMulInteger", x, k.weights(op.weights, (1, 0)), zero_code)
+    center = code(k, scale_of(op.input).zero)
+    sums = k.add("MatMulInteger", x, k.weights(op.weights, (1, 0)), center)
     if op.bias is not None and op.bias.data is not None:
         sums = k.add("Add", sums, k.constant(op.bias.data.reshape(-1)))
     scales = Affine.of_weights(op.weights, 0).parameters[0].astype(np.float64)

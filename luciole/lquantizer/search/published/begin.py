@@ -24,7 +24,14 @@ from luciole.lquantizer.search.published.genes import space_of, widths_of
 from luciole.lquantizer.search.published.network import Network
 from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.published.search import SeedSearch
-from luciole.lquantizer.search.published.size import float_bytes
+from luciole.lquantizer.search.published.size import (
+    FORMULA,
+    OPERATIONS,
+    cost_names,
+    float_bytes,
+    float_operations,
+    objectives_of,
+)
 from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
 from luciole.lquantizer.search.search import Found, Searched
 from luciole.lquantizer.search.space import Space
@@ -55,12 +62,13 @@ def search_published(
     cannot be used, a folder with another search, and when nothing can be evaluated.
     """
     given, network = materials(model, records, labels, options, read, write, folded)
-    with closing(opened(folder, _identity(given))) as storage:
+    costs = cost_names(options.inputs)
+    with closing(opened(folder, _identity(given), given.space.choices, costs)) as storage:
         with closing(runner_for(options.workers, options.cluster, given, say)) as runner:
             search = SeedSearch(given.space, options, storage, runner, say, track or untracked)
             found = search.run()
         files = _write(folder, given.space, found, storage)
-    return _result(network, given.space, found, files)
+    return _result(given, network, found, files)
 
 
 def materials(
@@ -125,16 +133,19 @@ def _widths(file: FrontFile, space: Space) -> FrontFile:
 
 
 def _result(
-    network: Network, space: Space, found: Searched, files: list[FrontFile]
+    given: SeedMaterials, network: Network, found: Searched, files: list[FrontFile]
 ) -> SearchResult:
-    layers = network.layers()
+    layers, space = network.layers(), given.space
+    costs: dict[str, float] = {FORMULA: float_bytes(list(layers.values()))}
+    if given.options.inputs:
+        costs[OPERATIONS] = float_operations(network.model.graph)
     short = short_names([name for gene in space.genes for name in gene.layers])
     names = [short[g.layers[0]] + (" out" if g.options[0][0] == "a" else "") for g in space.genes]
-    whole = Found(("float",) * len(space.genes), float_bytes(list(layers.values())), 0.0, 0.0, 1.0)
+    whole = Found(("float",) * len(space.genes), len(given.model), 0.0, 0.0, 1.0, costs)
     weights = [sum(layers[name].weights for name in gene.layers) for gene in space.genes]
     return SearchResult(
         files,
-        ("accuracy", "size"),
+        objectives_of(costs),
         whole,
         names,
         found.evaluated,

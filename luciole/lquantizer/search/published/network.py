@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from luciole.interpreter.records import Records
-from luciole.ir import Array, Graph, Model, Op, TensorType
+from luciole.ir import Array, Graph, Model, Op
 from luciole.ir.quantization import Affine, affine_of
 from luciole.lquantizer.calibration.products import weight_rows
 from luciole.lquantizer.errors import QuantizeError
@@ -16,7 +16,7 @@ from luciole.lquantizer.methods.uniform import Integers, nearest
 from luciole.lquantizer.network.batch_norms import batch_norms
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.rewrite.batch_norm import Normalized
-from luciole.lquantizer.rewrite.integers import runs, slot_of
+from luciole.lquantizer.rewrite.integers import slot_of
 from luciole.lquantizer.rewrite.narrowed import Narrowed
 from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.schemes import Granularity, UniformOptions
@@ -26,7 +26,6 @@ from luciole.lquantizer.training.uniform_parameters import IntegerWeights, integ
 from luciole.lquantizer.uniform.preparation import make_float
 from luciole.lquantizer.uniform.quantize import quantize_uniform
 
-_FOUR_BITS = 4
 _ROUNDING = 1e-4
 """How far folded weights may be from what a converter made of them, as a share."""
 
@@ -146,19 +145,3 @@ def store(weights: IntegerWeights, found: Integers) -> None:
     weights.codes.set_data(np.ascontiguousarray(laid), affine.dtype)
     scales = Affine.channels(found.scales, np.zeros(len(found.scales)), affine.axis, affine.dtype)
     weights.codes.quantization = scales.table()
-
-
-def packed(model: Model, widths: Mapping[str, int]) -> None:
-    """Store weights of at most 4 bits in 4 where the operator has a kernel for them."""
-    for op in model.graph.ops:
-        if op.quant is None or widths.get(op.name, 8) > _FOUR_BITS:
-            continue
-        value = op.given_operands().get(op.quant.weight or "")
-        if value is None or value.data is None or value.dtype != TensorType.INT8:
-            continue
-        codes, shared = value.data, len(value.users) > 1
-        if shared or np.abs(codes.astype(np.int16)).max(initial=0) > 7:
-            continue
-        value.set_data(codes, TensorType.INT4)
-        if not runs(op):
-            value.set_data(codes, TensorType.INT8)

@@ -19,7 +19,7 @@ from luciole.interpreter.records import batch_size, run_records
 from luciole.ir import Array, LucioleError, Model, UnsupportedError, Value
 from luciole.ir.names import called
 from luciole.ir.value import shape_text
-from luciole.lquantizer.judging import MADE_UP, Judges
+from luciole.lquantizer.judging.records import MADE_UP, Judges
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.proof import Fidelity, OutputProof, Proof
 from luciole.lquantizer.report import error_of

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from luciole.interpreter import Interpreter
     from luciole.interpreter.records import Progress
     from luciole.ir import Array, Graph, Model, Value
-    from luciole.tools.data import Data
+    from luciole.tools.data.load import Data
 
 
 def named_outputs(graph: Graph, name: str | None) -> list[Value]:

@@ -14,12 +14,11 @@ from luciole.tools.common import console
 from luciole.tools.common.command import FAILED, FINE
 
 if TYPE_CHECKING:
-    from luciole.ir import Array, Graph, Model
+    from luciole.ir import Array, Model
     from luciole.lquantizer import Result
-    from luciole.lquantizer.judging import Judges, Split
+    from luciole.lquantizer.judging.proving import Runtime
+    from luciole.lquantizer.judging.records import Judges
     from luciole.lquantizer.proof import Proof
-    from luciole.lquantizer.proving import Runtime
-    from luciole.tools.data import Data
 
 _RUNTIMES = {
     ".tflite": ("LiteRT", "litert", "ai_edge_litert", ""),
@@ -31,60 +30,6 @@ _RUNTIMES = {
 """What else runs files of an extension: its name, what ``luciole bench`` calls it, its package, and
 why its results may be others.
 """
-
-
-def add_proof(parser: argparse._ActionsContainer) -> None:
-    """Declare ``--no-proof`` and ``--keep``, for programs that write what they quantized."""
-    parser.add_argument(
-        "--no-proof",
-        action="store_true",
-        help="learn from all records, and do not run the file on others before it is written",
-    )
-    parser.add_argument(
-        "--keep",
-        action="store_true",
-        help="where the proof fails, write the file all the same, as NAME.unproven.EXTENSION",
-    )
-
-
-def asked_split(
-    arguments: argparse.Namespace, graph: Graph, path: str, labels: str | None = None
-) -> Split:
-    """Read the records of ``--data``, and part those that judge the file from the others: behind
-    the first ``--calibration`` where there are more. Raises what ``load_data`` does.
-    """
-    from luciole.lquantizer.judging import Split, judges_beside
-    from luciole.tools.data import asked_data
-
-    most: int | None = arguments.calibration
-    beside = 0 if arguments.no_proof or not most else judges_beside(most)
-    limit = None if most is None else most + beside
-    data = asked_data(arguments, graph, path, limit=limit, labels=labels)
-    if arguments.no_proof:
-        return Split.same(data.records, data.labels)
-    split = Split.of(data.records, most, data.labels)
-    learned = len(next(iter(split.learned.values())))
-    if learned < data.count:
-        console.say(f"data: {learned} records teach, {split.judges.count} judge the file")
-    return split
-
-
-def without(data: Data, split: Split) -> Data:
-    """Leave the records that judge out of those to train on; all of them train where nothing else
-    is there.
-    """
-    from luciole.interpreter.records import digest, digests
-    from luciole.lquantizer.judging import HELD_BACK
-    from luciole.tools.data import Data
-
-    if split.judges.origin != HELD_BACK:
-        return data
-    known = digests(split.judges.records)
-    places = [n for n in range(data.count) if digest(data.records, n) not in known]
-    if not places or len(places) == data.count:
-        return data
-    labels = None if data.labels is None else data.labels[places]
-    return Data({name: array[places] for name, array in data.records.items()}, labels)
 
 
 def write_proved(
@@ -99,7 +44,7 @@ def write_proved(
 
     ``reference`` is the float network; without ``judges`` records are made up.
     """
-    from luciole.lquantizer.proving import simulation_of
+    from luciole.lquantizer.judging.proving import simulation_of
 
     content = content_of(result.model, path)
     result.report.bytes_after = len(content)
@@ -133,15 +78,16 @@ def proved(
 ) -> Proof:
     """Read a file's bytes back as a file of that name is read, run them here and in whatever else
     runs such files and is installed (or runs the ``source`` that they were made from), and judge
-    all that as ``lquantizer.judging.prove`` does. What shall compute the ``same`` runs only here:
-    other runtimes round otherwise.
+    all that as ``lquantizer.judging.proving.prove`` does. What shall compute the ``same`` runs only
+    here: other runtimes round otherwise.
     """
+    from luciole.files import write_file
     from luciole.importers import load
-    from luciole.lquantizer.proving import prove
+    from luciole.lquantizer.judging.proving import prove
 
     with tempfile.TemporaryDirectory(prefix="luciole-") as folder:
         file = Path(folder) / f"proof{Path(path).suffix or '.circle'}"
-        file.write_bytes(content)
+        write_file(file, content)
         runtimes = {} if same else _runtimes(file if source is None else Path(source))
         return prove(reference, partial(load, file), judges, simulation, runtimes, same=same)
 
@@ -160,7 +106,7 @@ def _runtimes(file: Path) -> dict[str, Runtime]:
     if not name or find_spec(package) is None:
         return {}
 
-    from luciole.lquantizer.proving import Runtime
+    from luciole.lquantizer.judging.proving import Runtime
 
     def run(records: Sequence[Array]) -> list[Array]:
         from luciole.tools.bench.process import RemoteRuntime
