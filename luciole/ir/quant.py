@@ -7,6 +7,7 @@ The rules for results are those of TFLite's 8-bit quantization specification
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from luciole.schema.enums import TensorType
@@ -27,12 +28,17 @@ FREE = Free()
 class Like:
     """The result and the named operands have one scale and zero point between them: elements are
     moved or picked as they are. It holds for each result with elements of the operands.
+
+    ``rescaled`` are the element types in which TFLite's kernels bring operands of other scales to
+    the result's; where there are any, luciole's kernels do so in every type.
     """
 
     operands: tuple[str, ...]
+    rescaled: tuple[TensorType, ...]
 
-    def __init__(self, *operands: str) -> None:
+    def __init__(self, *operands: str, rescaled: tuple[TensorType, ...] = ()) -> None:
         object.__setattr__(self, "operands", operands)
+        object.__setattr__(self, "rescaled", rescaled)
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,41 @@ class Fixed:
 
 
 Result = Free | Like | Fixed
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """The magnitudes of the operand beyond which the result lies within half a step of its limit:
+    of results of 8 bits, and of 16.
+    """
+
+    in_8_bits: float
+    in_16_bits: float
+
+    def reach(self, dtype: TensorType) -> tuple[float, float]:
+        """Return the least and the largest number that a result of a type tells from all beyond;
+        both have codes of the same type around 0, of which the lowest has no opposite.
+        """
+        if dtype == TensorType.INT16:
+            return -self.in_16_bits, self.in_16_bits
+        return -self.in_8_bits * 128 / 127, self.in_8_bits
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """How far below the largest element of its row, the last axis, an element of the operand must
+    lie so that the result is that of -inf: in results of 8 bits and of 16, for rows of one element;
+    ln(n) more for n. The attribute named ``factor``, where there is one, multiplies the operand.
+    """
+
+    in_8_bits: float
+    in_16_bits: float
+    factor: str | None = None
+
+    def distance(self, dtype: TensorType, row: int) -> float:
+        """Return the distance for a row of elements, once they are multiplied."""
+        least = self.in_16_bits if dtype == TensorType.INT16 else self.in_8_bits
+        return least + math.log(max(row, 1))
 
 
 @dataclass(frozen=True)
@@ -108,20 +149,27 @@ FIRST = Versions(1, 1)
 
 @dataclass(frozen=True)
 class Quant:
-    """What a quantizer must know about an operator that may compute with integers: which operand is
+    """What a quantizer must know about an operator that may compute with integers: in which types
+    its kernels mind no scales (``unscaled``: real numbers have no form there), which operand is
     the weight (None: it has none), along which axis its output channels lie, which operand is the
     bias, what binds the scale and zero point of its result, since which versions it does, and which
     ``input`` a layer multiplies its weight with. With constants of its ``own`` each has an element
-    type and scales that follow from what the operator is.
+    type and scales that follow from what the operator is. ``saturation`` and ``contrast`` say
+    where its result does not depend on its only operand any more; ``terms`` are the signs of the
+    operands of a sum.
     """
 
     weight: str | None = None
     axis: int = 0
     bias: str | None = None
+    unscaled: tuple[TensorType, ...] = ()
     result: Result = FREE
     since: Versions = Versions()
     input: str = "input"
     own: bool = False
+    saturation: Saturation | None = None
+    contrast: Contrast | None = None
+    terms: tuple[int, ...] = ()
 
     @property
     def spoken_of(self) -> tuple[str, ...]:

@@ -134,6 +134,11 @@ class Affine:
         """Scales and zero points, as many of one as of the other."""
         return self.scale, self.zero_point
 
+    @property
+    def text(self) -> str:
+        """The first scale and zero point, in words."""
+        return f"scale {self.scale[0]:.9g}, zero point {self.zero_point[0]}"
+
     def signs(self, codes: Array | None = None) -> set[int]:
         """Find the signs (-1, 0, 1) of the numbers that codes, or all that there are, stand for.
         Raises LucioleError where scales do not stretch to them.
@@ -207,6 +212,15 @@ class Affine:
         same_scale = np.array_equal(self.scale, other.scale)
         same_zero = np.array_equal(self.zero_point, other.zero_point)
         return same_scale and same_zero and (self.scale.size == 1 or self.axis == other.axis)
+
+    def keeps_codes(self, other: Affine) -> bool:
+        """Return whether a rescaling to other numbers of the same type would change no code: each
+        code's number lies within half a step of what the code stands for there. Both have one
+        scale.
+        """
+        codes = np.array(self.limits)  # between them the distance is no larger: it is linear
+        apart = np.abs(other.decode(codes) - self.decode(codes))
+        return bool((apart <= other.scale.astype(np.float64) / 2).all())
 
     def table(self) -> QuantizationParameters:
         """Make a file's table of the scales and zero points."""

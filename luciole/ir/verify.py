@@ -11,6 +11,7 @@ from luciole.ir.errors import GraphError, LucioleError
 from luciole.ir.findings import Finding, Severity
 from luciole.ir.graph import Graph, Model
 from luciole.ir.infer import infer_op, open_ranks
+from luciole.ir.moved_codes import check_moved
 from luciole.ir.op import Op, UnknownOp
 from luciole.ir.quantization import (
     absent_axis,
@@ -194,6 +195,7 @@ def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
     for sentence in op.broken_rules():
         yield Finding(Severity.ERROR, "ATTRIBUTE", path, f"{op}: {sentence}")
     yield from _operand_types(op, path)
+    yield from check_moved(op, path)
     if not op.variadic_results and len(op.results) != len(op.result_names):
         sentence = f"{op}: {len(op.results)} results, {len(op.result_names)} are declared"
         yield Finding(Severity.ERROR, "RESULTS", path, sentence)

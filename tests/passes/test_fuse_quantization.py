@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from luciole.interpreter import Interpreter
 from luciole.ir import Graph, Model, Op, TensorType, Value
@@ -10,6 +11,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Sin
 from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.split import Split
 from luciole.ir.passes.fuse_quantization import fuse_quantization, fuse_weights
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
@@ -102,6 +104,24 @@ def test_pairs_of_one_scale_cancel_and_others_are_one_step() -> None:
         TensorType.INT8,
         TensorType.INT8,
     ]
+
+
+@pytest.mark.parametrize(("scales", "is_fused"), [((0.1, 0.1), True), ((0.1, 0.2), False)])
+def test_integers_are_moved_only_to_where_they_stand_for_the_same(
+    scales: tuple[float, float], is_fused: bool
+) -> None:
+    model, x = graph_with(0.1)
+    graph = model.graph
+    axis = graph.add_constant("axis", np.array(3, np.int32))
+    split = graph.append(Split(axis, x, num_splits=2), "p", "q")
+    pairs = zip(split.results, scales, strict=True)
+    graph.outputs = [rounded(graph, value, scale) for value, scale in pairs]
+    array = random(4, 1, 4, 4, 2)
+    before = [y.copy() for y in Interpreter(model).run({"x": array}).values()]
+    fuse_quantization(graph, anything)
+    assert (split.output.dtype == TensorType.INT8) == is_fused
+    for y, own in zip(Interpreter(model).run({"x": array}).values(), before, strict=True):
+        np.testing.assert_allclose(y, own, atol=1e-6)
 
 
 def test_a_result_that_is_read_as_it_is_stays_float() -> None:

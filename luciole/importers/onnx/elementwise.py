@@ -47,7 +47,6 @@ _SAME: dict[str, type[Op]] = {
     "GreaterOrEqual": comparisons.GreaterEqual,
     "Less": comparisons.Less,
     "LessOrEqual": comparisons.LessEqual,
-    "Where": select.SelectV2,
 }
 """ONNX's operators that circle has, on the same operands."""
 
@@ -122,6 +121,18 @@ def several(k: Building, node: Node) -> Value:
     if node.kind != "Mean":
         return found
     return k.add(binary.Mul(found, k.like(found, 1 / len(node.operands))))
+
+
+@rule("Where")
+def where(k: Building, node: Node) -> Value:
+    """Select; the operand that compares larger, or smaller, circle has an operator for."""
+    condition, t, e = node[0], node[1], node[2]
+    comparison = condition.producer.op if condition.producer is not None else None
+    if isinstance(comparison, comparisons.Greater | comparisons.Less) and t.dtype in FLOATS:
+        is_larger = isinstance(comparison, comparisons.Greater)
+        if comparison.operands == (t, e):
+            return k.add((binary.Maximum if is_larger else binary.Minimum)(t, e))
+    return k.add(select.SelectV2(condition, t, e))
 
 
 @rule("Reciprocal")

@@ -27,8 +27,8 @@ from luciole.ir.passes.fuse_quantization import (
 )
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.passes.sink_transposes import MOVED, sink_transposes
-from luciole.ir.quant import Fixed, Like
-from luciole.ir.quantization import ACTIVATIONS, Affine
+from luciole.ir.quant import Fixed
+from luciole.ir.quantization import Affine
 from luciole.schema.enums import Padding
 
 _FROM_UINT8 = 128
@@ -194,24 +194,15 @@ def _runs(op: Op) -> bool:
     """
     if not computing().has_kernel(op) or refused_pole(op) is not None:
         return False
-    result = op.quant.result if op.quant is not None else None
-    return not isinstance(result, Like | Fixed) or _agrees(op, result)
-
-
-def _agrees(op: Op, wanted: Like | Fixed) -> bool:
-    """Tell whether the QUANTIZE behind an operator has the scale that is wanted of its result."""
     users = op.output.users
-    if len(users) != 1 or not isinstance(users[0].op, Quantize):
+    fixed = op.quant.result if op.quant is not None else None
+    if not isinstance(fixed, Fixed) or len(users) != 1 or not isinstance(users[0].op, Quantize):
         return True
     behind = Affine.given(users[0].op.output)
-    if behind is None:
+    grid = None if behind is None else fixed.grid(behind.dtype)
+    if behind is None or grid is None:
         return False
-    if isinstance(wanted, Fixed):
-        grid = wanted.grid(behind.dtype)
-        fixed = None if grid is None else Affine.single(*grid, behind.dtype)
-        return fixed is not None and fixed.same_numbers(behind)
-    read = [Affine.given(v) for v in op.operands if v is not None and v.dtype in ACTIVATIONS]
-    return all(affine is not None and affine.same_numbers(behind) for affine in read)
+    return Affine.single(*grid, behind.dtype).same_numbers(behind)
 
 
 def _round_exactly(graph: Graph, op: Quantize) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from luciole.ir.op import Op, dtype_of, like, operand
 from luciole.ir.ops.elementwise_unary import Unary
-from luciole.ir.quant import Fixed, Quant
+from luciole.ir.quant import Fixed, Quant, Saturation
 from luciole.ir.value import Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 
@@ -15,13 +15,19 @@ from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 class Tanh(Unary, code=BuiltinOperator.TANH):
     """Hyperbolic tangent."""
 
-    quant = Quant(result=Fixed(int8=(1 / 128, 0), uint8=(1 / 128, 128), int16=(1 / 32768, 0)))
+    quant = Quant(
+        result=Fixed(int8=(1 / 128, 0), uint8=(1 / 128, 128), int16=(1 / 32768, 0)),
+        saturation=Saturation(math.atanh(1 - 2**-8), math.atanh(1 - 2**-16)),
+    )
 
 
 class Logistic(Unary, code=BuiltinOperator.LOGISTIC):
     """1 / (1 + e^-x)."""
 
-    quant = Quant(result=Fixed(int8=(1 / 256, -128), uint8=(1 / 256, 0), int16=(1 / 32768, 0)))
+    quant = Quant(
+        result=Fixed(int8=(1 / 256, -128), uint8=(1 / 256, 0), int16=(1 / 32768, 0)),
+        saturation=Saturation(math.log(2**9 - 1), math.log(2**16 - 1)),
+    )
 
 
 class Rectifier(Op):

@@ -6,7 +6,7 @@ from luciole.ir.op import Op, attr, operands
 from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import axis, by_axis, same_extent
 from luciole.ir.value import Shape, Value
-from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
+from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
 
 
 class Concatenation(Op, code=BuiltinOperator.CONCATENATION, options="ConcatenationOptions"):
@@ -19,7 +19,7 @@ class Concatenation(Op, code=BuiltinOperator.CONCATENATION, options="Concatenati
     )
     axis: int = attr(default=0, dump="Axis")
 
-    quant = Quant(result=Like("inputs"))
+    quant = Quant(result=Like("inputs", rescaled=(TensorType.UINT8,)))
 
     def infer_shape(self, /) -> Shape:
         return concatenated([value.shape for value in self.inputs], self.axis)

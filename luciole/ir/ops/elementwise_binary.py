@@ -41,12 +41,14 @@ class Arithmetic(Binary):
 class Add(Arithmetic, code=BuiltinOperator.ADD, options="AddOptions"):
     """activation(x + y)."""
 
+    quant = Quant(terms=(1, 1))
     pot_scale_int16: bool = attr(default=True)
 
 
 class Sub(Arithmetic, code=BuiltinOperator.SUB, options="SubOptions"):
     """activation(x - y)."""
 
+    quant = Quant(terms=(1, -1))
     pot_scale_int16: bool = attr(default=True)
 
 

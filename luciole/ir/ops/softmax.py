@@ -1,8 +1,10 @@
 """SOFTMAX and LOG_SOFTMAX: distributions over the last axis."""
 
+import math
+
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Fixed, Quant
+from luciole.ir.quant import Contrast, Fixed, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
@@ -28,7 +30,10 @@ class Softmax(Distribution, code=BuiltinOperator.SOFTMAX, options="SoftmaxOption
 
     beta: float = attr(default=0.0, dump="Beta")
 
-    quant = Quant(result=Fixed(int8=(1 / 256, -128), uint8=(1 / 256, 0), int16=(1 / 32768, 0)))
+    quant = Quant(
+        result=Fixed(int8=(1 / 256, -128), uint8=(1 / 256, 0), int16=(1 / 32768, 0)),
+        contrast=Contrast(math.log(2**9), math.log(2**16), "beta"),
+    )
 
     def infer_dtype(self, /) -> TensorType:
         dtype = self.logits.dtype
@@ -39,4 +44,6 @@ class Softmax(Distribution, code=BuiltinOperator.SOFTMAX, options="SoftmaxOption
 class LogSoftmax(Distribution, code=BuiltinOperator.LOG_SOFTMAX, options="LogSoftmaxOptions"):
     """x - log(sum of e^x)."""
 
-    quant = Quant(result=Fixed(int8=(16 / 256, 127), uint8=(16 / 256, 255)))
+    quant = Quant(
+        result=Fixed(int8=(16 / 256, 127), uint8=(16 / 256, 255)), contrast=Contrast(16.0, 16.0)
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,12 +42,13 @@ class Front:
         later: Iterable[Value] = (),
         changing: Collection[Op] = (),
         progress: Progress | None = None,
+        endless: Container[Value] = (),
     ) -> Iterator[tuple[range, list[Array]]]:
         """Give what chosen tensors hold, batch by batch: which records, and one array per tensor
         with the records along its first axis. Only what is needed is run; what ``later`` tensors
         need is kept, unless it depends on operators that are ``changing`` until then.
 
-        Raises QuantizeError where NaN or infinity appears.
+        Raises QuantizeError where NaN appears, or infinity in others than ``endless`` tensors.
         """
         running, _ = _makers(values, self._kept.__contains__)
         live, done = self._next(running, later, changing)
@@ -58,8 +59,10 @@ class Front:
             arrays = part.run(self._inputs(records), kept)
             for value, array in zip(fresh, arrays[len(values) :], strict=True):
                 fresh[value].append(array)
-            found = zip(values, arrays, strict=False)
-            yield records, [_by_record(v, array, len(records)) for v, array in found]
+            held = list(zip(values, arrays, strict=False))
+            for value, array in held:
+                _check(value, array, value in endless)
+            yield records, [_by_record(v, array, len(records)) for v, array in held]
             if progress is not None:
                 progress(len(records))
         self._kept, self._done = {v: {**self._kept, **fresh}[v] for v in live}, done
@@ -188,17 +191,19 @@ def _record_bytes(value: Value) -> int:
     return elements * array_type(value.dtype).itemsize
 
 
+def _check(value: Value, array: Array, is_endless: bool) -> None:
+    """Raise QuantizeError for NaN, and for infinity unless the tensor is endless."""
+    if not (np.isfinite(array).all() or (is_endless and not np.isnan(array).any())):
+        raise QuantizeError(
+            f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
+        )
+
+
 def _by_record(value: Value, array: Array, count: int) -> Array:
     """Shape a tensor of a run of ``count`` records with the records along its first axis: behind a
     TRANSPOSE they may lie along another one, and behind a RESHAPE an axis may hold several rows of
     each, which get an axis of their own.
-
-    Raises QuantizeError for NaN and infinity.
     """
-    if not np.isfinite(array).all():
-        raise QuantizeError(
-            f"tensor {value.name!r} becomes NaN or infinite on the calibration data"
-        )
     if array.size == 0 or array.ndim == 0:
         return np.resize(array, (count, array.size))
     if is_fixed(value):

@@ -164,7 +164,12 @@ def rule_of(text: str) -> Chosen:
         raise QuantizeError(f"ranges is {text!r}: {', '.join(RULES)} are possible")
     rule, default, possible = RULES[name]
     given = _number(text, number, possible) if number else default
-    return lambda seen, dtype: rule(seen, given, dtype)
+
+    def chosen(seen: Seen, dtype: TensorType) -> Range:
+        low, high = rule(seen, given, dtype)
+        return min(low, seen.floor(dtype)), high
+
+    return chosen
 
 
 def _number(text: str, number: str, possible: Range | None) -> float:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.interpreter.records import Progress, Records, check_records
-from luciole.ir import Array, Model, Value
+from luciole.ir import Array, Model, Op, TensorType, Value
+from luciole.ir.analysis.endless import ENDLESS, endless_tensors
+from luciole.ir.quant import Contrast
 from luciole.lquantizer.calibration.watch import watched
 
 _BINS = 8192
@@ -23,6 +25,34 @@ _PRIME = 7919
 """Elements taken this far apart fall on all channels alike."""
 _KEPT = 8192
 """Records whose extremes are kept at the most: of more, every second, fourth, ... one."""
+
+
+_NOTHING = 104.0
+"""How far below the largest of a row the exponential of an element is 0 beside it in float32."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Tells apart what an operator does in rows of ``length`` elements, which it multiplies by a
+    ``factor`` first.
+    """
+
+    contrast: Contrast
+    factor: float
+    length: int
+
+    @classmethod
+    def of(cls, op: Op, value: Value) -> Rows | None:
+        """Find what an operator tells apart in the rows of a tensor, None where it tells all."""
+        contrast = None if op.quant is None else op.quant.contrast
+        if contrast is None or not value.shape:
+            return None
+        factor = float(op.attributes()[contrast.factor]) if contrast.factor else 1.0
+        return cls(contrast, factor, value.shape[-1] or 1) if factor > 0 else None
+
+    def distance(self, dtype: TensorType) -> float:
+        """Return how far below the largest an element is nothing in results of a type."""
+        return self.contrast.distance(dtype, self.length) / self.factor
 
 
 @dataclass
@@ -49,14 +79,45 @@ class Seen:
     zeros: int = 0
     most: int = _COUNTED
     """Elements of one record that are counted."""
+    is_endless: bool = False
+    """Whether infinities, and numbers that stand for them, are none of what it held."""
+    rows: Rows | None = None
+    """What the readers tell apart in a row, where only that counts."""
+    lowest_peak: float = np.inf
+    """The largest element of the row in which that is least, of those with masked elements."""
 
     def add(self, batch: Array) -> None:
         """Take in some records [records, ...] of finite numbers; one without any counts as 0."""
+        batch = self._bounded(batch)
         flat = batch.reshape(len(batch), -1) if batch.size else np.zeros((len(batch), 1))
         lows, highs = flat.min(1), flat.max(1)
         self.low, self.high = min(self.low, float(lows.min())), max(self.high, float(highs.max()))
         self._keep(lows, highs)
         self._count(_some(flat, self.most))
+
+    def _bounded(self, batch: Array) -> Array:
+        """Put what a row holds anyway in the place of masked elements, and the least and the
+        largest of all others in that of infinities.
+        """
+        if self.rows is not None and batch.size:
+            with np.errstate(all="ignore"):
+                peaks = batch.max(-1, keepdims=True)
+                masked = (peaks - batch) * self.rows.factor > _NOTHING
+            rows = peaks[masked.any(-1, keepdims=True) & (np.abs(peaks) < ENDLESS)]
+            self.lowest_peak = min(self.lowest_peak, float(rows.min(initial=np.inf)))
+            batch = np.where(masked, peaks, batch)
+        ends = ~(np.abs(batch) < ENDLESS) if self.is_endless else np.zeros(0, np.bool_)
+        if not ends.any():
+            return batch
+        rest = batch[~ends]
+        limits = (float(rest.min()), float(rest.max())) if rest.size else (0.0, 0.0)
+        return np.asarray(np.where(ends, np.clip(batch, *limits), batch))
+
+    def floor(self, dtype: TensorType) -> float:
+        """Return how far down integers must reach so that masked elements count for nothing."""
+        if self.rows is None or self.lowest_peak == np.inf:
+            return np.inf
+        return self.lowest_peak - self.rows.distance(dtype)
 
     def _keep(self, lows: Array, highs: Array) -> None:
         """Keep the extremes of the next records, of fewer where there are many."""
@@ -108,11 +169,26 @@ def seen(
 ) -> dict[Value, Seen]:
     """Run a model's main graph over all records and say what each of some tensors held.
 
-    Raises QuantizeError where NaN or infinity appears.
+    Raises QuantizeError where NaN appears, or infinity that comes from no constant.
     """
     most = max(_LEAST, _COUNTED // check_records(model.graph, records))
-    found = {value: Seen(most=most) for value in values}
-    for _, arrays in watched(model, values, records, batch, progress):
+    endless = endless_tensors(model.graph)
+    found = {
+        value: Seen(most=most, is_endless=value in endless, rows=_rows(value, endless))
+        for value in values
+    }
+    for _, arrays in watched(model, values, records, batch, progress, endless):
         for one, batch_of_it in zip(found.values(), arrays, strict=True):
             one.add(batch_of_it)
     return found
+
+
+def _rows(value: Value, endless: Container[Value]) -> Rows | None:
+    """Find what the readers of a tensor tell apart in its rows, where all of them do, or where it
+    may hold infinities: of several the one that tells most.
+    """
+    every = [Rows.of(use.op, value) for use in value.users]
+    told = [rows for rows in every if rows is not None]
+    if not told or (value not in endless and (value.is_output or len(told) < len(every))):
+        return None
+    return max(told, key=lambda rows: rows.distance(TensorType.INT16))

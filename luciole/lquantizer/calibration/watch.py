@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -77,11 +77,12 @@ def watched(
     records: Records,
     batch: int,
     progress: Progress | None = None,
+    endless: Container[Value] = (),
 ) -> Iterator[tuple[range, list[Array]]]:
     """Run a model batch by batch and give what chosen tensors hold: which records, and one array
     per tensor with the records along its first axis. Only what the tensors depend on is run, and
     nothing is kept.
 
-    Raises QuantizeError where NaN or infinity appears.
+    Raises QuantizeError where NaN appears, or infinity in others than ``endless`` tensors.
     """
-    return Front(model, records, batch).run(values, progress=progress)
+    return Front(model, records, batch).run(values, progress=progress, endless=endless)

@@ -35,6 +35,7 @@ from luciole.ir.value import Use
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.compatible.one_config import GRANULARITIES, TYPES, Kind, OneLayers
 from luciole.lquantizer.compatible.one_grids import OneGrids, constants_of, tensors_of
+from luciole.lquantizer.compatible.one_moves import rescale_moved
 from luciole.lquantizer.compatible.one_numbers import (
     Coded,
     bias,
@@ -44,6 +45,7 @@ from luciole.lquantizer.compatible.one_numbers import (
 )
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import slot_of
@@ -128,6 +130,7 @@ def quantize_one(
         kinds = _quantize(work, records, options, layers, limits, track or untracked)
     else:
         kinds = _weights_alone(work.graph, _ALONE[options.scheme])
+    _check_types(work.graph)
     remove_dead(work.graph)
     remove_dead_buffers(work)
     report = Report([_layer(op, names[op], sizes[op], kinds[op], options) for op in sizes])
@@ -147,26 +150,23 @@ def _at_poles(graph: Graph) -> Iterator[str]:
 
 def _checked(model: Model) -> Model:
     """Copy a float network that ONE can quantize."""
-    _refuse_tensors(model)
-    work = model.clone()
+    if len(model.graphs) != 1:
+        raise QuantizeError("the model has several graphs: ONE's numbers are of one")
+    work = real_network(model)
+    for value in work.graph.values:
+        if value.is_constant and is_float(value) and value.data is None:
+            raise QuantizeError(f"constant {one_line(value.name)[:_SHOWN]!r} is sparse")
     for op in work.graph.ops:
         if op.stateful:
             raise QuantizeError(f"{op}: ONE's numbers are not of operators with a state")
     return work
 
 
-def _refuse_tensors(model: Model) -> None:
-    """Refuse a model of several graphs, one with integers, and one with constants left sparse."""
-    if len(model.graphs) != 1:
-        raise QuantizeError("the model has several graphs: ONE's numbers are of one")
-    for value in model.graph.values:
-        if value.quantization is not None and value.dtype in (*TYPES.values(), TensorType.INT8):
-            name = one_line(value.name)[:_SHOWN]
-            raise QuantizeError(
-                f"the model is quantized already: tensor {name!r} is {value.dtype.name}"
-            )
-        if value.is_constant and is_float(value) and value.data is None:
-            raise QuantizeError(f"constant {one_line(value.name)[:_SHOWN]!r} is sparse")
+def _check_types(graph: Graph) -> None:
+    """Raise QuantizeError for an operator whose results cannot be what they became."""
+    for op in graph.ops:
+        if op.result_dtypes() != tuple(value.dtype for value in op.results):
+            raise QuantizeError(f"{op}: ONE's numbers are not of what it gives")
 
 
 def _quantize(
@@ -195,6 +195,7 @@ def _quantize(
     _set_ends(grids, options, layers.default)
     for value, affine in grids.tensors.items():
         _become(value, affine)
+    rescale_moved(graph)
     return grids.kinds
 
 

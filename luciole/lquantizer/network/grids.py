@@ -7,17 +7,20 @@ specification; each operator's class says which it is).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from luciole.ir import Graph, Op, TensorType, Value
+from luciole.ir.analysis.endless import ENDLESS, Signs, endless_tensors
 from luciole.ir.dtypes import element_bits
 from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
 from luciole.lquantizer.formats.affine import Range, of_range
+from luciole.lquantizer.network.told_apart import ALL, fitted, hull, told_apart
 
 _WIDER = 2.0
 """How many times wider a tensor's range may get so that it shares with others: beyond that it is
@@ -45,6 +48,15 @@ class _Group:
     dtype: TensorType
     fixed: Affine | None = None
     fixed_by: str = ""
+    endless: Signs = frozenset()
+    readers: str = ""
+    """Operators that set the limits, by what they tell apart."""
+
+    @property
+    def reach(self) -> Range:
+        """The limits, infinitely far where there are infinities."""
+        low, high = self.limits
+        return (-np.inf if -1 in self.endless else low, np.inf if 1 in self.endless else high)
 
     @property
     def width(self) -> float:
@@ -64,6 +76,8 @@ def choose_grids(
     is ``given`` for it, or else as ``limits`` says what its integers reach.
     """
     groups = _groups(graph, integers, limits, ends, given)
+    endless = endless_tensors(graph)
+    _fit_all(graph, groups, integers, ends, limits)
     ops = [op for op in graph.ops if op in integers]
     found = Grids()
     for group in {id(g): g for g in groups.values()}.values():
@@ -76,7 +90,12 @@ def choose_grids(
         reach = _reach(given[value]) if value in given else limits(value, integers[use.op])
         found.operands.setdefault(use, of_range(reach, integers[use.op]))
     for use, constant in _constants(ops):
-        found.operands.setdefault(use, of_range(_extremes(constant), integers[use.op]))
+        reach = _extremes(constant)
+        if constant in endless:
+            ends_at, whole = partial(_limits, groups), partial(_whole, groups)
+            told = told_apart(use, integers[use.op], reach, ends_at, whole)
+            reach = fitted(reach, endless[constant], told)
+        found.operands.setdefault(use, of_range(reach, integers[use.op]))
     return found
 
 
@@ -99,14 +118,85 @@ def _groups(
 ) -> dict[Value, _Group]:
     """Join the tensors that share."""
     groups: dict[Value, _Group] = {}
+    endless = endless_tensors(graph)
     for value, dtype in touched(graph, integers, ends):
         affine = given.get(value)
         reach = limits(value, dtype) if affine is None else _reach(affine)
         fixed = affine if affine is not None and affine.dtype == dtype else None
-        groups[value] = _Group([value], reach, dtype, fixed, "FAKE_QUANT")
+        signs = endless.get(value, frozenset())
+        groups[value] = _Group([value], reach, dtype, fixed, "FAKE_QUANT", signs)
     for op in (op for op in graph.ops if op in integers):
         _bind(op, groups, integers[op])
     return groups
+
+
+def _fit_all(
+    graph: Graph,
+    groups: Mapping[Value, _Group],
+    integers: Mapping[Op, TensorType],
+    ends: Mapping[Value, TensorType],
+    limits: Callable[[Value, TensorType], Range],
+) -> None:
+    """Let the limits hold what readers tell apart, from the end of the network on: how far a sum's
+    terms count depends on the sum.
+    """
+    places = {value: place for place, op in enumerate(graph.ops) for value in op.results}
+
+    def begin(group: _Group) -> int:
+        return min(places.get(value, -1) for value in group.members)
+
+    for group in sorted(dict.fromkeys(groups.values()), key=begin, reverse=True):
+        uses = [use for value in group.members for use in _readers(value, group, integers, ends)]
+        if None in uses or not uses:
+            continue
+        told = [_told(use, groups, integers, limits) for use in uses if use is not None]
+        fitting = fitted(group.limits, group.endless, hull(told))
+        if fitting != group.limits:
+            kinds = sorted({use.op.kind for use in uses if use is not None})
+            group.limits, group.readers = fitting, ", ".join(kinds)
+
+
+def _readers(
+    value: Value,
+    group: _Group,
+    integers: Mapping[Op, TensorType],
+    ends: Container[Value],
+) -> Iterator[Use | None]:
+    """Yield where a tensor is read as the group's integers, beside operators that move elements
+    within the group; None where that is as real numbers.
+    """
+    is_made = value in ends or (value.producer is not None and value.producer.op in integers)
+    if value.is_output and is_made:
+        yield None
+    for use in value.users:
+        moves = use.op.quant is not None and isinstance(use.op.quant.result, Like)
+        if use.op not in integers:
+            yield from [None] if is_made else []
+        elif not (moves and any(result in group.members for result in use.op.results)):
+            yield use
+
+
+def _told(
+    use: Use,
+    groups: Mapping[Value, _Group],
+    integers: Mapping[Op, TensorType],
+    limits: Callable[[Value, TensorType], Range],
+) -> Range:
+    value, dtype = use.op.operands[use.slot], integers[use.op]
+    assert value is not None, "an operand that is read is there"
+    own = limits(value, groups[value].dtype) if groups[value].fixed is None else ALL
+    return told_apart(use, dtype, own, partial(_limits, groups), partial(_whole, groups))
+
+
+def _limits(groups: Mapping[Value, _Group], value: Value) -> Range:
+    return groups[value].limits if value in groups else ALL
+
+
+def _whole(groups: Mapping[Value, _Group], value: Value) -> Range:
+    """Return what a tensor reaches, infinitely far where it holds infinities."""
+    if value in groups:
+        return groups[value].reach
+    return ALL if value.data is None else (float(np.min(value.data)), float(np.max(value.data)))
 
 
 def _reach(affine: Affine) -> Range:
@@ -117,8 +207,10 @@ def _reach(affine: Affine) -> Range:
 def _origin(group: _Group) -> str:
     if group.fixed is not None:
         return f"fixed by {group.fixed_by}"
-    others = len(set(group.members)) - 1
-    return f"shared with {others} more" if others else ""
+    others = len(group.members) - 1
+    shared = f"shared with {others} more" if others else ""
+    told = f"as far as {group.readers} tell numbers apart" if group.readers else ""
+    return ", ".join(filter(None, (shared, told)))
 
 
 def _of_other_type(
@@ -144,9 +236,12 @@ def _is(given: Affine | None, wanted: Affine) -> bool:
 
 
 def _extremes(value: Value) -> Range:
+    """Find the least and the largest number of a constant that stands for no infinity."""
     data = value.data
     assert data is not None, "constants have contents"
-    return float(np.min(data, initial=0.0)), float(np.max(data, initial=0.0))
+    held = np.abs(data) < ENDLESS
+    least, most = (pick(data, initial=0.0, where=held) for pick in (np.min, np.max))
+    return float(least), float(most)
 
 
 def touched(
@@ -201,13 +296,15 @@ def _bind(op: Op, groups: dict[Value, _Group], dtype: TensorType) -> None:
         groups[results[0]].fixed_by = op.kind
     if not isinstance(op.quant.result, Like) or not results:
         return
+    for result in results[1:]:
+        _join(groups, groups[results[0]], [groups[result]])
     operands = [op.operands[use.slot] for use in _bound(op)]
-    given = [groups[v] for v in operands if v is not None and v in groups]
-    given = [group for group in given if group.dtype == dtype]
-    for result in results:
-        _join(groups, groups[result], [] if len(given) != 1 else given)
-    if len(given) > 1:
-        _join_several(groups, groups[results[0]], given)
+    named = [groups[v] for v in operands if v is not None and v in groups]
+    others = list(dict.fromkeys(group for group in named if group.dtype == dtype))
+    if len(others) == 1:
+        _join(groups, groups[results[0]], others)
+    elif others:
+        _join_several(groups, groups[results[0]], others)
 
 
 def _bound(op: Op) -> list[Use]:
@@ -229,6 +326,7 @@ def _join(groups: dict[Value, _Group], group: _Group, others: list[_Group]) -> N
         group.limits = (low, max(group.limits[1], other.limits[1]))
         if other.fixed is not None:
             group.fixed, group.fixed_by = other.fixed, other.fixed_by
+        group.endless |= other.endless
         group.members += other.members
         groups.update(dict.fromkeys(other.members, group))
 

@@ -17,6 +17,7 @@ from luciole.lquantizer.network.grids import is_float
 from luciole.lquantizer.report import LONGEST_NAME
 from luciole.lquantizer.rewrite.integers import runs
 from luciole.lquantizer.schemes import Scheme
+from luciole.lquantizer.uniform.infinities import beside_infinity
 from luciole.lquantizer.uniform.recurrent import obstacle_of_layer
 
 
@@ -24,6 +25,12 @@ def integers_of(schemes: Mapping[Op, Scheme]) -> dict[Op, Scheme]:
     """Find the operators that can compute with integers as their schemes say, or at least with
     weights of 8 bits.
     """
+    integers = _with_kernels(schemes)
+    beside = beside_infinity(integers)
+    return {op: types for op, types in integers.items() if op not in beside}
+
+
+def _with_kernels(schemes: Mapping[Op, Scheme]) -> dict[Op, Scheme]:
     fitting = {op: _fitting(op, types) for op, types in schemes.items() if _reads_floats(op)}
     return {op: types for op, types in fitting.items() if types is not None}
 
@@ -48,7 +55,7 @@ def reasons(graph: Graph, schemes: Mapping[Op, Scheme]) -> dict[Op, str]:
             found[op] = AS_CHOSEN
         elif _fitting(op, types) is None:
             found[op] = obstacle(op, types) or ""
-    return found
+    return found | dict.fromkeys(beside_infinity(_with_kernels(schemes)), _INFINITE)
 
 
 def float_operators(graph: Graph, why: Mapping[Op, str]) -> list[str]:
@@ -63,6 +70,7 @@ def float_operators(graph: Graph, why: Mapping[Op, str]) -> list[str]:
 
 
 AS_CHOSEN = "as chosen"
+_INFINITE = "it reads or gives infinities of a constant, of which integers are none"
 _UNKNOWN_RANGE = "nothing says the range of what it reads or gives"
 
 
@@ -81,6 +89,8 @@ def obstacle(op: Op, types: Scheme) -> str | None:
         return "its weights are computed"
     dtype = types.activations
     name = "" if dtype is None else dtype.name
+    if dtype in op.quant.unscaled:
+        return f"its kernel on {name} minds no scales"
     return None if _has_kernel(op, op.quant, types) else f"no kernel on {name}"
 
 

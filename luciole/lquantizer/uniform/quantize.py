@@ -28,6 +28,7 @@ from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.choices import Choices, everywhere
 from luciole.lquantizer.network.grids import unsaid
+from luciole.lquantizer.network.real import check_float
 from luciole.lquantizer.network.rescale import (
     RULES,
     Done,
@@ -77,7 +78,7 @@ def quantize_uniform(
     ready = known is not None
     known = known or known_of(options)
     needs_data = options.needs_data
-    start = prepared(model, options, choices or _choices(options))
+    start = prepared(model, options, choices or _whole(model, options))
     work, options, schemes = start.work, start.options, start.schemes
     names = {op: op.name for graph in work.graphs for op in graph.ops}
     why, integers = reasons(work.graph, schemes), integers_of(schemes)
@@ -123,6 +124,14 @@ def known_of(options: UniformOptions) -> Known:
     read, and for a rule that there is not.
     """
     return Known(Limits(options, given_ranges(options.ranges_from)))
+
+
+def _whole(model: Model, options: UniformOptions) -> Choices:
+    """Choose for a network that nobody chose for, and which thus has no learned levels by now.
+    Raises QuantizeError where it is quantized already.
+    """
+    check_float(model)
+    return _choices(options)
 
 
 def _choices(options: UniformOptions) -> Choices:

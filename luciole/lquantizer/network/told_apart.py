@@ -1,0 +1,76 @@
+"""Find how far integers of a tensor need to reach: as far as those that read it tell numbers apart,
+and far enough to stand for its infinities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from luciole.ir import Op, TensorType, Value
+from luciole.ir.analysis.endless import Signs
+from luciole.ir.quant import Like
+from luciole.ir.value import Use
+from luciole.lquantizer.formats.affine import Range
+
+ALL: Range = (-np.inf, np.inf)
+Reach = Callable[[Value], Range]
+"""The least and the largest number of a tensor, infinite where it holds infinities."""
+
+
+def takes_infinity(op: Op) -> bool:
+    """Return whether integers far enough from others stand for infinities in what an operator
+    reads: it moves or picks elements, adds, saturates, or compares within rows.
+    """
+    quant = op.quant
+    if quant is None:
+        return False
+    ends = quant.saturation or quant.contrast or quant.terms
+    return bool(ends) or isinstance(quant.result, Like)
+
+
+def told_apart(use: Use, dtype: TensorType, own: Range, ends: Reach, reach: Reach) -> Range:
+    """Find the least and the largest number that an operator on integers of a type tells from all
+    beyond, in an operand that reaches as far as its ``own`` range. ``ends`` says what integers of
+    its result reach, ``reach`` what another operand does.
+    """
+    op, quant = use.op, use.op.quant
+    if quant is None:
+        return ALL
+    if quant.saturation is not None:
+        return quant.saturation.reach(dtype)
+    if quant.contrast is not None:
+        return own[0], np.inf
+    if not quant.terms:
+        return ALL
+    other = op.operands[1 - use.slot]
+    assert other is not None, "sums have two terms"
+    beside = _signed(reach(other), quant.terms[1 - use.slot])
+    return _signed(_left(ends(op.output), beside), quant.terms[use.slot])
+
+
+def _left(total: Range, beside: Range) -> Range:
+    """Find what a term must reach so that a sum ends where its integers do, whatever the other term
+    is.
+    """
+    return total[0] - beside[1], total[1] - beside[0]
+
+
+def _signed(limits: Range, sign: int) -> Range:
+    return limits if sign > 0 else (-limits[1], -limits[0])
+
+
+def fitted(limits: Range, endless: Signs, told: Range) -> Range:
+    """Let limits reach no further than what is told apart, and as far where infinities lie."""
+    low, high = max(limits[0], told[0]), min(limits[1], told[1])
+    if -1 in endless and told[0] > -np.inf:
+        low = min(told[0], high)
+    if 1 in endless and told[1] < np.inf:
+        high = max(told[1], low)
+    return low, high
+
+
+def hull(ranges: list[Range]) -> Range:
+    """Return what holds all of some ranges."""
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
